@@ -30,7 +30,10 @@ RACY_NS = 2_000_000_000
 
 
 class Stat(NamedTuple):
-    """Size and times of a file when it was read. They tell whether it may have changed since."""
+    """The size and times of a file when it was read, in bytes and nanoseconds since 1970.
+
+    They tell whether the file may have changed since.
+    """
 
     size: int
     mtime_ns: int
@@ -38,7 +41,12 @@ class Stat(NamedTuple):
 
 
 class Chunk(NamedTuple):
-    """A passage or a block of a note: its kind, where it stands, and its text."""
+    """A passage or a block of a note: its kind, where it is in the file's text, and its text.
+
+    `start` and `stop` are offsets in characters, `line` begins at 1. `kind` is "passage" for a
+    passage, and the kind of block, such as "heading", for a block. `headings` are those above it,
+    the outermost first.
+    """
 
     start: int
     stop: int
@@ -49,7 +57,10 @@ class Chunk(NamedTuple):
 
 
 class NoteMetadata(NamedTuple):
-    """The properties of a note that the index has columns for. Times are local and sortable."""
+    """The properties of a note that the index has columns for; "" for one that the note lacks.
+
+    `created` and `modified` are local times in a form that sorts as text.
+    """
 
     title: str
     description: str
@@ -93,7 +104,7 @@ class NoteRow(NamedTuple):
 
     @property
     def is_copy(self) -> bool:
-        """Whether it is hidden from search as a conflict copy."""
+        """Whether the note is hidden from search because it is a conflict copy of another note."""
         return is_copy_reason(self.hidden)
 
     @property
@@ -103,13 +114,14 @@ class NoteRow(NamedTuple):
 
     @property
     def is_at_new_path(self) -> bool:
-        """Whether it has the path that its file was moved to, and was not read again there yet."""
+        """Whether the file was moved: the row has its new path, and was not read again there yet."""
         return self.size == SIZE_OF_MOVED
 
     def may_have_changed(self, size: int, mtime_ns: int, ctime_ns: int) -> bool:
-        """Return whether the file must be read again.
+        """Return whether the file must be read again, by its size and times on disk now.
 
-        It must if its size or a time differs, or if a time is too near to the last reading.
+        True if one of them differs from the row, or if a time is less than 2 s before the last
+        reading: the file may then have changed again without a new time. Does not look at the file.
         """
         if self.stat != (size, mtime_ns, ctime_ns):
             return True
@@ -118,7 +130,11 @@ class NoteRow(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """A state of the index, from which changes are counted."""
+    """A state of the index, from which changes are counted.
+
+    `generation` is that of the engine; it grows when another index replaces this one. `rev` is the
+    number of the newest change of a note.
+    """
 
     generation: int
     rev: int
@@ -126,7 +142,7 @@ class Mark(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """The notes that were written since a mark."""
+    """The rows of the notes that were written since a mark. Removed notes are not among them."""
 
     mark: Mark  # the state that these changes lead to
     notes: Sequence[NoteRow]
@@ -135,7 +151,11 @@ class Changes:
 
 
 class StoredLink(NamedTuple):
-    """A link of a note, with the file that it means now."""
+    """A link as it is written in a note, with the file that it means now.
+
+    `form` is the kind of link, `target`, `subpath` and `display` are its parts as written, and
+    `line` begins at 1.
+    """
 
     source_id: NoteId
     source: str
@@ -232,9 +252,9 @@ class Match(NamedTuple):
 
 
 class Similarities(NamedTuple):
-    """The cosine similarities of notes to a vector. A passage of one block counts as both.
+    """The cosine similarities of notes to a vector, from -1 to 1.
 
-    The three mappings have the same notes.
+    The three mappings have the same notes. A passage that consists of one block counts as both.
     """
 
     passages: Mapping[NoteId, float]  # of each note's best passage
@@ -289,7 +309,11 @@ class Neighbour(NamedTuple):
 
 
 class NoteDetails(NamedTuple):
-    """What results and excerpts need of a note."""
+    """What results and excerpts need of a note.
+
+    `passages` are all of the note's passages in order. `neighbours` and `repeated` are empty unless
+    they were asked for.
+    """
 
     row: NoteRow
     tags: tuple[str, ...]
@@ -340,7 +364,10 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(slots=True)
 class SyncReport:
-    """The result of a pass: the paths of changed notes, and the files that were not indexed."""
+    """The result of a pass: the paths of changed notes, and the files that were not indexed.
+
+    `moved` has pairs of the old and the new path, `skipped` pairs of a path and the reason.
+    """
 
     added: list[str] = field(default_factory=list)
     modified: list[str] = field(default_factory=list)
@@ -353,14 +380,17 @@ class SyncReport:
     seconds: float = 0.0
 
     def changed(self) -> set[str]:
-        """Return the paths of all notes whose rows have changed, old paths of moved ones too."""
+        """Return the paths of all notes whose rows changed, also removed ones.
+
+        A moved note has both of its paths.
+        """
         paths = {*self.added, *self.modified, *self.removed}
         for old_path, new_path in self.moved:
             paths.update((old_path, new_path))
         return paths
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the report as JSON values, with numbers in place of the paths of changed notes."""
+        """Return the report as JSON values: numbers of changed notes, skipped files with reasons."""
         return {
             "added": len(self.added),
             "modified": len(self.modified),

@@ -23,9 +23,10 @@ _COUNTS: Final = {
 
 
 def counts(db: Connection) -> dict[str, Any]:
-    """Return numbers for `stats`, the numbers of hidden notes, and the notes with problems.
+    """Return the numbers for `stats` as JSON values: totals by name, and two more entries.
 
-    Hidden notes are counted by the reason. A note with a problem must not be rewritten.
+    "hidden" has the number of hidden notes per reason. "problems" lists the notes that must not be
+    rewritten, each as its path and the problem.
     """
     hidden = """
         SELECT hidden, count(*) FROM notes
@@ -42,7 +43,10 @@ def counts(db: Connection) -> dict[str, Any]:
 
 
 def tags(db: Connection) -> dict[str, int]:
-    """Return each tag of visible notes with the number of its notes, the most frequent first."""
+    """Return the number of notes per tag, the most frequent tag first.
+
+    Hidden notes do not count. Tags that differ only in case are one.
+    """
     sql = """
         SELECT min(t.tag), count(DISTINCT t.note_id) AS n
         FROM tags t JOIN notes x ON x.id = t.note_id
@@ -91,7 +95,11 @@ class _NoteContents:
 
 
 def inspection(db: Connection) -> dict[str, dict[str, Any]]:
-    """Return everything that was read from every note, by path: where links lead, tags, aliases."""
+    """Return what was read from every note, hidden ones too, by path, as JSON values.
+
+    That is its title, problem, tags, aliases, and where its links lead: notes, attachments or
+    nowhere.
+    """
     rows = db.execute("SELECT path, title, problem, hidden FROM notes ORDER BY path")
     contents = {
         path: _NoteContents(title, problem, hidden) for path, title, problem, hidden in rows
@@ -105,6 +113,7 @@ def inspection(db: Connection) -> dict[str, dict[str, Any]]:
 
 
 def _read_tags(db: Connection, contents: dict[str, _NoteContents]) -> None:
+    """Add the tags of all notes to their contents. Those of the old notation are kept apart."""
     sql = """
         SELECT n.path, t.source, t.tag
         FROM tags t JOIN notes n ON n.id = t.note_id
@@ -119,6 +128,7 @@ def _read_tags(db: Connection, contents: dict[str, _NoteContents]) -> None:
 
 
 def _read_aliases(db: Connection, contents: dict[str, _NoteContents]) -> None:
+    """Add the aliases of all notes to their contents, in the order of each note."""
     sql = """
         SELECT n.path, a.alias
         FROM aliases a JOIN notes n ON n.id = a.note_id
@@ -129,7 +139,10 @@ def _read_aliases(db: Connection, contents: dict[str, _NoteContents]) -> None:
 
 
 def _add_link(contents: dict[str, _NoteContents], link: StoredLink) -> None:
-    """Add a link to the contents of its note, and a backlink to those of the note it leads to."""
+    """Add a link to the contents of its note, and a backlink to those of the note it leads to.
+
+    A link of a note to itself is only counted. One to a file that is no note is an attachment.
+    """
     note = contents[link.source]
     path = link.path
     if path is None:

@@ -73,11 +73,16 @@ class _Unread(NamedTuple):
 
     @property
     def is_nothing(self) -> bool:
+        """Whether the table of changes has all that is in the log."""
         return not self.lines and not self.is_other_log
 
 
 def catch_up(database: Engine, log: Log) -> None:
-    """Add the changes that the log has more than the table; another log is read from its start."""
+    """Add to the table the changes that the log has more. Another log replaces the whole table.
+
+    Does not write if there are none. Raises what reading the log raises, and the errors of the
+    engine.
+    """
     with database.reading() as db:
         unread = _read_unread(db, log)
     if unread.is_nothing:
@@ -99,6 +104,10 @@ def catch_up(database: Engine, log: Log) -> None:
 
 
 def _read_unread(db: Connection, log: Log) -> _Unread:
+    """Return the lines of the log that the table lacks, by the offset and digest in `meta`.
+
+    If the lines read last are no longer at their place, it is another log, of which all is unread.
+    """
     position = db.execute("SELECT value FROM meta WHERE key = 'log'").get
     if position is None:
         position = f"0 0 {_digest(b'')}"
@@ -115,11 +124,12 @@ def _read_unread(db: Connection, log: Log) -> _Unread:
 
 
 def _digest(tail: bytes) -> str:
+    """Return a hash of the last bytes that were read of a log."""
     return hashlib.blake2b(tail, digest_size=16).hexdigest()
 
 
 def _insert(db: Connection, version: Version) -> None:
-    """Add a change and the lineage that it belongs to."""
+    """Write a change as a row of the table, and update its lineage."""
     path = well_formed(version.path)
     new_path = None if version.new_path is None else well_formed(version.new_path)
     lineage = _update_lineages(db, version, path, new_path)
@@ -147,10 +157,11 @@ def _insert(db: Connection, version: Version) -> None:
 
 
 def _update_lineages(db: Connection, version: Version, path: str, new_path: str | None) -> int:
-    """Return the lineage of a change, after bringing it up to date.
+    """Return the id of the lineage of a change, after writing where the change leaves its note.
 
-    It is that of the note at the path, or of the note that we deleted there. A recovered text
-    changes no lineage, and may have none: 0.
+    A lineage is a note as the log knows it, whatever its paths were. It is that of the note at the
+    path, or of the note that simplemem deleted there; a note that was created begins a new one. A
+    recovered text changes no lineage, and may have none: 0.
     """
     statement = "SELECT id, there FROM lineages WHERE path = $1 AND holds = 1"
     row: DatabaseRow | None = db.execute(statement, (path,)).fetchone()
@@ -177,9 +188,10 @@ def _update_lineages(db: Connection, version: Version, path: str, new_path: str 
 
 
 def is_named_by_us(db: Connection, path: str) -> bool:
-    """Return whether simplemem gave a note its name: it created or moved the note there.
+    """Return whether simplemem created or moved the note at a path there, so named it.
 
-    Not counted is what it only carried over from another computer (`sync`), or found there.
+    False if it only carried the note over from another computer (`sync`), or found it there. By the
+    table of changes, which is not brought up to date here.
     """
     key = well_formed(path)
     changes = db.execute(_NAMED_HERE, (key,)).fetchall()
@@ -198,7 +210,10 @@ _RESERVED_NAMES = ("human", "unknown")
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Who wrote something, and when at the latest (in UTC); "" if that is not known."""
+    """Who wrote something: a kind, the name of an agent, and when at the latest (in UTC).
+
+    The name and the time are "" if they are not known. The time does not count in comparisons.
+    """
 
     kind: Literal["human", "agent", "unknown"]
     name: str = ""
@@ -212,7 +227,8 @@ UNKNOWN = Origin("unknown")
 def author_of(version: Version) -> Origin:
     """Return who made a change: a person, or an agent by the name that its client states.
 
-    An agent cannot pass for a person by its name.
+    A client called "human" or "unknown" becomes "an agent called human": an agent cannot pass for a
+    person by its name.
     """
     if version.is_by_person:
         return Origin("human", "", version.when)
@@ -260,7 +276,11 @@ _WRITES_TEXT = """
 
 
 class ChangeTable:
-    """The changes of one vault, as far as this store may see them. Any thread may ask."""
+    """The changes of one vault that this store may see, from its log. Any thread may ask.
+
+    Before each answer, the table gets the changes that the log has more. Changes of hidden notes
+    are never returned.
+    """
 
     def __init__(
         self,
@@ -273,9 +293,10 @@ class ChangeTable:
         self._with_retry = with_retry  # repeats a question if the index is replaced meanwhile
 
     def of(self, path: str, limit: int | None = None, *, recovered: bool = False) -> list[Version]:
-        """Return the changes of one note, newest first, followed back through its moves.
+        """Return the changes of the note at a path, newest first, followed back through its moves.
 
-        With `recovered`, texts that were found after a crash are among them.
+        At most `limit` are returned. With `recovered`, texts that were found after a crash are
+        among them.
         """
 
         def question(db: Connection) -> list[Version]:
@@ -292,10 +313,10 @@ class ChangeTable:
         upto: int = _NO_LIMIT,
         by: str = "",
     ) -> list[Version]:
-        """Return the changes of the latest operations, newest first.
+        """Return the changes of the latest `limit` operations, newest first; of all if it is None.
 
-        They have numbers greater than `after`, and `upto` at most. With `by`, only those of clients
-        with this name are returned.
+        They have numbers greater than `after`, and `upto` at most. With `by`, only changes by
+        clients with this name are returned.
         """
 
         def question(db: Connection) -> list[Version]:
@@ -306,19 +327,25 @@ class ChangeTable:
         return self._ask(question)
 
     def deleted_paths(self) -> list[str]:
-        """Return the paths of notes that were deleted, the last one first."""
+        """Return each path at which a note was ever deleted, the last deletion first.
+
+        There may be a note at the path again.
+        """
         deletions = self._where("after IS NULL")
         return list(dict.fromkeys(version.path for version in deletions))
 
     def find(self, version: str) -> Version:
-        """Return the change with an id. Raises NotFound, also for a change of a hidden note."""
+        """Return the change with an id such as "v12".
+
+        Raises NotFound, also for one of a hidden note.
+        """
         changes = self._where("version = $1", number_of(version))
         if not changes:
             raise no_version(version)
         return changes[0]
 
     def step(self, group: str) -> list[Version]:
-        """Return the changes of one operation, in the order in which they were made."""
+        """Return the changes of the operation `group`, oldest first; empty if there is none."""
         changes = self._where(_OF_OPERATION, number_of(group))
         changes.reverse()
         return changes
@@ -331,29 +358,38 @@ class ChangeTable:
         return self._where(_OF_LINEAGE, path)
 
     def newest(self) -> int:
-        """Return the number of the last change, 0 before the first."""
+        """Return the number of the last change, hidden ones included; 0 before the first."""
         statement = "SELECT coalesce(max(version), 0) FROM changes"
         return self._ask(lambda db: read_integer(db.execute(statement)))
 
     def last_before(self, when: str) -> int:
-        """Return the number of the last change before a moment in UTC."""
+        """Return the number of the last change before a moment in UTC; hidden changes count too."""
         statement = "SELECT version, at FROM changes ORDER BY seq DESC"
         return self._ask(lambda db: last_before(db.execute(statement), when))
 
     def may_show(self, sha256: str) -> bool:
-        """Return whether a text may be shown: a visible change has replaced or written it."""
+        """Return whether a text, by its hash, may be shown: a visible change replaced or wrote it.
+
+        Always true for a store that sees the whole vault.
+        """
         if not self._vault.access.is_partial:
             return True
         return bool(self._where("after = $1", sha256) or self._where("before = $1", sha256))
 
     def last_author(self, sha256: str) -> Origin:
-        """Return who wrote a text. What no change has written was written by a person."""
+        """Return who wrote a text first, by its hash. A person, if no change has written it.
+
+        Undoing and restoring do not count as writing. Hidden changes count too.
+        """
         condition = f"after = $1 AND {_WRITES_TEXT}"
         first = self._ask(lambda db: next(_rows_where(db, condition, sha256, order="ASC"), None))
         return HUMAN if first is None else author_of(_version(first))
 
     def _where(self, condition: str, *values: Value) -> list[Version]:
-        """Return the visible changes that fulfil a condition, newest first."""
+        """Return the visible changes that fulfil an SQL condition, newest first.
+
+        `values` are those of its `$1`, `$2`, ….
+        """
 
         def question(db: Connection) -> list[Version]:
             rows = _rows_where(db, condition, *values)
@@ -362,7 +398,10 @@ class ChangeTable:
         return self._ask(question)
 
     def _ask(self, question: Callable[[Connection], T]) -> T:
-        """Return the answer of a table that has all that is in the log."""
+        """Return what `question` finds in the table, after adding what the log has more.
+
+        Both are repeated if the index is replaced meanwhile.
+        """
 
         def catch_up_and_ask() -> T:
             catch_up(self._database, self._vault.history.log)
@@ -375,7 +414,7 @@ class ChangeTable:
     # Visibility
 
     def _visible(self, db: Connection, rows: Iterable[DatabaseRow]) -> Iterator[Version]:
-        """Yield those of some changes that may be seen."""
+        """Yield, of the changes in some rows, those that this store may see, in the same order."""
         if not self._vault.access.is_partial:
             yield from map(_version, rows)
             return
@@ -387,7 +426,10 @@ class ChangeTable:
                 yield version
 
     def _names_visible_note(self, version: Version) -> bool:
-        """Return whether the paths that a change names are visible."""
+        """Return whether this store may see the paths that a change names, old and new.
+
+        A recovered file with a hidden name never counts as visible.
+        """
         file_name = version.path.rpartition("/")[2]
         if version.op == "recovered" and file_name.startswith("."):
             return False  # a file of our own, which may have held the text of any note
@@ -395,9 +437,10 @@ class ChangeTable:
         return not hides(version.path) and not hides(version.new_path or version.path)
 
     def _has_visible_past(self, db: Connection, lineage: int) -> bool:
-        """Return whether the past of a note may be seen.
+        """Return whether this store may see the earlier changes of a note, by its lineage.
 
-        Its file is at a visible place, or we deleted it at such a place.
+        True if its file exists at a visible path, or if simplemem deleted it at such a path. False
+        if another program removed it, or another note has its path now.
         """
         statement = "SELECT path, there, holds FROM lineages WHERE id = $1"
         row = db.execute(statement, (lineage,)).fetchone()
@@ -419,7 +462,10 @@ class ChangeTable:
 def _rows_back_through_moves(
     db: Connection, path: str, *, recovered: bool
 ) -> Iterator[DatabaseRow]:
-    """Yield the changes of a note, newest first; from a move on, those of its path before."""
+    """Yield rows of the changes of a note, newest first; before a move, those of its old path.
+
+    They have the columns of COLUMNS and `seq`. Recovered texts are among them if `recovered`.
+    """
     seq = _NO_LIMIT
     while path:
         rows = db.execute(_OF_PATH, (well_formed(path), seq))
@@ -436,7 +482,10 @@ def _rows_back_through_moves(
 
 
 def _rows_by(db: Connection, client: str, after: int, upto: int) -> Iterator[DatabaseRow]:
-    """Return the changes of clients with a name, of all if it is "", in a range of numbers."""
+    """Query the changes of clients with a name, of all if it is "", newest first.
+
+    Their numbers are greater than `after` and `upto` at most.
+    """
     names = []
     if client:
         clients = db.execute("SELECT DISTINCT who FROM changes")
@@ -451,21 +500,26 @@ def _rows_by(db: Connection, client: str, after: int, upto: int) -> Iterator[Dat
 def _rows_where(
     db: Connection, condition: str, *values: Value, order: str = "DESC"
 ) -> Iterator[DatabaseRow]:
-    """Return the changes that fulfil a condition, newest first unless `order` says otherwise."""
+    """Query the changes that fulfil an SQL condition, newest first unless `order` is "ASC".
+
+    `values` are those of its `$1`, `$2`, …; the rows have the columns of COLUMNS.
+    """
     bound = [well_formed(value) if isinstance(value, str) else value for value in values]
     statement = f"SELECT {COLUMNS} FROM changes WHERE {condition} ORDER BY seq {order}"
     return iter(db.execute(statement, bound))
 
 
 def _version(row: DatabaseRow) -> Version:
+    """Return a row of COLUMNS as a change."""
     fields = row[_PATH : _KIND + 1]
     return Version(format_version(row[_VERSION]), format_version(row[_OPERATION]), *fields)
 
 
 def written_by(author: str, bind: Callable[[str], str]) -> str:
-    """Return the condition, for `notes n`, that the last author is `human`, `agent` or begins so.
+    """Return the SQL condition, for `notes n`, that the text of a note is by an author.
 
-    `bind` adds a value to those of the statement, and returns its mark.
+    `author` is "human", "agent", or how the name of an agent begins, without regard to case. Nobody
+    matches "unknown" or "". `bind` adds a value to those of the statement, and returns its mark.
     """
     key = author.casefold()
     if key == "unknown" or not key:

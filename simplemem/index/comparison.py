@@ -41,10 +41,11 @@ _ORDER: Final = {name: number for number, name in enumerate(_TABLE_NAMES)}
 
 
 def dump(db: Connection, *, vectors: bool = True) -> Iterator[DumpedRow]:
-    """Yield every row that is a function of the vault and the settings, in order.
+    """Yield every row that is a function of the vault and the settings, in a fixed order.
 
-    Of each term there are sums that tell its places. Vectors are numbers of one machine, and are
-    left out if `vectors` is false.
+    The first column is the name of the table, the second the path of a note or file. A term is
+    described by its number of occurrences and a digest of their places. Vectors are numbers of one
+    machine, and are left out if `vectors` is false.
     """
     # Imported late, because it needs numpy.
     from simplemem.index.terms.comparison import describe_terms
@@ -63,7 +64,11 @@ def dump(db: Connection, *, vectors: bool = True) -> Iterator[DumpedRow]:
 
 
 def _rows_of_notes(db: Connection, table: str, columns: str) -> Iterator[DumpedRow]:
-    """Return the rows of a table that belong to notes, each with the path of its note."""
+    """Query the rows of a table that belong to notes, with the note's path in place of its id.
+
+    The path is "?" for a note that does not exist. `columns` are those of the table, its note id
+    first.
+    """
     note_id, _, other_columns = columns.partition(", ")
     sql = f"""
         SELECT coalesce(n.of, '?'), {other_columns}
@@ -75,7 +80,7 @@ def _rows_of_notes(db: Connection, table: str, columns: str) -> Iterator[DumpedR
 
 
 def _vectors(db: Connection) -> Iterator[DumpedRow]:
-    """Yield the vectors of all chunks, each with the path of its note and its number in it."""
+    """Yield the vectors of all places: path of the note, number of the place, vector."""
     sql = """
         SELECT n.path, p.id
         FROM places p JOIN notes n ON n.id = p.id >> 20
@@ -90,7 +95,10 @@ def _vectors(db: Connection) -> Iterator[DumpedRow]:
 
 
 def differences(first: Connection, second: Connection, *, vectors: bool) -> Iterator[RowDifference]:
-    """Yield the rows that only one of two indexes has, and those that differ at the same place."""
+    """Yield the rows that only one of two indexes has, and those that differ at the same place.
+
+    `vectors` says whether vectors are compared too.
+    """
     if _are_equal(first, second, vectors=vectors):
         return  # nearly always; this takes half the time of what follows
 
@@ -117,7 +125,7 @@ class _MarkedRow(NamedTuple):
 
 
 def _differences_at_place(rows: Iterable[_MarkedRow]) -> Iterator[RowDifference]:
-    """Yield the rows at one place that differ between the two indexes."""
+    """Yield pairs of rows at one place that differ between two indexes; None for no row."""
     in_first: list[DumpedRow] = []
     in_second: list[DumpedRow] = []
     for is_first, row in rows:
@@ -132,7 +140,7 @@ def _differences_at_place(rows: Iterable[_MarkedRow]) -> Iterator[RowDifference]
 
 
 def _place_of(marked_row: _MarkedRow) -> tuple[int, str, str]:
-    """Return the key by which `dump` sorts rows. From which index a row is does not count."""
+    """Return a key that sorts rows as `dump` yields them; the same for both indexes."""
     row = marked_row.row
     table, note, number, *_ = (*row, "")
     order = _ORDER[table]

@@ -50,7 +50,11 @@ class DetailsReader:
         get_words: Callable[[], TermIndex],
         get_vector: Callable[[], bytes | None],
     ) -> None:
-        """`terms` and the vector are those of the query. Words and vector are read when needed."""
+        """Prepare to read; no statement is sent yet.
+
+        `terms` are those of the query. `get_words` and `get_vector` are called only if the term
+        index or the query's vector is needed.
+        """
         self._db = db
         self._terms = terms
         self._get_words = get_words
@@ -66,12 +70,14 @@ class DetailsReader:
         neighbours_of: Sequence[NoteId],
         among: Collection[NoteId],
     ) -> dict[NoteId, NoteDetails]:
-        """Return details of the notes that still exist, by note.
+        """Return details of the notes that still exist, by note id.
 
-        `best_places` has the place of each note that was found, 0 for none. `matched` are further
-        blocks that were found; `with_blocks` takes all that have a term of the query instead.
-        `with_repeated` adds the spans of text that many notes have. Notes in `among` are added if
-        they are neighbours of a note in `neighbours_of`.
+        `best_places` names the notes, with the place that was found in each, 0 for none. For a note
+        without any matched place, the passage nearest to the query's vector becomes its best place,
+        if there is a vector. `matched` are further blocks that were found; with `with_blocks`, all
+        blocks that have a term of the query replace them. `with_repeated` adds the spans of text
+        that many notes have. Each note in `among` is added if it is a neighbour of a note in
+        `neighbours_of`.
         """
         db = self._db
         neighbours = self._find_neighbours(neighbours_of)
@@ -114,25 +120,25 @@ class DetailsReader:
     def _find_neighbours(
         self, note_ids: Sequence[NoteId]
     ) -> defaultdict[NoteId, tuple[Neighbour, ...]]:
-        """Return the neighbours of each of some notes."""
+        """Return the neighbours of each of some notes; for any other note an empty tuple."""
         if not note_ids:
             return defaultdict(tuple)
         rows = notes.rows_of(self._db, note_ids)
         return find_neighbours(self._db, list(rows.values()))
 
     def _add_positions(self, places: dict[PlaceId, Position], place_ids: Iterable[PlaceId]) -> None:
-        """Read the positions of the places that are not yet among `places`."""
+        """Read the positions of those places that are not yet in `places`, and add them there."""
         unread = [place for place in place_ids if place not in places]
         if unread:
             places |= select_positions(self._db, unread)
 
     def _select_repeated(self, note_ids: Collection[NoteId]) -> Iterator[tuple[PlaceId, Position]]:
-        """Query the blocks whose text many notes have."""
+        """Query the blocks of some notes whose text five or more notes have, with their positions."""
         blocks = self._get_words().repeated_blocks(list(note_ids), _MIN_NOTES_OF_REPEATED_TEXT)
         return select_positions(self._db, blocks)
 
     def _find_blocks(self, note_ids: Sequence[NoteId]) -> list[Match]:
-        """Return the blocks that hold a term of the query, best first."""
+        """Return the blocks of some notes that hold a term of the query, best first, at most 5,000."""
         if not self._terms or not note_ids:
             return []
         words = self._get_words()
@@ -145,7 +151,10 @@ class DetailsReader:
         best: Collection[NoteId],
         matched: Iterable[PlaceId],
     ) -> dict[NoteId, PlaceId]:
-        """Return the passage nearest to the query's vector, for notes without a matched place."""
+        """Return the passage nearest to the query's vector, for each note without a matched place.
+
+        Empty if the query has no vector that can be compared.
+        """
         notes_with_place = {place >> SHIFT for place in matched}
         notes_with_place.update(best)
         notes_without_place = [note for note in note_ids if note not in notes_with_place]
@@ -160,7 +169,7 @@ class DetailsReader:
 def _neighbours_among(
     neighbours: Mapping[NoteId, Sequence[Neighbour]], note_ids: Collection[NoteId]
 ) -> Iterator[NoteId]:
-    """Yield the neighbours of notes that are among `note_ids`."""
+    """Yield those ids of neighbours that are also among `note_ids`, perhaps repeatedly."""
     for neighbour in chain.from_iterable(neighbours.values()):
         if neighbour.note in note_ids:
             yield neighbour.note
@@ -169,7 +178,10 @@ def _neighbours_among(
 def _group_passages(
     places: Mapping[PlaceId, Position],
 ) -> defaultdict[NoteId, tuple[Position, ...]]:
-    """Return the passages of each note, without its blocks."""
+    """Return the positions of the passages of each note, in the order of `places`.
+
+    Blocks are left out.
+    """
     return group_by_note(
         (place >> SHIFT, position) for place, position in places.items() if not place & BLOCK
     )
@@ -178,14 +190,14 @@ def _group_passages(
 def _group_blocks(
     places: Mapping[PlaceId, Position], matched: Iterable[PlaceId]
 ) -> defaultdict[NoteId, tuple[Position, ...]]:
-    """Return the matched blocks of each note, in their order."""
+    """Return the positions of the matched blocks of each note, in the order of `matched`."""
     return group_by_note((place >> SHIFT, places[place]) for place in matched if place in places)
 
 
 def _group_spans(
     rows: Iterable[tuple[PlaceId, Position]],
 ) -> defaultdict[NoteId, tuple[tuple[int, int], ...]]:
-    """Return where the places of each note begin and end."""
+    """Return the start and end offsets of the places of each note."""
     return group_by_note(
         (place >> SHIFT, (position.start, position.stop)) for place, position in rows
     )
@@ -194,10 +206,11 @@ def _group_spans(
 def find_neighbours(
     db: Connection, rows: Sequence[NoteRow]
 ) -> defaultdict[NoteId, tuple[Neighbour, ...]]:
-    """Return the neighbours of each note.
+    """Return the neighbours of each note, by note id; for a note without any, an empty tuple.
 
-    Neighbours are notes linked with it, and for a note of a day the dated notes before and after it
-    in its folder.
+    Neighbours are notes that it links to or that link to it, and for a note with a date in its name
+    the dated notes before and after it in its folder. A note may come several times, once per
+    reason. Links to files that are no notes are left out.
     """
     # All statements are sent before an answer is read.
     queries = [_query_neighbours(db, row) for row in rows]
@@ -232,7 +245,7 @@ class _NeighbourQuery(NamedTuple):
     folder: Iterable[tuple[str]]
 
     def read(self) -> Iterator[_FoundNeighbour]:
-        """Yield the notes that it links to, those that link to it, and those of the days around."""
+        """Yield the notes that it links to, that link to it, and the dated ones before and after."""
         note = self.row.id
         for link in self.outgoing:
             if link.path and link.path != self.row.path:
@@ -244,6 +257,7 @@ class _NeighbourQuery(NamedTuple):
 
 
 def _query_neighbours(db: Connection, row: NoteRow) -> _NeighbourQuery:
+    """Send the statements for the neighbours of one note. Their answers are not read yet."""
     return _NeighbourQuery(
         row=row,
         outgoing=notes.links(db, source=row.path),
@@ -253,7 +267,10 @@ def _query_neighbours(db: Connection, row: NoteRow) -> _NeighbourQuery:
 
 
 def _select_dated_folder(db: Connection, path: str) -> Iterable[tuple[str]]:
-    """Query the paths in the folder of a dated note; nothing for a note without a date."""
+    """Query the paths of visible notes in the folder of a dated note, without folders below it.
+
+    Empty, without a statement, for a note without a date in its name.
+    """
     if not date_in_name(base_name(path)):
         return ()
     folder = path[: path.rfind("/") + 1]
@@ -267,7 +284,10 @@ def _select_dated_folder(db: Connection, path: str) -> Iterable[tuple[str]]:
 
 
 def _days_around(path: str, folder: Iterable[tuple[str]]) -> Iterator[tuple[str, str]]:
-    """Yield the dated notes before and after a note in its folder, and which of the two each is."""
+    """Yield the paths of the dated notes before and after a note in its folder, with `via`.
+
+    Nothing is yielded if the folder does not have the note.
+    """
     days = []
     for (folder_path,) in folder:
         date = date_in_name(base_name(folder_path))
@@ -288,27 +308,34 @@ def _days_around(path: str, folder: Iterable[tuple[str]]) -> Iterator[tuple[str,
 def select_positions(
     db: Connection, places: Iterable[PlaceId]
 ) -> Iterator[tuple[PlaceId, Position]]:
-    """Query where places stand, in order. The answer is read when it is iterated."""
+    """Query the positions of places, in the order of their ids. Read when it is iterated.
+
+    Places that no longer exist are absent.
+    """
     return _select_positions(db, "p.id = n.value", places)
 
 
 def _select_passages(
     db: Connection, note_ids: Iterable[NoteId]
 ) -> Iterator[tuple[PlaceId, Position]]:
-    """Query where the passages of notes stand, in order. The answer is read when it is iterated."""
+    """Query the positions of all passages of notes, by place id. Read when it is iterated."""
     return _select_positions(db, _PASSAGES_OF_NOTE, note_ids)
 
 
 def _select_positions(
     db: Connection, condition: str, ids: Iterable[int]
 ) -> Iterator[tuple[PlaceId, Position]]:
+    """Query the positions of the places for which a condition holds, in the order of their ids.
+
+    `condition` compares `p.id` with `n.value`, which is one of `ids`.
+    """
     source = db.dialect.rows_for_each_integer("$1", "n", "places p", condition)
     sql = f"SELECT p.id, p.start, p.stop, p.line, p.headings FROM {source} ORDER BY p.id"
     return _read_positions(db.execute(sql, (IntegerList(ids),)))
 
 
 def _read_positions(rows: Iterable[DatabaseRow]) -> Iterator[tuple[PlaceId, Position]]:
-    """Yield places with their positions."""
+    """Yield place ids with positions, from rows of id, start, stop, line and headings as JSON."""
     for place, start, stop, line, headings_as_json in rows:
         headings = _parse_headings(headings_as_json)
         yield place, Position(start, stop, line, headings)
@@ -316,12 +343,15 @@ def _read_positions(rows: Iterable[DatabaseRow]) -> Iterator[tuple[PlaceId, Posi
 
 @lru_cache(maxsize=2_000)
 def _parse_headings(headings_as_json: str) -> tuple[str, ...]:
-    """Return the headings above a place. Passages of one section share them."""
+    """Return the headings above a place, outermost first, from their JSON.
+
+    Cached, because the places of a section share them.
+    """
     return tuple(json.loads(headings_as_json))
 
 
 def select_tags(db: Connection, note_ids: Iterable[NoteId]) -> Iterable[tuple[NoteId, str]]:
-    """Query the tags of notes as they are shown."""
+    """Query (note id, tag) of some notes, with tags as they are shown, in the order of a note."""
     is_one_of_the_notes = db.dialect.in_integers("note_id", "$1")
     sql = f"SELECT note_id, tag FROM tags WHERE {is_one_of_the_notes} ORDER BY note_id, seq"
     rows: Any = db.execute(sql, (IntegerList(note_ids),))
@@ -329,7 +359,10 @@ def select_tags(db: Connection, note_ids: Iterable[NoteId]) -> Iterable[tuple[No
 
 
 def group_by_note(rows: Iterable[tuple[NoteId, T]]) -> defaultdict[NoteId, tuple[T, ...]]:
-    """Return the values of each note; of a note without values an empty tuple."""
+    """Return the values of each note, in the order of `rows`.
+
+    For any other note, the mapping returns an empty tuple.
+    """
     lists: defaultdict[NoteId, list[T]] = defaultdict(list)
     for note, value in rows:
         lists[note].append(value)

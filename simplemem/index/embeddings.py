@@ -26,9 +26,10 @@ _MAX_BATCH_NOTES = 500  # that are looked up at once
 
 
 def set_embedder(engine: Engine, embedder: Embedder) -> None:
-    """Make the index one of this embedder's vectors.
+    """Make the index one of this embedder's vectors. Does nothing if it is already.
 
-    Those of another embedder are removed, and its own from when it was on another machine.
+    Otherwise all vectors are removed, also those of the same embedder from when it was on another
+    machine, and all visible notes wait for vectors; with a remote embedder, private ones do not.
     """
     with engine.reading() as db:
         space = notes.vector_space(db)
@@ -56,10 +57,10 @@ def put(
     vectors: Mapping[int, bytes],
     refused: str = "",
 ) -> bool:
-    """Store a note's vectors by place, and why the embedder refused a text, "" if it did not.
+    """Store vectors of a note, by place, and why a text was refused ("" if none was).
 
-    The note then counts as done. Returns False, and stores nothing, if the note has changed since
-    its text was read.
+    The note then counts as done, even if places lack a vector. Returns False, and stores nothing,
+    if the note has no longer the text with the hash `sha256`. For a write transaction.
     """
     current_sha256 = db.execute("SELECT sha256 FROM notes WHERE id = $1", (note_id,)).get
     if current_sha256 != sha256:
@@ -76,14 +77,18 @@ def put(
 
 
 def missing_hashes_of(db: Connection, note_id: int) -> dict[int, bytes]:
-    """Return the places of a note that lack their vector, with the hash of its text."""
+    """Return the places of a note that should have a vector and lack it, with text hashes."""
     hashes = text_digests(db, note_id)
     existing = db.vectors.read(list(hashes))
     return {place: digest for place, digest in hashes.items() if place not in existing}
 
 
 def embedded(db: Connection, embedder: str, remote: bool) -> Embedded:
-    """Return how far an embedder is, which may not have begun yet."""
+    """Return how many notes have, lack or get no vectors of an embedder.
+
+    An embedder whose vectors the index does not have lacks those of all notes. `remote` says
+    whether it is a service, which gets no private notes.
+    """
     sql = "SELECT count(*), count(private) FROM notes WHERE hidden IS NULL"
     row = db.execute(sql).fetchone()
     assert row is not None
@@ -112,10 +117,11 @@ def embedded(db: Connection, embedder: str, remote: bool) -> Embedded:
 def copy_vectors(
     old: Engine, into: Engine, width: int | None, progress: Progress | None = None
 ) -> int:
-    """Copy vectors of the same embedder and width from another index, for texts that are equal.
+    """Copy vectors of the same embedder from another index, for texts that are equal.
 
-    The other index may be in another engine. Returns how many notes now lack no vector. What was
-    copied stays, however it ends.
+    The other index may be in another engine. Returns how many notes now lack no vector; 0, without
+    copying, if the embedders differ, or the width of `old` is not `width` (None: any). Copies in
+    several transactions; what was copied stays, however it ends.
     """
     with old.reading() as db:
         old_space = notes.vector_space(db)
@@ -145,6 +151,7 @@ def copy_vectors(
 
 
 def _waiting_notes(db: Connection, after: int) -> list[int]:
+    """Return the ids of the next 500 notes that lack vectors, of those greater than `after`."""
     sql = "SELECT id FROM notes WHERE embedded = 0 AND id > $1 ORDER BY id LIMIT $2"
     return [note_id for (note_id,) in db.execute(sql, (after, _MAX_BATCH_NOTES))]
 
@@ -155,7 +162,11 @@ def _copy_vectors_of(
     old: Engine,
     place_of_text: Mapping[bytes, int],
 ) -> int:
-    """Copy the vectors of some notes, and return how many of these now lack none."""
+    """Copy from `old` the vectors that some notes lack.
+
+    Return how many of these are now complete. `place_of_text` has the places in `old`, by the hash
+    of their text.
+    """
     digest_of_place: dict[int, bytes] = {}
     digests_of_note: dict[int, set[bytes]] = {}
     for note_id in note_ids:
@@ -183,7 +194,10 @@ def _copy_vectors_of(
 def _read_vectors(
     engine: Engine, digests: Iterable[bytes], place_of_text: Mapping[bytes, int]
 ) -> dict[bytes, bytes]:
-    """Return the vectors that an index has of some texts, by the hash of the text."""
+    """Return the vectors that an index has of some texts, by the hash of the text.
+
+    `place_of_text` has its places, by the hash of their text. Texts without a vector are absent.
+    """
     digest_of_place = {}
     for digest in digests:
         if digest in place_of_text:
@@ -196,7 +210,7 @@ def _read_vectors(
 
 
 def _set_dimension(db: Connection, dimension: int) -> None:
-    """Remember the width of the vectors, and make room for them."""
+    """Record the width of the vectors, and make room for them. For a write transaction."""
     db.execute("UPDATE vector_space SET dimension = $1", (dimension,)).fetchall()
     db.vectors.create(dimension)
 
@@ -221,9 +235,11 @@ class _EmbeddedTexts(NamedTuple):
 
 @dataclass(slots=True)
 class EmbeddingJob:
-    """Computes the vectors that are missing. Those computed before a failure stay.
+    """Computes the vectors that an index lacks, note by note.
 
-    `ready` has texts of notes that need not be read again.
+    Those computed before a failure stay. `ready` has texts of notes that need not be read again.
+    `stopped` is asked between two batches. `private` are the rules for notes that a remote embedder
+    does not get.
     """
 
     vault: NoteSource
@@ -236,9 +252,10 @@ class EmbeddingJob:
     _has_embedded: bool = False  # whether the embedder has taken a text yet
 
     def run(self) -> int:
-        """Return how many notes got their vectors.
+        """Compute and store vectors until no note lacks any, and return how many notes got theirs.
 
-        Ends early if another process begins with another embedder.
+        Ends early if `stopped` returns True, or if another process begins with another embedder. A
+        note that cannot be read now is left out. Raises Unavailable if the embedder fails.
         """
         set_embedder(self.database, self.embedder)
         with self.database.reading() as db:
@@ -267,7 +284,10 @@ class EmbeddingJob:
         return done
 
     def _waiting_rows(self, limit: int) -> list[DatabaseRow]:
-        """Return ids, paths and hashes of notes that lack vectors; none for another embedder."""
+        """Return (id, path, hash) of at most `limit` notes that lack vectors, in the order of ids.
+
+        None are returned if the index has another embedder by now.
+        """
         with self.database.reading() as db:
             if notes.vector_space(db).embedder != self.embedder.name:
                 return []
@@ -275,7 +295,10 @@ class EmbeddingJob:
             return db.execute(sql, (limit,)).fetchall()
 
     def _next_batch(self, rows: Sequence[DatabaseRow]) -> list[_TextsOfNote]:
-        """Return at least one note, and as many as fill a batch of the embedder with texts."""
+        """Return the first notes with their texts, until these fill a batch of the embedder.
+
+        At least one note is returned if there is any.
+        """
         batch: list[_TextsOfNote] = []
         text_count = 0
         for note_id, path, sha256 in rows:
@@ -287,7 +310,11 @@ class EmbeddingJob:
         return batch
 
     def _texts_of(self, note_id: int, path: str, sha256: str) -> _TextsOfNote:
-        """Return the texts of a note that lack a vector, from memory or from its file."""
+        """Return the texts of a note that lack a vector, from memory or from its file.
+
+        There are none if the file cannot be read, or if it is private and the embedder is remote.
+        Texts that have changed since the note was indexed are left out.
+        """
         with self.database.reading() as db:
             missing = missing_hashes_of(db, note_id)
 
@@ -316,10 +343,10 @@ class EmbeddingJob:
     def _pop_ready(
         self, note_id: int, missing: Mapping[int, bytes]
     ) -> list[tuple[int, str]] | None:
-        """Return the texts of a note that are in memory, if they are those that lack a vector.
+        """Remove a note's texts from memory, and return them if just these lack a vector.
 
-        They are not if another process has changed the note since. Texts that a remote service
-        gets are always read from the file.
+        They are not if another process has changed the note since: then the result is None. It is
+        also None for a remote embedder, whose texts are always read from the file.
         """
         if self.ready is None or self.embedder.remote:
             return None
@@ -330,9 +357,10 @@ class EmbeddingJob:
         return texts if hashes == missing else None
 
     def _embed(self, batch: Sequence[_TextsOfNote]) -> int | None:
-        """Embed some notes, each text once, and store what still fits.
+        """Embed some notes, each distinct text once, and store the vectors of unchanged notes.
 
-        Returns how many notes have their vectors; None if another embedder has begun.
+        Returns how many notes were completed; None, and stores nothing, if another embedder has
+        begun. Raises Unavailable if the embedder fails.
         """
         texts: dict[str, None] = {}
         for note in batch:
@@ -351,7 +379,7 @@ class EmbeddingJob:
             return sum(_put_result(db, note, result) for note in batch)
 
     def _check_width(self, vectors: Mapping[str, bytes], dimension: int) -> None:
-        """Raise Unavailable if vectors have several widths, or not that of the index."""
+        """Raise Unavailable if vectors have several widths, or not that of the index (0: none yet)."""
         widths = {len(vector) for vector in vectors.values()}
         if dimension:
             widths.add(dimension)
@@ -364,9 +392,10 @@ class EmbeddingJob:
             )
 
     def _embed_texts(self, texts: list[str]) -> _EmbeddedTexts:
-        """Return the vectors of texts, and the reasons for which texts were refused.
+        """Return the vectors of distinct texts, and the reasons for which texts were refused.
 
-        Which text of a batch is refused is found by asking for its halves.
+        Which text of a batch is refused is found by asking for its halves. Raises Unavailable if
+        the embedder fails, and RequestRefused if it refuses even a harmless word.
         """
         if not texts:
             return _EmbeddedTexts({}, {})
@@ -393,7 +422,7 @@ class EmbeddingJob:
 
 
 def _put_result(db: Connection, note: _TextsOfNote, result: _EmbeddedTexts) -> bool:
-    """Store the vectors of a note, and why a text was refused; False if the note has changed."""
+    """Store the vectors of a note, and why a text was refused. Return whether it was unchanged."""
     if not note.sha256:
         return False
     rows = {}

@@ -47,7 +47,7 @@ class StatementFailed(Exception):
 
 
 class IntegerList:
-    """Many integers that are bound as one value, for `Dialect.in_integers` and its like."""
+    """Many signed integers of 64 bits that are bound as one value, for `Dialect.in_integers`."""
 
     __slots__ = ("values",)
 
@@ -56,7 +56,7 @@ class IntegerList:
 
 
 class TextList:
-    """Many texts that are bound as one value, for `Dialect.in_texts` and its like."""
+    """Many texts that are bound as one value, for `Dialect.in_texts`."""
 
     __slots__ = ("values",)
 
@@ -86,30 +86,35 @@ class Dialect:
     column_types: Mapping[str, str]  # and what else the tables of `schema.sql` name in braces
 
     def schema(self) -> str:
-        """Return the statements that make the tables of an index."""
+        """Return the SQL of `schema.sql` that creates all tables of an empty index.
+
+        Reads that file.
+        """
         return _SCHEMA.read_text(encoding="utf-8").format_map(self.column_types)
 
     def in_integers(self, column: str, mark: str) -> str:
-        """Return the condition that a column is one of an IntegerList."""
+        """Return the condition that a column is one of the IntegerList bound at `mark` (`$1`, …)."""
         return self.membership.format(column=column, mark=mark, type=self.integer_type)
 
     def in_texts(self, column: str, mark: str) -> str:
-        """Return the condition that a column is one of a TextList."""
+        """Return the condition that a column is one of the TextList bound at `mark` (`$1`, …)."""
         return self.membership.format(column=column, mark=mark, type=self.text_type)
 
     def integers(self, mark: str, alias: str) -> str:
-        """Return an IntegerList as a table with the column `value`, for a FROM."""
+        """Return the IntegerList at `mark` as a table `alias` with the column `value`, for a FROM."""
         return self.list_table.format(mark=mark, alias=alias, type=self.integer_type)
 
     def texts(self, mark: str, alias: str) -> str:
-        """Return a TextList as a table with the column `value`, for a FROM."""
+        """Return the TextList at `mark` as a table `alias` with the column `value`, for a FROM."""
         return self.list_table.format(mark=mark, alias=alias, type=self.text_type)
 
     def rows_for_each_integer(self, mark: str, alias: str, table: str, condition: str) -> str:
-        """Return the FROM and WHERE of the rows of a table, one range of its key per integer.
+        """Return the FROM and WHERE for the rows of a table that belong to each integer of a list.
 
-        `table` has an alias; `condition` compares its key with `alias.value`. Neither engine would
-        otherwise look up a few ranges: each would read the whole table.
+        The IntegerList is bound at `mark`, and is a table `alias` with the column `value`. `table`
+        is a name and an alias, as in "places p"; `condition` compares its key with `alias.value`,
+        usually as a range. Neither engine would otherwise look up a few ranges: each would read the
+        whole table.
         """
         name, table_alias = table.split()
         return self.rows_of_each.format(
@@ -125,13 +130,13 @@ class Cursor(Protocol):
 
     @property
     def get(self) -> Any:
-        """The value of an answer of one row with one column; None if there is no row."""
+        """The first column of the next row, for an answer of one row; None if there is no row."""
 
     def __iter__(self) -> Iterator[DatabaseRow]:
         """Iterate over the rows."""
 
     def __next__(self) -> DatabaseRow:
-        """Return the next row."""
+        """Return the next row. Raises StopIteration after the last."""
 
     def fetchone(self) -> DatabaseRow | None:
         """Return the next row; None after the last."""
@@ -141,41 +146,49 @@ class Cursor(Protocol):
 
 
 class VectorIndex(Protocol):
-    """The vectors of places, in the engine's own type: 8-bit numbers, all of one width."""
+    """The vectors of places, in the engine's own type: a signed 8-bit number per dimension.
+
+    All vectors of an index have one width, which is both their dimension and their length in bytes.
+    A place is the id of a passage or block.
+    """
 
     def create(self, dimension: int) -> None:
-        """Make room for vectors of this width. Called before the first is written."""
+        """Make room for vectors of this width.
+
+        Called before the first is written; does nothing after that.
+        """
 
     def clear(self) -> None:
-        """Remove all vectors, and what was made for their width."""
+        """Remove all vectors, and what was made for their width. `create` must be called again."""
 
     def write(self, vectors: Iterable[tuple[int, bytes]]) -> None:
-        """Store the vectors of places, in place of those that they have."""
+        """Store vectors, given as (place, vector), in place of those that the places have."""
 
     def remove(self, places: Sequence[int]) -> None:
-        """Remove the vectors of those places that have one."""
+        """Remove the vectors of some places. Places without a vector are ignored."""
 
     def read(self, places: Sequence[int]) -> dict[int, bytes]:
-        """Return the vectors of those places that have one."""
+        """Return vectors by place. Places without a vector are absent."""
 
     def read_notes(self, note_ids: Iterable[int], *, blocks: bool) -> Iterable[tuple[int, bytes]]:
-        """Query the places and vectors of the passages of notes, or of their blocks, by place.
+        """Query the (place, vector) of the passages of some notes, or of their blocks, by place.
 
-        The answer is read when it is iterated.
+        The answer is read when it is iterated, so iterate it within the same snapshot. Notes
+        without vectors are absent.
         """
 
     def read_all(self, *, blocks: bool) -> tuple[array[int], bytearray]:
-        """Return the places of all passages or blocks, and their vectors.
+        """Return the places of all passages (or blocks) that have a vector, and the packed vectors.
 
-        The vector of the n-th place begins at n times the width. The order is any.
+        The vector of the n-th place begins at byte n times the width. The order of places is any.
         """
 
     def count(self) -> int:
-        """Return how many vectors there are."""
+        """Return how many vectors there are, of passages and blocks together."""
 
     @property
     def is_indexed(self) -> bool:
-        """Whether an index of the engine's own replaces the comparison of all vectors in memory."""
+        """Whether an index of the engine finds the nearest passages without comparing all vectors."""
 
     def nearest_notes(
         self,
@@ -184,30 +197,34 @@ class VectorIndex(Protocol):
         limit: int,
         /,
     ) -> list[int] | None:
-        """Return candidates: the notes of the `limit` nearest passages, perhaps more, in any order.
+        """Return ids of candidates: notes of at least the `limit` nearest passages, in any order.
 
-        `note_ids` are the notes to choose from, all if None. An approximate index may miss a few.
-        Returns None if the engine cannot tell, or not as fast as a comparison of all vectors in
-        memory.
+        There may be more than `limit`. `note_ids` are the notes to choose from, all if None. An
+        approximate index may miss a few. Returns None if the caller should compare all vectors in
+        memory instead, because the engine cannot tell the nearest, or not as fast.
         """
 
 
 class Connection(Protocol):
-    """The connection of one thread, within a snapshot or a transaction."""
+    """The connection of one thread, within a snapshot or a transaction. Not for other threads."""
 
     @property
     def dialect(self) -> Dialect:
-        """Where the engine's SQL differs."""
+        """The pieces of SQL that differ between the engines."""
 
     @property
     def vectors(self) -> VectorIndex:
-        """The vectors."""
+        """The vectors of this index, in the same snapshot or transaction."""
 
     def execute(self, statement: str, values: Sequence[Value] = ()) -> Cursor:
-        """Run a statement. One that changes something must be fetched."""
+        """Run a statement, with the values of `$1`, `$2`, …, and return its rows.
+
+        A statement that changes something is complete only once its rows were fetched, even if it
+        has none.
+        """
 
     def executemany(self, statement: str, rows: Iterable[Sequence[Value]]) -> None:
-        """Run a statement for each of some rows of values."""
+        """Run a statement that returns no rows once per row of values. The values contain no lists."""
 
     def state(self) -> object:
         """Return a token of the index as this connection sees it.
@@ -222,12 +239,16 @@ class Leadership(Protocol):
     def acquire_or_keep(self) -> bool:
         """Return whether this process leads, after taking the lead if nobody has it.
 
-        Does not wait. Called every two seconds by the thread that writes: a lead on a server ends 8
-        s after it was last renewed. False, without an error, if the engine is away.
+        Does not wait for another leader. Called every two seconds by the thread that writes: a lead
+        on a server ends 8 s after it was last renewed. Returns False, without an error, if the
+        engine is away.
         """
 
     def release(self) -> None:
-        """Let another process lead."""
+        """Give up the lead, so that another process can lead at once.
+
+        Does nothing for one that does not lead.
+        """
 
 
 class Engine(Protocol):
@@ -243,100 +264,116 @@ class Engine(Protocol):
 
     @property
     def engine(self) -> str:
-        """Its name and version."""
+        """The name and version of the engine, for people."""
 
     @property
     def vector_storage(self) -> str:
-        """How it keeps vectors, for people."""
+        """How the engine keeps vectors, for people."""
 
     def refresh(self) -> None:
         """Notice whether another index took the place of this one. Then `generation` has grown.
 
-        A server may be noticed only with the next query.
+        Called before a query. A replacement on a server may be noticed only with the next query.
         """
 
     def reading(self) -> AbstractContextManager[Connection]:
-        """Open one snapshot for several statements."""
+        """Open a snapshot, in which several statements see the same state, for a `with` block.
+
+        Within a snapshot or transaction of this thread, it yields that one's connection. Nothing
+        may be written in it.
+        """
 
     def answer(self, ask: Callable[[Connection], T]) -> T:
-        """Return what `ask` finds in one snapshot.
+        """Call `ask` in one snapshot, and return what it returns.
 
-        It is called again if somebody wrote meanwhile, so it must have no effects. Within a
-        transaction of this thread it is called once, in it.
+        `ask` is called again if somebody wrote meanwhile, so it must have no effects. Within a
+        transaction of this thread it is called once, in it. May raise Replaced.
         """
 
     def writing(self, generation: int | None = None) -> AbstractContextManager[Connection]:
-        """Open one transaction, re-entrant in a thread: the outermost commits.
+        """Open a transaction for a `with` block.
 
-        The outermost raises Replaced if the index is no longer the one of `generation`, because ids
-        may name other notes, and Unavailable if this thread led the servers and another leads now.
+        It commits at the end, and is rolled back by an exception. Within a transaction of this
+        thread, it yields that one, and only the outermost commits. Waits while another process
+        writes. The outermost raises Replaced if the index is no longer the one of `generation`,
+        because ids may name other notes; None accepts any. It raises Unavailable if this thread led
+        the servers and another leads now.
         """
 
     def rows(self, statement: str, values: Sequence[Value] = ()) -> list[DatabaseRow]:
-        """Return the rows of one statement. Within a transaction of this thread, it sees its
-        writes.
+        """Return the rows of one statement.
+
+        Within a transaction of this thread, it sees its writes.
         """
 
     def meta(self, key: str) -> str | None:
-        """Return a fact about the index itself."""
+        """Return a fact about the index itself, from the table `meta`; None if it has no such key."""
 
     def set_meta(self, key: str, value: str) -> None:
-        """Store a fact about the index itself."""
+        """Store a fact about the index itself in the table `meta`, in a transaction or a new one."""
 
     def begin_bulk_load(self) -> None:
-        """Prepare for very many notes. Called in the first transaction of a bulk import.
+        """Prepare for very many new notes. Called in the first transaction of a bulk import.
 
-        A later `merge_segments_at_rest` may bring the statistics of a server up to date.
+        An engine may do nothing. After it, `merge_segments_at_rest` or `checkpoint` brings the
+        statistics of a server up to date.
         """
 
     def merge_segments_at_rest(self, generation: int | None = None) -> None:
-        """Merge segments of the term index, if many have come together. Called after a scan.
+        """Merge segments of the term index, also a few large ones, if they make queries slow.
 
-        Not for a transaction. Raises Replaced as `writing` does.
+        Called at the end of a scan, when no more notes are about to be written. Does nothing if no
+        merge is due. Not within a transaction. Raises Replaced as `writing` does.
         """
 
     def checkpoint(self, *, is_bulk: bool = False) -> None:
-        """Tidy up after writes: merge segments, fold a log into its file, index vectors.
+        """Tidy up after writes: merge segments, empty a write-ahead log, index vectors.
 
-        It is cheap if there is nothing to do, and may be called after each write. During a bulk
-        write less is done. Not for a transaction.
+        It is cheap if there is nothing to do, and may be called after each write. If `is_bulk`,
+        more writes follow at once, and less is done. Not within a transaction.
         """
 
     def check(self) -> list[str]:
-        """Return what is wrong with the index; nothing if all is well. Only reads."""
+        """Return what is wrong with the index, a sentence each; empty if all is well.
+
+        Repairs nothing. Reads the whole index.
+        """
 
     def discard(self) -> None:
-        """Put an empty index in the place of this one, unless somebody else just did."""
+        """Replace this index by an empty one, unless somebody else just did. `generation` grows."""
 
     def build_replacement(self) -> Engine:
-        """Return an empty index that is private to this process until `swap_in` takes it."""
+        """Return a new, empty index that only this process knows, to be filled for `swap_in`."""
 
     def swap_in(self, fresh: Engine) -> None:
-        """Put an index from `build_replacement` in the place of this one. Others notice.
+        """Replace this index by one from `build_replacement`. Other threads and processes notice.
 
         `fresh` cannot be used afterwards.
         """
 
     def drop(self) -> None:
-        """Close the index and remove it."""
+        """Close the index and delete it with all its data."""
 
     def size(self) -> int:
-        """Return its bytes on disk."""
+        """Return the bytes that the index takes on disk."""
 
     def leadership(self) -> Leadership:
-        """Return the lead of this index."""
+        """Return an object with which this process can lead the servers of this index.
+
+        Takes no lead yet.
+        """
 
     def close(self) -> None:
         """Close every connection. No other thread may be using them."""
 
 
 def marks(count: int) -> str:
-    """Return the marks of so many values: `$1, $2`."""
+    """Return `count` placeholders for the values of a statement: `$1, $2` for 2."""
     return ", ".join(f"${number}" for number in range(1, count + 1))
 
 
 def read_integer(cursor: Cursor) -> int:
-    """Return the only value of an answer. Raises Damaged if it is no number."""
+    """Return the only value of an answer as a number. Raises Damaged if it is none."""
     value = cursor.get
     try:
         return int(value)

@@ -19,7 +19,11 @@ GetHolders = Callable[[Sequence[Sequence[str]]], Sequence[int]]
 def condition(
     narrow: IndexFilter, dialect: Dialect, get_holders: GetHolders
 ) -> tuple[str, list[Value]]:
-    """Return the FROM and WHERE of a filter, for `notes n`, and the values to bind."""
+    """Return the SQL after FROM, `notes n WHERE …`, for the notes that pass, and its values.
+
+    Hidden notes pass only if the filter says so. `get_holders` is called per phrase of the filter,
+    with the phrase as sequences of words, and its result becomes a list of ids in the SQL.
+    """
     conditions = _Conditions(dialect)
     if narrow.only:
         mark = conditions.bind(TextList(narrow.only))
@@ -48,7 +52,10 @@ def condition(
 
 
 def _add_simple_fields(conditions: _Conditions, narrow: IndexFilter) -> None:
-    """Add the conditions that compare one column with one value."""
+    """Add the conditions on type, dates and links.
+
+    `since` is inclusive and `until` exclusive; both compare with the date of the last change.
+    """
     if narrow.type:
         mark = conditions.bind(compare_key(narrow.type))
         conditions.add(f"n.type_key = {mark}")
@@ -83,20 +90,23 @@ class _Conditions:
         self.values: list[Value] = []
 
     def as_sql(self) -> str:
-        """Return the conditions for a WHERE."""
+        """Return all conditions joined by AND, for a WHERE; "TRUE" if there is none."""
         return " AND ".join(self._parts) or "TRUE"
 
     def bind(self, value: Value) -> str:
-        """Add a value, and return its mark."""
+        """Add a value to those of the statement, and return its mark, such as `$3`."""
         self.values.append(value)
         return f"${len(self.values)}"
 
     def add(self, part: str) -> None:
-        """Add a condition."""
+        """Add a piece of SQL as a condition. It must not contain text of the filter."""
         self._parts.append(part)
 
     def add_tags(self, tags: Mapping[str, str], *, require_all: bool) -> None:
-        """Add that a note has one of some tags, or all of them. The value "" matches any."""
+        """Add the condition that a note has one of some tags, or all of them if `require_all`.
+
+        A tag is a key and a value; the value "" matches any. Adds nothing if there are no tags.
+        """
         alternatives = []
         for key, value in tags.items():
             tag_key = compare_key(hyphenate(key))
@@ -116,7 +126,10 @@ class _Conditions:
             self.add(f"({operator.join(alternatives)})")
 
     def add_property(self, key: str, value: str) -> None:
-        """Add that a note has a property with a value, a text or a number in the frontmatter."""
+        """Add the condition that a note has a property with this value, whatever its ASCII case.
+
+        The value in the frontmatter may be a text or a number.
+        """
         lower = value.encode().lower().decode()  # only ASCII, as the engines do
         key_mark = self.bind(key)
         text_mark = self.bind(json.dumps(lower, ensure_ascii=False))
@@ -130,7 +143,7 @@ class _Conditions:
         )
 
     def add_archive(self, folders: tuple[str, ...], *, is_inside: bool) -> None:
-        """Add that a note is in one of some folders, or in none of them."""
+        """Add the condition that a note is below one of some folders, or below none of them."""
         alternatives = []
         for folder in folders:
             mark = self.bind(compare_key(folder))
@@ -139,13 +152,13 @@ class _Conditions:
         self.add(is_in_one if is_inside else f"NOT {is_in_one}")
 
     def add_folder(self, prefix: str) -> None:
-        """Add that a note's path begins with a folder, or is it."""
+        """Add the condition that a note's path begins with `prefix`, or is it without a last slash."""
         mark = self.bind(compare_key(prefix))
         is_below = f"n.path_key >= {mark} AND n.path_key < {mark} || '{LAST}'"
         self.add(f"({is_below} OR n.path_key = rtrim({mark}, '/'))")
 
     def add_notes(self, note_ids: Sequence[int], *, are_inside: bool) -> None:
-        """Add that a note is one of some notes, or none of them."""
+        """Add the condition that a note is one of these, or none of these if `are_inside` is false."""
         mark = self.bind(IntegerList(note_ids))
         is_one = self._dialect.in_integers("n.id", mark)
         self.add(is_one if are_inside else f"NOT ({is_one})")

@@ -53,6 +53,8 @@ class IndexService:
     """The index of one vault, for any thread. Guards what each thread knows of its last state.
 
     `on_replaced` is called when another index, perhaps an empty one, took the place of this one.
+    Each method that queries repeats its query on a new, empty index if this one is damaged or
+    replaced, and raises Unavailable if the engine cannot be used.
     """
 
     def __init__(self, database: Engine, on_replaced: Callable[[], None] = lambda: None) -> None:
@@ -72,7 +74,10 @@ class IndexService:
 
     @property
     def generation(self) -> int:
-        """A number that grows when another index took the place of this one."""
+        """A number that grows when another index took the place of this one.
+
+        Reading it asks the engine, and discards a damaged index.
+        """
         try:
             self.database.refresh()
         except Damaged:
@@ -80,10 +85,12 @@ class IndexService:
         return self.database.generation
 
     def with_retry(self, question: Callable[[], T]) -> T:
-        """Return the answer of several calls, all made on the same index.
+        """Return what `question` returns, which may make several calls, all on the same index.
 
-        If the index is missing or damaged, all are repeated on a fresh one. Raises Unavailable if
-        that happens repeatedly.
+        If the index was replaced or is damaged, it is rebuilt empty, and `question` is called
+        again, at most five times in all. So it must have no effects that may not be repeated.
+        Within another `with_retry` of the same thread it is called once. Raises Unavailable if all
+        attempts fail.
         """
         if getattr(self._local, "is_asking", False):
             return question()
@@ -102,6 +109,12 @@ class IndexService:
             self._local.is_asking = False
 
     def _ask_repeatedly(self, question: Callable[[], T]) -> T:
+        """Call `question` until no replacement or damage interrupts it, and return its result.
+
+        An error that may come from damage discards the index only if a check finds some; otherwise
+        it is raised. After the last attempt, Damaged is raised as it is, and Unavailable for
+        repeated replacement.
+        """
         for attempt in range(1, _MAX_ATTEMPTS + 1):
             try:
                 return question()
@@ -122,7 +135,11 @@ class IndexService:
         )
 
     def check(self) -> None:
-        """Once a day, look for damage that no query has met yet; it may hide rows from answers."""
+        """Check the whole index if the last check is a day ago, and rebuild it if it is damaged.
+
+        Damage that no query has met may hide rows from answers. Called by the background work of a
+        server.
+        """
         last_check = float(self.with_retry(lambda: self.database.meta("checked")) or 0)
         if abs(time.time() - last_check) < _CHECK_SECONDS:
             return
@@ -132,19 +149,25 @@ class IndexService:
         self.with_retry(lambda: self.database.set_meta("checked", f"{time.time():.0f}"))
 
     def _rebuild_because(self, problem: object) -> None:
+        """Log a warning, replace the index by an empty one, and call `on_replaced`."""
         _LOG.warning("the index is damaged and will be rebuilt: %s", problem)
         self.database.discard()
         self._follow_replacement()
 
     def _follow_replacement(self) -> None:
+        """Remember the generation of the index as it is now, and call `on_replaced`."""
         self.seen_generation = self.generation
         self._on_replaced()
 
     def _read(self, ask: Callable[[Connection], T]) -> T:
+        """Return what `ask` finds in one snapshot, with the repetitions of `with_retry`."""
         return self.with_retry(lambda: self.database.answer(ask))
 
     def _snapshot(self, db: Connection) -> Snapshot:
-        """Return what this thread knows of the state of the index, for as long as nobody writes."""
+        """Return what this thread knows of the state of the index, afresh if somebody wrote.
+
+        A new `Snapshot` if somebody wrote.
+        """
         last: tuple[Connection, Snapshot] | None = getattr(self._local, "snapshot", None)
         if last is not None and last[0] is db and last[1].state == db.state():
             return last[1]
@@ -153,7 +176,10 @@ class IndexService:
         return snapshot
 
     def _segment_cache(self) -> SegmentCache:
-        """Return what this process has read of the term index. Two threads may make one at once."""
+        """Return the cache of what this process has read of the term index, made at the first call.
+
+        Two threads may make one at once; then one of the two is dropped.
+        """
         if self._segments is None:
             from simplemem.index.terms.query_terms import SegmentCache  # numpy: not at the start
 
@@ -163,7 +189,7 @@ class IndexService:
     # -- searching
 
     def vocabulary(self, groups: Sequence[api.AnyOf]) -> tuple[Sequence[int], IndexProgress]:
-        """Return how many notes have a word of each group, and how far the index is."""
+        """Return for each group of terms how many notes have one of them, and how far the index is."""
 
         def read(db: Connection) -> tuple[Sequence[int], IndexProgress]:
             snapshot = self._snapshot(db)
@@ -172,9 +198,10 @@ class IndexService:
         return self._read(read)
 
     def ask(self, question: IndexQuery) -> Matches:
-        """Return the notes that the words or the vector of a question lead to.
+        """Return the notes and blocks that the words, names or vector of a query lead to.
 
-        What is like a note is found once per state of the index.
+        Only notes that pass the query's filter are among them. For a query of notes like a note
+        (`like`), the answer is remembered until somebody writes.
         """
 
         def read(db: Connection) -> Matches:
@@ -188,6 +215,7 @@ class IndexService:
         return self._read(read)
 
     def _answer(self, snapshot: Snapshot, question: IndexQuery) -> Matches:
+        """Compute the answer to a query in one snapshot."""
         db = snapshot.db
         # Sent first, so that a server has the answer by the time it is read.
         name_rows = _select_names(db, question)
@@ -227,7 +255,8 @@ class IndexService:
     ) -> api.Similarities | None:
         """Return the similarities of the notes nearest to the query's vector, and those in `also`.
 
-        None if there is no vector that can be compared.
+        The nearest are chosen among `ids` (None: all notes). Returns None if there is no vector
+        that can be compared.
         """
         vector = _comparable_vector(snapshot, question)
         if vector is None:
@@ -255,12 +284,12 @@ class IndexService:
         neighbours_of: Sequence[NoteId] = (),
         among: Collection[NoteId] = (),
     ) -> Mapping[NoteId, api.NoteDetails]:
-        """Return details of the notes that still exist, by note.
+        """Return details of the notes that still exist, by note id.
 
-        `best_places` has the place of each note that was found, 0 for none. `matched` are further
-        blocks that were found; `blocks` takes all that have a word of the question instead.
-        `repeated` adds those that many notes have. Notes in `among` are added if they are
-        neighbours of a note in `neighbours_of`.
+        `best_places` names the notes, with the place that was found in each, 0 for none. `matched`
+        are further blocks that were found; if `blocks` is set, all blocks that have a term of the
+        query replace them. `repeated` adds the spans of text that many notes have. Each note in
+        `among` is added if it is a neighbour of a note in `neighbours_of`.
         """
 
         def read(db: Connection) -> Mapping[NoteId, api.NoteDetails]:
@@ -285,7 +314,7 @@ class IndexService:
     def find_matching(
         self, groups: Sequence[api.AnyOf], note_ids: Sequence[NoteId]
     ) -> list[tuple[int, set[NoteId]]]:
-        """Return how many notes have a word of each group, and which of `note_ids` have one."""
+        """Return per group of terms how many notes have one of them, and which of `note_ids` do."""
 
         def read(db: Connection) -> list[tuple[int, set[NoteId]]]:
             terms = self._snapshot(db).terms()
@@ -294,7 +323,11 @@ class IndexService:
         return self._read(read)
 
     def page(self, narrow: IndexFilter, sort: str, limit: int, after: int = 0) -> NotePage:
-        """Return a page of the notes that pass a filter, after so many others."""
+        """Return a page of the notes that pass a filter: `limit` notes after the first `after`.
+
+        `sort` is one of `api.SORTS`; dates are newest first, names and titles ascend. With `limit`
+        0, only the total is counted.
+        """
 
         def read(db: Connection) -> NotePage:
             source, values = self._snapshot(db).condition(narrow)
@@ -323,54 +356,70 @@ class IndexService:
     # -- notes, files and links
 
     def rows(self, paths: Iterable[str] | None = None) -> dict[str, api.NoteRow]:
-        """Return the rows of those notes that exist, by path; of every note without `paths`."""
+        """Return rows of notes by path: of all notes, or of those at `paths` that are indexed."""
         path_list = None if paths is None else list(paths)
         return self._read(lambda db: notes.rows_at(db, path_list))
 
     def outline(self, path: str) -> api.Outline | None:
-        """Return what is shown of a note that is read; None if the index does not have it."""
+        """Return the row, tags, aliases and links of the note at a path; None if it is not indexed.
+
+        None if it is not in the index.
+        """
         return self._read(lambda db: notes.outline(db, path))
 
     def find_by_name(self, key: str) -> tuple[list[str], ...]:
-        """Return notes by path, file name, title and alias that compare equal to `key`."""
+        """Return the notes called `key` as four lists of paths: by path, file name, title, alias.
+
+        `key` is a result of `compare_key`. A note may be in several lists; each is in path order.
+        """
         return self._read(lambda db: notes.find_by_name(db, key))
 
     def complete_name(self, prefix: str, limit: int, last: Iterable[str]) -> list[tuple[str, bool]]:
-        """Return the visible notes whose name or path starts with `prefix`, for completion."""
+        """Return up to `limit` visible notes whose name or path starts with `prefix`.
+
+        Each is a path, and whether no other note has its file name. Notes in the folders `last`
+        come last.
+        """
         folders = list(last)
         return self._read(lambda db: notes.complete_name(db, prefix, limit, folders))
 
     def paths_by_property(self, key: str) -> dict[str, str]:
-        """Return the paths of the notes that have a property, by the text it holds."""
+        """Return the paths of the notes that have the property `key`, by its value as a text.
+
+        If several notes have the same value, the first path counts.
+        """
         return self._read(lambda db: notes.paths_by_property(db, key))
 
     def folders_with_notes(self, folders: Iterable[str]) -> tuple[str, ...]:
-        """Return the folders that have a note."""
+        """Return those of some folders in or below which there is a note."""
         folder_list = list(folders)
         return self._read(lambda db: notes.folders_with_notes(db, folder_list))
 
     def files(self) -> set[str]:
-        """Return every file that a link can mean."""
+        """Return the path of every file that a link can mean: notes and attachments."""
         return self._read(notes.all_files)
 
     def files_named(self, key: str) -> list[str]:
-        """Return the files of a name, as names are compared."""
+        """Return the paths of the files with a name, in order. `key` is a result of `name_key`."""
         return self._read(lambda db: notes.files_named(db, key))
 
     def links(self, to: str | None = None) -> Sequence[api.StoredLink]:
-        """Return the links that mean this file, else every link.
+        """Return the links of other notes to the file `to`, or every link if it is None.
 
-        A conflict copy's links are left out: they only repeat its note's.
+        Links of conflict copies to that file are left out: they only repeat those of their notes.
         """
         return self._read(lambda db: list(notes.links(db, to)))
 
     def sources_that_could_mean(self, files: Iterable[str]) -> list[str]:
-        """Return the notes with a link that is looked up by the name of one of these files."""
+        """Return the notes with a link that is looked up by the name of one of these files.
+
+        Such a link may mean another file of that name.
+        """
         file_list = list(files)
         return self._read(lambda db: notes.sources_that_could_mean(db, file_list))
 
     def conflict_copies(self) -> list[tuple[str, str, str]]:
-        """Return every conflict copy whose note is still there: (copy, note, what made the copy).
+        """Return each conflict copy whose note still exists: (copy, note, program that made it).
 
         A file whose name only may be that of a copy is left out while searches show it. So is a
         file that simplemem named itself.
@@ -380,31 +429,39 @@ class IndexService:
     # -- vectors, counts and states
 
     def embedded(self, embedder: str, remote: bool) -> api.Embedded:
-        """Return how far an embedder is, which may not have begun yet."""
+        """Return how many notes have, lack or get no vectors of an embedder.
+
+        It may not have been used yet. `remote` says whether it is a service, which gets no private
+        notes.
+        """
         return self._read(lambda db: embeddings.embedded(db, embedder, remote))
 
     def vectors_of(self, note_id: NoteId) -> list[bytes]:
-        """Return the vectors of a note's passages."""
+        """Return the vectors of a note's passages, in order; empty if it has none."""
         return self._read(lambda db: vectors.vectors_of(db, note_id))
 
     def counts(self) -> dict[str, Any]:
-        """Return numbers for `stats`, and which notes are hidden or must not be rewritten."""
+        """Return the numbers for `stats`, the number of hidden notes per reason, and problems."""
         return self._read(audit.counts)
 
     def tag_counts(self) -> dict[str, int]:
-        """Return every tag of visible notes with how many notes have it, most used first."""
+        """Return the number of notes per tag, the most used tag first. Hidden notes do not count."""
         return self._read(audit.tags)
 
     def inspection(self) -> dict[str, dict[str, Any]]:
-        """Return everything that was read from every note, by path."""
+        """Return what was read from every note, by path, as JSON values; see `audit.inspection`."""
         return self._read(audit.inspection)
 
     def progress(self) -> IndexProgress:
-        """Return how far the index is."""
+        """Return how many notes there are, whose vectors they have, and how many wait for vectors."""
         return self._read(lambda db: self._snapshot(db).progress)
 
     def since(self, mark: api.Mark | None) -> api.Changes:
-        """Return what was put since a mark, by any process; everything without one."""
+        """Return the notes that any process wrote since a mark, and the new mark.
+
+        All notes are returned without a mark, or if the mark is of an index that was replaced.
+        Removed notes are not listed, but `count` is then smaller than expected.
+        """
 
         def read(db: Connection) -> api.Changes:
             now = api.Mark(self.database.generation, notes.newest_rev(db))
@@ -431,12 +488,15 @@ class IndexService:
 
 
 def lets_all_pass(narrow: IndexFilter) -> bool:
-    """Return whether a filter lets every visible note pass."""
+    """Return whether a filter has no condition, except that it may leave out hidden notes."""
     return replace(narrow, hidden=False, require_all=False) == IndexFilter()
 
 
 class Snapshot:
-    """What one thread knows of one state of the index: term counts, paths, and the last filter."""
+    """What one thread knows of one state of the index: term counts, paths, and the last filter.
+
+    It is made anew when somebody writes, and reads what it lacks through its connection.
+    """
 
     def __init__(self, db: Connection, get_segments: Callable[[], SegmentCache]) -> None:
         self.db = db
@@ -458,7 +518,7 @@ class Snapshot:
         self._folders_with_notes: dict[tuple[str, ...], tuple[str, ...]] = {}
 
     def terms(self) -> TermIndex:
-        """Return the term index. It is read when it is used first, because it needs numpy."""
+        """Return the term index. It is read at the first call, because it needs numpy."""
         if self._terms is None:
             from simplemem.index.terms.reader import TermIndex
 
@@ -466,7 +526,7 @@ class Snapshot:
         return self._terms
 
     def paths(self, note_ids: Collection[NoteId]) -> Mapping[NoteId, str]:
-        """Return the paths of those notes that are there, and of others that were read before."""
+        """Return the paths of those notes that exist, by id, perhaps with paths of other notes."""
         if len(self._paths) > _MAX_PATHS:
             self._paths = {}
         unread_ids = set(note_ids).difference(self._paths)
@@ -475,7 +535,10 @@ class Snapshot:
         return self._paths
 
     def without_empty_archives(self, narrow: IndexFilter) -> IndexFilter:
-        """Return a filter without its archive folders that have no note; most vaults have none."""
+        """Return a filter without those of its archive folders to leave out that have no note.
+
+        Most vaults have none, and a filter without conditions is cheaper.
+        """
         if narrow.archived or not narrow.archive:
             return narrow
         folders = self._folders_with_notes.get(narrow.archive)
@@ -485,7 +548,7 @@ class Snapshot:
         return replace(narrow, archive=folders)
 
     def condition(self, narrow: IndexFilter) -> tuple[str, list[Any]]:
-        """Return the FROM and WHERE of a filter, and the values to bind."""
+        """Return the SQL after FROM for the notes that pass a filter, and the values to bind."""
 
         def get_holders(sequences: Sequence[Sequence[str]]) -> Sequence[NoteId]:
             return self.terms().notes_with_all(self.db, sequences)
@@ -493,7 +556,7 @@ class Snapshot:
         return condition(narrow, self.db.dialect, get_holders)
 
     def ids(self, narrow: IndexFilter) -> Sequence[NoteId]:
-        """Return the notes that pass a filter."""
+        """Return the ids of the notes that pass a filter, ascending. The last answer is remembered."""
         if narrow != self._narrow:
             source, values = self.condition(narrow)
             rows = self.db.execute(f"SELECT n.id FROM {source} ORDER BY n.id", values)
@@ -503,9 +566,11 @@ class Snapshot:
 
 
 def _comparable_vector(snapshot: Snapshot, question: IndexQuery) -> bytes | None:
-    """Return the vector of a question, if it can be compared with those that the index has.
+    """Return the vector of a query; None if it cannot be compared with those of the index.
 
-    Vectors of two embedders are never compared.
+    It can if it is of the same embedder and width. For a query of notes like a note, that is the
+    mean of this note's vectors. A vector that does not say its embedder is taken to be of the
+    index's.
     """
     if question.like:
         row = notes.row_at(snapshot.db, question.like)
@@ -526,7 +591,10 @@ def _comparable_vector(snapshot: Snapshot, question: IndexQuery) -> bytes | None
 
 
 def _select_names(db: Connection, question: IndexQuery) -> Iterable[tuple[NoteId, int, str]]:
-    """Query the names of notes that the question is or contains; see `notes.query_names`."""
+    """Query the names of visible notes that a query is or contains.
+
+    Rows as in `notes.query_names`. Empty, without a statement, if the query looks for no name.
+    """
     keys = {*question.names, *question.inner_names}
     if not question.title and not keys:
         return ()
@@ -537,11 +605,12 @@ def _select_names(db: Connection, question: IndexQuery) -> Iterable[tuple[NoteId
 def _match_names(
     name_rows: Iterable[tuple[NoteId, int, str]], question: IndexQuery, ids: api.Ids
 ) -> tuple[dict[NoteId, int], dict[NoteId, float]]:
-    """Return the notes among `ids` that have a name of the question.
+    """Return the notes among `ids` (None: all) that a query names, as a whole and in part.
 
-    The first result says how exactly the name of a note equals the whole question: 0 for a title
-    that is the same letter for letter, 1 for such an alias, 2 and 3 for the same words. The second
-    result is the largest share of the question that a name of the note is.
+    The first result says how exactly the name of a note equals the whole query: 0 for a title or
+    file name that is the same letter for letter, 1 for such an alias, 2 and 3 for a title and an
+    alias of the same words. The second result is the largest share of the query that a name of the
+    note is.
     """
     names = list(name_rows)
     if names and ids is not None:

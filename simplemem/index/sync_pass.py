@@ -25,7 +25,10 @@ _MIN_COUNTED_NOTES = 20  # a shorter pass is over before anyone misses its notes
 
 
 class Stopped(Exception):
-    """A pass was ended before it was done. What it has written so far is complete."""
+    """A pass was ended before it was done (`NoteIndexer.stop`).
+
+    What it has written so far is complete.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +53,7 @@ class _Plan:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the rows are right as they are."""
+        """Whether the files and the rows agree, so that there is nothing to do."""
         has_changed_files = bool(self.new_files or self.deleted_files)
         has_changed_notes = bool(self.to_read or self.missing_notes or self.too_large)
         return not has_changed_files and not has_changed_notes
@@ -81,10 +84,12 @@ class SyncPass:
         self._files = self.snapshot.files
 
     def carry_out(self, total: int | None) -> SyncReport:
-        """Make the rows right, and return what was changed.
+        """Bring the rows in line with the files, and return what was changed. For one call.
 
         `total` is the number of notes in the index. If it is given, a suspicious number of deleted
-        notes is reported and not believed.
+        notes is reported as `doubted`, and their rows stay; None believes every deletion. Raises
+        Stopped if `indexer.stop` is set, Replaced if another index took the place of this one, and
+        Unavailable if the vault cannot be read.
         """
         if total is not None:
             self._suspect_mass_delete(total)
@@ -105,7 +110,11 @@ class SyncPass:
         return self.report
 
     def follow_moves(self) -> None:
-        """Give the notes whose files were moved their new paths, and do nothing else."""
+        """Give the notes whose files were moved their new paths, and do nothing else.
+
+        A new file with the bytes of a missing note is that note. Moved notes are read again at the
+        next pass.
+        """
         entries = self.snapshot.entries
         missing_notes = []
         for path, row in self._rows.items():
@@ -123,10 +132,10 @@ class SyncPass:
     # What to do
 
     def _suspect_mass_delete(self, total: int) -> None:
-        """Keep the notes that vanished if there are too many of them at once.
+        """Leave notes that vanished out of this pass, as doubted, if there are too many of them.
 
-        An unmounted folder is not a mass deletion. But if as many files have arrived, the folder
-        was moved.
+        An unmounted folder is not a mass deletion. But if at least half as many notes have arrived,
+        the folder was moved. `total` is the number of notes in the index.
         """
         entries = self.snapshot.entries
         vanished = self._rows.keys() - entries.keys()
@@ -142,7 +151,10 @@ class SyncPass:
         self._files &= entries.keys()
 
     def _make_plan(self) -> _Plan:
-        """Return the differences between the files and the index."""
+        """Return the differences between the files and the index. Writes nothing to the index.
+
+        Files that are too large are reported as skipped.
+        """
         entries = self.snapshot.entries
         new_files = entries.keys() - self._files
         unlisted_files = self._files - entries.keys()
@@ -160,10 +172,11 @@ class SyncPass:
         )
 
     def _is_deleted(self, path: str) -> bool:
+        """Return whether the vault says that a file is gone, and not only out of reach."""
         return self.indexer.vault.is_certainly_gone(path)
 
     def _forget_skipped(self) -> None:
-        """Forget why files were not indexed, if they are compared now or were deleted."""
+        """Forget why earlier passes skipped a file, if it is compared now or was deleted."""
         self.indexer.skipped = {
             path: reason
             for path, reason in self.indexer.skipped.items()
@@ -171,7 +184,10 @@ class SyncPass:
         }
 
     def _is_to_read(self, entry: Entry) -> bool:
-        """Return whether a file is a note whose rows may be wrong."""
+        """Return whether a file is a note whose rows may be wrong.
+
+        A note that is too large is not; it is recorded as skipped.
+        """
         path, size, mtime_ns, ctime_ns, _ = entry
         if not is_note(path):
             return False
@@ -185,7 +201,10 @@ class SyncPass:
         return self.indexer.is_judged_otherwise(row)
 
     def _find_missing_notes(self, deleted_files: Collection[str]) -> list[NoteRow]:
-        """Return the notes of the index whose file was deleted, or was never listed as a file."""
+        """Return the notes of the index whose file was deleted, or was never listed as a file.
+
+        Such a file may be found again at another path.
+        """
         missing_notes = []
         for path, row in self._rows.items():
             has_no_file = path in deleted_files or path not in self._files
@@ -194,19 +213,20 @@ class SyncPass:
         return missing_notes
 
     def _count_unread(self, count: int) -> None:
-        """State how many notes are still to be read, if the pass is long enough to matter."""
+        """Publish in `indexer.unread` how many notes are still to be read, if the pass is long."""
         if self._is_counted:
             self.indexer.unread = count
 
     # Moves
 
     def _add_missing(self, missing_notes: Collection[NoteRow]) -> None:
+        """Remember notes whose file is missing, by the hash of their bytes."""
         for row in missing_notes:
             same_bytes = self._missing.setdefault(row.sha256, [])
             same_bytes.append(row)
 
     def _write_files_and_moves(self, plan: _Plan) -> None:
-        """Write which files there are, and the new paths of moved notes.
+        """Write the list of files and the new paths of moved notes, in one transaction.
 
         This comes first: if the pass is interrupted, the next one does not see these files as new.
         """
@@ -221,7 +241,11 @@ class SyncPass:
                 self.indexer.database.begin_bulk_load()
 
     def _find_moved(self, paths: Collection[str]) -> dict[str, NoteRow]:
-        """Return the files that have the bytes of a missing note, each with the note's row."""
+        """Return the new files that have the bytes of a missing note, each with that note's row.
+
+        Reads files of the right size. A missing note is returned once, and is then no longer
+        missing.
+        """
         if not self._missing:
             return {}
 
@@ -236,7 +260,7 @@ class SyncPass:
         return moved
 
     def _paths_of_moved_size(self, paths: Collection[str]) -> list[str]:
-        """Return the new notes that have the size of a missing one, in order."""
+        """Return those of some paths that are new notes with the size of a missing one, in order."""
         origins = list(chain.from_iterable(self._missing.values()))
         sizes = {origin.size for origin in origins}
         # The index does not have the size of a note that was moved twice.
@@ -252,7 +276,10 @@ class SyncPass:
         return candidates
 
     def _move_rows(self, db: Connection, moved: dict[str, NoteRow]) -> None:
-        """Give moved notes their new paths, so that they are found while they are read again."""
+        """Give moved notes their new paths, so that searches find them until they are read again.
+
+        A note that another process has moved or removed meanwhile stays as it is.
+        """
         for path, origin in moved.items():
             is_path_free = notes.row_at(db, path) is None
             if is_path_free and _is_unmoved(db, origin):
@@ -265,7 +292,8 @@ class SyncPass:
     def _put_notes(self, entries: Sequence[Entry]) -> None:
         """Read files that may have changed, and write their rows, one batch per transaction.
 
-        Between two transactions, other processes write.
+        Between two transactions, other processes write. Reports progress after each batch. Raises
+        Stopped.
         """
         # Moved notes can be found all the time.
         moved_from = self.indexer.moved_from
@@ -287,9 +315,10 @@ class SyncPass:
         self._count_unread(0)
 
     def _read_batches(self, entries: Sequence[Entry]) -> Iterator[list[tuple[str, ReadOutcome]]]:
-        """Yield files that were read before the transaction, for which other writers wait.
+        """Yield batches of files that were read, as (path, outcome).
 
-        Raises Stopped if the pass is to end.
+        Each is read outside a transaction. Otherwise other writers would wait. Raises Stopped if
+        the pass is to end.
         """
         pending = deque(entries)
         while pending:
@@ -308,6 +337,7 @@ class SyncPass:
             yield batch
 
     def _write_batch(self, batch: Sequence[tuple[str, ReadOutcome]]) -> None:
+        """Write a batch of files that were read, in one transaction, then their conflict copies."""
         with self.indexer.database.writing(self.snapshot.generation) as db:
             rows = PendingRows(db)
             paths = [path for path, _ in batch]
@@ -327,9 +357,11 @@ class SyncPass:
         outcome: ReadOutcome,
         current: NoteRow | None,
     ) -> None:
-        """Write what came of reading a file. `current` is what the index has of it now.
+        """Write what came of reading a file, and report it.
 
-        Raises Unavailable if the vault cannot be read at the moment.
+        `current` is the row that the index has now. A file that cannot be read keeps its rows and
+        is reported as skipped; one that is gone is ignored. Raises Unavailable if the vault cannot
+        be read at the moment.
         """
         if current != self._rows.get(path):
             # Another process has written or removed the note since: what was read may be older.
@@ -351,6 +383,10 @@ class SyncPass:
             self._write_note(rows, outcome, current)
 
     def _write_note(self, rows: PendingRows, note: ParsedNote, current: NoteRow | None) -> None:
+        """Add the rows of a note to `rows`, and report it as added, modified or moved.
+
+        Only the stat and date are written if nothing else differs from `current`, the row now.
+        """
         if current is not None and self._is_up_to_date(current, note):
             notes.refresh(rows.db, current.id, note.stat, note.metadata.modified)
             return
@@ -374,14 +410,15 @@ class SyncPass:
         self.indexer.put_note(rows, note, current or origin)
 
     def _is_up_to_date(self, row: NoteRow, note: ParsedNote) -> bool:
-        """Return whether only the stat of the file differs from what the index has."""
+        """Return whether the row has the bytes of the note, and the settings judge it as before."""
         has_same_bytes = row.sha256 == note.note.sha256
         return has_same_bytes and not self.indexer.is_judged_otherwise(row)
 
     def _pop_origin(self, db: Connection, sha256: str) -> NoteRow | None:
-        """Return the note that a new file with these bytes was before it was moved.
+        """Return the missing note that has these bytes, so that a new file is this note, moved.
 
-        A note to which another process has given a new path since is not the one.
+        It is then no longer missing. None if there is none. A note to which another process has
+        given a new path since is not the one.
         """
         same_bytes = self._missing.get(sha256, [])
         while same_bytes:
@@ -391,7 +428,10 @@ class SyncPass:
         return None
 
     def _remove_notes(self, too_large: Collection[str]) -> None:
-        """Remove the notes whose file was deleted and not moved, and those that are too large."""
+        """Remove the notes whose file was deleted and not moved, and those that are too large.
+
+        Then merges segments of the term index, and tidies up the index.
+        """
         missing_notes = chain.from_iterable(self._missing.values())
         deleted = [row.path for row in missing_notes if self._is_deleted(row.path)]
 

@@ -32,7 +32,10 @@ _IndexState = tuple[object, int]  # which index, and its newest `rev`
 
 
 def nearest_places(db: Connection, query: bytes, note_ids: Iterable[int]) -> dict[int, int]:
-    """Return for each note its passage that is nearest. Notes without a vector are absent."""
+    """Return for each note the id of its stored passage that is nearest to a query.
+
+    Notes without a vector are absent. Of passages that are equally near, the first counts.
+    """
     places = []
     packed = bytearray()
     for place, vector in db.vectors.read_notes(note_ids, blocks=False):
@@ -49,12 +52,15 @@ def nearest_places(db: Connection, query: bytes, note_ids: Iterable[int]) -> dic
 
 
 def vectors_of(db: Connection, note_id: int) -> list[bytes]:
-    """Return the vectors of a note's passages, in order."""
+    """Return the stored vectors of a note's passages, in order; empty without any."""
     return [vector for _, vector in db.vectors.read_notes([note_id], blocks=False)]
 
 
 def mean_vector(db: Connection, note_id: int) -> bytes | None:
-    """Return the mean of the vectors of a note's first passages; None without any."""
+    """Return the mean of the vectors of a note's first 64 passages, as bytes; None without any.
+
+    None without any.
+    """
     import numpy as np
 
     vectors = vectors_of(db, note_id)[:_MAX_PASSAGES_OF_MEAN]
@@ -68,15 +74,18 @@ def mean_vector(db: Connection, note_id: int) -> bytes | None:
 
 
 def cosines(query: bytes, rows: Any) -> NDArray[np.float64]:
-    """Return the cosine of each row of a buffer with a query; 0 for a row of zeros."""
+    """Return the cosine of each row of a buffer with a query; 0 for a row or a query of zeros.
+
+    `rows` are packed vectors of the width of the query.
+    """
     return _cosines(query, rows, inverse_lengths(rows, len(query)))
 
 
 def _cosines(query: bytes, rows: Any, inverse: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the cosine of each row with a query. `inverse` are the inverse lengths of the rows.
+    """Return the cosine of each row with a query, given 1 / length of each row.
 
-    Whoever compares the same rows often keeps these: the product alone takes half the time of
-    simsimd's cosine, and is exact.
+    A caller that compares the same rows often keeps these numbers: the product alone takes half the
+    time of simsimd's cosine, and is exact.
     """
     import numpy as np
     import simsimd
@@ -89,7 +98,10 @@ def _cosines(query: bytes, rows: Any, inverse: NDArray[np.float64]) -> NDArray[n
 
 
 def inverse_lengths(rows: Any, width: int) -> NDArray[np.float64]:
-    """Return 1 / length of each row of `width` numbers in a buffer; 0 for a row of zeros."""
+    """Return 1 / length of each packed vector of `width` numbers; 0 for one of zeros.
+
+    0 for one of zeros.
+    """
     import numpy as np
     import simsimd
 
@@ -103,21 +115,21 @@ def inverse_lengths(rows: Any, width: int) -> NDArray[np.float64]:
 
 
 def _matrix(rows: Any, width: int) -> NDArray[np.int8]:
-    """Return a buffer as rows of `width` small integers."""
+    """Return a view of a buffer as a matrix with `width` signed bytes per row. Copies nothing."""
     import numpy as np
 
     return np.frombuffer(rows, np.int8).reshape(-1, width)
 
 
 def _numbers(result: Any) -> NDArray[np.float64]:
-    """Return the numbers of a result of simsimd, which is a buffer."""
+    """Return the numbers of a result of simsimd, which is a buffer, as a flat array."""
     import numpy as np
 
     return np.frombuffer(memoryview(result).cast("B"), np.float64)
 
 
 class QueryVector(bytes):
-    """The vector of a question, and whose it is: vectors of two embedders are never compared."""
+    """The vector of a query, with the name of its embedder: vectors of two are never compared."""
 
     embedder: str
 
@@ -128,7 +140,10 @@ class QueryVector(bytes):
 
 
 class _Rows:
-    """Packed vectors with their notes. Outdated rows belong to no note."""
+    """Packed vectors in memory, a row each, with the note of each row.
+
+    A row that is outdated belongs to no note, and stays until all rows are read again.
+    """
 
     def __init__(self, places: Iterable[int] = (), vectors: bytearray | None = None) -> None:
         """`vectors` are those of `places`, in the same order."""
@@ -138,13 +153,13 @@ class _Rows:
         self._inverse_lengths = array("d")  # of the first rows; of new ones when they are compared
 
     def add(self, rows: Iterable[tuple[int, bytes]]) -> None:
-        """Add the vectors of places."""
+        """Append the vectors of places, as new rows. Older rows of these notes stay; see `forget`."""
         for place, vector in rows:
             self.owners.append(place >> SHIFT)
             self.vectors += vector
 
     def forget(self, note_ids: Iterable[int]) -> None:
-        """Take the rows of notes out."""
+        """Mark the rows of notes as outdated, so that they belong to no note."""
         import numpy as np
 
         owners = np.frombuffer(self.owners, np.int64)
@@ -159,9 +174,10 @@ class _Rows:
         note_ids: Iterable[int] | None,
         size: int = 0,
     ) -> NDArray[np.float64]:
-        """Return by note id the cosine of its best row, _FAR where there is none.
+        """Return an array that has at each note id the cosine of the note's best row with a query.
 
-        Only `note_ids` need be right, all if None. The array has at least `size` elements.
+        It is _FAR where there is no row. Only the elements of `note_ids` need be right (None: all).
+        The array has at least `size` elements.
         """
         import numpy as np
 
@@ -197,12 +213,15 @@ class _Rows:
 
 
 def _id_limit(owners: NDArray[np.int64]) -> int:
-    """Return the number above the largest of some note ids."""
+    """Return the number above the largest of some note ids: the size of an array by note id."""
     return int(owners.max(initial=_NO_NOTE)) + 1
 
 
 def _marks(note_ids: Iterable[int], size: int) -> NDArray[np.bool_]:
-    """Return for each note id below `size` whether it is one of `note_ids`."""
+    """Return a mask by note id, of `size` elements, that is true for `note_ids`.
+
+    Larger ids are ignored.
+    """
     import numpy as np
 
     if not isinstance(note_ids, array):
@@ -214,9 +233,10 @@ def _marks(note_ids: Iterable[int], size: int) -> NDArray[np.bool_]:
 
 
 class NearestNotes:
-    """Finds the notes nearest to a query. Guards the vectors that a process has in memory.
+    """Finds the notes nearest to a query, for any thread.
 
-    It follows the index by the notes' `rev`. A removed note is noticed when it would be returned.
+    Guards the vectors of a process in memory. It follows the index by the notes' `rev`: only notes
+    that changed are read again. A removed note is noticed when it would be returned.
     """
 
     def __init__(self, max_numbers: int = MAX_NUMBERS_IN_MEMORY) -> None:
@@ -239,7 +259,10 @@ class NearestNotes:
     ) -> Similarities:
         """Return the similarities of the `limit` nearest notes among `ids`, and of those in `also`.
 
-        Notes without a vector are left out.
+        `ids` None means all notes. `state` says which index it is, and its newest `rev`; `paths`
+        returns the paths of those notes that exist. The engine answers if it can; otherwise all
+        vectors are compared in memory, after reading what changed. Notes without a vector are left
+        out.
         """
         if db.vectors.is_indexed or not self._was_asked:
             candidates = db.vectors.nearest_notes(query, ids, limit)
@@ -262,9 +285,10 @@ class NearestNotes:
         also: Iterable[int],
         paths: Paths,
     ) -> set[int]:
-        """Return the notes with the best passages, and those in `also` that have a passage.
+        """Return the `limit` notes with the best passages, and those in `also` that have a passage.
 
-        Notes that no longer exist are removed from `passages` and from memory.
+        `passages` has cosines by note id. Notes that no longer exist are removed from `passages`
+        and from memory.
         """
         import numpy as np
 
@@ -290,7 +314,11 @@ class NearestNotes:
         passages: NDArray[np.float64],
         note_ids: set[int],
     ) -> Similarities:
-        """Return the similarities of notes. `passages` has the cosine of each one's best passage."""
+        """Return the similarities of some notes.
+
+        `passages` has the cosine of each note's best passage. The vectors of blocks are those in
+        memory; else they are read for these notes.
+        """
         import numpy as np
 
         blocks = self._blocks
@@ -312,7 +340,11 @@ class NearestNotes:
         )
 
     def _follow(self, db: Connection, state: _IndexState) -> None:
-        """Bring what is in memory to this state of the index."""
+        """Bring the vectors in memory to a state of the index. Called with the lock held.
+
+        All are read for another index, or if many rows are outdated; otherwise those of changed
+        notes. From the second query on, blocks are kept in memory too, if they are not too many.
+        """
         index, _ = state
         old_index, old_rev = self._state
         max_stale_rows = _MAX_STALE_ROWS + len(self._passages.owners) // 4
@@ -332,7 +364,7 @@ class NearestNotes:
         self._was_asked = True
 
     def _read_changed(self, db: Connection, old_rev: int) -> None:
-        """Replace the rows of notes that changed since."""
+        """Replace the rows in memory of the notes whose `rev` is greater than `old_rev`."""
         rows = db.execute("SELECT id FROM notes WHERE rev > $1", (old_rev,))
         changed = sorted(note_id for (note_id,) in rows)
         self._passages.forget(changed)
@@ -343,7 +375,10 @@ class NearestNotes:
 
 
 def _best_of_all(passages: NDArray[np.float64], limit: int) -> NDArray[np.int64]:
-    """Return the `limit` notes with the best passages, the best first."""
+    """Return the ids of the `limit` notes with the best passages, best first, then by id.
+
+    `passages` has a cosine at each note id; ids with _FAR are left out.
+    """
     import numpy as np
 
     least = _FAR
@@ -364,7 +399,10 @@ def _compare(
     limit: int,
     also: set[int],
 ) -> Similarities:
-    """Return the nearest of some candidates, and the notes in `also`, by their stored vectors."""
+    """Return the similarities of the `limit` nearest candidates and of `also`.
+
+    Their vectors are read for this. Notes without a vector are left out.
+    """
     note_ids = sorted(also.union(candidates))
     best_passages = _best_of_notes(query, db.vectors.read_notes(note_ids, blocks=False))
     best_blocks = _best_of_notes(query, db.vectors.read_notes(note_ids, blocks=True))
@@ -386,7 +424,7 @@ def _compare(
 
 
 def _best_of_notes(query: bytes, rows: Iterable[tuple[int, bytes]]) -> dict[int, float]:
-    """Return the cosine of the best row of each note."""
+    """Return the best cosine with a query per note. `rows` are (place, vector)."""
     note_ids = []
     packed = bytearray()
     for place, vector in rows:

@@ -22,10 +22,11 @@ _ALL_BITS = 0xFFFFFFFFFFFFFFFF
 
 
 def describe_terms(db: Connection) -> Iterator[tuple[str, int, int]]:
-    """Yield each term, in order, with the number of its occurrences and a sum over their places.
+    """Yield each term, in order, with its number of occurrences and a digest of their places.
 
-    Before them comes the empty term, which stands for the texts of all blocks.
-    Notes are told by the order of their paths, because ids differ between two indexes.
+    Two indexes of the same notes yield the same, however their segments are cut: notes are told by
+    the order of their paths. First comes the empty term, which stands for the texts of all blocks.
+    Deleted notes and terms without occurrences are left out.
     """
     sql = "SELECT id, row_number() OVER (ORDER BY path) FROM notes"
     rows: Any = db.execute(sql)
@@ -50,7 +51,10 @@ def _describe_segment(
     number: int,
     note_numbers: dict[int, int],
 ) -> Iterator[tuple[str, int, int]]:
-    """Yield the empty term and the terms of a segment, as `describe_terms` does."""
+    """Yield the empty term and the terms of a segment: term, number of occurrences, digest.
+
+    `note_numbers` has the number of each note by its id, the same in every index.
+    """
     source = read_source(db, number)
     note_ids = source.documents.note_ids.tolist()
     numbers_of_notes = [note_numbers.get(note_id, 0) for note_id in note_ids]
@@ -67,7 +71,10 @@ def _describe(
     source: SegmentToMerge,
     numbers: Integers,
 ) -> Iterator[tuple[str, int, int]]:
-    """Yield the terms of a segment, with the number of occurrences in indexed notes."""
+    """Yield terms of a segment, with the number and the digest of occurrences in indexed notes.
+
+    `numbers` has the number of each note of the segment, by its index.
+    """
     documents = source.documents
     note_indexes = documents.note_indexes[postings.ordinals]
     notes = np.repeat(note_indexes, postings.counts)
@@ -88,7 +95,7 @@ def _describe(
 
 
 def _describe_texts(source: SegmentToMerge, numbers: Integers) -> tuple[int, int]:
-    """Return the number of blocks in indexed notes, and a sum over their texts."""
+    """Return the number of blocks in indexed notes, and a digest of their texts and places."""
     documents = source.documents
     notes = documents.notes_of_blocks
     blocks = np.arange(len(notes)) - documents.first_blocks[notes]
@@ -101,13 +108,14 @@ def _describe_texts(source: SegmentToMerge, numbers: Integers) -> tuple[int, int
 
 
 def _places(documents: Documents, ordinals: Integers) -> Integers:
-    """Return the number of each ordinal in its note."""
+    """Return each ordinal's number in its note: 0 for the title, 1 the summary, then blocks."""
     notes = documents.note_indexes[ordinals]
     places = ordinals - documents.first_ordinals[notes]
     return places.astype(np.uint64)
 
 
 def _mix(notes: Integers, places: Integers, positions: Integers) -> Integers:
+    """Return a digest of 64 bits per row of three columns. Digests are added, in any order."""
     sums: Integers = notes * _MIX_NOTE
     sums += places * _MIX_PLACE
     sums += positions * _MIX_POSITION

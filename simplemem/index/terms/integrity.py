@@ -20,7 +20,10 @@ _TERMS_AT_ONCE = 20_000
 
 
 def find_damage(db: Connection) -> list[str]:
-    """Return what is wrong with the segments; nothing if all is well."""
+    """Return what is wrong with the segments, a sentence each; empty if all is well.
+
+    Reads all segments and their terms. Changes nothing.
+    """
     problems = []
     listed_notes, listed_segments = _read_indexed_notes(db)
     listed_count = 0
@@ -46,7 +49,7 @@ def find_damage(db: Connection) -> list[str]:
 
 
 def _read_indexed_notes(db: Connection) -> tuple[Integers, Integers]:
-    """Return the notes that have a segment, in order, and the number of each one's segment."""
+    """Return the ids of all notes that have a segment, ascending, and their segments' numbers."""
     note_ids = array("q")
     numbers = array("q")
     sql = "SELECT note_id, segment_id FROM indexed_notes ORDER BY note_id"
@@ -57,7 +60,10 @@ def _read_indexed_notes(db: Connection) -> tuple[Integers, Integers]:
 
 
 def _count_tokens(db: Connection, source: SegmentToMerge) -> int:
-    """Count the occurrences of all terms. Raises Damaged."""
+    """Count the occurrences of all terms of a segment.
+
+    Raises Damaged if terms cannot be read, do not fit the segment, or are not in order.
+    """
     total = 0
     last_term = ""
     for postings in read_all_terms(db, source):
@@ -70,7 +76,10 @@ def _count_tokens(db: Connection, source: SegmentToMerge) -> int:
 
 
 def read_all_terms(db: Connection, source: SegmentToMerge) -> Iterator[Postings]:
-    """Yield the postings of all terms of a segment, some terms at a time. Raises Damaged."""
+    """Yield the postings of all terms of a segment, at most 20,000 terms of rows at a time.
+
+    Raises Damaged if they cannot be read or do not fit the segment.
+    """
     if source.packed is not None:
         yield _checked(source.packed, source)
         return
@@ -88,7 +97,7 @@ def read_all_terms(db: Connection, source: SegmentToMerge) -> Iterator[Postings]
 
 
 def _checked(postings: Postings, source: SegmentToMerge) -> Postings:
-    """Return postings whose ordinals are in the segment. Raises Damaged for others."""
+    """Return the same postings. Raises Damaged if an ordinal is not in the segment."""
     if int(postings.ordinals.max(initial=0)) >= source.documents.ordinal_count:
         raise Damaged("the postings of a term do not fit their segment")
     return postings

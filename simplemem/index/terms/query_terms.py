@@ -67,7 +67,7 @@ class Occurrences:
 
     @property
     def size(self) -> int:
-        """About how many bytes of memory it takes, with what is computed from it."""
+        """About how many bytes of memory it takes, with `by_note`, which is computed from it."""
         size = 500 + 6 * self.ordinals.nbytes + self.counts.nbytes
         if self.positions is not None:
             size += self.positions.nbytes
@@ -75,7 +75,10 @@ class Occurrences:
 
     @cached_property
     def by_note(self) -> NotePostings:
-        """The notes that hold the phrase."""
+        """The notes that hold the phrase, also across two blocks, with weighted frequencies.
+
+        Cached.
+        """
         if not self:
             return _NO_NOTES
         ordinals = self.ordinals
@@ -102,7 +105,10 @@ class Occurrences:
         return NotePostings(note_indexes, frequencies, first_postings)
 
     def _with_crossing(self) -> tuple[Integers, Integers]:
-        """Return all ordinals where the phrase begins, ascending, and the counts of each."""
+        """Return all ordinals in which the phrase begins, ascending, and the counts of each.
+
+        An ordinal comes twice if the phrase also crosses its end.
+        """
         ones = np.ones(len(self.crossing), self.counts.dtype)
         ordinals = np.concatenate([self.ordinals, self.crossing])
         counts = np.concatenate([self.counts, ones])
@@ -111,16 +117,22 @@ class Occurrences:
 
     @cached_property
     def block_count(self) -> int:
-        """The number of blocks with the phrase in their own text or in the title of their note."""
+        """The number of blocks with the phrase in their own text or in the title of their note.
+
+        Deleted notes are included.
+        """
         return _count_blocks(self.documents, self.ordinals)
 
     def count_blocks_of(self, notes: Integers) -> int:
-        """Return how many blocks of some notes hold the phrase. `notes` are indexes, ascending."""
+        """Return how many blocks of some notes hold the phrase in themselves or in the title.
+
+        `notes` are indexes in the segment, ascending.
+        """
         postings = self.postings_of(notes)
         return _count_blocks(self.documents, self.ordinals[postings])
 
     def postings_of(self, notes: Integers) -> Integers:
-        """Return the indexes of the postings in some notes, whose indexes are ascending."""
+        """Return the indexes in `ordinals` of the postings in some notes (indexes, ascending)."""
         by_note = self.by_note
         if not len(by_note.note_indexes):
             return _NONE
@@ -132,7 +144,7 @@ class Occurrences:
 
     @cached_property
     def first_positions(self) -> Integers:
-        """Where the positions of each ordinal begin."""
+        """For each ordinal the index in `positions` of its first position."""
         ends = np.cumsum(self.counts, dtype=np.int64)
         return ends - self.counts
 
@@ -142,7 +154,11 @@ def occurrences_of_term(
     packed_postings: bytes,
     packed_positions: bytes | None,
 ) -> Occurrences:
-    """Return the occurrences of a term's row. Raises Damaged."""
+    """Return the occurrences of a term from the bytes of its row.
+
+    Without `packed_positions`, they have no positions. Without positions if they are None. Raises
+    Damaged if the bytes cannot be decoded or do not fit the segment.
+    """
     ordinals, counts = decode_postings(packed_postings)
     positions = None
     if packed_positions is not None:
@@ -157,7 +173,11 @@ def make_occurrences(
     counts: Integers,
     positions: Integers | None,
 ) -> Occurrences:
-    """Return the occurrences of postings. Raises Damaged if they do not fit the segment."""
+    """Return the occurrences of the postings of a term, with an ordinal each once.
+
+    Several postings of one ordinal are added up. Raises Damaged if the postings do not fit the
+    segment.
+    """
     later_ordinals = ordinals[1:]
     earlier_ordinals = ordinals[:-1]
     are_ascending = bool((later_ordinals > earlier_ordinals).all())
@@ -177,7 +197,10 @@ def make_occurrences(
 
 
 def union_of(documents: Documents, parts: Sequence[Occurrences]) -> Occurrences:
-    """Return the occurrences of several single terms as those of one."""
+    """Return the occurrences of several single terms as if they were one term.
+
+    Its positions are None unless all parts have theirs.
+    """
     if len(parts) == 1:
         return parts[0]
     if not parts:
@@ -202,7 +225,11 @@ def union_of(documents: Documents, parts: Sequence[Occurrences]) -> Occurrences:
 
 
 def side_by_side(documents: Documents, words: Sequence[Occurrences]) -> Occurrences:
-    """Return where some words, whose positions were read, stand side by side."""
+    """Return where some words stand side by side, in this order.
+
+    Their positions must have been read. The result has no positions. A phrase may begin in one
+    block and end in the next.
+    """
     nothing = Occurrences(documents, _NONE, _NONE, _NONE)
     notes = _notes_with_all(words)
     if not len(notes):
@@ -224,7 +251,7 @@ def side_by_side(documents: Documents, words: Sequence[Occurrences]) -> Occurren
 
 
 def _notes_with_all(words: Sequence[Occurrences]) -> Integers:
-    """Return the indexes of the notes that hold all of the words, ascending."""
+    """Return the indexes of the notes that hold all of the words anywhere, ascending."""
     return _intersect([word.by_note.note_indexes for word in words])
 
 
@@ -245,13 +272,13 @@ class _WordKeys(NamedTuple):
     ordinals: Integers  # of each key
 
     def ordinals_at(self, keys: Integers) -> Integers:
-        """Return the ordinals of some of the keys."""
+        """Return the ordinals of some of the keys. All must be among `keys`."""
         rows = np.searchsorted(self.keys, keys)
         return self.ordinals[rows]
 
 
 def _locate(documents: Documents, word: Occurrences, notes: Integers) -> _WordKeys:
-    """Return where a word is in some notes."""
+    """Return where a word is in some notes, whose indexes are ascending. Needs its positions."""
     assert word.positions is not None
     chosen = word.postings_of(notes)
     counts = word.counts[chosen]
@@ -269,7 +296,7 @@ def _locate(documents: Documents, word: Occurrences, notes: Integers) -> _WordKe
 
 
 def _count_blocks(documents: Documents, ordinals: Integers) -> int:
-    """Count the blocks that hold a phrase, which stands in some ordinals."""
+    """Return how many blocks hold a phrase that is in these ordinals, itself or by the title."""
     if not len(ordinals):
         return 0
     notes = documents.note_indexes[ordinals]
@@ -289,6 +316,7 @@ def _count_blocks(documents: Documents, ordinals: Integers) -> int:
 
 
 def _is_in(keys: Integers, sorted_keys: Integers) -> Any:
+    """Return for each key whether it is among `sorted_keys`, as a mask."""
     if not len(sorted_keys):
         return np.zeros(len(keys), bool)
     _, is_there = find_sorted(sorted_keys, keys)
@@ -323,7 +351,8 @@ class Segment(NamedTuple):
 class SegmentCache:
     """What a process has read of the segments of one index, for any thread.
 
-    Guards its dictionaries with a lock. The values in them never change.
+    Guards its dictionaries with a lock. The values in them never change. Of terms and phrases,
+    those that were remembered first are forgotten beyond `max_bytes`.
     """
 
     def __init__(self, max_bytes: int = _MAX_BYTES) -> None:
@@ -341,9 +370,11 @@ class SegmentCache:
         *,
         forgets_others: bool = False,
     ) -> list[Segment]:
-        """Return segments, after reading those that are not in memory.
+        """Return segments in the order of `numbers`, after reading those that are not in memory.
 
-        With `forgets_others`, these are all segments, and those that no longer exist are forgotten.
+        With `forgets_others`, `numbers` are all segments of the index, and what is in memory of
+        others is forgotten. Raises Damaged if one cannot be unpacked. All must exist. With
+        `forgets_others`, these are all segments, and those that no longer exist are forgotten.
         Raises Damaged if one cannot be read.
         """
         with self._lock:
@@ -363,7 +394,7 @@ class SegmentCache:
         return [segments[number] for number in numbers]
 
     def _forget_all_but(self, segments: Container[int]) -> None:
-        """Forget segments that are gone, and their terms. Called with the lock held."""
+        """Forget other segments than these, and their terms and phrases. Called with the lock held."""
         for number in list(self._segments):
             if number not in segments:
                 del self._segments[number]
@@ -379,11 +410,14 @@ class SegmentCache:
                 self._bytes -= _size_of(occurrences)
 
     def term(self, number: int, term: str) -> TermFacts | None:
-        """Return the facts of a term in a segment; None if they were not read."""
+        """Return the facts of a term in a segment; None if they are not in memory."""
         return self._terms.get((number, term))
 
     def keep_term(self, number: int, term: str, facts: TermFacts) -> None:
-        """Remember what a segment holds of a term."""
+        """Remember what a segment holds of a term, in place of what was known.
+
+        May forget older entries.
+        """
         with self._lock:
             previous = self._terms.pop((number, term), None)
             self._bytes += _size_of(facts.occurrences)
@@ -393,11 +427,11 @@ class SegmentCache:
             self._make_room()
 
     def phrase(self, number: int, phrase: Phrase) -> Occurrences | None:
-        """Return where a phrase stands in a segment, if that was computed."""
+        """Return where a phrase stands in a segment; None if that is not in memory."""
         return self._phrases.get((number, phrase))
 
     def keep_phrase(self, number: int, phrase: Phrase, occurrences: Occurrences) -> None:
-        """Remember where a phrase stands in a segment."""
+        """Remember where a phrase stands in a segment. May forget older entries."""
         with self._lock:
             previous = self._phrases.pop((number, phrase), None)
             self._bytes += _size_of(occurrences)
@@ -407,7 +441,7 @@ class SegmentCache:
             self._make_room()
 
     def _make_room(self) -> None:
-        """Forget what was remembered first. Called with the lock held."""
+        """Forget what was remembered first until the rest fits. Called with the lock held."""
         while self._bytes > self._max_bytes and (self._terms or self._phrases):
             if self._phrases:
                 _, occurrences = self._phrases.popitem(last=False)
@@ -418,12 +452,14 @@ class SegmentCache:
 
 
 def _size_of(occurrences: Occurrences | None) -> int:
+    """Return about how many bytes an entry of the cache takes."""
     if occurrences is None:
         return 200
     return occurrences.size
 
 
 def _read_segments(db: Connection, numbers: Sequence[int]) -> list[Segment]:
+    """Read segments by number, in any order. Raises Damaged if one cannot be unpacked."""
     sql = f"""
         SELECT segment_id, documents, packed FROM segments
         WHERE {db.dialect.in_integers("segment_id", "$1")}"""
@@ -453,28 +489,29 @@ class Part:
 
     @cached_property
     def deleted(self) -> Integers:
-        """The indexes of the notes that are no longer indexed, ascending."""
+        """The indexes in the segment of the notes that are no longer indexed, ascending."""
         documents = self.segment.documents
         note_ids = np.asarray(self.deleted_notes, np.int64)
         return _indexes_of(documents, note_ids)
 
     @cached_property
     def is_indexed(self) -> Integers:
-        """For each note of the segment whether it is still indexed."""
+        """A mask with an element per note of the segment: whether it is still indexed."""
         is_indexed = np.ones(len(self.segment.documents.note_ids), bool)
         is_indexed[self.deleted] = False
         return is_indexed
 
     @cached_property
     def deleted_texts(self) -> tuple[Integers, Integers]:
-        """The keys of the texts of deleted notes, and how many of these notes have each."""
+        """The keys of the texts of deleted notes, sorted, and how many of these notes have each."""
         return self.segment.documents.texts_of(~self.is_indexed)
 
     def select(self, note_ids: Integers | None) -> Integers | None:
-        """Return the indexes of those of some notes that are still indexed, ascending.
+        """Return the indexes of those of some notes that are here and still indexed, ascending.
 
-        Of all notes if `note_ids` is None; the result is None if all notes of the segment are
-        meant. `note_ids` are ascending.
+        `note_ids` are ascending. If it is None, all notes are meant; then the result is None if no
+        note of the segment was deleted. Of all notes if `note_ids` is None; the result is None if
+        all notes of the segment are meant. `note_ids` are ascending.
         """
         if note_ids is None:
             if not len(self.deleted_notes):
@@ -495,7 +532,7 @@ class Part:
 
 
 def _indexes_of(documents: Documents, note_ids: Integers) -> Integers:
-    """Return the indexes of those of some notes that are in a segment, ascending."""
+    """Return the indexes in a segment of those of some notes that it has, ascending."""
     rows, is_there = find_sorted(documents.sorted_note_ids, note_ids)
     indexes = documents.note_order[rows[is_there]]
     return np.sort(indexes)
@@ -508,7 +545,7 @@ class _Need(NamedTuple):
     max_notes: int | None  # if more notes of a segment hold the term, only their number
 
     def is_met_by(self, facts: TermFacts, part: Part) -> bool:
-        """Return whether `facts` of a term in a segment are enough."""
+        """Return whether what is known of a term in a segment is enough, so nothing must be read."""
         if facts.notes == 0:
             return True
         if facts.occurrences is None:
@@ -522,7 +559,10 @@ _Needs = dict[str, _Need]
 
 
 class QueryTerms:
-    """The terms of one query in all segments, even if the cache forgets them meanwhile."""
+    """The terms of one query in all segments, even if the cache forgets them meanwhile.
+
+    `read` must be called with a phrase before any other method is.
+    """
 
     def __init__(self, cache: SegmentCache) -> None:
         self._cache = cache
@@ -530,7 +570,10 @@ class QueryTerms:
         self._of_prefix: dict[tuple[int, str], list[Occurrences]] = {}
 
     def occurrences(self, part: Part, phrase: Phrase) -> Occurrences:
-        """Return where a phrase stands in a segment."""
+        """Return where a phrase stands in a segment, deleted notes included. Runs no statement.
+
+        Phrases of several words and prefixes are kept in the cache.
+        """
         number, documents, _ = part.segment
         if len(phrase.tokens) == 1 and not phrase.is_prefix:
             return self._of_token(part, phrase, 0)
@@ -562,7 +605,7 @@ class QueryTerms:
         return len(notes) - deleted_matches
 
     def count_blocks(self, part: Part, phrase: Phrase) -> int:
-        """Return how many blocks of notes that are still indexed hold a phrase."""
+        """Return how many blocks of notes still indexed hold a phrase, in themselves or the title."""
         facts = self._facts_of(part, phrase)
         if facts is not None and facts.notes == 0:
             return 0
@@ -582,6 +625,11 @@ class QueryTerms:
         return self._facts[part.segment.number, phrase.tokens[0]]
 
     def _of_token(self, part: Part, phrase: Phrase, index: int) -> Occurrences:
+        """Return where the token at `index` of a phrase occurs.
+
+        For a prefix, that is where any token that begins so occurs. For the prefix of a phrase,
+        that is where any token that begins so occurs. Of a prefix, all terms that begin so.
+        """
         number, documents, _ = part.segment
         token = phrase.tokens[index]
         if phrase.is_prefix and index == len(phrase.tokens) - 1:
@@ -601,10 +649,11 @@ class QueryTerms:
         phrases: Iterable[Phrase],
         max_notes: int | None = None,
     ) -> None:
-        """Read the terms of phrases.
+        """Read the terms of phrases from segments, unless they are in memory.
 
-        Of a phrase of one term that more than `max_notes` notes of a segment hold, the postings may
-        stay unread: then only `count_notes` and `count_blocks` can be called.
+        With `max_notes`, the postings of a term that more notes of a segment hold may stay unread,
+        if it is a phrase of its own: then only `count_notes` and `count_blocks` can be called.
+        Raises Damaged.
         """
         terms, prefixes = _needs_of(phrases, max_notes)
         with_rows = [part for part in parts if part.segment.packed is None]
@@ -621,7 +670,10 @@ class QueryTerms:
         terms: _Needs,
         prefixes: _Needs,
     ) -> None:
-        """Read terms from segments whose terms have rows."""
+        """Read terms from segments whose terms have rows, in one round trip.
+
+        Prefixes are always read.
+        """
         unread = {
             term: need
             for term, need in terms.items()
@@ -644,7 +696,10 @@ class QueryTerms:
     def _keep_rows_of_terms(
         self, parts: Sequence[Part], terms: _Needs, rows: Iterable[Any]
     ) -> None:
-        """Remember the rows of terms. A term without a row is in no note of the segment."""
+        """Remember terms from their rows, for each segment in which too little of them is known.
+
+        A term without a row is in no note of the segment.
+        """
         row_of_term = {(number, term): row for number, term, *row in rows}
         for term, need in terms.items():
             for part in parts:
@@ -657,7 +712,7 @@ class QueryTerms:
                 self._keep(part, term, facts)
 
     def _keep_rows_of_prefix(self, parts: Sequence[Part], prefix: str, rows: Iterable[Any]) -> None:
-        """Remember the rows of all terms that begin with a prefix."""
+        """Remember, for this query only, the rows of all terms that begin with a prefix."""
         part_of_number = {part.segment.number: part for part in parts}
         for number in part_of_number:
             self._of_prefix[number, prefix] = []
@@ -667,7 +722,7 @@ class QueryTerms:
             self._of_prefix[number, prefix].append(facts.occurrences)
 
     def _is_known(self, part: Part, term: str, need: _Need) -> bool:
-        """Return whether enough of a term is in memory."""
+        """Return whether enough of a term is in memory; if so, this query keeps it."""
         key = part.segment.number, term
         facts = self._facts.get(key) or self._cache.term(*key)
         if facts is None or not need.is_met_by(facts, part):
@@ -676,7 +731,7 @@ class QueryTerms:
         return True
 
     def _read_packed(self, part: Part, terms: _Needs, prefixes: Iterable[str]) -> None:
-        """Take terms from a segment whose terms are all in memory."""
+        """Remember the terms and prefixes from a segment whose terms are all in memory, packed."""
         packed = part.segment.packed
         assert packed is not None
         for term, need in terms.items():
@@ -694,13 +749,17 @@ class QueryTerms:
             ]
 
     def _keep(self, part: Part, term: str, facts: TermFacts) -> None:
+        """Remember what a segment holds of a term, for this query and in the cache."""
         number = part.segment.number
         self._facts[number, term] = facts
         self._cache.keep_term(number, term, facts)
 
 
 def _needs_of(phrases: Iterable[Phrase], max_notes: int | None) -> tuple[_Needs, _Needs]:
-    """Return what phrases need: of which terms, and of the terms with which prefixes."""
+    """Return what phrases need: of single terms, and of the terms that begin with a prefix.
+
+    A term of a phrase of several words needs its positions.
+    """
     terms: _Needs = {}
     prefixes: _Needs = {}
     for phrase in phrases:
@@ -716,7 +775,10 @@ def _needs_of(phrases: Iterable[Phrase], max_notes: int | None) -> tuple[_Needs,
 
 
 def _select_terms(db: Connection, parts: Sequence[Part], needs: _Needs) -> Iterable[Any]:
-    """Query the rows of terms. Postings and positions that are not needed are NULL."""
+    """Query (segment, term, notes, blocks, postings, positions) of terms in segments.
+
+    Postings and positions that are not needed are NULL.
+    """
     has_deleted_notes = db.dialect.in_integers("segment_id", "$2")
     needs_positions = db.dialect.in_texts("term", "$3")
     sql = f"""
@@ -748,7 +810,10 @@ def _select_prefix(
     prefix: str,
     need: _Need,
 ) -> Iterable[Any]:
-    """Query the rows of all terms that begin with a prefix."""
+    """Query the rows of all terms that begin with a prefix, as `_select_terms` does.
+
+    Positions that are not needed are NULL.
+    """
     positions = "NULL"
     if need.positions:
         positions = "positions"
@@ -766,6 +831,7 @@ def _facts_of(
     postings: bytes | None,
     positions: bytes | None,
 ) -> TermFacts:
+    """Return the facts of a term from the columns of its row. Raises Damaged."""
     if postings is None:
         return TermFacts(notes, blocks, None)
     occurrences = occurrences_of_term(part.segment.documents, postings, positions)
@@ -773,14 +839,14 @@ def _facts_of(
 
 
 def _unpacked_facts(part: Part, index: int) -> TermFacts:
-    """Return what a packed segment says of one of its terms."""
+    """Return the facts of one of the terms of a packed segment, by its index. Raises Damaged."""
     occurrences = _unpacked_occurrences(part, index)
     note_count = len(occurrences.by_note.note_indexes)
     return TermFacts(note_count, None, occurrences)
 
 
 def _unpacked_occurrences(part: Part, index: int) -> Occurrences:
-    """Return where one of the terms of a packed segment occurs. Raises Damaged."""
+    """Return where one of the terms of a packed segment occurs, by its index. Raises Damaged."""
     packed = part.segment.packed
     assert packed is not None
     postings = packed.slice(index, index + 1)

@@ -54,7 +54,10 @@ Of the forms of a word, only the best counts in a note or block.
 
 
 class Scores(NamedTuple):
-    """Notes or blocks of a segment, and their scores."""
+    """Notes or blocks of a segment, and their BM25 scores.
+
+    The three arrays have the same order.
+    """
 
     note_ids: Integers
     place_ids: Integers  # 0 for a note
@@ -70,7 +73,10 @@ class _Entries(NamedTuple):
 
 
 def length_norms(lengths: Integers, average_length: float) -> Integers:
-    """Return what BM25 adds to a frequency: long texts hold a word more often by chance."""
+    """Return what BM25 adds to a frequency for texts of these lengths in tokens.
+
+    It grows with the length, because long texts hold a word more often by chance.
+    """
     norm_of_empty = K1 * (1 - B)
     norm_per_token = K1 * B / max(average_length, 1e-9)
     return norm_of_empty + norm_per_token * lengths
@@ -83,9 +89,12 @@ def score_notes(
     norms: Integers,
     selected: Integers | None,
 ) -> Scores:
-    """Score all notes of a segment that hold a word, or those of them that are selected.
+    """Return the BM25 scores of the notes of a segment that hold a word, by note index.
 
-    There are `occurrences` of each form, in the order of `words`.
+    A note that is not selected has none. `words` has the most that each form adds, and
+    `occurrences` those of each form in the same order. `norms` has what `length_norms` returns for
+    each note of the segment. `selected` are the indexes of the notes to choose from, ascending;
+    None for all.
     """
     by_note = [of_form.by_note for of_form in occurrences]
     indexes_by_form = [notes.note_indexes for notes in by_note]
@@ -115,9 +124,11 @@ def score_blocks(
     average_length: float,
     notes: Integers,
 ) -> Scores:
-    """Score all blocks of some notes that hold a word, or whose note has it in its title.
+    """Return the BM25 scores of the blocks of some notes that hold a word.
 
-    `notes` are indexes, ascending. There are `occurrences` of each form, in the order of `words`.
+    A block also holds the words of its note's title. `notes` are indexes in the segment, ascending.
+    `words` has the most that each form adds, and `occurrences` those of each form in the same
+    order. `average_length` is that of a block with its title, in tokens.
     """
     block_counts = documents.block_counts[notes].astype(np.int64)
     first_blocks = np.cumsum(block_counts) - block_counts
@@ -149,9 +160,12 @@ def _count_in_blocks(
     first_blocks: Integers,
     block_counts: Integers,
 ) -> _Entries:
-    """Return how often each form is in each block of some notes, and in the titles of the notes.
+    """Return how often each form is in each block of some notes.
 
-    `titles` are the ordinals of the notes' titles.
+    A title counts in all of its blocks. Frequencies are weighted: an occurrence in the title counts
+    as several. All arguments but the first have an element per note: `titles` the ordinal of its
+    title, `first_blocks` the number of blocks of the notes before it. Blocks are numbered among
+    those of all these notes.
     """
     block_count = int(block_counts.sum())
     postings = [_postings_in(of_form, notes) for of_form in occurrences]
@@ -186,7 +200,8 @@ def _count_in_blocks(
 def _postings_in(occurrences: Occurrences, notes: Integers) -> tuple[Integers, Integers, Integers]:
     """Return the postings in some notes of a segment: ordinals, counts, and numbers of notes.
 
-    Ordinals are those of the segment. The number of a note is its index in `notes`.
+    `notes` are indexes in the segment, ascending. Ordinals are those of the segment. The number of
+    a note is its index in `notes`.
     """
     by_note = occurrences.by_note
     if not len(by_note.note_indexes):
@@ -205,7 +220,10 @@ def _postings_in(occurrences: Occurrences, notes: Integers) -> tuple[Integers, I
 
 
 def _sum_scores(words: WordForms, entries: _Entries, norms: Integers, size: int) -> Integers:
-    """Return the scores of `size` notes or blocks. The `norms` are those of the entries."""
+    """Return an array of the scores of all `size` notes or blocks; 0 for one without a form.
+
+    `norms` has what BM25 adds to the frequency of each entry.
+    """
     frequencies = entries.frequencies
     scores_of_forms = list(chain.from_iterable(words))
     max_scores = np.repeat(scores_of_forms, entries.sizes)
@@ -222,7 +240,10 @@ def _best_of_forms(
     scores: Integers,
     size: int,
 ) -> tuple[Integers, Integers]:
-    """Return the indexes and scores of each word, of whose forms only the best counts."""
+    """Return the entries of each word (indexes, scores), of whose forms only the best counts.
+
+    `scores` are those of the entries; `size` is the number of notes or blocks.
+    """
     ends = np.cumsum([0, *entries.sizes])
     indexes_of_words = []
     scores_of_words = []
@@ -242,9 +263,9 @@ def _best_of_forms(
 
 
 def best_scores(parts: Sequence[Scores], limit: int) -> Scores | None:
-    """Return the best of all segments, best first; of equal ones the lower id first.
+    """Return the `limit` best of several segments, best first.
 
-    None if empty.
+    Of equal ones the lower id first. None if `parts` is empty.
     """
     if not parts:
         return None
@@ -267,9 +288,10 @@ _BLOCK_NUMBER_MASK = BLOCK - 1
 
 
 class TermIndex:
-    """The term index in one state of the vault.
+    """The term index in one state of the vault: of all segments, without deleted notes.
 
-    Keeps counts, which are good until somebody writes.
+    Remembers the counts of terms, so it must not be used once somebody has written. `kind` is
+    "note" or "block" in its methods. Methods raise Damaged for a segment that cannot be read.
     """
 
     def __init__(self, db: Connection, cache: SegmentCache, known_notes: int) -> None:
@@ -303,18 +325,21 @@ class TermIndex:
             self._parts.append(part)
 
     def blocks(self, _db: Connection) -> int:
-        """Return how many blocks there are."""
+        """Return how many blocks of indexed notes there are. Runs no statement."""
         return self.sizes.blocks
 
     def count(self, db: Connection, kind: str, term: Term) -> int:
-        """Return how many notes, or blocks if `kind` is "block", hold a term."""
+        """Return how many notes ("note") or blocks ("block") hold a term; 0 for one without tokens.
+
+        0 for one without tokens.
+        """
         phrases = phrases_of([term])
         if not phrases:
             return 0
         return self._count(db, kind, phrases)[phrases[0]]
 
     def count_notes(self, db: Connection, groups: Sequence[AnyOf]) -> list[int]:
-        """Return for each group of terms how many notes hold one of them."""
+        """Return for each group of terms how many notes hold at least one of them."""
         phrases_of_groups = [phrases_of(group) for group in groups]
         single = [phrases[0] for phrases in phrases_of_groups if len(phrases) == 1]
         counts = self._count(db, "note", single)
@@ -337,7 +362,7 @@ class TermIndex:
         groups: Sequence[AnyOf],
         note_ids: Sequence[NoteId],
     ) -> list[tuple[int, set[NoteId]]]:
-        """Return per group of terms how many notes have one of them, and which of `note_ids`."""
+        """Return per group of terms how many notes have one of them, and which of `note_ids` do."""
         phrases_of_groups = [phrases_of(group) for group in groups]
         terms = self._read(db, chain.from_iterable(phrases_of_groups))
         candidates = np.asarray(list(note_ids), np.int64)
@@ -354,7 +379,11 @@ class TermIndex:
         return results
 
     def notes_with_all(self, db: Connection, sequences: Sequence[Sequence[str]]) -> list[NoteId]:
-        """Return the notes that hold all of these sequences of words, word for word."""
+        """Return the ids of the notes that hold all of some sequences of words, ascending.
+
+        The words of a sequence stand side by side. A sequence without tokens is ignored. Empty if
+        none has tokens.
+        """
         phrases = phrases_of([Term(tuple(words)) for words in sequences])
         terms = self._read(db, phrases)
         matches_by_phrase = []
@@ -374,9 +403,12 @@ class TermIndex:
         question: IndexQuery,
         ids: Ids,
     ) -> tuple[NoteScores, BlockMatches | None, NoteScores]:
-        """Return the best notes by their words, and of these the best blocks and pairs of words.
+        """Return the scores of the best notes, their best blocks, and scores for pairs of words.
 
-        A pair is two words of the question that stand side by side in a note.
+        `ids` are the notes to choose from; None for all. Blocks (None: no match) and pairs are
+        looked for only in the `rescore_depth` best notes. A pair is two words of the query side by
+        side. Terms that very many notes hold are left out in a large index, unless too few notes
+        hold the others.
         """
         all_terms = question.terms
         if not all_terms:
@@ -402,10 +434,10 @@ class TermIndex:
         return notes, blocks, pair_matches
 
     def _without_frequent(self, db: Connection, kind: str, terms: Sequence[Term]) -> Sequence[Term]:
-        """Return the terms without those of half of the notes or a quarter of the blocks.
+        """Return the terms without those that half of the notes, or a quarter of the blocks, hold.
 
-        BM25 gives these little. A stem goes with its word. All terms stay in a small index, and if
-        all are frequent.
+        BM25 gives these little. A stem goes with its word. All terms stay, as the same object, in a
+        small index, and if all or none are frequent.
         """
         if self.notes <= MAX_NOTES_OF_SMALL_INDEX:
             return terms
@@ -434,9 +466,10 @@ class TermIndex:
         limit: int,
         ids: Ids,
     ) -> NoteScores:
-        """Return the scores of the best notes by their terms, among `ids`, the best first.
+        """Return the BM25 scores of the `limit` best notes by their terms, among `ids`, best first.
 
-        Of the forms of a word only the best counts in a note, and none counts more than the word.
+        `ids` None means all notes. Of the forms of a word only the best counts in a note, and none
+        counts more than the word.
         """
         best = self._rank(db, "note", terms, limit, ids)
         if best is None:
@@ -450,7 +483,7 @@ class TermIndex:
         limit: int,
         ids: Ids,
     ) -> list[Match]:
-        """Return the best blocks by their terms in the notes `ids`, the best first.
+        """Return the `limit` best blocks by their terms in the notes `ids` (None: all), best first.
 
         Forms of a word count as in `best_notes`.
         """
@@ -469,7 +502,11 @@ class TermIndex:
         limit: int,
         ids: Ids,
     ) -> BlockMatches | None:
-        """Return the best blocks by their terms in the notes `ids`; None if there is none."""
+        """Return the `limit` best blocks by their terms as arrays, with numbers of equal texts.
+
+        They are in the notes `ids` (None: all), best first. None if there can be no match. Notes
+        with the same text are counted for the five best blocks of each note; it is 1 for others.
+        """
         best = self._rank(db, "block", terms, limit, ids)
         if best is None:
             return None
@@ -487,7 +524,10 @@ class TermIndex:
         limit: int,
         ids: Ids,
     ) -> Scores | None:
-        """Return the scores of the best notes or blocks (`kind`); None if nothing can match."""
+        """Return the `limit` best notes or blocks (`kind`) among `ids` of all segments, best first.
+
+        None if nothing can match.
+        """
         words = _phrases_by_word(terms)
         has_no_note = ids is not None and not len(ids)
         if not words or has_no_note:
@@ -515,7 +555,7 @@ class TermIndex:
         kind: str,
         words: Sequence[Sequence[Phrase]],
     ) -> WordForms:
-        """Return the most that each form of each word adds to a score.
+        """Return the most that each form of each word can add to the score of a note or block.
 
         No form adds more than its word, which is the first one.
         """
@@ -541,7 +581,11 @@ class TermIndex:
         terms: QueryTerms,
         selected: Integers | None,
     ) -> Scores | None:
-        """Score the notes of a segment that hold a word, among those that are selected."""
+        """Score the notes of a segment that hold a word, among those selected (indexes; None: all).
+
+        Returns None if none is selected or holds a word. `phrases` are those of all forms, whose
+        terms were read.
+        """
         if selected is not None and not len(selected):
             return None
 
@@ -565,7 +609,11 @@ class TermIndex:
         terms: QueryTerms,
         selected: Integers | None,
     ) -> Scores | None:
-        """Score the blocks that hold a word, of notes of a segment that are selected."""
+        """Score the blocks that hold a word, in the selected notes of a segment (None: in all).
+
+        Returns None if no note is selected or no word is in the segment. `selected` are indexes,
+        `phrases` those of all forms, whose terms were read.
+        """
         documents = part.segment.documents
         if selected is None:
             selected = np.arange(len(documents.note_ids))
@@ -579,17 +627,17 @@ class TermIndex:
         return score_blocks(documents, words, occurrences, average_length, selected)
 
     def notes_with_same_text(self, place_ids: Integers) -> Integers:
-        """Return for each block in how many notes its text stands; 0 for blocks without words."""
+        """Return for each block in how many notes its text is, its own included; 0 without words."""
         return _count_notes_with_same_text(self._parts, place_ids)
 
     def repeated_blocks(self, note_ids: Sequence[NoteId], min_notes: int) -> list[PlaceId]:
-        """Return the blocks of some notes whose text `min_notes` or more notes have."""
+        """Return the ids of the blocks of some notes whose text at least `min_notes` notes have."""
         return _find_repeated_blocks(self._parts, note_ids, min_notes)
 
     def _count(self, db: Connection, kind: str, phrases: Sequence[Phrase]) -> dict[Phrase, int]:
-        """Return how many notes, or blocks, hold each phrase.
+        """Return how many notes, or blocks (`kind`), hold each phrase. Counts are remembered.
 
-        Of terms that very many notes hold, the postings are not read for this.
+        For terms that more than half of the notes hold, the postings are not read.
         """
         counts = self._note_counts if kind == "note" else self._block_counts
         uncounted = [phrase for phrase in phrases if phrase not in counts]
@@ -609,12 +657,19 @@ class TermIndex:
         phrases: Iterable[Phrase],
         max_notes: int | None = None,
     ) -> QueryTerms:
+        """Return the terms of phrases, read from all segments.
+
+        With `max_notes`, see `QueryTerms.read`.
+        """
         terms = QueryTerms(self._cache)
         terms.read(db, self._parts, phrases, max_notes)
         return terms
 
     def _matching_notes(self, terms: QueryTerms, phrases: Sequence[Phrase]) -> Iterator[Integers]:
-        """Yield the ids of the notes that hold any of some phrases, segment by segment."""
+        """Yield per segment the ids of the notes that hold any of some phrases.
+
+        Deleted notes are left out.
+        """
         for part in self._parts:
             documents = part.segment.documents
             is_match = np.zeros(len(documents.note_ids), bool)
@@ -632,7 +687,7 @@ def _sum_sizes(rows: Iterable[Sequence[int]]) -> Sizes:
 
 
 def _pairs_of_rare_words(question: IndexQuery, terms: Sequence[Term]) -> list[Term]:
-    """Return the pairs of a question without words of terms that are not among `terms`."""
+    """Return the query's pairs that contain no word of a term that was left out of `terms`."""
     frequent_words: set[str] = set()
     for term in question.terms:
         if term not in terms:
@@ -641,7 +696,10 @@ def _pairs_of_rare_words(question: IndexQuery, terms: Sequence[Term]) -> list[Te
 
 
 def _phrases_by_word(terms: Sequence[Term]) -> list[list[Phrase]]:
-    """Return for each word of a query the phrases of its forms; only words that hold a token."""
+    """Return per word of a query the phrases of its forms, the word itself first.
+
+    Words without tokens are left out.
+    """
     words = []
     for forms in group_by_word(terms):
         phrases = phrases_of(forms)
@@ -651,7 +709,7 @@ def _phrases_by_word(terms: Sequence[Term]) -> list[list[Phrase]]:
 
 
 def _ranks_within_notes(note_ids: Integers) -> Integers:
-    """Return for each of some blocks, the best first, how many blocks of its note are before it."""
+    """Return for each block, sorted best first, how many blocks of its note come before it."""
     order = np.argsort(note_ids, kind="stable")
     sorted_ids = note_ids[order]
     firsts = np.searchsorted(sorted_ids, sorted_ids)
@@ -662,14 +720,15 @@ def _ranks_within_notes(note_ids: Integers) -> Integers:
 
 
 def _max_score(match_count: int, total: int) -> float:
-    """Return the most that a term adds to a score, if so many of `total` notes or blocks hold it."""
+    """Return the most that a term held by `match_count` of `total` notes or blocks can add."""
     return idf(total, match_count) * (K1 + 1)
 
 
 def _first_with_ties(matches: NoteScores, count: int) -> Sequence[NoteId]:
-    """Return the first notes, and those that score as the last of them.
+    """Return the ids of the first `count` notes, and of those that score as the last of them.
 
-    Which of these comes first depends only on when the notes were indexed.
+    `matches` is sorted, best first. Without the ties, the time at which notes were indexed would
+    decide. Empty if `count` is 0.
     """
     note_ids = list(matches)
     if not 0 < count < len(note_ids):
@@ -699,7 +758,10 @@ def group_by_word(terms: Sequence[Term]) -> list[list[Term]]:
 
 
 def idf(total: int, match_count: int) -> float:
-    """Return how much a term counts that so many of the notes or blocks hold, as in FTS5."""
+    """Return the weight of a term that `match_count` of `total` notes or blocks hold.
+
+    It is computed as in FTS5. The rarer, the larger; never below MIN_IDF.
+    """
     odds = (total - match_count + 0.5) / (match_count + 0.5)
     return max(math.log(odds), MIN_IDF)
 
@@ -708,7 +770,7 @@ def idf(total: int, match_count: int) -> float:
 
 
 def _count_notes_with_same_text(parts: Sequence[Part], place_ids: Integers) -> Integers:
-    """Return for each block in how many notes its text stands; 0 for blocks without words."""
+    """Return for each block in how many notes its text is, its own included; 0 without words."""
     note_ids = place_ids >> SHIFT
     numbers = place_ids & _BLOCK_NUMBER_MASK
     keys = np.zeros(len(place_ids), np.uint64)
@@ -731,7 +793,7 @@ def _find_repeated_blocks(
     note_ids: Sequence[NoteId],
     min_notes: int,
 ) -> list[PlaceId]:
-    """Return the blocks of some notes whose text `min_notes` or more notes have."""
+    """Return the ids of the blocks of some notes whose text at least `min_notes` notes have."""
     ids_to_find = np.asarray(note_ids, np.int64)
     place_ids = []
     keys = []
@@ -760,7 +822,10 @@ def _find_repeated_blocks(
 
 
 def _find_notes(part: Part, note_ids: Integers) -> tuple[Integers, Integers]:
-    """Return the index of each note in a segment, and whether it is there and still indexed."""
+    """Return the index of each note in a segment, and a mask of those there and not deleted.
+
+    Other indexes are valid and mean nothing.
+    """
     documents = part.segment.documents
     indexes, is_there = find_sorted(documents.sorted_note_ids, note_ids)
     notes = documents.note_order[indexes]
@@ -770,10 +835,10 @@ def _find_notes(part: Part, note_ids: Integers) -> tuple[Integers, Integers]:
 
 
 def _count_notes(parts: Sequence[Part], keys: Integers, owners: Integers) -> Integers:
-    """Return for each key how many notes have a block with it.
+    """Return for each key of a text how many indexed notes have a block with that text.
 
-    `owners` are the numbers of the segments that the keys come from. There, only the few keys that
-    are repeated are looked up.
+    `owners` are the numbers in `parts` of the segments that the keys come from. There, only the few
+    keys that are repeated are looked up.
     """
     counts = np.zeros(len(keys), np.int64)
     for number, part in enumerate(parts):
@@ -789,7 +854,7 @@ def _count_notes(parts: Sequence[Part], keys: Integers, owners: Integers) -> Int
 
 
 def _count_notes_of_other(documents: Documents, keys: Integers) -> Integers:
-    """Return how many notes of a segment have each of some texts of other segments."""
+    """Return how many notes of a segment, also deleted ones, have each of some text keys."""
     if not len(documents.text_keys_once):
         return np.zeros(len(keys), np.int64)
     _, is_there = find_sorted(documents.text_keys_once, keys)
@@ -797,6 +862,10 @@ def _count_notes_of_other(documents: Documents, keys: Integers) -> Integers:
 
 
 def _look_up(sorted_keys: Integers, counts: Integers, keys: Integers) -> Integers:
+    """Return the count of each of `keys`; 0 for one that is not among `sorted_keys`.
+
+    `counts` are those of `sorted_keys`.
+    """
     if not len(sorted_keys):
         return np.zeros(len(keys), np.int64)
     indexes, is_there = find_sorted(sorted_keys, keys)

@@ -40,7 +40,7 @@ _TYPES = tuple(map(np.dtype, ("<u1", "<u2", "<u4", "<u8")))
 
 
 def pack_arrays(arrays: Iterable[Integers]) -> bytes:
-    """Return arrays of numbers as bytes, each in the smallest type that holds it."""
+    """Return arrays of integers as bytes, each in the smallest type that holds its numbers."""
     parts: list[bytes | memoryview] = []
     for numbers in arrays:
         largest = int(numbers.max(initial=0))
@@ -53,7 +53,7 @@ def pack_arrays(arrays: Iterable[Integers]) -> bytes:
 
 
 def _smallest_type(largest: int) -> int:
-    """Return the index in `_TYPES` of the smallest type that holds a number."""
+    """Return the index in `_TYPES` of the smallest type that holds the number `largest`."""
     code = 0
     while largest >= 1 << 8 * _TYPES[code].itemsize:
         code += 1
@@ -61,9 +61,9 @@ def _smallest_type(largest: int) -> int:
 
 
 def unpack_arrays(packed: bytes, count: int) -> list[Integers]:
-    """Return the arrays that `pack_arrays` packed.
+    """Return the arrays that `pack_arrays` packed, as views of the bytes.
 
-    Raises Damaged if there are not `count` of them.
+    Raises Damaged if the bytes cannot be read, or if there are not `count` arrays.
     """
     arrays: list[Integers] = []
     offset = 0
@@ -88,7 +88,10 @@ def unpack_arrays(packed: bytes, count: int) -> list[Integers]:
 
 @dataclass(frozen=True)
 class Documents:
-    """The notes of a segment, and the ordinals of each."""
+    """The notes of a segment, and the ordinals of each.
+
+    An index of a note is its place in `note_ids`.
+    """
 
     note_ids: Integers
     block_counts: Integers  # of each note
@@ -117,6 +120,7 @@ class Documents:
         return documents
 
     def pack(self) -> bytes:
+        """Return the documents as bytes, for the column `documents` of a segment."""
         return pack_arrays(
             [
                 self.note_ids,
@@ -129,11 +133,15 @@ class Documents:
 
     @property
     def ordinal_count(self) -> int:
+        """The number of ordinals: of titles, summaries and blocks of all notes."""
         return len(self.word_counts)
 
     @cached_property
     def first_ordinals(self) -> Integers:
-        """The ordinal of each note's title, and the number of all ordinals at the end."""
+        """The ordinal of each note's title.
+
+        One more element at the end is the number of all ordinals.
+        """
         note_numbers = np.arange(1, len(self.block_counts) + 1)
         block_ends = np.cumsum(self.block_counts, dtype=np.int64)
         ends = block_ends + FIRST_BLOCK * note_numbers
@@ -148,16 +156,16 @@ class Documents:
 
     @property
     def lengths(self) -> Integers:
-        """How many tokens each ordinal has. Computed anew, because it is large."""
+        """The number of tokens of each ordinal, words and extra ones. Computed anew: it is large."""
         return self.word_counts.astype(np.int64) + self.extra_counts
 
     def lengths_of(self, ordinals: Integers) -> Integers:
-        """Return how many tokens some ordinals have."""
+        """Return the number of tokens, words and extra ones, of each of some ordinals."""
         return self.word_counts[ordinals].astype(np.int64) + self.extra_counts[ordinals]
 
     @cached_property
     def note_lengths(self) -> Integers:
-        """How many tokens each note has."""
+        """The number of tokens of each note, with title and summary."""
         if not len(self.note_ids):
             return np.zeros(0, np.int64)
         lengths: Integers = np.add.reduceat(self.lengths, self.first_ordinals[:-1])
@@ -165,7 +173,7 @@ class Documents:
 
     @property
     def block_lengths(self) -> Integers:
-        """The number of tokens in all blocks of each note, each counted with the title."""
+        """For each note the number of tokens in its blocks, with the title once per block."""
         first_ordinals = self.first_ordinals[:-1]
         titles = self.lengths_of(first_ordinals)
         summaries = self.lengths_of(first_ordinals + SUMMARY)
@@ -174,7 +182,7 @@ class Documents:
         return lengths
 
     def keys_of(self, ordinals: Integers, positions: Integers) -> Integers:
-        """Return where tokens are in one row of all tokens of the segment.
+        """Return numbers for tokens such that two tokens side by side have consecutive numbers.
 
         A token is given by its ordinal and its position there. The words of a note's summary and
         blocks follow each other, so phrases across two of them are found. There is a gap before and
@@ -194,14 +202,14 @@ class Documents:
 
     @cached_property
     def _words_before(self) -> Integers:
-        """The number of words in all ordinals before each one."""
+        """For each ordinal the number of words, without extra tokens, in all ordinals before it."""
         word_count = int(self.word_counts.sum(dtype=np.int64))
         kind = np.int32 if word_count < 2**31 else np.int64  # half the memory, in every real vault
         ends: Any = np.cumsum(self.word_counts, dtype=kind)
         return ends - self.word_counts.astype(kind)  # type: ignore[no-any-return]
 
     def _starts_of_extras(self, ordinals: Integers) -> Integers:
-        """Return where the extra tokens of some ordinals begin in the row of all tokens."""
+        """Return the keys (`keys_of`) of the first extra tokens of some ordinals that have any."""
         with_extras, extras_before = self._extras
         end_of_words = int(self.word_counts.sum(dtype=np.int64)) + 2 * len(self.note_ids) + 1
         rows = np.searchsorted(with_extras, ordinals)
@@ -209,14 +217,14 @@ class Documents:
 
     @cached_property
     def _extras(self) -> tuple[Integers, Integers]:
-        """The ordinals that have extra tokens, and the number of extra tokens before each."""
+        """The ordinals that have extra tokens, and the number of extra tokens before each of them."""
         with_extras = np.flatnonzero(self.extra_counts)
         counts = self.extra_counts[with_extras]
         return with_extras, np.cumsum(counts, dtype=np.int64) - counts
 
     @cached_property
     def first_blocks(self) -> Integers:
-        """The index of each note's first block among all blocks."""
+        """For each note the index of its first block among the blocks of all notes."""
         ends = np.cumsum(self.block_counts, dtype=np.int64)
         return ends - self.block_counts
 
@@ -227,23 +235,26 @@ class Documents:
 
     @cached_property
     def note_order(self) -> Integers:
-        """The indexes of the notes in the order of their ids."""
+        """The indexes of the notes, sorted by their ids."""
         return np.argsort(self.note_ids, kind="stable")
 
     @cached_property
     def sorted_note_ids(self) -> Integers:
-        """The ids of the notes, ascending."""
+        """The ids of the notes, ascending; `note_order` has their indexes."""
         return self.note_ids[self.note_order]
 
     @cached_property
     def text_keys_once(self) -> Integers:
-        """The keys of all texts, sorted, each once."""
+        """The keys of the texts of all blocks, ascending, each once.
+
+        Blocks without words are left out.
+        """
         keys: Integers = np.unique(self.text_keys)
         return keys[keys != 0]  # type: ignore[no-any-return]
 
     @cached_property
     def repeated_texts(self) -> tuple[Integers, Integers]:
-        """The keys of the texts that several notes have, sorted, and how many notes have each."""
+        """The keys of the texts that several notes have, ascending, and how many notes have each."""
         keys = np.sort(self.text_keys)
         is_same = keys[1:] == keys[:-1]
         keys_of_several_blocks = np.unique(keys[1:][is_same])
@@ -257,11 +268,18 @@ class Documents:
         return keys[is_repeated], counts[is_repeated]
 
     def texts_of(self, is_counted: NDArray[np.bool_]) -> tuple[Integers, Integers]:
-        """Return the keys of the texts of some notes, sorted, and the number of notes per key."""
+        """Return the keys of the texts of some notes, ascending, and how many of these have each.
+
+        `is_counted` is a mask with an element per note.
+        """
         return self._count_notes_by_text(is_counted[self.notes_of_blocks])
 
     def _count_notes_by_text(self, is_counted: NDArray[np.bool_]) -> tuple[Integers, Integers]:
-        """Return the keys of the texts of some blocks, sorted, and the number of notes per key."""
+        """Return the keys of the texts of some blocks, ascending, and the number of notes per key.
+
+        `is_counted` is a mask with an element per block. A text that stands twice in a note counts
+        once.
+        """
         chosen = np.flatnonzero(is_counted & (self.text_keys != 0))
         keys = self.text_keys[chosen]
         notes = self.notes_of_blocks[chosen]
@@ -274,7 +292,10 @@ class Documents:
         return np.unique(keys[is_new], return_counts=True)
 
     def select(self, is_kept: NDArray[np.bool_]) -> Documents:
-        """Return the documents without the notes that are not kept."""
+        """Return the documents of those notes for which the mask `is_kept` is true.
+
+        Their ordinals are counted anew.
+        """
         ordinals = is_kept[self.note_indexes]
         blocks = is_kept[self.notes_of_blocks]
         return Documents(
@@ -287,7 +308,7 @@ class Documents:
 
 
 def join_documents(parts: Sequence[Documents]) -> Documents:
-    """Return the documents of several segments, one behind the other."""
+    """Return the documents of several segments as those of one, in the order of `parts`."""
     columns = [
         (
             part.note_ids,
@@ -302,6 +323,7 @@ def join_documents(parts: Sequence[Documents]) -> Documents:
 
 
 def sizes_of(documents: Documents) -> Sizes:
+    """Return how many notes and blocks some documents have, and how many tokens these have."""
     note_count = len(documents.note_ids)
     word_count = documents.note_lengths.sum()
     block_count = documents.block_counts.sum(dtype=np.int64)
@@ -347,21 +369,22 @@ class Postings:
         return postings
 
     def pack(self) -> bytes:
+        """Return the postings as bytes, for the column `packed` of a segment."""
         text = np.frombuffer("\n".join(self.terms).encode(), np.uint8)
         return pack_arrays([text, self.posting_counts, self.ordinals, self.counts, self.positions])
 
     @cached_property
     def posting_ends(self) -> Integers:
-        """Where the postings of each term end, with a zero in front."""
+        """Where the postings of each term end in `ordinals` and `counts`, with a zero in front."""
         return np.concatenate([[0], np.cumsum(self.posting_counts, dtype=np.int64)])
 
     @cached_property
     def position_ends(self) -> Integers:
-        """Where the positions of each posting end, with a zero in front."""
+        """Where the positions of each posting end in `positions`, with a zero in front."""
         return np.concatenate([[0], np.cumsum(self.counts, dtype=np.int64)])
 
     def slice(self, first: int, last: int) -> Postings:
-        """Return the postings of the terms from `first` to before `last`."""
+        """Return the postings of the terms with the indexes from `first` to before `last`."""
         start = self.posting_ends[first]
         stop = self.posting_ends[last]
         first_position = self.position_ends[start]
@@ -375,14 +398,14 @@ class Postings:
         )
 
     def index_of(self, term: str) -> int | None:
-        """Return the index of a term, or None."""
+        """Return the index of a term; None if no note of the segment holds it."""
         index = bisect_left(self.terms, term)
         if index < len(self.terms) and self.terms[index] == term:
             return index
         return None
 
     def indexes_of_prefix(self, prefix: str) -> range:
-        """Return the indexes of the terms that begin with a prefix."""
+        """Return the indexes of the terms that begin with a prefix, as a range that may be empty."""
         first = bisect_left(self.terms, prefix)
         end = bisect_left(self.terms, prefix + LAST, lo=first)
         return range(first, end)
@@ -399,7 +422,7 @@ class TermRow(NamedTuple):
 
 
 def rows_of(postings: Postings, documents: Documents) -> Iterator[TermRow]:
-    """Return the rows of the terms of a segment."""
+    """Yield the terms of a segment as rows of the table `terms`, in the order of the terms."""
     note_counts, block_counts = count_holders(postings, documents)
     terms_with_counts = zip(
         postings.terms, note_counts.tolist(), block_counts.tolist(), strict=True
@@ -427,7 +450,10 @@ def rows_of(postings: Postings, documents: Documents) -> Iterator[TermRow]:
 
 
 def decode_postings(packed: bytes) -> tuple[Integers, Integers]:
-    """Return the ordinals and counts of a term's row. Raises Damaged."""
+    """Return the ordinals and counts in the bytes of a term's row, as views.
+
+    Raises Damaged if there are none, or if the size is wrong.
+    """
     count, rest = divmod(len(packed), _POSTING_BYTES)
     if rest or not count:
         raise Damaged("the postings of a term cannot be read")
@@ -437,7 +463,10 @@ def decode_postings(packed: bytes) -> tuple[Integers, Integers]:
 
 
 def decode_positions(packed: bytes, count: int) -> Integers:
-    """Return the `count` positions of a term's row. Raises Damaged."""
+    """Return the `count` positions in the bytes of a term's row, as a view.
+
+    Raises Damaged if the size is wrong.
+    """
     if len(packed) == 2 * count:
         return np.frombuffer(packed, "<u2")
     if len(packed) == 4 * count:
@@ -446,7 +475,10 @@ def decode_positions(packed: bytes, count: int) -> Integers:
 
 
 def postings_from_rows(rows: Sequence[tuple[str, bytes, bytes]]) -> Postings:
-    """Return the postings of rows of terms, their postings and their positions. Raises Damaged."""
+    """Return the postings of (term, postings, positions), rows of one segment sorted by term.
+
+    Raises Damaged if bytes cannot be decoded.
+    """
     posting_counts = []
     ordinals = []
     counts = []
@@ -468,13 +500,14 @@ def postings_from_rows(rows: Sequence[tuple[str, bytes, bytes]]) -> Postings:
 
 
 def _concatenate(arrays: Sequence[Integers], kind: Any) -> Integers:
+    """Return several arrays as one of type `kind`; an empty one of no arrays."""
     if not arrays:
         return np.zeros(0, kind)
     return np.concatenate(arrays).astype(kind)
 
 
 def count_holders(postings: Postings, documents: Documents) -> tuple[Integers, Integers]:
-    """Return for each term how many notes hold it, and how many blocks.
+    """Return for each term how many notes hold it, and how many blocks, as two arrays.
 
     A block also holds the terms of its note's title.
     """
@@ -510,12 +543,12 @@ def count_holders(postings: Postings, documents: Documents) -> tuple[Integers, I
 
 
 def pack_segment(documents: Documents, postings: Postings) -> PackedSegment:
-    """Return a segment as it is stored in one row."""
+    """Return a segment as it is stored in one row, with its sizes."""
     return PackedSegment(sizes_of(documents), documents.pack(), postings.pack())
 
 
 def build_segment(builder: SegmentBuilder) -> tuple[Documents, Postings]:
-    """Return the segment of all notes that a builder has collected."""
+    """Return the notes that a builder has collected, and the postings of their terms."""
     documents = Documents(
         np.array(builder.note_ids, np.int64),
         np.array(builder.block_counts, np.int64),
@@ -545,7 +578,11 @@ def build_segment(builder: SegmentBuilder) -> tuple[Documents, Postings]:
 
 
 def _group(terms: list[str], ranks: Integers, ordinals: Integers, positions: Integers) -> Postings:
-    """Return the postings of occurrences that are sorted by term, ordinal and position."""
+    """Return the postings of occurrences that are sorted by term, ordinal and position.
+
+    The three arrays have an element per occurrence; `ranks` are indexes in `terms`. More than
+    MAX_COUNT occurrences in an ordinal become several postings.
+    """
     is_first = _differs_from_previous(ranks, ordinals)
     firsts = np.flatnonzero(is_first)
     counts = np.diff(firsts, append=len(ranks))
@@ -571,7 +608,8 @@ def merge_postings(parts: Sequence[tuple[Postings, Integers]]) -> Postings:
     """Return the postings of several segments as those of one.
 
     Each part comes with an array that has the new ordinal for each old one, or -1 for an ordinal of
-    a note that was removed. The new ordinals ascend from part to part.
+    a note that was removed. The new ordinals ascend from part to part. Terms that no note holds any
+    more are left out. Raises Damaged if postings do not fit their segment.
     """
     distinct_terms: set[str] = set()
     for postings, _ in parts:
@@ -597,7 +635,11 @@ def _moved(
     new_ordinals: Integers,
     rank_of_term: dict[str, int],
 ) -> tuple[Integers, Integers, Integers, Integers]:
-    """Return the ranks, ordinals, counts and positions of the postings that stay."""
+    """Return the ranks, new ordinals, counts and positions of the postings of notes that stay.
+
+    `rank_of_term` has the index of each term in the merged segment. Raises Damaged if postings do
+    not fit their segment.
+    """
     ranks_of_terms = [rank_of_term[term] for term in postings.terms]
     ranks = np.repeat(np.array(ranks_of_terms, np.uint32), postings.posting_counts)
     if int(postings.ordinals.max(initial=0)) >= max(1, len(new_ordinals)):
@@ -617,6 +659,7 @@ def _moved(
 
 
 def _without_empty_terms(postings: Postings) -> Postings:
+    """Return postings without the terms that have none."""
     is_used = postings.posting_counts > 0
     if is_used.all():
         return postings
@@ -632,7 +675,10 @@ def _without_empty_terms(postings: Postings) -> Postings:
 
 
 def _differs_from_previous(first: Integers, second: Integers) -> NDArray[np.bool_]:
-    """Return for each row of two columns whether it is another one than the row before."""
+    """Return a mask of the rows of two columns that differ from the row before.
+
+    True for the first.
+    """
     is_new = np.ones(len(first), bool)
     np.not_equal(first[1:], first[:-1], out=is_new[1:])
     is_new[1:] |= second[1:] != second[:-1]
@@ -640,7 +686,7 @@ def _differs_from_previous(first: Integers, second: Integers) -> NDArray[np.bool
 
 
 def find_sorted(values: Integers, numbers: Integers) -> tuple[Integers, Integers]:
-    """Return the index of each number in ascending `values`, and whether it is there.
+    """Return the index of each number in ascending `values`, and a mask of those there.
 
     Indexes of numbers that are not there are valid, and mean nothing. `values` has at least one
     number.
@@ -653,7 +699,7 @@ def find_sorted(values: Integers, numbers: Integers) -> tuple[Integers, Integers
 
 
 def expand(starts: Integers, counts: Integers) -> Integers:
-    """Return the numbers `start`, `start + 1`, … of each range of `count` numbers."""
+    """Return the numbers `start`, `start + 1`, … of ranges of `count` numbers, as one array."""
     counts = counts.astype(np.int64)
     ends = np.cumsum(counts)
     if not len(ends):

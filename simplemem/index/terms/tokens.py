@@ -33,7 +33,11 @@ class Phrase(NamedTuple):
 
 
 def tokenize(text: str) -> list[str]:
-    """Return the tokens of a text, in order. Very long ones are cut, in notes and queries alike."""
+    """Return the tokens of a text, in order: words without case and accents, stemmed.
+
+    English stems, by Porter's rules. Tokens over 200 characters are cut, in notes and queries
+    alike. Never raises for any text.
+    """
     if not hasattr(_thread, "tokenizer"):
         connection = apsw.Connection(":memory:")
         _thread.tokenizer = connection.fts5_tokenizer("porter", list(_TOKENIZER))
@@ -51,6 +55,10 @@ def tokenize(text: str) -> list[str]:
 
 
 def _tokenize_piece(text: str) -> list[str]:
+    """Return the tokens of a text of at most 100,000 characters.
+
+    Uses the tokenizer of this thread, which must exist.
+    """
     tokens: list[str] = _thread.tokenizer(
         text.encode("utf-8", "replace"),
         apsw.FTS5_TOKENIZE_DOCUMENT,
@@ -66,7 +74,10 @@ def _tokenize_piece(text: str) -> list[str]:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Yield a long text in pieces that end at a line feed or a space, if there is one."""
+    """Yield a text in pieces of at most 100,000 characters, cut after a line feed or space.
+
+    A piece without either is cut anywhere.
+    """
     start = 0
     while start < len(text):
         end = start + _MAX_PIECE_CHARACTERS
@@ -78,9 +89,10 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def phrases_of(terms: Iterable[Term]) -> list[Phrase]:
-    """Return the terms of a query as they stand in the index, without those that hold no token.
+    """Return each distinct term of a query as a phrase of tokens.
 
-    Two different terms with the same tokens stay two phrases, so they count twice.
+    Terms without a token are left out. Two different terms with the same tokens stay two phrases,
+    so they count twice.
     """
     phrases = map(_phrase_of, dict.fromkeys(terms))
     return [phrase for phrase in phrases if phrase.tokens]
@@ -88,7 +100,11 @@ def phrases_of(terms: Iterable[Term]) -> list[Phrase]:
 
 @lru_cache(maxsize=2_000)
 def _phrase_of(term: Term) -> Phrase:
-    """Return a term as it stands in the index. A search asks for each of its terms five times."""
+    """Return a term as a phrase of tokens, which may be empty.
+
+    Cached, because a search asks for each of its terms five times. Cached: a search asks for each
+    of its terms five times.
+    """
     tokens = tokenize(" ".join(term.words))
     return Phrase(tuple(tokens), term.beginning)
 
@@ -124,7 +140,10 @@ class _Numbers(dict[str, int]):
 
 
 class SegmentBuilder:
-    """The tokens of some notes, as numbers. Keeps each different term once."""
+    """Collects the tokens of notes for a new segment, as numbers.
+
+    Keeps each different term once.
+    """
 
     def __init__(self) -> None:
         self.numbers: dict[str, int] = _Numbers()
@@ -136,7 +155,7 @@ class SegmentBuilder:
         self.text_keys = array("Q")  # of each block
 
     def add(self, note: NoteTokens) -> None:
-        """Add a note. A note must not be added twice."""
+        """Add the tokens of a note. A note must not be added twice."""
         self.note_ids.append(note.note_id)
         self.block_counts.append(len(note.blocks))
         self.text_keys.extend(note.text_keys or [0] * len(note.blocks))
