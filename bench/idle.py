@@ -43,10 +43,8 @@ def watches(server: Conversation) -> bool:
 
 def idle(servers: list[Conversation], notes: int, seconds: float) -> None:
     for server in servers:
-        while (
-            server.use("list_memories", limit=1)["structuredContent"]["index"]["state"] != "ready"
-        ):
-            time.sleep(0.1)
+        while "index" in server.use("list_memories", limit=1)["structuredContent"]:
+            time.sleep(0.1)  # a list says so if the index is not complete
     time.sleep(5.0)  # what a start still has to do
     before = [(server.figures().cpu, wakes(server)) for server in servers]
     time.sleep(seconds)

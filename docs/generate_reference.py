@@ -12,7 +12,7 @@ import json
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import typer
 import typer.main
@@ -216,7 +216,16 @@ def _rest_page() -> str:
     lines += [
         "[openapi.json](../openapi.json), which the server also serves at `/api/v1/openapi.json` (requires a token).",
         "",
+        "A parameter in `path`, `query` or `header` belongs to that part of the request. A parameter in `body` is a field of the",
+        "JSON object that the request sends. A parameter of the type `object` or `array` in a query is written as JSON. Required",
+        "parameters are marked with *.",
+        "",
+        "An error is a problem document (RFC 9457, `application/problem+json`) with these fields:",
+        "",
     ]
+    lines += _rows_of_fields(
+        api["components"]["responses"]["Problem"]["content"]["application/problem+json"]["schema"]
+    )
     for path, operations in api["paths"].items():
         for method, operation in operations.items():
             if method != "parameters":
@@ -231,21 +240,69 @@ def _operation_lines(route: str, operation: Mapping[str, Any]) -> Iterator[str]:
         if text:
             yield text
             yield ""
-    parameters = operation.get("parameters", [])
-    if parameters:
-        yield "| Parameter | In | Meaning |"
-        yield "|---|---|---|"
-        for parameter in parameters:
-            place = parameter.get("in", "")
-            yield f"| `{parameter.get('name', '')}` | {place} | {_cell(str(parameter.get('description') or ''))} |"
+    rows = [*_parameters_of(operation), *_fields_of_body(operation)]
+    if rows:
+        yield "| Parameter | In | Type | Meaning |"
+        yield "|---|---|---|---|"
+        for parameter in rows:
+            mark = "*" if parameter.is_required else ""
+            shape = parameter.shape
+            meaning = _cell(parameter.meaning or _meaning_of(shape))
+            yield f"| `{parameter.name}`{mark} | {parameter.place} | {_type_of(shape)} | {meaning} |"
+        yield ""
+    content = operation.get("requestBody", {}).get("content", {})
+    if "text/markdown" in content:
+        yield "The body may also be the Markdown text of the note, with `Content-Type: text/markdown`."
+        yield ""
+    elif (
+        "application/json" in content and "properties" not in content["application/json"]["schema"]
+    ):
+        yield "The body is a JSON object with the arguments of the tool."
         yield ""
     answers = operation.get("responses", {})
     if answers:
         yield "| Status | Response |"
         yield "|---|---|"
         for status, answer in answers.items():
-            yield f"| {status} | {_cell(str(answer.get('description', '')))} |"
+            yield f"| {status} | {_cell(str(answer.get('description') or 'Problem document'))} |"
         yield ""
+
+
+class _Parameter(NamedTuple):
+    """A row of the table of a route."""
+
+    name: str
+    place: str
+    shape: Mapping[str, Any]
+    meaning: str
+    is_required: bool
+
+
+def _parameters_of(operation: Mapping[str, Any]) -> Iterator[_Parameter]:
+    """Yield the parameters in the path, the query and the headers."""
+    for parameter in operation.get("parameters", []):
+        shape = parameter.get("schema") or parameter["content"]["application/json"]["schema"]
+        meaning = parameter.get("description", "")
+        yield _Parameter(
+            parameter["name"], parameter["in"], shape, meaning, bool(parameter.get("required"))
+        )
+
+
+def _fields_of_body(operation: Mapping[str, Any]) -> Iterator[_Parameter]:
+    """Yield the fields of the JSON object that a request sends."""
+    content = operation.get("requestBody", {}).get("content", {})
+    schema = content.get("application/json", {}).get("schema", {})
+    for name, shape in schema.get("properties", {}).items():
+        yield _Parameter(name, "body", shape, "", name in schema.get("required", ()))
+
+
+def _rows_of_fields(schema: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a table of the fields of a schema."""
+    yield "| Field | Type | Meaning |"
+    yield "|---|---|---|"
+    for name, shape in schema["properties"].items():
+        yield f"| `{name}` | {_type_of(shape)} | {_cell(_meaning_of(shape))} |"
+    yield ""
 
 
 # ------------------------------------------------------------------ shared

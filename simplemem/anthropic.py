@@ -1,4 +1,4 @@
-"""Claude's memory tool for programs that use Anthropic's SDK (`pip install "simplemem-vault[anthropic]"`):
+"""Claude's memory tool for programs that use Anthropic's SDK (from a checkout: `pip install ".[anthropic]"`):
 
 client.beta.messages.tool_runner(tools=[MemoryTool("~/notes")], ...)
 """

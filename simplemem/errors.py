@@ -49,6 +49,14 @@ class SimplememError(Exception):
             self.hint = self.hint.replace(folder, "…")
 
 
+def install_hint(extra: str) -> str:
+    """Return how to install an optional dependency. No release is published: from a checkout."""
+    return (
+        f"In a checkout of simplemem, run `pip install '.[{extra}]'`,"
+        f" or `uv tool install --reinstall '.[{extra}]'`."
+    )
+
+
 class Invalid(SimplememError):
     """The request is wrong: a name that no file can have, an edit whose text is not in the note."""
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import urlsplit, urlunsplit
 
 import typer
 
@@ -62,7 +63,12 @@ def connect(
     ] = "",
     name: Annotated[str, _NAME] = "simplemem",
     http: Annotated[
-        str, option("--http", "URL", "Connect to a running server instead of starting one.")
+        str,
+        option(
+            "--http",
+            "URL",
+            "Connect to a running server at this URL, which ends in /mcp, instead of starting one.",
+        ),
     ] = "",
     token_env: Annotated[
         str,
@@ -194,10 +200,12 @@ def _consequence(client: Client, folder: Path, http: str, entry: Mapping[str, An
 
 def _about_missing_token(client: Client) -> str:
     """What the user must do so that a server accepts a client whose entry contains no token."""
-    other = "put the token into the file yourself"
-    if client.token is not None:
-        other = "add --token-env VARIABLE with the name of the variable that contains it"
-    return f"the entry contains no token: sign in from the client, or {other}"
+    if client.token is None:
+        return f"the entry contains no token, which the server needs. {client.token_by_hand}"
+    return (
+        "the entry contains no token, which the server needs."
+        " Add --token-env VARIABLE with the name of the environment variable that contains it."
+    )
 
 
 def _vault_to_create(folder: Path | None) -> Path | None:
@@ -297,11 +305,12 @@ def _entries(
                 message,
                 hint="Pass the name of the variable that contains the token, not the token.",
             )
-        return None, lambda client: client.remote_entry(name, http, token_env)
+        url = _with_path(http)
+        return None, lambda client: client.remote_entry(name, url, token_env)
     if token_env:
         raise Invalid(
             "--token-env needs --http",
-            hint="Leave it out: a server that a client starts needs no token.",
+            hint="Leave out --token-env: a server that the client starts needs no token.",
         )
     said = [
         *(("--vault", str(vault)) if vault else ()),
@@ -309,6 +318,16 @@ def _entries(
     ]
     folder, more = for_a_client([*said, *options])
     return folder, lambda client: client.entry(name, server_command(folder, more))
+
+
+def _with_path(url: str) -> str:
+    """Return the URL of MCP on a server. Raises Invalid if its path cannot be one of simplemem."""
+    parts = urlsplit(url)
+    path = parts.path.rstrip("/") or "/mcp"
+    if path.endswith(("/mcp", "/sse")):
+        return urlunsplit(parts._replace(path=path))
+    right = urlunsplit(parts._replace(path=f"{path}/mcp"))
+    raise Invalid(f"{url} does not end in /mcp, where simplemem serves MCP", hint=f"Pass {right}.")
 
 
 def _backup(file: Path, name: str) -> Path:
@@ -356,6 +375,8 @@ def _listed(name: str, entry_for: Callable[[Client], dict[str, Any]]) -> Answer:
             state = (
                 "knows it"
                 if now == gets
+                else "knows it over http"
+                if now and client.url_of(now)
                 else "has another"
                 if now
                 else "not yet"
@@ -366,10 +387,15 @@ def _listed(name: str, entry_for: Callable[[Client], dict[str, Any]]) -> Answer:
             state = str(error)
         row = {"client": client.name, "title": client.title, "file": str(file), "state": state}
         facts.append({**row, "now": now, "gets": gets})
-        style = {"knows it": "green", "not here": "dim"}.get(state, "yellow")
-        table.append(
-            [(client.name, "cyan"), (_STATES.get(state, state), style), (str(file), "dim")]
-        )
+        style = {
+            "knows it": "green",
+            "knows it over http": "green",
+            "not here": "dim",
+        }.get(state, "yellow")
+        told = _STATES.get(state, state)
+        url = client.url_of(now) if now and state.startswith("knows it") else ""
+        told = f"connected over HTTP to {url}" if url else told
+        table.append([(client.name, "cyan"), (told, style), (str(file), "dim")])
     plain = entry_for(clients()["json"])
     would = plain.get("url") or " ".join([plain["command"], *plain["args"]])
     hint = f"`simplemem connect CLIENT` shows the change, asks for confirmation, and adds {name}: {would}"

@@ -122,7 +122,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="NAME",
         action="append",
         default=[],
-        help="a host name that requests may use",
+        help="a host name that requests may use, besides those of a loopback address",
     )
     net("--behind-proxy", action="store_true", help="a proxy on this machine terminates TLS")
     trusted = (

@@ -66,6 +66,17 @@ class Client(NamedTuple):
         known = {"$name": name, "$command": command[0], "$args": command[1:], "$line": command}
         return {key: _filled(each, known) for key, each in self.local.items()}
 
+    @property
+    def token_by_hand(self) -> str:
+        """How its user adds a token to the entry for a server that runs."""
+        return "Add the header `Authorization: Bearer TOKEN` to the entry, where the client's documentation says."
+
+    def url_of(self, entry: object) -> str:
+        """The URL in its entry for a server that runs; "" for any other entry."""
+        keys = [key for key, value in (self.remote or {}).items() if value == "$url"]
+        found = [entry[key] for key in keys if isinstance(entry, dict) and key in entry]
+        return found[0] if found and isinstance(found[0], str) else ""
+
     def remote_entry(self, name: str, url: str, variable: str) -> dict[str, Any]:
         """Its entry for a server that runs, with the variable that holds a token ("" for none)."""
         if self.remote is None:
@@ -75,10 +86,10 @@ class Client(NamedTuple):
                 hint=hint,
             )
         if variable and self.token is None:
-            hint = "Leave out --token-env, and sign in from the client, or put the token into the configuration file."
+            owner = self.title if self.file else "a client that is not listed"
             raise Invalid(
-                f"the configuration file of {self.title} cannot name environment variables",
-                hint=hint,
+                f"--token-env is not known for {owner}: its file may not read environment variables",
+                hint=f"Leave out --token-env. {self.token_by_hand}",
             )
         known = {"$name": name, "$url": url, "%": variable}
         shape = {**self.remote, **(self.token or {})} if variable else self.remote

@@ -52,10 +52,27 @@ def document(prefix: str = "") -> dict[str, Any]:
         in_path = [{"name": each, **named} for each in re.findall(r"{(\w+)}", path)]
         operation["parameters"] = in_path + operation["parameters"]
         operation["responses"] |= _FAILURES
+        _add_meanings(operation)
         ident = "_".join(re.findall(r"\w+", f"{method.lower()} {path.removeprefix(API)}"))
         paths.setdefault(path, {})[method.lower()] = {"operationId": ident, **operation}
     base["info"]["version"] = __version__
     return {"openapi": "", "info": {}, "servers": [{"url": prefix or "/"}], "security": [], **base}
+
+
+def _add_meanings(operation: dict[str, Any]) -> None:
+    """Describe the parameters and fields that their tool does not describe, as a model needs no words for them."""
+    meanings = _TOLD["meanings"]
+    for parameter in operation["parameters"]:
+        schema = parameter.get("schema") or parameter["content"][_JSON]["schema"]
+        if "description" not in parameter and "description" not in schema:
+            parameter["description"] = meanings[parameter["name"]]
+    schemas = operation.get("requestBody", {}).get("content", {})
+    if fields := schemas.get(_JSON, {}).get("schema", {}).get("properties"):
+        body = schemas[_JSON]["schema"]
+        described = {
+            key: {"description": meanings.get(key, ""), **each} for key, each in fields.items()
+        }
+        schemas[_JSON]["schema"] = body | {"properties": described}
 
 
 def _of_tool(tool: Tool, method: str, path: str) -> dict[str, Any]:

@@ -113,8 +113,11 @@ class Address:
         )
         missing += [] if self.allowed else ["--allow-host NAME, the host name that clients use"]
         if missing:
-            hint = "Pass " + " and ".join(missing) + ", or listen on 127.0.0.1."
-            raise Invalid(f"{self.host} can be reached from other machines", hint=hint)
+            needed = " and ".join(missing)
+            raise Invalid(
+                f"missing {needed}: other machines can reach {self.host}",
+                hint="Pass what is missing, or listen on 127.0.0.1.",
+            )
 
 
 def _check_network(text: str) -> None:

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from simplemem.errors import Unavailable
+from simplemem.errors import Unavailable, install_hint
 from simplemem.providers.addresses import VOYAGE_URL, Address
 from simplemem.providers.client import ServiceClient, is_web_page
 from simplemem.providers.keys import Key
@@ -33,7 +33,7 @@ class VoyageClient(ServiceClient):
         if importlib.util.find_spec("voyageai") is None:
             raise Unavailable(
                 "the provider voyage needs the package voyageai",
-                hint="Install it with `pip install 'simplemem-vault[voyage]'`.",
+                hint=install_hint("voyage"),
             )
         super().__init__(name, address, key, timeout=timeout, section=section)
 

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from simplemem.errors import NotFound, Unavailable
+from simplemem.errors import NotFound, Unavailable, install_hint
 from simplemem.index.changes import ChangeTable
 from simplemem.index.engine import Engine
 from simplemem.index.service import IndexService
@@ -475,8 +475,9 @@ def _open_database(path: Path, settings: Settings, vault: NoteSource) -> Engine:
     try:
         from simplemem.index.postgres.database import PostgresEngine
     except ImportError as error:
-        hint = "Install it with `pip install 'simplemem-vault[postgres]'`."
-        raise Unavailable(f"an index in PostgreSQL needs {error.name}", hint=hint) from error
+        raise Unavailable(
+            f"an index in PostgreSQL needs {error.name}", hint=install_hint("postgres")
+        ) from error
     schema = settings.index.schema_name or _schema_name(vault.location)
     view = path.stem.removeprefix("index").replace("-", "_")
     replica = Key(settings.index.replica, setting="index.replica").value() or ""

@@ -225,6 +225,11 @@ def test_mistakes_are_told_here_and_not_in_the_log_of_a_client(
             ("connect", "cursor", "--http", "http://x.y/mcp", "--token-env", "sm-1f", "--yes"),
             "Pass the name of the variable",
         ),
+        (
+            ("connect", "json", "--http", "http://x.y/mcp", "--token-env", "T"),
+            "Authorization: Bearer TOKEN",
+        ),
+        (("connect", "cursor", "--http", "http://x.y/work/", "--yes"), "Pass http://x.y/work/mcp."),
         (("connect", "cursor", "--token-env", "T", *where), "needs --http"),
         (("connect", "cursor", "--name", "a.b", *where), "is not a server name"),
         (("disconnect", "cursor", "--yes"), "has no configuration file"),
@@ -250,6 +255,26 @@ def test_other_options_are_kept_and_json_is_printed_for_any_other_client(
     assert said.json == {
         "mcpServers": {"work": {"type": "http", "url": "https://m.example.org/mcp"}}
     }
+
+
+@pytest.mark.parametrize("path", ["", "/", "/mcp", "/mcp/"])
+def test_the_url_of_a_running_server_ends_in_mcp(run: Run, path: str) -> None:
+    said = run("connect", "json", "--http", f"https://m.example.org{path}")
+    assert said.json["mcpServers"]["simplemem"]["url"] == "https://m.example.org/mcp"
+
+
+def test_a_client_of_a_running_server_is_listed_as_connected_to_it(
+    run: Run, vault: Path, home: Path
+) -> None:
+    url = "https://m.example.org/mcp"
+    for client in ("cursor", "codex", "goose"):
+        run("connect", client, "--http", url, "--token-env", "T", "--yes", vault=None)
+    listed = run("connect")
+    for client in ("cursor", "codex", "goose"):
+        [row] = [line for line in listed.out.splitlines() if line.startswith(f"{client} ")]
+        assert f"connected over HTTP to {url}" in row
+    states = {row["client"]: row["state"] for row in run("connect", "--json").json["clients"]}
+    assert states["cursor"] == "knows it over http" and states["zed"] == "not here"
 
 
 def test_a_vault_that_does_not_exist_is_shown_and_made_once_somebody_agrees(

@@ -51,6 +51,12 @@ def test_an_operation_is_whole(said: str) -> None:
         part for part in said.split("/") if part.startswith("{")
     }
     assert len({(each["in"], each["name"]) for each in parameters}) == len(parameters)
+    for each in parameters:
+        schema = each.get("schema") or each["content"]["application/json"]["schema"]
+        assert each.get("description") or schema.get("description"), each["name"]
+    body = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
+    for name, schema in body.get("schema", {}).get("properties", {}).items():
+        assert schema["description"], name
 
 
 def answers_as_said(said: str, status: int, body: Any) -> None:

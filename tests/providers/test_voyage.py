@@ -92,7 +92,7 @@ def test_an_extra_that_is_not_installed_is_named_with_the_command_that_brings_it
     for make in (lambda: create_embedder("voyage"), lambda: ServiceReranker("voyage", model="m")):
         with pytest.raises(Unavailable, match="needs the package voyageai") as caught:
             make()
-        assert "simplemem-vault[voyage]" in caught.value.hint
+        assert "pip install '.[voyage]'" in caught.value.hint
 
 
 # -- its rerankers

@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from simplemem.errors import Invalid, TooLong, Unavailable, Unreadable
+from simplemem.errors import Invalid, TooLong, Unavailable, Unreadable, install_hint
 
 MOST_BYTES: Final = 10_000_000
 _MOST_SECONDS, _MOST_MEMORY, _MOST_CHARACTERS = (
@@ -76,7 +76,7 @@ def convert(data: bytes, form: str, charset: str = "") -> tuple[str, str]:
         {"text": text} if form == "text" else _told(text.encode("utf-8", "replace") or data, form)
     )
     if "missing" in told:
-        raise Unavailable(f"{told['missing']} is not installed", hint=_FORMS["install"])
+        raise Unavailable(f"{told['missing']} is not installed", hint=install_hint("documents"))
     if not re.search(r"\w", told.get("text", "")):
         raise Unreadable(
             f"the file could not be read: {told.get('error', 'it contains no text')[:200]}"
