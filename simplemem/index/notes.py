@@ -77,12 +77,12 @@ _MAX_WAITING_TOKENS = 200_000  # of notes that are not written yet
 
 
 def stat_of(entry: Entry) -> Stat:
-    """Return what tells whether a file may have changed since."""
+    """Return the size and times of a listed file, which tell whether it may have changed since."""
     return Stat(entry.size, entry.mtime_ns, entry.ctime_ns)
 
 
 def is_note(path: str) -> bool:
-    """Return whether a path is that of a note."""
+    """Return whether a path is that of a note: it ends in `.md`, in any case. Looks at no file."""
     return path[-3:].lower() == ".md"
 
 
@@ -92,7 +92,8 @@ def is_note(path: str) -> bool:
 class PendingRows:
     """Rows of notes that are still to be written, in the order of their statements.
 
-    For one transaction, in which nobody else writes: the files of a name are read once.
+    For one transaction, in which nobody else writes: the files of a name are read once. Nothing
+    that was added is found in the index before `write`.
     """
 
     def __init__(self, db: Connection) -> None:
@@ -104,17 +105,20 @@ class PendingRows:
         self._vectors: list[tuple[int, bytes]] = []
 
     def add(self, sql: str, rows: Iterable[tuple[Any, ...]]) -> None:
-        """Keep rows for a statement."""
+        """Keep rows to be inserted by `sql` when `write` is called."""
         self._waiting.setdefault(sql, []).extend(rows)
 
     def add_words(self, note: NoteTokens) -> None:
-        """Keep the words of a note. Those of many notes are written at once, to save memory."""
+        """Keep the words of a note for `write`.
+
+        If those of many notes wait, these are written at once, to save memory.
+        """
         if len(self._words.tokens) > _MAX_WAITING_TOKENS:
             self._write_words()
         self._words.add(note)
 
     def add_vectors(self, vectors: Iterable[tuple[int, bytes]]) -> None:
-        """Keep the vectors of places."""
+        """Keep (place, vector) for `write`."""
         self._vectors.extend(vectors)
 
     def replace(
@@ -125,7 +129,11 @@ class PendingRows:
         *,
         new: bool,
     ) -> None:
-        """Keep the rows of a note for a table, unless the table has them already."""
+        """Keep the rows of a note for a table, unless the table has them already.
+
+        `new_rows` are in the order of their keys. Old rows that differ are deleted at once. With
+        `new`, the note has no rows yet, and the table is not asked.
+        """
         columns = OF_NOTE[table]
         if not new:
             # Without ORDER BY: SQLite would prepare an ordering statement again for every note.
@@ -142,7 +150,7 @@ class PendingRows:
             self.add(f"INSERT INTO {table} ({columns}) VALUES ({marks(count)})", new_rows)
 
     def write(self) -> None:
-        """Write everything."""
+        """Write all rows, words and vectors that wait, and keep none of them."""
         for sql, rows in self._waiting.items():
             self.db.executemany(sql, rows)
         self._waiting.clear()
@@ -151,6 +159,7 @@ class PendingRows:
         self._vectors = []
 
     def _write_words(self) -> None:
+        """Write the words that wait as a segment of the term index; merge small ones if due."""
         if self._words.note_ids:
             segments_to_merge = add_notes(self.db, self._words)
             self._words = SegmentBuilder()
@@ -167,9 +176,11 @@ def put(
     hidden: str | None,
     private: str | None,
 ) -> int:
-    """Write the note's own row, add what belongs to it to `rows`, and return its id.
+    """Write a note's own row, add what belongs to it to `rows`, and return its id.
 
-    Its text is not among this.
+    `note_id` is the note that is replaced, None for a new one. `hidden` and `private` are the
+    reasons for which it is left out of search and not sent to services, None if it is not. Its
+    text, words and vectors are not among this; see `put_text` in text.py.
     """
     db = rows.db
     new = note_id is None
@@ -196,7 +207,10 @@ def _content_values(
     private: str | None,
     rev: int,
 ) -> tuple[Value, ...]:
-    """Return the values of `_CONTENT_COLUMNS`. A hidden note needs no vectors."""
+    """Return the values of `_CONTENT_COLUMNS` for a note, read now.
+
+    A visible note then waits for vectors; a hidden one needs none.
+    """
     note = read.note
     metadata = read.metadata
     words = note.content.split()
@@ -226,7 +240,10 @@ def _content_values(
 def _rows_of_note(
     note_id: int, read: ParsedNote, files_named: FilesNamed
 ) -> dict[str, list[tuple[Any, ...]]]:
-    """Return the rows that belong to a note, by table, in the order of their keys."""
+    """Return the rows that belong to a note, by table, in the order of their keys.
+
+    Links are resolved by the files that exist now.
+    """
     note = read.note
     titles = (read.metadata.title, base_name(read.path))
     alias_rows = [
@@ -252,7 +269,10 @@ def _rows_of_note(
 
 
 def _tag_pair_rows(note_id: int, note: Note) -> list[tuple[Any, ...]]:
-    """Return the keys and values by which a filter by tags finds a note, in order."""
+    """Return the rows of (note id, key, value) by which a filter by tags finds a note, sorted.
+
+    A note with open tasks has the pair "task", "open" too.
+    """
     pairs = {
         (note_id, key, compare_key(value))
         for key, value in filter_pairs(note.tags, note.header.properties)
@@ -265,7 +285,10 @@ def _tag_pair_rows(note_id: int, note: Note) -> list[tuple[Any, ...]]:
 def _name_rows(
     note_id: int, titles: Iterable[str], aliases: Iterable[str]
 ) -> list[tuple[Any, ...]]:
-    """Return the names of a note, each once: as title or file name, else as alias."""
+    """Return the rows of a note's names, each once: as title or file name, else as alias.
+
+    Names are compared by their words; one without words is left out.
+    """
     is_alias = {words_key(alias): 1 for alias in aliases}
     is_alias |= {words_key(title): 0 for title in titles}
     is_alias.pop("", None)
@@ -273,7 +296,7 @@ def _name_rows(
 
 
 def _link_values(link: Link, source: str, files_named: FilesNamed) -> tuple[Any, ...]:
-    """Return a link as it is written, the name that it is looked up by, and what it means now."""
+    """Return the columns of a link, `form` to `ambiguous`, resolved by the files there are now."""
     resolution = resolve_link(link.target, source, files_named)
     path, candidates = _resolution_values(resolution)
     return (
@@ -289,20 +312,24 @@ def _link_values(link: Link, source: str, files_named: FilesNamed) -> tuple[Any,
 
 
 def _as_json(value: Any) -> str:
+    """Return a value of the frontmatter as JSON. A value that JSON lacks becomes its text."""
     if type(value) is str:  # nearly all are, and the general encoder is slower
         return json.encoder.encode_basestring(value)
     return json.dumps(value, ensure_ascii=False, default=str, allow_nan=True)
 
 
 def _name_keys(path: str) -> tuple[str, str]:
-    """Return the keys by which a note is looked up: those of its path and of its file name."""
+    """Return the keys that find a note: of its path without `.md`, and of its file name."""
     path_key = compare_key(name_of(path))
     file_name_key = compare_key(base_name(path))
     return path_key, file_name_key
 
 
 def remove(db: Connection, note_id: int) -> None:
-    """Remove a note's own row and those that belong to it, but not its text."""
+    """Remove a note's own row and those that belong to it. Links to it are not resolved again.
+
+    Its text is not removed; see `remove_text` in text.py.
+    """
     next_rev(db)
     for table in OF_NOTE:
         db.execute(f"DELETE FROM {table} WHERE note_id = $1", (note_id,)).fetchall()
@@ -310,20 +337,26 @@ def remove(db: Connection, note_id: int) -> None:
 
 
 def rename(db: Connection, note_id: int, path: str) -> None:
-    """Give a note another path. It must be put again, because its title may be its file's name."""
+    """Give a note another path. Everything else of it stays, its vectors too.
+
+    It must be put again, because its title may be its file's name. The path must be free.
+    """
     name_keys = _name_keys(path)
     sql = "UPDATE notes SET path = $1, path_key = $2, name_key = $3 WHERE id = $4"
     db.execute(sql, (path, *name_keys, note_id)).fetchall()
 
 
 def follow_move(db: Connection, note_id: int, path: str) -> None:
-    """Give a note the path that its file was moved to, before the note is put again there."""
+    """Give a note the path that its file was moved to, and mark it as not yet read again there."""
     rename(db, note_id, path)
     db.execute("UPDATE notes SET size = $1 WHERE id = $2", (SIZE_OF_MOVED, note_id)).fetchall()
 
 
 def refresh(db: Connection, note_id: int, stat: Stat, modified: str | None = None) -> None:
-    """Record that the file was read again with the same bytes, and its new date if there is one."""
+    """Record that a file was read again with the same bytes: its stat, and a new date if given.
+
+    `rev` stays, because the note has not changed.
+    """
     sql = """
         UPDATE notes SET size = $1, mtime_ns = $2, ctime_ns = $3, checked_ns = $4,
                          modified = coalesce($5, modified)
@@ -332,12 +365,12 @@ def refresh(db: Connection, note_id: int, stat: Stat, modified: str | None = Non
 
 
 def newest_rev(db: Connection) -> int:
-    """Return the number of the last change of any note."""
+    """Return the number of the last change of any note, also of a removal; 0 before the first."""
     return read_integer(db.execute("SELECT value FROM meta WHERE key = 'rev'"))
 
 
 def next_rev(db: Connection) -> int:
-    """Return the number of the change that is being made."""
+    """Count the change that is being made, and return its number. For a write transaction."""
     sql = """
         UPDATE meta SET value = CAST(CAST(value AS BIGINT) + 1 AS TEXT) WHERE key = 'rev'
         RETURNING value"""
@@ -348,24 +381,27 @@ def next_rev(db: Connection) -> int:
 
 
 def count(db: Connection) -> int:
-    """Return how many notes there are."""
+    """Return how many notes the index has, hidden ones included."""
     return read_integer(db.execute("SELECT count(*) FROM notes"))
 
 
 def rows(db: Connection, where: str, *values: Value) -> list[NoteRow]:
-    """Return the rows of `notes n` for which a condition holds."""
+    """Return the rows of `notes n` for which an SQL condition holds. It may end with ORDER BY.
+
+    `values` are those of its `$1`, `$2`, ….
+    """
     answer = db.execute(f"SELECT {_ROW} FROM notes n WHERE {where}", values)
     return [NoteRow._make(row) for row in answer]
 
 
 def row_at(db: Connection, path: str) -> NoteRow | None:
-    """Return the row of the note at a path."""
+    """Return the row of the note at a path; None if the index has none there."""
     note_rows = rows(db, "path = $1", path)
     return note_rows[0] if note_rows else None
 
 
 def rows_at(db: Connection, paths: Iterable[str] | None = None) -> dict[str, NoteRow]:
-    """Return the rows of those notes that are there, by path; of every note without `paths`."""
+    """Return rows of notes by path: of all notes, or of those at `paths` that are indexed."""
     if paths is None:
         note_rows = rows(db, "TRUE")
     else:
@@ -375,7 +411,10 @@ def rows_at(db: Connection, paths: Iterable[str] | None = None) -> dict[str, Not
 
 
 def below(db: Connection, path: str) -> tuple[dict[str, NoteRow], set[str]]:
-    """Return the notes and files at a path and in the folder of that name: rows, and paths."""
+    """Return what is at a path or in the folder of that name: rows of notes by path, and files.
+
+    The files are the paths of notes and attachments.
+    """
     files = db.execute(f"SELECT path FROM files WHERE {_IS_BELOW}", (path,))
     note_rows = rows(db, _IS_BELOW, path)
 
@@ -385,22 +424,23 @@ def below(db: Connection, path: str) -> tuple[dict[str, NoteRow], set[str]]:
 
 
 def rows_of(db: Connection, ids: Iterable[int]) -> dict[int, NoteRow]:
-    """Return the rows of those notes that are there, by id."""
+    """Return rows of notes by id. Notes that no longer exist are absent."""
     is_one_of_the_ids = db.dialect.in_integers("id", "$1")
     note_rows = rows(db, is_one_of_the_ids, IntegerList(ids))
     return {row.id: row for row in note_rows}
 
 
 def paths_of(db: Connection, ids: Iterable[int]) -> dict[int, str]:
-    """Return the paths of those notes that are there, by id."""
+    """Return paths of notes by id. Notes that no longer exist are absent."""
     sql = f"SELECT id, path FROM notes WHERE {db.dialect.in_integers('id', '$1')}"
     return dict(db.execute(sql, (IntegerList(ids),)))
 
 
 def find_by_name(db: Connection, key: str) -> tuple[list[str], ...]:
-    """Return the notes whose path, file name, title or alias compares equal to `key`.
+    """Return the notes called `key` as four lists of paths: by path, file name, title, alias.
 
-    These are four lists, each in path order.
+    `key` is a result of `compare_key`. A note may be in several lists; each is in path order.
+    Hidden notes are among them.
     """
     statements = (
         "SELECT path FROM notes WHERE path_key = $1 ORDER BY path",
@@ -441,7 +481,10 @@ def query_names(db: Connection, title: str, keys: Iterable[str]) -> Iterable[tup
 
 
 def paths_by_property(db: Connection, key: str) -> dict[str, str]:
-    """Return the paths of the notes that have a property, by its value as a text."""
+    """Return the paths of the notes that have the property `key`, by its value as a text.
+
+    If several notes have the same value, the first path counts.
+    """
     sql = """
         SELECT value, path FROM properties JOIN notes ON id = note_id
         WHERE key = $1 ORDER BY path DESC"""
@@ -458,10 +501,10 @@ def complete_name(
     limit: int,
     last: Iterable[str],
 ) -> list[tuple[str, bool]]:
-    """Return the visible notes whose name or path starts with `prefix` (compared), for completion.
+    """Return up to `limit` visible notes whose name or path starts with `prefix`.
 
-    Each is a path, and whether no other note has its file name. Notes in the folders `last` come
-    last.
+    Case does not matter. Each is a path, and whether no other note has its file name. Notes in the
+    folders `last` come last.
     """
     sql = f"""
         SELECT path, NOT EXISTS (
@@ -481,7 +524,7 @@ def complete_name(
 
 
 def folders_with_notes(db: Connection, folders: Iterable[str]) -> tuple[str, ...]:
-    """Return those of some folders that hold a note."""
+    """Return those of some folders, which end in "/", in or below which there is a note."""
     sql = f"SELECT EXISTS (SELECT 1 FROM notes WHERE path_key >= $1 AND path_key < $1 || '{LAST}')"
     folders_with_notes = []
     for folder in folders:
@@ -492,7 +535,7 @@ def folders_with_notes(db: Connection, folders: Iterable[str]) -> tuple[str, ...
 
 
 def vector_space(db: Connection) -> VectorSpace:
-    """Return whose vectors the index has. There is no embedder before the first has begun."""
+    """Return whose vectors the index has, and their width. The embedder is "" before the first."""
     row = db.execute("SELECT embedder, dimension, remote FROM vector_space").fetchone()
     if row is None:
         return VectorSpace()
@@ -513,14 +556,14 @@ def waiting(db: Connection) -> int:
 
 
 def files_named(db: Connection, key: str) -> list[str]:
-    """Return the files of a name, as names are compared, in order."""
+    """Return the paths of the files with a name, in order. `key` is a result of `name_key`."""
     # Without ORDER BY: SQLite would prepare an ordering statement again for every value.
     answer = db.execute("SELECT path FROM files WHERE name_key = $1", (key,))
     return sorted(path for (path,) in answer)
 
 
 def named_in_memory(paths: Iterable[str]) -> FilesNamed:
-    """Return a function from a key of `name_key` to the paths of that name, in order.
+    """Return a function like `files_named` for these paths: from a key to paths, in order.
 
     It looks in a dictionary, which is cheaper than SQL for many links.
     """
@@ -531,12 +574,15 @@ def named_in_memory(paths: Iterable[str]) -> FilesNamed:
 
 
 def all_files(db: Connection) -> set[str]:
-    """Return every file that a link can mean."""
+    """Return the path of every file that a link can mean: notes and attachments."""
     return {path for (path,) in db.execute("SELECT path FROM files")}
 
 
 def follow_files(db: Connection, added: Collection[str], removed: Collection[str]) -> None:
-    """Write which files were added and removed, and resolve the links that could mean them."""
+    """Record which files were added and removed, and resolve the links that could mean them.
+
+    Files that are already recorded may be among the added ones. The notes of removed files stay.
+    """
     added = _without_stored_files(db, added)
     if not added and not removed:
         return
@@ -549,7 +595,7 @@ def follow_files(db: Connection, added: Collection[str], removed: Collection[str
 
 
 def _without_stored_files(db: Connection, paths: Collection[str]) -> list[str]:
-    """Return those of some files that the index does not have yet."""
+    """Return those of some paths that the table of files does not have yet."""
     if not paths:
         return []
     sql = f"""
@@ -559,7 +605,7 @@ def _without_stored_files(db: Connection, paths: Collection[str]) -> list[str]:
 
 
 def _resolve_links_again(db: Connection, keys: Iterable[str]) -> None:
-    """Resolve the links that have one of some lookup keys, and write those that have changed."""
+    """Resolve the links that have one of some lookup keys, and write those that changed."""
     sql = f"""
         SELECT l.note_id, l.seq, n.path, l.target, l.path, l.ambiguous
         FROM links l JOIN notes n ON n.id = l.note_id
@@ -576,21 +622,30 @@ def _resolve_links_again(db: Connection, keys: Iterable[str]) -> None:
 
 
 def _file_row(path: str) -> tuple[str, str, str | None]:
-    """Return the row of a file: its path, its name, and the note that it may be a copy of."""
+    """Return the row of a file: path, name key, and key of the note that it may be a copy of.
+
+    The last is None if its name is not that of a conflict copy.
+    """
     copy = parse_conflict_name(path)
     original = None if copy is None else compare_key(copy.original)
     return path, name_key(path), original
 
 
 def _resolution_values(resolution: Resolution) -> tuple[str | None, str]:
-    """Return the path and the candidates of a link, as they are stored."""
+    """Return the path and the candidates (a JSON list) of a link, as they are stored.
+
+    The path is None for an unresolved link.
+    """
     if not resolution.ambiguous:
         return resolution.path, "[]"
     return resolution.path, json.dumps(resolution.ambiguous, ensure_ascii=False)
 
 
 def sources_that_could_mean(db: Connection, files: Iterable[str]) -> list[str]:
-    """Return the notes with a link that is looked up by the name of one of these files."""
+    """Return the notes with a link that is looked up by the name of one of these files.
+
+    Such a link may mean another file of that name.
+    """
     sql = f"""
         SELECT DISTINCT n.path FROM links l JOIN notes n ON n.id = l.note_id
         WHERE {db.dialect.in_texts("l.key", "$1")} ORDER BY n.path"""
@@ -607,7 +662,7 @@ def _lookup_keys(files: Iterable[str]) -> list[str]:
 
 
 def links(db: Connection, to: str | None = None, source: str | None = None) -> Iterator[StoredLink]:
-    """Query the links that mean the file `to`, or those of the note `source`, or every link.
+    """Query the links of other notes to the file `to`, those of the note `source`, or all.
 
     Links of conflict copies to a file are left out, because they repeat those of their notes. The
     answer is read when it is iterated.
@@ -628,14 +683,17 @@ def links(db: Connection, to: str | None = None, source: str | None = None) -> I
 
 
 def _stored_link(row: tuple[Any, ...]) -> StoredLink:
-    """Return the link of a row whose last column is a JSON list of candidates."""
+    """Return a row of `links` as a link. Its last column is a JSON list of candidates."""
     *columns, ambiguous = row
     candidates = tuple(json.loads(ambiguous))
     return StoredLink._make((*columns, candidates))
 
 
 def outline(db: Connection, path: str) -> Outline | None:
-    """Return what is shown of a note that is read; None if the index does not have it."""
+    """Return the row, tags (each with its source), aliases and links of the note at a path.
+
+    None if the index does not have it.
+    """
     row = row_at(db, path)
     if row is None:
         return None
@@ -660,10 +718,11 @@ def outline(db: Connection, path: str) -> Outline | None:
 
 
 def copy_at(db: Connection, path: str) -> tuple[ConflictName, str] | None:
-    """Return what the name of a file says of the note that it would be a copy of, and that note.
+    """Return what the name of a conflict copy says of its note, and the path of that note.
 
-    None if that note is not there, or if the log says that simplemem gave this file its name. The
-    table of changes must have all that the log has about this path.
+    None if the name is not that of a copy, if that note is not there, or if the log says that
+    simplemem gave this file its name. The table of changes must have all that the log has about
+    this path. The contents are not compared.
     """
     name = parse_conflict_name(path)
     if name is None:
@@ -678,14 +737,14 @@ def copy_at(db: Connection, path: str) -> tuple[ConflictName, str] | None:
 
 
 def copies_of(db: Connection, originals: Iterable[str]) -> list[str]:
-    """Return the files that are copies of one of these notes, by their names."""
+    """Return the files that are copies of one of these notes, by their names alone, in order."""
     keys = sorted({compare_key(path) for path in originals})
     sql = f"SELECT path FROM files WHERE {db.dialect.in_texts('copy_of', '$1')} ORDER BY path"
     return [path for (path,) in db.execute(sql, (TextList(keys),))]
 
 
 def conflict_copies(db: Connection) -> list[tuple[str, str, str]]:
-    """Return every conflict copy whose note is still there: (copy, note, what made the copy).
+    """Return each conflict copy whose note still exists: (copy, note, program that made it).
 
     A file whose name only may be that of a copy is left out while searches show it. So is a file
     that simplemem named itself.

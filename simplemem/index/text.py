@@ -38,9 +38,9 @@ _MAX_CHUNKS: Final = BLOCK - 1  # of either kind: the id of a chunk has no room 
 
 
 def parse_note(path: str, note: Note, stat: Stat) -> ParsedNote:
-    """Return what the index stores of the note at `path`. Never raises.
+    """Return what the index stores of the note at `path`. Never raises, and reads no file.
 
-    Frontmatter that cannot be read is part of the text, so that searches find it.
+    Frontmatter that cannot be parsed is part of the text, so that searches find it.
     """
     metadata = read_metadata(path, note, stat.mtime_ns)
     passages = _cut_into_passages(note)
@@ -73,7 +73,8 @@ def parse_note(path: str, note: Note, stat: Stat) -> ParsedNote:
 def read_metadata(path: str, note: Note, mtime_ns: int) -> NoteMetadata:
     """Return the metadata of a note, whose file was last changed at `mtime_ns`.
 
-    The time of the last change is the later one of the property `modified` and the file's.
+    `modified` is the later one of the property and the time of the file. A note without a title has
+    the name of its file.
     """
     created = sortable_time(note.text_property("created")) or ""
     modified = sortable_time(note.text_property("modified")) or ""
@@ -87,6 +88,7 @@ def read_metadata(path: str, note: Note, mtime_ns: int) -> NoteMetadata:
 
 
 def _cut_into_passages(note: Note) -> list[Chunk]:
+    """Return the passages of a note: sections, cut to a size for a vector each."""
     text = note.text
     return [
         Chunk(
@@ -102,6 +104,7 @@ def _cut_into_passages(note: Note) -> list[Chunk]:
 
 
 def _cut_into_blocks(note: Note) -> list[Chunk]:
+    """Return the blocks of a note: paragraphs, headings, list items and the like."""
     text = note.text
     paths = heading_paths(note.body)
     return [
@@ -118,6 +121,10 @@ def _cut_into_blocks(note: Note) -> list[Chunk]:
 
 
 def _find_language(note: Note, title: str) -> str:
+    """Return the language of a note's stems: the one it declares, else the one of its words.
+
+    "" for English, and if the language is not clear.
+    """
     declared = note.text_property("lang") or note.text_property("language")
     return language_of(f"{title}\n{note.content}", declared)
 
@@ -150,10 +157,10 @@ class _HashedText(NamedTuple):
 
 
 def embedded_chunks(note_id: int, parsed: ParsedNote) -> Iterator[EmbeddedChunk]:
-    """Yield every passage, then every block of a note, with the texts of their vectors.
+    """Yield every passage, then every block of a note, with the text of its vector.
 
-    Such a text is the heading above the chunk and the text of the chunk. Headings, ids of blocks
-    and blocks that are a whole passage get no vector.
+    Such a text is the heading above the chunk and the text of the chunk. It is "" for headings, ids
+    of blocks and blocks that are a whole passage, which get no vector.
     """
     first_id = note_id << SHIFT
     passage_spans = {(passage.start, passage.stop) for passage in parsed.passages}
@@ -172,7 +179,7 @@ def embedded_chunks(note_id: int, parsed: ParsedNote) -> Iterator[EmbeddedChunk]
 
 
 def _text_to_embed(chunk: Chunk, title: str) -> str:
-    """Return the text of a chunk below its heading, or below the title; "" if it has no text."""
+    """Return the text of a chunk below its heading, or below `title`; "" if it has no text."""
     text = chunk.text
     if "^" in text:
         text = _ID_LINE.sub("", text)
@@ -190,11 +197,11 @@ def put_text(
     new: bool,
     private: bool = False,
 ) -> list[tuple[int, str]]:
-    """Add the text rows of a note to `rows`, in place of those that it has unless it is `new`.
+    """Add a note's places, words and vectors to `rows`, in place of those it has.
 
-    Vectors whose text has not changed stay, and those of chunks that have not changed are not
-    written. Returns the ids and texts of the chunks that need a vector. No text of a private note is
-    returned if a remote service computes the vectors.
+    With `new`, the note has none yet. Vectors whose text has not changed stay, and those of chunks
+    that have not changed are not written. Returns the ids and texts of the chunks that need a
+    vector. No text of a private note is returned if a remote service computes the vectors.
     """
     db = rows.db
     old_places: dict[int, DatabaseRow] = {}
@@ -236,7 +243,7 @@ def put_text(
 
 
 def _place_rows(chunks: Sequence[EmbeddedChunk], texts: Iterable[_HashedText]) -> list[DatabaseRow]:
-    """Return the rows of the table `places`, in which headings are a JSON list."""
+    """Return the rows of the table `places` of some chunks; those without a text have no hash."""
     digests = {text.chunk_id: text.digest for text in texts}
     quote = json.encoder.encode_basestring
     headings_as_json = {
@@ -257,7 +264,7 @@ def _place_rows(chunks: Sequence[EmbeddedChunk], texts: Iterable[_HashedText]) -
 
 
 def _places_of(db: Connection, note_id: int) -> dict[int, DatabaseRow]:
-    """Return the rows of the table `places` that belong to a note, by their ids."""
+    """Return the rows of the table `places` that belong to a note, by place id."""
     sql = """
         SELECT id, start, stop, line, headings, hash FROM places
         WHERE id >= $1 AND id < $2"""
@@ -269,7 +276,10 @@ def _replace_places(
     old_rows: Mapping[int, DatabaseRow],
     new_rows: Sequence[DatabaseRow],
 ) -> None:
-    """Put new places of a note in place of the old ones. Those that are equal stay."""
+    """Put new places of a note in place of the old ones. Those that are equal stay.
+
+    Old rows are deleted at once; new ones are added to `rows`.
+    """
     changed_rows = [row for row in new_rows if old_rows.get(row[0]) != row]
     if old_rows:
         unchanged = {row[0] for row in new_rows} - {row[0] for row in changed_rows}
@@ -280,13 +290,16 @@ def _replace_places(
 
 
 def text_digests(db: Connection, note_id: int) -> dict[int, bytes]:
-    """Return the chunks of a note that are to have a vector, with the hashes of their texts."""
+    """Return the hashes of the texts of a note that are to have a vector, by place id."""
     sql = "SELECT id, hash FROM places WHERE id >= $1 AND id < $2 AND hash IS NOT NULL"
     return dict(db.execute(sql, chunk_ids_of_note(note_id)))
 
 
 def _note_tokens(note_id: int, parsed: ParsedNote) -> NoteTokens:
-    """Return the tokens of a note. Its title, description and aliases are in no block."""
+    """Return the tokens of a note, as the term index stores them.
+
+    The title and file name are one text, description and aliases another; neither is in a block.
+    """
     name = base_name(parsed.path)
     title = parsed.metadata.title
     titles = title if title == name else f"{title}\n{name}"
@@ -310,7 +323,7 @@ def _note_tokens(note_id: int, parsed: ParsedNote) -> NoteTokens:
 
 
 def _summary_tokens(parsed: ParsedNote) -> TextTokens:
-    """Return the tokens of the description and the aliases, and the mark of the language.
+    """Return the tokens of the description and the aliases, and a mark of the note's language.
 
     By the mark, a query finds out which languages the notes are in.
     """
@@ -323,7 +336,10 @@ def _summary_tokens(parsed: ParsedNote) -> TextTokens:
 
 
 def _text_tokens(text: str, language: str) -> TextTokens:
-    """Return the tokens of a text: its words, then the parts of names in it, then its stems."""
+    """Return the tokens of a text: its words, and as extras the parts of names and its stems.
+
+    `language` is that of the stems; "" for none besides the English ones.
+    """
     parts = parts_of_names(text)
     stems = stems_of(text, language) if language else ""
     words = tokenize(searchable(text))
@@ -338,7 +354,10 @@ def chunk_ids_of_note(note_id: int) -> tuple[int, int]:
 
 
 def remove_text(db: Connection, note_id: int) -> None:
-    """Delete the places, tokens and vectors of a note."""
+    """Delete the places, words and vectors of a note. Its own row stays.
+
+    For a write transaction.
+    """
     db.vectors.remove(list(text_digests(db, note_id)))
     remove_note(db, note_id)
     sql = "DELETE FROM places WHERE id >= $1 AND id < $2"
@@ -363,7 +382,10 @@ class EmbeddingQueue:
         self._characters = 0
 
     def keep(self, note_id: int, texts: list[tuple[int, str]]) -> None:
-        """Store the texts of a note, with the ids of their chunks, if there is room."""
+        """Store the texts of a note, with the ids of their chunks, in place of those it has.
+
+        If there is no room, or no text, the note is left out.
+        """
         size = sum(len(text) for _, text in texts)
         self.pop(note_id)
         with self._lock:
@@ -373,7 +395,10 @@ class EmbeddingQueue:
                 self._characters += size
 
     def pop(self, note_id: int) -> list[tuple[int, str]] | None:
-        """Remove and return the texts of a note; None if the queue does not have them."""
+        """Remove and return the texts of a note, with the ids of their chunks.
+
+        None if it has none here.
+        """
         with self._lock:
             texts = self._texts.pop(note_id, None)
             if texts is not None:
@@ -419,9 +444,11 @@ class NoteIndexer:
         row: NoteRow | None = None,
         read_file: Callable[[str], File] | None = None,
     ) -> ReadOutcome:
-        """Read and parse a note, unless its bytes and its time are those that the index has.
+        """Read and parse the note at a path.
 
-        `row` is what the index has of it. `read_file` is that of the vault by default.
+        Returns only its stat if the index has the same bytes and time, and settings judge it as
+        before. `row` is what the index has of it, None to parse it anyway. `read_file` is that of
+        the vault by default. An error of reading is returned, not raised.
         """
         read_file = read_file or self.vault.read
         try:
@@ -439,8 +466,8 @@ class NoteIndexer:
     def is_judged_otherwise(self, row: NoteRow) -> bool:
         """Return whether the rows of a note are outdated although its file is the same.
 
-        That is so if the note has a new path, or if the settings or the log say something else of
-        it now. Each scan asks this of each note.
+        That is so if the note has a new path, or if by the settings or the log it is now hidden,
+        shown, private or no copy. Each scan asks this of each note.
         """
         if row.is_at_new_path:
             return True
@@ -457,11 +484,12 @@ class NoteIndexer:
         return was_private != is_private
 
     def _is_named_by_us(self, path: str) -> bool:
+        """Return whether simplemem gave the note at a path its name, by the table of changes."""
         with self.database.reading() as db:
             return changes.is_named_by_us(db, path)
 
     def skip_if_large(self, path: str, size: int) -> bool:
-        """Return whether a file is too large to be indexed. If so, it is listed as skipped."""
+        """Return whether a file is too large to be indexed. If so, record it in `skipped`."""
         if size <= self.max_note_bytes:
             return False
         self.skipped[path] = f"{size} bytes; notes over {self.max_note_bytes} are not indexed"
@@ -470,7 +498,11 @@ class NoteIndexer:
     # Write
 
     def put_note(self, rows: PendingRows, note: ParsedNote, old_row: NoteRow | None) -> None:
-        """Add all rows of a note to `rows`. `old_row` is what the index has of it."""
+        """Write a note's rows, and add the rest of it to `rows`, in place of what the index has.
+
+        `old_row` is the row that it replaces, None for a new note. Of a hidden note, the text is
+        not indexed. Texts that need vectors are kept in `waiting`. Does not check its size.
+        """
         hidden = self._hidden_reason_of(rows.db, note)
         private = private_reason(note.path, note.note, self.private)
         is_new = old_row is None
@@ -487,7 +519,10 @@ class NoteIndexer:
             self.waiting.keep(note_id, without_vector)
 
     def write_note(self, rows: PendingRows, note: ParsedNote, old_row: NoteRow | None) -> None:
-        """Write all rows of a note in place of those it has. A note that is too large gets none."""
+        """Write all of a note in place of what the index has. A note that is too large is removed.
+
+        `old_row` is the row that it replaces, None for a new note. Writes what waits in `rows` too.
+        """
         if self.skip_if_large(note.path, note.stat.size):
             self.remove_at(rows.db, note.path)
             return
@@ -496,7 +531,7 @@ class NoteIndexer:
         rows.write()
 
     def remove_at(self, db: Connection, path: str) -> None:
-        """Remove the note that has a path now.
+        """Remove from the index the note that has a path now, if there is one. Its file stays.
 
         Another process may have given a new path to the note that had it before.
         """
@@ -508,9 +543,10 @@ class NoteIndexer:
     # Conflict copies
 
     def rejudge_copies(self, rows: PendingRows, originals: Collection[str]) -> list[str]:
-        """Write the conflict copies of some notes again if they are judged otherwise now.
+        """Write the conflict copies of some notes again if they are now hidden or shown.
 
-        Returns the paths of the copies that were written. A copy that cannot be read stays.
+        `originals` are paths of notes, which may be gone. Returns the paths of the copies that were
+        written. A copy that cannot be read stays.
         """
         rewritten = []
         for path in notes.copies_of(rows.db, originals):
@@ -530,7 +566,11 @@ class NoteIndexer:
         return rewritten
 
     def _hidden_reason_of(self, db: Connection, note: ParsedNote) -> str | None:
-        """Return why a note is left out of recall: by the settings, or as a conflict copy."""
+        """Return why a note is left out of search: by the settings, or as a conflict copy.
+
+        None if it is not. Reads the note that it would be a copy of, if its name alone does not
+        decide.
+        """
         reason = self.hidden_reason(note.path)
         if reason is not None:
             return reason
@@ -544,7 +584,10 @@ class NoteIndexer:
         return None
 
     def _is_copy_of(self, note: Note, original_path: str) -> bool:
-        """Return whether the contents of a note show that it is a copy of another."""
+        """Return whether the contents of a note show that it is a copy of the note at a path.
+
+        False if that note cannot be read, or if both are similar but have different ids or dates.
+        """
         try:
             file = self.vault.read(original_path)
             original = read_note(file.data)
@@ -556,7 +599,7 @@ class NoteIndexer:
 
 
 def _have_different_identities(note: Note, other: Note) -> bool:
-    """Return whether the properties of two notes say that neither is a copy of the other."""
+    """Return whether both notes have an `id` or `created` that differs: then neither is a copy."""
     for key in _IDENTITY_PROPERTIES:
         value = note.text_property(key)
         other_value = other.text_property(key)

@@ -39,7 +39,7 @@ _MAX_CHANGED_PATHS = 1000  # between two revisions; for more, all notes are comp
 
 @dataclass(slots=True)
 class IndexUpdater(NoteIndexer):
-    """Keeps the index of one vault up to date. Any thread may call it."""
+    """Keeps the index of one vault up to date. Any thread may call it. Never writes to a note."""
 
     follow_settings: Callable[[], None] = lambda: None
     """Reads Obsidian's settings again, which may have changed with a revision."""
@@ -51,9 +51,12 @@ class IndexUpdater(NoteIndexer):
         removed: Collection[str] = (),
         moved: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        """Index notes that were just written, deleted or moved by one operation of ours.
+        """Index notes that were just written, deleted or moved by one operation of simplemem.
 
-        `moved` has the new path of each moved note, by the old one. A moved note keeps its vectors.
+        `written` has the path, the parsed note and the file of each. `moved` has the new path of
+        each moved note, by the old one; a moved note keeps its vectors, and must be among
+        `written`. All is one transaction. If the notes have revisions, the whole vault is scanned
+        instead.
         """
         if self.vault.revisions is not None:
             self.scan()
@@ -93,7 +96,8 @@ class IndexUpdater(NoteIndexer):
         """Update the index for paths that may have changed: of files or folders, existing or not.
 
         `EVERYTHING` stands for the whole vault. If a note's file is missing, the whole vault is
-        scanned, since the note may have been moved; with `find_moved=False`, it is not.
+        scanned, since the note may have been moved; with `find_moved=False`, it is not. Called with
+        the hints of a watcher. Raises as `scan` does.
         """
         if EVERYTHING in paths or self.vault.revisions is not None:
             return self.scan()
@@ -106,11 +110,13 @@ class IndexUpdater(NoteIndexer):
         accept_deletions: bool = False,
         entries: list[Entry] | None = None,
     ) -> SyncReport:
-        """Update the index for the whole vault.
+        """Compare the whole vault with the index, update the index, and report what changed.
 
         `entries` are the files, if the caller has listed them just now. A suspicious number of
-        deleted notes is reported and not believed, unless `accept_deletions` is set. If the notes
-        have revisions, the deletions of a revision are always believed.
+        deleted notes is reported as `doubted` and not believed, unless `accept_deletions` is set.
+        If the notes have revisions, only what differs between two of them is compared, and
+        deletions are always believed. Raises Stopped if `stop` is set, Replaced if another index
+        took the place of this one, and Unavailable if the vault or the engine cannot be used.
         """
         revisions = self.vault.revisions
         if revisions is not None:
@@ -118,7 +124,7 @@ class IndexUpdater(NoteIndexer):
         return self._compare_all(progress, accept_deletions=accept_deletions, entries=entries)
 
     def follow_moves(self) -> None:
-        """Give the notes whose files another program has moved their new paths.
+        """Give the notes whose files another program has moved their new paths, and do no more.
 
         The rest of a note follows when it is next compared with its file, such as a title that is
         the name of the file.
@@ -135,6 +141,7 @@ class IndexUpdater(NoteIndexer):
         accept_deletions: bool,
         entries: list[Entry] | None,
     ) -> SyncReport:
+        """Compare all files with the index, and bring the index up to date; see `scan`."""
         began = time.perf_counter()
         self._read_log()
         with paused_collector():
@@ -148,7 +155,7 @@ class IndexUpdater(NoteIndexer):
         return report
 
     def _snapshot(self, entries: Sequence[Entry]) -> Snapshot:
-        """Return these files, and all that the index has."""
+        """Return these files, and all notes and files that the index has."""
         by_path = {entry.path: entry for entry in entries}
         with self.database.reading() as db:
             return Snapshot(
@@ -165,7 +172,11 @@ class IndexUpdater(NoteIndexer):
         find_moved: bool = False,
         accept_deletions: bool = False,
     ) -> SyncReport:
-        """Compare the files at some paths, and below them, with the index."""
+        """Compare the files at some paths, and below them, with the index, and update it.
+
+        With `find_moved`, the whole vault is scanned if a note's file is missing. With
+        `accept_deletions`, any number of deletions is believed.
+        """
         snapshot, total = self._snapshot_of(paths)
         # A note whose file is gone may have been moved to a path that is not among these.
         is_any_missing = any(path not in snapshot.entries for path in snapshot.rows)
@@ -177,7 +188,10 @@ class IndexUpdater(NoteIndexer):
         return SyncPass(self, snapshot).carry_out(None if accept_deletions else total)
 
     def _snapshot_of(self, paths: Collection[str]) -> tuple[Snapshot, int]:
-        """Return what there is at some paths and below them, and the number of all notes."""
+        """Return the files and rows at some paths and below them, and the number of all notes.
+
+        What cannot be listed is taken as missing.
+        """
         entries: dict[str, Entry] = {}
         rows: dict[str, NoteRow] = {}
         files: set[str] = set()
@@ -201,16 +215,20 @@ class IndexUpdater(NoteIndexer):
         return snapshot, total
 
     def _entries_at(self, path: str) -> list[Entry]:
-        """Return the file at a path, or the files in the folder there."""
+        """Return the file at a path, or all files in and below the folder there.
+
+        Empty if neither is.
+        """
         entry = self.vault.entry(path)
         if entry is not None:
             return [entry]
         return self.vault.entries_below(path)
 
     def _drop_unchanged(self, snapshot: Snapshot, paths: Collection[str]) -> None:
-        """Drop the notes that are as the index has them, whose files a pass would read twice.
+        """Drop from a snapshot the notes among `paths` whose files are as the index has them.
 
-        Most hints are about files that we have written ourselves.
+        A pass would read these files twice. Most hints are about files that simplemem has written
+        itself.
         """
         hinted_files = snapshot.files.intersection(paths)
         candidates = snapshot.rows.keys() & snapshot.entries.keys() & hinted_files
@@ -228,7 +246,7 @@ class IndexUpdater(NoteIndexer):
     # Revisions
 
     def _follow_revisions(self, revisions: Revisions, progress: Progress | None) -> SyncReport:
-        """Bring the index to the current revision.
+        """Bring the index to the current revision, and return what was changed.
 
         Raises Unavailable if there is no revision any longer: otherwise all notes would be removed
         from the index, with their vectors.
@@ -261,8 +279,8 @@ class IndexUpdater(NoteIndexer):
     def _set_revision(self, revisions: Revisions, revision: str, since: str | None) -> bool:
         """Record that the index has a revision, unless it has a later one by now.
 
-        Returns whether the index was still at the revision `since`, so no other process has updated
-        it.
+        Returns whether the index still had the revision `since` before, so no other process has
+        updated it.
         """
         indexed: str | None = self.database.meta(COMMIT)
         if indexed == revision:
@@ -279,7 +297,10 @@ class IndexUpdater(NoteIndexer):
     # The log
 
     def _read_log_for_copies(self, paths: Collection[str]) -> None:
-        """Read the log if it decides whether one of these files is a conflict copy."""
+        """Bring the table of changes up to date if one of these files may be a conflict copy.
+
+        The log decides whether such a file is one.
+        """
         if any(parse_conflict_name(path) is not None for path in paths):
             self._read_log()
 
@@ -293,7 +314,7 @@ class IndexUpdater(NoteIndexer):
 
 
 def _is_outdated(revisions: Revisions, indexed: str | None, revision: str) -> bool:
-    """Return whether a revision replaces the one that the index has."""
+    """Return whether `revision` replaces the one of the index: None, unknown, or an ancestor."""
     if indexed is None or revisions.changed_paths(indexed, revision) is None:
         return True
     return revisions.is_ancestor(indexed, revision)
@@ -301,9 +322,10 @@ def _is_outdated(revisions: Revisions, indexed: str | None, revision: str) -> bo
 
 @contextmanager
 def paused_collector() -> Iterator[None]:
-    """Pause Python's search for reference cycles for a block whose values are all in use.
+    """Pause Python's search for reference cycles for a `with` block whose values stay in use.
 
-    This saves a sixth of a first index, and a fifth of a scan.
+    This saves a sixth of a first index, and a fifth of a scan. Enables it again only if it was
+    enabled.
     """
     was_enabled = gc.isenabled()
     gc.disable()

@@ -57,18 +57,21 @@ class PostgresCursor(psycopg.RawCursor[Any]):
 
     @property
     def get(self) -> Any:
-        """The value of an answer of one row with one column; None if there is no row."""
+        """The first column of the next row, for an answer of one row; None if there is no row."""
         row = self.fetchone()
         return None if row is None else row[0]
 
     def fetchall(self) -> list[Any]:
-        """Return all rows that are left."""
+        """Return all rows that are left; none of a statement that returns no rows."""
         has_rows = self._conn.pgconn.pipeline_status or self.description
         return super().fetchall() if has_rows else []
 
 
 def _bound(value: Value) -> object:
-    """Return a value as PostgreSQL takes it: it has no text with a NUL."""
+    """Return a value as psycopg takes it: lists become Python lists, truths become numbers.
+
+    PostgreSQL has no text with a NUL; it becomes U+FFFD.
+    """
     if isinstance(value, str):
         return value.replace("\0", "\ufffd") if "\0" in value else value
     if isinstance(value, bool):
@@ -81,7 +84,10 @@ def _bound(value: Value) -> object:
 
 
 class PostgresConnection:
-    """A connection to one server. It is used by the thread that opened it."""
+    """A connection to one server; methods as in `Connection`.
+
+    Only for the thread that opened it.
+    """
 
     dialect = DIALECT
 
@@ -97,7 +103,7 @@ class PostgresConnection:
 
     @property
     def is_cut(self) -> bool:
-        """Whether the server has ended it, as far as can be told without asking."""
+        """Whether the server has ended the connection, as far as can be told without asking it."""
         with suppress(psycopg.OperationalError):
             # The first read takes what the server said last, the second notices the end.
             self.raw.pgconn.consume_input()
@@ -105,12 +111,12 @@ class PostgresConnection:
         return self.raw.closed
 
     def begin_pipeline(self) -> None:
-        """From now on, wait for no answer before it is read."""
+        """From now on, send statements without waiting for answers, until `end_pipeline`."""
         if not self.raw.pgconn.pipeline_status:
             self._pipeline.enter_context(self.raw.pipeline())
 
     def end_pipeline(self) -> None:
-        """Wait for all that was sent."""
+        """Wait for the answers to all that was sent, and from now on to each statement at once."""
         self._pipeline.close()
 
     def close(self) -> None:
@@ -120,7 +126,10 @@ class PostgresConnection:
         self.raw.close()
 
     def commit(self) -> None:
-        """End a transaction. For one that only read, the answer is not waited for."""
+        """End a transaction.
+
+        In a pipeline, the answer is not waited for: then it must only have read.
+        """
         self.raw.execute("COMMIT", prepare=False)
         pipeline = self.raw._pipeline  # noqa: SLF001  (Pipeline.sync() without the waiting)
         if pipeline is not None:
@@ -128,18 +137,24 @@ class PostgresConnection:
             self.raw.wait(pipeline._communicate_gen())  # noqa: SLF001
 
     def execute(self, statement: str, values: Sequence[Value] = ()) -> PostgresCursor:
-        """Run a statement. While this connection reads, it is only sent."""
+        """Run a statement, and return its rows. In a pipeline, it is only sent until they are read.
+
+        Raises psycopg's own errors, in a pipeline perhaps when the rows are read.
+        """
         bound = [_bound(value) for value in values]
         return PostgresCursor(self.raw).execute(statement, bound or None, binary=True)
 
     def executemany(self, statement: str, rows: Iterable[Sequence[Value]]) -> None:
-        """Run a statement for each of some rows of values."""
+        """Run a statement that returns no rows once per row of values."""
         bound = [[_bound(value) for value in row] for row in rows]
         if bound:
             PostgresCursor(self.raw).executemany(statement, bound)
 
     def state(self) -> object:
-        """Return what changes whenever anybody writes, as of when this connection last looked."""
+        """Return a token of the index (which one, and its state) as this connection last saw it.
+
+        It differs once anybody has written.
+        """
         return self.seen
 
 
@@ -155,7 +170,10 @@ class ConnectionPool:
         self._guard = threading.Lock()
 
     def connection(self) -> PostgresConnection:
-        """Return this thread's connection. Raises psycopg.Error."""
+        """Return this thread's connection, which is opened if there is none or if it was cut.
+
+        Within a transaction, a connection that was cut is returned as it is. Raises psycopg.Error.
+        """
         connection = self._connections.get(threading.current_thread())
         if connection is None:
             return self._connect()
@@ -165,6 +183,7 @@ class ConnectionPool:
         return connection
 
     def _connect(self) -> PostgresConnection:
+        """Open a connection for this thread. Close those of threads that have ended."""
         seconds = _REPLICA_SECONDS if self._is_of_replica else SECONDS
         raw = psycopg.connect(self._url, autocommit=True, connect_timeout=seconds)
         major, minor = divmod(raw.info.server_version, 10_000)

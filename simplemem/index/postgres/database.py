@@ -53,10 +53,11 @@ class _Behind(Exception):
 
 
 class PostgresEngine:
-    """The index of one vault in one schema of a server. Guards the connections of all threads.
+    """The index of one vault in one schema of a server; methods as in `Engine`.
 
-    `path` is where this machine keeps what only it needs. Reads are asked of a replica, where there is
-    one that has reached all that this process has seen.
+    Guards the connections of all threads. `path` is where this machine keeps what only it needs.
+    Reads are asked of a replica, where there is one that has reached all that this process has
+    seen.
     """
 
     # Numbers of passages that are compared one by one: a million vectors of 256 numbers.
@@ -108,8 +109,9 @@ class PostgresEngine:
     def _prepare(self, db: PostgresConnection, *, discarded: str | None = None) -> None:
         """Make the tables if there are none, others than ours, or those that are `discarded`.
 
-        Many servers that start, or that find damage, at the same moment meet here: the first makes
-        the tables, and the others take them.
+        `discarded` is the id of tables (`made` in `meta`). Many servers that start, or that find
+        damage, at the same moment meet here: the first makes the tables, and the others take them.
+        Raises psycopg.Error.
         """
         with self._locked(db):
             facts: dict[str, str] = {}
@@ -123,6 +125,10 @@ class PostgresEngine:
         self._made = str(db.execute("SELECT value FROM meta WHERE key = 'made'").get)
 
     def _make_tables(self, db: PostgresConnection, leader_number: int) -> None:
+        """Drop the schema, and make empty tables in it, with a new id. For a transaction.
+
+        `leader_number` is that of the last leader, so that no number is used twice.
+        """
         name = sql.Identifier(self.schema).as_string()
         db.execute(f"DROP SCHEMA IF EXISTS {name} CASCADE")
         db.execute(f"CREATE SCHEMA {name}")
@@ -137,19 +143,28 @@ class PostgresEngine:
         db.executemany(SET_META, facts.items())
 
     def _connect(self) -> PostgresConnection:
-        """Return this thread's connection to the primary, after making the tables."""
+        """Return this thread's connection to the primary. Makes the tables at the first use.
+
+        Raises psycopg.Error.
+        """
         db = self._primary.connection()
         if not self._made:
             self._prepare(db)
         return db
 
     def connection(self) -> PostgresConnection:
-        """Return this thread's connection to the primary."""
+        """Return this thread's connection to the primary.
+
+        Raises Unavailable if it cannot be reached.
+        """
         with _translating_errors():
             return self._connect()
 
     def refresh(self) -> None:
-        """Notice, as far as connecting tells it, whether the tables are there."""
+        """Connect to the primary, and make the tables at the first use.
+
+        That other tables took the place of ours is noticed with the next query.
+        """
         self.connection()
 
     def close(self) -> None:
@@ -161,7 +176,10 @@ class PostgresEngine:
     # -- what others did
 
     def _notice_state(self, db: PostgresConnection, answer: PostgresCursor | None = None) -> None:
-        """Notice another transaction, or other tables in the place of ours."""
+        """Read which tables there are and their state, and note what is new; see `_record_state`.
+
+        `answer` is the one to `_SELECT_STATE`, if it was sent already.
+        """
         if answer is None:
             answer = db.execute(_SELECT_STATE)
         facts = dict(answer.fetchall())
@@ -169,6 +187,11 @@ class PostgresEngine:
         self._record_state(db)
 
     def _record_state(self, db: PostgresConnection) -> None:
+        """Record the tables and the state that a connection has seen.
+
+        Other tables than before begin a new generation. Raises _Behind for a replica that has not
+        reached what this process has seen.
+        """
         tables_id = db.seen[0]
         state = int(db.seen[1])
         with self._guard:
@@ -185,7 +208,10 @@ class PostgresEngine:
     # -- reading
 
     def rows(self, statement: str, values: Sequence[Value] = ()) -> list[DatabaseRow]:
-        """Return the rows of one statement."""
+        """Return the rows of one statement, from the primary.
+
+        Within a transaction of this thread, it sees its writes.
+        """
         with _translating_errors():
             db = self._connect()
             if not db.in_transaction:
@@ -194,7 +220,7 @@ class PostgresEngine:
 
     @contextmanager
     def reading(self) -> Iterator[PostgresConnection]:
-        """Open one snapshot for several statements."""
+        """Open a snapshot of the primary for a `with` block; within another one, yield that one."""
         with _translating_errors():
             db = self._connect()
             if db.in_transaction:
@@ -206,7 +232,12 @@ class PostgresEngine:
                 yield db
 
     def answer(self, ask: Callable[[PostgresConnection], T]) -> T:
-        """Return what `ask` finds in one snapshot: of a replica if it is up to date, else of the primary."""
+        """Call `ask` in one snapshot, of the replica if it is up to date, and return its result.
+
+        It is called again if somebody wrote meanwhile, so it must have no effects. A replica that
+        fails is not asked for 30 s; the primary answers instead. Raises Replaced if other tables
+        took the place of ours.
+        """
         with _translating_errors():
             db = self._connect()
             if db.in_transaction:
@@ -221,9 +252,10 @@ class PostgresEngine:
             return self._answer(db, ask)
 
     def _answer(self, db: PostgresConnection, ask: Callable[[PostgresConnection], T]) -> T:
-        """Ask as if nobody had written since this connection looked last, and again if somebody has.
+        """Ask as if nobody has written since this connection last looked; again if somebody has.
 
-        To look first would cost one round trip more per query.
+        To look first would cost one round trip more per query. Raises _Behind for a replica that
+        has not reached what this process has seen.
         """
         generation = self.generation
         while True:
@@ -251,10 +283,11 @@ class PostgresEngine:
 
     @contextmanager
     def writing(self, generation: int | None = None) -> Iterator[PostgresConnection]:
-        """Open one transaction, re-entrant in a thread: the outermost commits. Others wait for it.
+        """Open a transaction for a `with` block, which commits it; an exception rolls it back.
 
-        Raises Replaced if the index is no longer the one of `generation`, and Unavailable if this
-        thread led the servers and another leads now.
+        Within a transaction of this thread, it yields that one, and only the outermost commits.
+        Other writers wait. Raises Replaced if the index is no longer the one of `generation` (None:
+        any), and Unavailable if this thread led the servers and another leads now.
         """
         with _translating_errors():
             db = self._connect()
@@ -281,7 +314,10 @@ class PostgresEngine:
 
     @contextmanager
     def exclusively(self) -> Iterator[PostgresConnection]:
-        """Open a transaction as `writing` does, of which no reader need know."""
+        """Open a transaction under the lock of the tables; unlike `writing`, no reader notices it.
+
+        Not within another transaction of this thread.
+        """
         with _translating_errors():
             db = self._connect()
             with self._locked(db):
@@ -289,7 +325,7 @@ class PostgresEngine:
 
     @contextmanager
     def _locked(self, db: PostgresConnection) -> Iterator[None]:
-        """Open a transaction that holds the lock of this vault's tables."""
+        """Open a transaction that holds the lock of this vault's tables, after waiting for it."""
         digest = hashlib.sha256(self.schema.encode()).digest()
         number = int.from_bytes(digest[:8], "big", signed=True)
         db.end_pipeline()
@@ -299,6 +335,10 @@ class PostgresEngine:
 
     @contextmanager
     def _transaction(self, db: PostgresConnection, begin: str) -> Iterator[None]:
+        """Run a `with` block between `begin` and COMMIT; roll back if it raises.
+
+        A connection that cannot be rolled back is closed.
+        """
         db.raw.execute(begin, prepare=False)
         db.in_transaction = True
         try:
@@ -317,46 +357,57 @@ class PostgresEngine:
             db.in_transaction = False
 
     def meta(self, key: str) -> str | None:
-        """Return a fact about the index itself.
+        """Return a fact about the index itself, from `meta` on the primary.
 
-        A replica that has not reached the snapshot that is read here is not asked from now on.
+        None without such a key. From now on, a replica that has not reached the snapshot that is
+        read here is not asked.
         """
         with self.reading() as db:
             value = db.execute("SELECT value FROM meta WHERE key = $1", (key,)).get
         return None if value is None else str(value)
 
     def set_meta(self, key: str, value: str) -> None:
-        """Store a fact about the index itself."""
+        """Store a fact about the index itself in the table `meta`, in a transaction."""
         with self.writing() as db:
             db.execute(SET_META, (key, value))
 
     # -- the lead
 
     def leadership(self) -> Lease:
-        """Return the lead of these tables."""
+        """Return the lead of these tables. Takes no lead yet."""
         return Lease(self)
 
     def fence(self, leader_number: int) -> None:
-        """Refuse what this thread writes once another leader than this one leads; 0: never."""
+        """From now on, refuse what this thread writes if another leader than `leader_number` leads.
+
+        0 ends this: nothing is refused.
+        """
         self._local.leader_number = leader_number
 
     # -- upkeep
 
     def begin_bulk_load(self) -> None:
-        """Remember that what the server knows of the sizes of its tables will soon be wrong."""
+        """Have the tables counted by the server at the next checkpoint. Sends nothing.
+
+        What the server knows of their sizes will soon be wrong.
+        """
         self._has_grown = True
 
     def merge_segments_at_rest(self, generation: int | None = None) -> None:
-        """Merge segments of the term index if many have come together, in several transactions.
+        """Merge segments of the term index if they make queries slow, in several transactions.
 
-        After `begin_bulk_load`, let the server count its tables too. Raises Replaced as `writing` does.
-        Not for a transaction.
+        After `begin_bulk_load`, lets the server count its tables too. Raises Replaced as `writing`
+        does. Not within a transaction.
         """
         self._merge(generation, is_at_rest=True)
         self._count_tables()
 
     def checkpoint(self, *, is_bulk: bool = False) -> None:  # noqa: ARG002  (there is no log to fold)
-        """Merge segments of the term index, and make the index of vectors once there are many."""
+        """Merge segments of the term index, and build the index of vectors once there are many.
+
+        After `begin_bulk_load`, lets the server count its tables too. `is_bulk` changes nothing.
+        Not within a transaction.
+        """
         self._merge()
         self._count_tables()
         with _translating_errors():
@@ -366,14 +417,14 @@ class PostgresEngine:
                 self.set_meta("vectors", "indexed")  # a write, so that others notice
 
     def _merge(self, generation: int | None = None, *, is_at_rest: bool = False) -> None:
-        """Merge segments of the term index, if that is due."""
+        """Merge segments of the term index, if `is_merge_due` says so."""
         if is_merge_due(self, is_at_rest=is_at_rest):
             from simplemem.index.terms.merging import merge_segments  # imports numpy
 
             merge_segments(self, generation, is_at_rest=is_at_rest)
 
     def _count_tables(self) -> None:
-        """Let the server count its tables, after `begin_bulk_load`.
+        """Let the server count its tables, once after each `begin_bulk_load`.
 
         Otherwise it would plan for empty tables until it looks by itself.
         """
@@ -383,7 +434,10 @@ class PostgresEngine:
                 self.rows(f"ANALYZE {table}")
 
     def check(self) -> list[str]:
-        """Return what is wrong with the tables, as far as the server and the term index see it."""
+        """Return what is wrong with the term index; empty if all is well. Never raises Unavailable.
+
+        A server that cannot be reached is reported as a problem too.
+        """
         try:
             with self.reading() as db:
                 return find_damage(db)
@@ -393,19 +447,22 @@ class PostgresEngine:
     # -- other tables
 
     def discard(self) -> None:
-        """Put empty tables in the place of these, unless another server just did."""
+        """Replace these tables by empty ones, unless another server just did. `generation` grows."""
         with _translating_errors():
             db = self._connect()
             self._prepare(db, discarded=self._made)
         self.generation += 1
 
     def build_replacement(self) -> PostgresEngine:
-        """Return empty tables that are private to this process until `swap_in` takes them."""
+        """Return empty tables in a schema of their own, which no other process uses."""
         schema = f"{self.schema[:40]}_new_{uuid.uuid4().hex[:8]}"
         return PostgresEngine(self.url, schema, self.path)
 
     def swap_in(self, fresh: Engine) -> None:
-        """Put tables from `beside` in the place of these."""
+        """Replace these tables by those from `build_replacement`, by renaming the schema.
+
+        `fresh` is closed, and cannot be used afterwards. The last leader's number is kept.
+        """
         assert isinstance(fresh, PostgresEngine)
         fresh.checkpoint()  # with an index of its vectors, if ours may have one
         fresh.close()
@@ -425,7 +482,7 @@ class PostgresEngine:
             self._notice_state(db)
 
     def drop(self) -> None:
-        """Remove the tables, and close every connection."""
+        """Delete the tables with their schema, and close every connection."""
         with _translating_errors():
             db = self._connect()
             db.end_pipeline()
@@ -433,7 +490,7 @@ class PostgresEngine:
         self.close()
 
     def size(self) -> int:
-        """Return their bytes on disk."""
+        """Return the bytes that the tables take on the server's disk."""
         statement = """
             SELECT sum(pg_total_relation_size(oid)) FROM pg_class
             WHERE relnamespace = to_regnamespace($1)"""
@@ -443,7 +500,7 @@ class PostgresEngine:
 def address_of(url: str, setting: str = "index.engine") -> str:
     """Return an address as it may be shown: user, host, port and database, and no secret.
 
-    Raises Invalid, which does not quote it, if it is no address.
+    Raises Invalid, which names `setting` and does not quote the address, if it is no address.
     """
     try:
         parts = conninfo_to_dict(url)
@@ -464,10 +521,10 @@ def address_of(url: str, setting: str = "index.engine") -> str:
 
 @contextmanager
 def _translating_errors() -> Iterator[None]:
-    """Turn psycopg's errors into ours.
+    """Raise ours in place of psycopg's errors that a `with` block raises.
 
-    A server that is away or busy is Unavailable, tables that are not there are Damaged, and what is
-    left is StatementFailed.
+    A server that is away or busy, or refuses this user, is Unavailable, tables that are not there
+    are Damaged, and what is left is StatementFailed.
     """
     try:
         yield

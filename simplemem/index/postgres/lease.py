@@ -21,10 +21,13 @@ class _Tables(Protocol):
     """What a lease needs of the engine."""
 
     def exclusively(self) -> AbstractContextManager[Connection]:
-        """Open a transaction as `Engine.writing` does, of which readers need not know."""
+        """Open a transaction under the lock of the tables; unlike a write, no reader is told of it."""
 
     def fence(self, leader_number: int) -> None:
-        """Refuse what this thread writes once another leader than this one leads; 0: never."""
+        """From now on, refuse what this thread writes if another leader than `leader_number` leads.
+
+        0 ends this: nothing is refused.
+        """
 
 
 class Lease:
@@ -36,7 +39,11 @@ class Lease:
         self._renewed_at = 0.0
 
     def acquire_or_keep(self) -> bool:
-        """Return whether this process leads, after taking the lead if nobody has it."""
+        """Return whether this process leads, after taking the lead if nobody has it.
+
+        Renews the lead of this process if 2 s have passed since the last time. Returns False,
+        without an error, if the server is away.
+        """
         if self._number and time.monotonic() - self._renewed_at < _RENEWAL_SECONDS:
             return True
         old_number = self._number
@@ -55,7 +62,7 @@ class Lease:
         return self._number > 0
 
     def release(self) -> None:
-        """Let another process lead."""
+        """End the lead of this process at once, so that another one can lead. Does not raise."""
         with suppress(Unavailable, Damaged), self._tables.exclusively() as db:
             if self._number and leader_in(db)[0] == self._number:
                 db.execute(SET_META, (LEADER, f"{self._number} 0")).fetchall()
@@ -64,16 +71,20 @@ class Lease:
 
 
 def renew(db: Connection, number: int) -> None:
-    """Let the leader of this number lead from now on for the time of a lease."""
+    """Record that the leader of this number leads for 8 s from now. For a write transaction."""
     db.execute(SET_META, (LEADER, f"{number} {_now(db) + LEASE_SECONDS}")).fetchall()
 
 
 def leader_in(db: Connection) -> tuple[int, float]:
-    """Return the number of the leader, and until when it leads."""
+    """Return the number of the last leader, and until when it leads, by the database's clock.
+
+    That is in seconds since 1970. Both are 0 before the first leader.
+    """
     value = db.execute("SELECT value FROM meta WHERE key = $1", (LEADER,)).get
     number, until = str(value or "0 0").split()
     return int(number), float(until)
 
 
 def _now(db: Connection) -> float:
+    """Return the time of the database's clock, in seconds since 1970."""
     return float(db.execute("SELECT extract(epoch FROM clock_timestamp())").get)

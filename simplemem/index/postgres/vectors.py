@@ -57,9 +57,10 @@ class _Statements(Protocol):
 
 
 class PostgresVectors:
-    """The vectors of one index, through one connection.
+    """The vectors of one index, through one connection; methods as in `VectorIndex`.
 
-    Remembers, for one state of the index, of which type the vectors are and whether they are indexed.
+    Remembers, for one state of the index, of which type the vectors are and whether they are
+    indexed.
     """
 
     def __init__(self, db: _Statements) -> None:
@@ -67,7 +68,10 @@ class PostgresVectors:
         self._facts: tuple[object, str, bool] | None = None
 
     def _read_facts(self) -> tuple[str, bool]:
-        """Return the type of the vectors, "" if there is no table, and whether they are indexed."""
+        """Return the type of the vectors ("" if there is no table), and whether they are indexed.
+
+        Asks the server only if somebody has written since.
+        """
         state = self._db.state()
         if self._facts is None or self._facts[0] != state:
             type_of_column = self._db.execute(_SELECT_TYPE)
@@ -77,7 +81,7 @@ class PostgresVectors:
         return self._facts[1:]
 
     def forget(self) -> None:
-        """Look again: this transaction has changed the table, or was rolled back."""
+        """Ask the server again at the next use, after a change of the table or a rollback."""
         self._facts = None
 
     @property
@@ -87,15 +91,19 @@ class PostgresVectors:
 
     @property
     def _is_halfvec(self) -> bool:
+        """Whether the vectors are in a column of pgvector."""
         return self.storage == "halfvec"
 
     @property
     def is_indexed(self) -> bool:
-        """Whether there is an index of passages."""
+        """Whether an HNSW index of pgvector finds the nearest passages."""
         return self._read_facts()[1]
 
     def create(self, dimension: int) -> None:
-        """Make the table for vectors of this width, if it is not there."""
+        """Make the table for vectors of this width, unless there is one. For a write transaction.
+
+        Its column is of pgvector if that is available, else of bytes.
+        """
         self.forget()
         if self._read_facts()[0]:
             return
@@ -107,7 +115,7 @@ class PostgresVectors:
         self.forget()
 
     def _has_extension(self) -> bool:
-        """Return whether pgvector can be used, after installing it if this user may."""
+        """Return whether pgvector 0.8 or later is installed. Installs pgvector if this user may."""
         sql = "SELECT extversion FROM pg_extension WHERE extname = 'vector'"
         if self._db.execute(sql).get is None:
             self._db.execute("SAVEPOINT before_extension").fetchall()
@@ -119,12 +127,12 @@ class PostgresVectors:
         return tuple(int(number) for number in version.split(".")[:2]) >= _MIN_VERSION
 
     def clear(self) -> None:
-        """Remove all vectors, and their index."""
+        """Remove all vectors, with their table and index. `create` must be called again."""
         self._db.execute("DROP TABLE IF EXISTS vectors").fetchall()
         self.forget()
 
     def write(self, vectors: Iterable[tuple[int, bytes]]) -> None:
-        """Store the vectors of places, in place of those that they have."""
+        """Store vectors, given as (place, vector), in place of those that the places have."""
         rows = list(vectors)
         if not rows:
             return
@@ -139,20 +147,23 @@ class PostgresVectors:
             self._db.executemany(sql, rows)
 
     def remove(self, places: Sequence[int]) -> None:
-        """Remove the vectors of those places that have one."""
+        """Remove the vectors of some places. Places without a vector are ignored."""
         if places and self._read_facts()[0]:
             sql = "DELETE FROM vectors WHERE id = ANY ($1::bigint[])"
             self._db.execute(sql, (IntegerList(places),)).fetchall()
 
     def read(self, places: Sequence[int]) -> dict[int, bytes]:
-        """Return the vectors of those places that have one."""
+        """Return vectors by place. Places without a vector are absent."""
         if not places or not self._read_facts()[0]:
             return {}
         sql = "SELECT id, vector FROM vectors WHERE id = ANY ($1::bigint[])"
         return dict(self._decoded(self._db.execute(sql, (IntegerList(places),))))
 
     def read_notes(self, note_ids: Iterable[int], *, blocks: bool) -> Iterable[tuple[int, bytes]]:
-        """Return the places and vectors of the passages of notes, or of their blocks, in order."""
+        """Query (place, vector) of the passages of some notes, or of their blocks, by place.
+
+        The statement is sent at once; the answer is read when it is iterated.
+        """
         if not self._read_facts()[0]:
             return ()
         first, after = (BLOCK, 1 << SHIFT) if blocks else (0, BLOCK)
@@ -166,7 +177,7 @@ class PostgresVectors:
         return self._decoded(self._db.execute(sql, (IntegerList(note_ids),)))
 
     def read_all(self, *, blocks: bool) -> tuple[array[int], bytearray]:
-        """Return the places of all passages or blocks, and their vectors in a row."""
+        """Return the places of all passages (or blocks) that have a vector, and the packed vectors."""
         places, vectors = array("q"), bytearray()
         if self._read_facts()[0]:
             sql = f"SELECT id, vector FROM vectors WHERE (id & {BLOCK}) = $1 ORDER BY id"
@@ -176,13 +187,13 @@ class PostgresVectors:
         return places, vectors
 
     def _decoded(self, rows: Cursor) -> Iterator[tuple[int, bytes]]:
-        """Return rows with their vectors as bytes. They are read when they are iterated."""
+        """Yield rows of (place, vector), with the vector as bytes. Read when it is iterated."""
         is_halfvec = self._is_halfvec
         for place, vector in rows:
             yield place, _as_bytes(vector) if is_halfvec else vector
 
     def count(self) -> int:
-        """Return how many vectors there are."""
+        """Return how many vectors there are, of passages and blocks together."""
         if not self._read_facts()[0]:
             return 0
         return int(self._db.execute("SELECT count(*) FROM vectors").get)
@@ -195,9 +206,11 @@ class PostgresVectors:
         note_ids: Sequence[int] | None,
         limit: int,
     ) -> list[int] | None:
-        """Return notes, all of `limit` notes with the nearest passages among them; None if it cannot.
+        """Return ids of candidates: notes of at least the `limit` nearest passages, in any order.
 
-        The index of pgvector, if there is one, may miss a few.
+        `note_ids` are the notes to choose from; None for all. The index of pgvector, if there is
+        one, may miss a few. Returns None if the caller should compare all vectors in memory:
+        without pgvector, or if too few notes were found.
         """
         if not self._is_halfvec:
             return None
@@ -210,7 +223,7 @@ class PostgresVectors:
         return self._nearest_of_all(query, note_ids, limit)
 
     def _nearest_of(self, query: bytes, note_ids: Sequence[int], limit: int) -> list[int]:
-        """Compare all passages of some notes."""
+        """Return candidates among `note_ids`, by comparing all passages of these notes."""
         if len(note_ids) <= limit:
             return list(note_ids)
         sql = f"""
@@ -230,7 +243,10 @@ class PostgresVectors:
         note_ids: Sequence[int] | None,
         limit: int,
     ) -> list[int] | None:
-        """Compare all passages."""
+        """Return the notes of the nearest passages, by comparing all passages of all or some notes.
+
+        None if these passages may be of too few notes.
+        """
         count = _PASSAGES_PER_NOTE * limit
         is_among = _among(note_ids, "$3")
         sql = f"""
@@ -250,7 +266,7 @@ class PostgresVectors:
         note_ids: Sequence[int] | None,
         limit: int,
     ) -> list[int]:
-        """Return the notes of the nearest passages, as the index sees them."""
+        """Return the notes of the nearest passages by the index of pgvector, which may miss some."""
         count = max(_MIN_INDEXED_PASSAGES, int(_INDEXED_PASSAGES_PER_NOTE * limit))
         share = 1.0
         if note_ids is not None:
@@ -286,9 +302,10 @@ class PostgresVectors:
     # -- the index
 
     def build_index(self, max_numbers: int) -> bool:
-        """Make the index of passages, if they hold more numbers than that. Returns whether it did.
+        """Build the index of passages if they hold at least so many numbers. Return whether it did.
 
-        Not in a transaction. Another server may be making it: then this one leaves it alone.
+        Does so only once all notes have vectors. Not within a transaction. Another server may be
+        building it: then this one leaves it alone. Does not raise psycopg's errors of building.
         """
         if not self._is_index_due(max_numbers):
             return False
@@ -309,6 +326,10 @@ class PostgresVectors:
         return False
 
     def _is_index_due(self, max_numbers: int) -> bool:
+        """Return whether to build the index of passages: many vectors, none missing, no index yet.
+
+        Lets the server count a table of vectors that it has never counted.
+        """
         self.forget()
         if not self._is_halfvec or self.is_indexed:
             return False
@@ -332,9 +353,10 @@ class PostgresVectors:
 
 
 def _among(note_ids: Sequence[int] | None, mark: str) -> str:
-    """Return the condition that a vector is of one of some notes.
+    """Return the condition, with AND before it, that a vector is of one of `note_ids`.
 
-    They are looked up in a hash: `= ANY` in a prepared statement goes through them for each row.
+    It is "" if they are None. They are looked up in a hash: `= ANY` in a prepared statement goes
+    through them for each row.
     """
     if note_ids is None:
         return ""
@@ -342,11 +364,11 @@ def _among(note_ids: Sequence[int] | None, mark: str) -> str:
 
 
 def _as_text(vector: bytes) -> str:
-    """Return a vector as pgvector reads it."""
+    """Return a vector of signed bytes as the text that pgvector reads."""
     numbers: NDArray[np.int8] = np.frombuffer(vector, np.int8)
     return str(numbers.tolist())
 
 
 def _as_bytes(halfvec: bytes) -> bytes:
-    """Return the numbers of a halfvec, as it comes over the wire, in 8 bits each."""
+    """Return a halfvec, in the binary format of the protocol, as a vector of signed bytes."""
     return np.frombuffer(halfvec, ">f2", offset=_HEADER_BYTES).astype(np.int8).tobytes()

@@ -86,7 +86,10 @@ _SELECT_CHUNK_BYTES = f"SELECT sum(length(v.vectors)) {_CHUNKS}"
 
 @cache
 def _extension() -> str | None:
-    """Return the path of sqlite-vec, or None if it is not installed (there is no build for musl)."""
+    """Return the path of sqlite-vec without its suffix; None if it is not installed.
+
+    There is no build for musl.
+    """
     # Importing the package would import numpy, which takes longer than a short command.
     package = find_spec("sqlite_vec")
     if package is None or package.origin is None:
@@ -107,7 +110,7 @@ def describe_storage() -> str:
 
 
 def load_extension(raw: apsw.Connection) -> bool:
-    """Load sqlite-vec into a connection, and return whether it is available."""
+    """Load sqlite-vec into a connection. Return whether it is installed."""
     path = _extension()
     if path is None:
         return False
@@ -120,18 +123,26 @@ def load_extension(raw: apsw.Connection) -> bool:
 
 
 class SqliteVectors:
-    """The vectors of one index, through one connection. Guards nothing: which table there is, it asks."""
+    """The vectors of one index, through one connection; methods as in `VectorIndex`.
+
+    They are in a `vec0` table of sqlite-vec, or in a table of bytes where it is not available.
+    Guards nothing: which table there is, it asks.
+    """
 
     def __init__(self, raw: apsw.Connection, *, has_extension: bool) -> None:
         self._raw = raw
         self._has_extension = has_extension
 
     def _tables(self) -> set[str]:
+        """Return which of the tables `vectors` and `vectors_chunks` exist.
+
+        The second is of a `vec0` table.
+        """
         sql = "SELECT name FROM sqlite_schema WHERE name IN ('vectors', 'vectors_chunks')"
         return {name for (name,) in self._raw.execute(sql)}
 
     def create(self, dimension: int) -> None:
-        """Make the table for vectors of this width, if it is not there."""
+        """Make the table for vectors of this width, unless there is one."""
         if self._tables():
             return
         if self._has_extension and dimension <= _MAX_DIMENSION:
@@ -141,11 +152,11 @@ class SqliteVectors:
         self._raw.execute(sql).fetchall()
 
     def clear(self) -> None:
-        """Remove all vectors."""
+        """Remove all vectors with their table. `create` must be called again."""
         self._raw.execute("DROP TABLE IF EXISTS vectors").fetchall()
 
     def write(self, vectors: Iterable[tuple[int, bytes]]) -> None:
-        """Store the vectors of places, in place of those that they have."""
+        """Store vectors, given as (place, vector), in place of those that the places have."""
         rows = list(vectors)
         if not rows:
             return
@@ -160,24 +171,25 @@ class SqliteVectors:
             self._raw.executemany("INSERT INTO vectors (id, vector) VALUES ($1, $2)", rows)
 
     def _is_vec0(self) -> bool:
+        """Return whether the vectors are in a `vec0` table."""
         return "vectors_chunks" in self._tables()
 
     def remove(self, places: Sequence[int]) -> None:
-        """Remove the vectors of those places that have one."""
+        """Remove the vectors of some places. Places without a vector are ignored."""
         if places and self._tables():
             # A `vec0` table would read all of its rows for a list of ids.
             sql = "DELETE FROM vectors WHERE id = $1"
             self._raw.executemany(sql, [(place,) for place in places])
 
     def read(self, places: Sequence[int]) -> dict[int, bytes]:
-        """Return the vectors of those places that have one."""
+        """Return vectors by place. Places without a vector are absent."""
         if not places or not self._tables():
             return {}
         sql = "SELECT v.id, v.vector FROM carray($1) p CROSS JOIN vectors v ON v.id = p.value"
         return dict(self._raw.execute(sql, (apsw.carray(array("q", places)),)))
 
     def read_notes(self, note_ids: Iterable[int], *, blocks: bool) -> list[tuple[int, bytes]]:
-        """Return the places and vectors of the passages of notes, or of their blocks, in order."""
+        """Return (place, vector) of the passages of some notes, or of their blocks, by place."""
         ids = array("q", note_ids)
         if not ids or not self._tables():
             return []
@@ -211,7 +223,10 @@ class SqliteVectors:
         return vectors
 
     def read_all(self, *, blocks: bool) -> tuple[array[int], bytearray]:
-        """Return the places of all passages or blocks, and their vectors in a row."""
+        """Return the places of all passages (or blocks) that have a vector, and the packed vectors.
+
+        Raises Damaged if a chunk of a `vec0` table has the wrong size.
+        """
         places, vectors = array("q"), bytearray()
         tables = self._tables()
         if "vectors_chunks" in tables:
@@ -232,7 +247,7 @@ class SqliteVectors:
         return places, vectors
 
     def count(self) -> int:
-        """Return how many vectors there are."""
+        """Return how many vectors there are, of passages and blocks together."""
         if not self._tables():
             return 0
         table = "vectors_rowids" if self._is_vec0() else "vectors"
@@ -257,12 +272,16 @@ class SqliteVectors:
 
 
 def _range_in_note(*, blocks: bool) -> tuple[int, int]:
-    """Return the first number of a note's passages or blocks, and the first after them."""
+    """Return the number of a note's first passage (or block), and that after the last possible."""
     return (BLOCK, 1 << SHIFT) if blocks else (0, BLOCK)
 
 
 def _unpack_chunk(validity: bytes, rowids: bytes, vectors: bytes) -> tuple[bytes, bytes]:
-    """Return the ids and the vectors of the rows of a chunk that are in use. Raises Damaged."""
+    """Return the ids (8 bytes each) and packed vectors of the rows of a chunk that are in use.
+
+    The arguments are the columns of the chunk in a `vec0` table. Raises Damaged if their sizes
+    differ.
+    """
     import numpy as np  # not at the start
 
     is_used = np.unpackbits(np.frombuffer(validity, np.uint8), bitorder="little").astype(bool)
@@ -314,12 +333,18 @@ _REFUSALS = {getattr(apsw, f"SQLITE_IOERR_{name}") for name in _REFUSED_OPERATIO
 
 
 def is_beside_notes(path: Path) -> bool:
-    """Return whether a path is in simplemem's own folder of a vault."""
+    """Return whether a file is directly in a folder `.simplemem`, so in a vault.
+
+    Looks at no file.
+    """
     return path.parent.name == ".simplemem"
 
 
 class SqliteConnection:
-    """A connection to one index file. It is used by the thread that opened it."""
+    """A connection to one index file; methods as in `Connection`.
+
+    Only for the thread that opened it.
+    """
 
     dialect = DIALECT
 
@@ -333,15 +358,22 @@ class SqliteConnection:
         return self.raw.in_transaction
 
     def execute(self, statement: str, values: Sequence[Value] = ()) -> Cursor:
-        """Run a statement."""
+        """Run a statement, with the values of `$1`, `$2`, …, and return its rows.
+
+        One that changes something is complete once its rows were fetched. Raises SQLite's own
+        errors.
+        """
         return cast("Cursor", self.raw.execute(statement, [_bound(value) for value in values]))
 
     def executemany(self, statement: str, rows: Iterable[Sequence[Value]]) -> None:
-        """Run a statement for each of some rows of values, which hold no lists."""
+        """Run a statement once per row of values, which contain no lists.
+
+        Raises SQLite's own errors.
+        """
         self.raw.executemany(statement, rows)
 
     def state(self) -> object:
-        """Return what changes whenever anybody writes: other connections, or this one."""
+        """Return a token that differs once anybody has written: another connection, or this one."""
         return int(self.raw.execute("PRAGMA data_version").get), self.raw.total_changes()
 
     def close(self) -> None:
@@ -350,7 +382,7 @@ class SqliteConnection:
 
 
 def _bound(value: Value) -> object:
-    """Return a value as SQLite takes it."""
+    """Return a value as SQLite takes it: lists become arrays for `carray`, other values stay."""
     if isinstance(value, IntegerList):
         # `carray` takes no empty array, and no id is negative.
         return apsw.carray(value.values or array("q", (-1,)))
@@ -360,7 +392,7 @@ def _bound(value: Value) -> object:
 
 
 def connect(path: Path) -> SqliteConnection:
-    """Open a connection with the settings that all have. Makes the file if there is none.
+    """Open a connection with the settings that all have. Makes an empty file if there is none.
 
     Raises SQLite's own errors (see `translating_errors`), and Unavailable if the file or one of its
     logs is a link or a pipe: SQLite would write through it, anywhere, or wait for its other end.
@@ -378,6 +410,7 @@ def connect(path: Path) -> SqliteConnection:
 
 
 def _refuse_links(path: Path) -> None:
+    """Raise Unavailable if the file, one of its logs, or its `.simplemem` is a link or a pipe."""
     folders = [path.parent] if is_beside_notes(path) else []
     files = [Path(f"{path}{suffix}") for suffix in ("", *LOG_SUFFIXES, "-journal")]
     for file in (*folders, *files):
@@ -390,10 +423,11 @@ def _refuse_links(path: Path) -> None:
 
 @contextmanager
 def translating_errors() -> Iterator[None]:
-    """Turn SQLite's errors into ours.
+    """Raise ours in place of SQLite's errors that a `with` block raises.
 
-    A busy index and a lack of room are Unavailable, a file that cannot be read is Damaged, and what is
-    left is StatementFailed.
+    A busy index, a lack of room and a file that cannot be opened are Unavailable, a file that
+    cannot be read or lacks tables is Damaged, and what is left is StatementFailed. Other exceptions
+    pass.
     """
     try:
         yield
@@ -402,6 +436,7 @@ def translating_errors() -> Iterator[None]:
 
 
 def _as_our_error(error: apsw.Error) -> Exception:
+    """Return the error to raise for one of SQLite's; see `translating_errors`."""
     if isinstance(error, apsw.BusyError):
         return Unavailable("the index is busy", hint="Another process is writing to it. Try again.")
     if isinstance(error, apsw.FullError):
@@ -443,7 +478,10 @@ For "none" an index can be made there; "newer" (of a later simplemem) and "forei
 
 
 def create_file(path: Path) -> None:
-    """Make an empty index."""
+    """Make the tables of an empty index in a file that does not exist or is empty.
+
+    Raises SQLite's own errors.
+    """
     with closing(connect(path)) as db:
         db.execute("PRAGMA journal_mode = WAL").fetchall()
         with db.raw:
@@ -453,15 +491,17 @@ def create_file(path: Path) -> None:
 
 
 def remove_file(path: Path, suffixes: Sequence[str] = ("", *LOG_SUFFIXES)) -> None:
-    """Remove an index with its logs, or only what `suffixes` name."""
+    """Remove an index with its logs, or only what `suffixes` name. Missing files are ignored."""
     for suffix in suffixes:
         Path(f"{path}{suffix}").unlink(missing_ok=True)
 
 
 def identify_file(path: Path) -> IndexFile:
-    """Return whose file is at a path.
+    """Return whose file is at a path: "ours", "none" (one may be made), "newer" or "foreign".
 
-    A file without our mark is a damaged index of ours only in a folder where nobody else puts files.
+    A damaged or outdated index of ours counts as "none". A file without our mark is taken for a
+    damaged one only in a folder where nobody else puts files. Raises Unavailable if it cannot be
+    opened.
     """
     if not path.exists() or path.stat().st_size == 0:
         return "none"
@@ -502,7 +542,7 @@ class _Marks(NamedTuple):
 
 
 def _read_marks(path: Path) -> _Marks:
-    """Read the marks of an SQLite file. Raises Damaged if it cannot be read."""
+    """Read the marks of an SQLite file. Raises Damaged if it cannot be read as one."""
     with translating_errors(), closing(connect(path)) as db:
         application_id = db.execute("PRAGMA application_id").get
         version = db.execute("PRAGMA user_version").get
@@ -511,7 +551,10 @@ def _read_marks(path: Path) -> _Marks:
 
 
 def _has_our_mark(path: Path) -> bool:
-    """Return whether a file begins as an index of ours does, even if SQLite cannot open it."""
+    """Return whether a file begins as an index of ours does, even if SQLite cannot open it.
+
+    False if it cannot be read.
+    """
     header = b""
     with suppress(OSError), path.open("rb") as file:
         header = file.read(_APPLICATION_ID_OFFSET + 4)
@@ -533,7 +576,11 @@ _CHECKPOINT_MS = 200
 
 
 def open_engine(path: Path, lock: VaultLock) -> SqliteEngine:
-    """Open the index at `path`, or beside it if that is the index of a newer simplemem."""
+    """Open the index at `path`, or beside it if that is the index of a newer simplemem.
+
+    Makes the index if there is none. `lock` opens the vault's kernel lock. Raises Unavailable if it
+    cannot be made, or if the file belongs to another program.
+    """
     # An error is raised again when the file is opened, and then reported.
     with suppress(OSError, Unavailable):
         if identify_file(path) == "newer":
@@ -542,9 +589,10 @@ def open_engine(path: Path, lock: VaultLock) -> SqliteEngine:
 
 
 class SqliteEngine:
-    """The index of one vault in one file. Guards one connection per thread.
+    """The index of one vault in one file; methods as in `Engine`.
 
-    `lock` is the vault's kernel lock. The file is made, replaced and folded together under it.
+    Guards one connection per thread. `lock` opens the vault's kernel lock. The file is made and
+    replaced, and its log is emptied, under it.
     """
 
     def __init__(self, path: Path, lock: VaultLock) -> None:
@@ -568,10 +616,12 @@ class SqliteEngine:
     # -- the file
 
     def _adopt_file(self, bad: _FileIdentity | None = None) -> None:
-        """Go on with the file that is there now. Make it if there is none, or a damaged or `bad` one.
+        """Go on with the file that is there now.
 
-        It is made outside of the guard, because who has the vault's lock may wait for the guard. Many
-        servers that start at the same moment meet here.
+        Makes it if there is none, or a damaged or `bad` one. `generation` grows if it is another
+        file than before, or if `bad` is given. The file is made outside of the guard, because a
+        thread with the vault's lock may wait for the guard. Many servers that start at the same
+        moment meet here. Raises Unavailable if the file cannot be made or is foreign.
         """
         try:
             # Beside the notes only the folder itself is made. Where a vault was, none is made again.
@@ -601,7 +651,10 @@ class SqliteEngine:
                 self.generation += 1
 
     def _is_usable(self, bad: _FileIdentity | None) -> bool:
-        """Return whether a sound index of ours is there. Raises Unavailable for a foreign file."""
+        """Return whether a sound index of ours is there that is not the `bad` one.
+
+        Raises Unavailable for a file of another program.
+        """
         owner = identify_file(self.path)
         if owner == "foreign":
             raise Unavailable(
@@ -612,18 +665,22 @@ class SqliteEngine:
         return owner == "ours" and (bad is None or self._identity_on_disk() != bad)
 
     def _identity_on_disk(self) -> _FileIdentity | None:
+        """Return device and inode of the file that is at the path now; None if there is none."""
         with suppress(OSError):
             status = os.stat(self.path)
             return status.st_dev, status.st_ino
         return None
 
     def discard(self) -> None:
-        """Put a fresh, empty index in the place of this one, unless somebody else just did."""
+        """Replace this index by an empty one, unless somebody else just did. `generation` grows."""
         self._adopt_file(self._identity)
         self.connection()
 
     def build_replacement(self) -> SqliteEngine:
-        """Return an empty index, private to this process. What dead processes left is removed."""
+        """Return an empty index in a file beside this one, which no other process opens.
+
+        Such files of processes that have ended are removed.
+        """
         prefix = f"{self.path.name}.new-"
         for file in self.path.parent.glob(f"{prefix}*"):
             owner = file.name.removeprefix(prefix).partition("-")[0]
@@ -633,9 +690,9 @@ class SqliteEngine:
         return SqliteEngine(self.path.with_name(name), self._lock)
 
     def swap_in(self, fresh: Engine) -> None:
-        """Put an index from `beside` in the place of this one.
+        """Replace this file by that of an index from `build_replacement`, under the vault's lock.
 
-        Other threads and processes notice that the file is another.
+        Other threads and processes notice that the file is another. `fresh` must be closed.
         """
         with self._lock():
             with self._guard:
@@ -653,21 +710,22 @@ class SqliteEngine:
         self.connection()
 
     def drop(self) -> None:
-        """Close the index and remove it from the disk."""
+        """Close every connection, and delete the file with its logs."""
         self.close()
         remove_file(self.path)
 
     def size(self) -> int:
-        """Return its bytes on disk."""
+        """Return the bytes on disk of the file, its logs and replacements beside it."""
         files = self.path.parent.glob(f"{self.path.name}*")
         return sum(file.stat().st_size for file in files)
 
     # -- connections
 
     def connection(self) -> SqliteConnection:
-        """Return this thread's connection to the file that is at the path now.
+        """Return this thread's connection to the file that is at the path now, opened if necessary.
 
-        A snapshot or a transaction ends on the file on which it began.
+        If that is another file, `generation` grows. Within a snapshot or a transaction, the
+        connection stays on the file on which it began. Raises Unavailable or Damaged.
         """
         thread = threading.current_thread()
         generation, connection = self._connections.get(thread, (None, None))
@@ -686,13 +744,16 @@ class SqliteEngine:
         return connection
 
     def _close_unused(self, thread: threading.Thread) -> None:
-        """Close the old connection of a thread, and those of ended threads."""
+        """Close the old connection of a thread, and those of ended threads.
+
+        Called with the guard held.
+        """
         for owner in list(self._connections):
             if owner is thread or not owner.is_alive():
                 self._connections.pop(owner)[1].close()
 
     def refresh(self) -> None:
-        """Notice whether another file took the place of the index."""
+        """Notice whether another file took the place of the index; then `generation` has grown."""
         self.connection()
 
     def close(self) -> None:
@@ -705,13 +766,16 @@ class SqliteEngine:
     # -- reading and writing
 
     def rows(self, statement: str, values: Sequence[Value] = ()) -> list[DatabaseRow]:
-        """Return the rows of one statement."""
+        """Return the rows of one statement.
+
+        Within a transaction of this thread, it sees its writes.
+        """
         with translating_errors():
             return self.connection().execute(statement, values).fetchall()
 
     @contextmanager
     def reading(self) -> Iterator[SqliteConnection]:
-        """Open one snapshot for several statements."""
+        """Open a snapshot for a `with` block; within another one of this thread, yield that one."""
         connection = self.connection()
         if connection.in_transaction:
             yield connection
@@ -720,16 +784,17 @@ class SqliteEngine:
             yield connection
 
     def answer(self, ask: Callable[[SqliteConnection], T]) -> T:
-        """Return what `ask` finds in one snapshot."""
+        """Call `ask` once, in one snapshot, and return what it returns."""
         with self.reading() as db:
             return ask(db)
 
     @contextmanager
     def writing(self, generation: int | None = None) -> Iterator[SqliteConnection]:
-        """Open one transaction, re-entrant in a thread: the outermost commits.
+        """Open a transaction for a `with` block, which commits it; an exception rolls it back.
 
-        A thread that writes much lets others go first. Raises Replaced if the index is no longer the
-        one of `generation`.
+        Within a transaction of this thread, it yields that one, and only the outermost commits. A
+        thread that writes much lets others go first. Raises Replaced if the index is no longer the
+        one of `generation` (None: any), and Unavailable if another process writes for over 15 s.
         """
         connection = self.connection()
         if connection.in_transaction:
@@ -747,6 +812,7 @@ class SqliteEngine:
 
     @contextmanager
     def _transaction(self, connection: SqliteConnection, begin: str) -> Iterator[None]:
+        """Run a `with` block between `begin` and COMMIT; roll back if it raises. Translates errors."""
         with translating_errors():
             connection.execute(begin).fetchall()
             try:
@@ -758,12 +824,12 @@ class SqliteEngine:
                 raise
 
     def meta(self, key: str) -> str | None:
-        """Return a fact about the index itself."""
+        """Return a fact about the index itself, from the table `meta`; None if it has no such key."""
         rows = self.rows("SELECT value FROM meta WHERE key = $1", (key,))
         return str(rows[0][0]) if rows else None
 
     def set_meta(self, key: str, value: str) -> None:
-        """Store a fact about the index itself."""
+        """Store a fact about the index itself in the table `meta`, in a transaction."""
         with self.writing() as db:
             db.execute(SET_META, (key, value)).fetchall()
 
@@ -773,15 +839,19 @@ class SqliteEngine:
         """Do nothing: SQLite needs no preparation for many notes."""
 
     def merge_segments_at_rest(self, generation: int | None = None) -> None:
-        """Merge segments of the term index, if many have come together."""
+        """Merge segments of the term index, also a few large ones, if they make queries slow.
+
+        Called at the end of a scan. Does nothing if no merge is due. Raises Replaced as `writing`
+        does.
+        """
         self._merge(generation, is_at_rest=True)
 
     def checkpoint(self, *, is_bulk: bool = False) -> None:
-        """Merge segments of the term index, and fold the log into the file once it has grown.
+        """Merge segments of the term index, and empty the write-ahead log if it has grown.
 
-        The log is folded in under the vault's lock. Raises Unavailable if another process holds
-        that for long. Readers are waited for at most a fifth of a second; then the log stays as it
-        is.
+        If `is_bulk`, both are put off until there is more. The log is moved into the file under the
+        vault's lock; see `checkpoint_log`. Raises Unavailable if another process holds that for
+        long. Not within a transaction.
         """
         max_packed = MAX_PACKED_NOTES
         max_log_bytes = _MAX_LOG_BYTES
@@ -799,14 +869,18 @@ class SqliteEngine:
         *,
         is_at_rest: bool = False,
     ) -> None:
-        """Merge segments of the term index, if that is due."""
+        """Merge segments of the term index, if `is_merge_due` says so with these arguments."""
         if is_merge_due(self, max_packed, is_at_rest=is_at_rest):
             from simplemem.index.terms.merging import merge_segments  # imports numpy
 
             merge_segments(self, generation, max_packed, is_at_rest=is_at_rest)
 
     def checkpoint_log(self, min_bytes: int = 0) -> None:
-        """Fold the log into the file, if it has grown to so many bytes."""
+        """Move the write-ahead log into the file and empty it, if it has `min_bytes` or more.
+
+        Takes the vault's lock. Readers are waited for at most a fifth of a second; then the log
+        stays as it is. Raises Unavailable if another process holds the lock for long.
+        """
         try:
             if os.stat(f"{self.path}-wal").st_size < min_bytes:
                 return
@@ -823,7 +897,8 @@ class SqliteEngine:
     def check(self) -> list[str]:
         """Return what is wrong with the file, as SQLite and the term index see it.
 
-        SQLite's quick check costs hardly less than the whole, and compares no index with its table.
+        Empty if all is well. Reads the whole file. SQLite's quick check costs hardly less, and
+        compares no index with its table.
         """
         from simplemem.index.terms.integrity import find_damage  # numpy: not at the start
 
@@ -836,5 +911,5 @@ class SqliteEngine:
             return [str(error)]
 
     def leadership(self) -> FileLock:
-        """Return the lead of this index, which is one of this machine."""
+        """Return the lead of this index, a lock of this machine. Takes no lead yet."""
         return FileLock(str(self.path.parent), f"{self.path.stem}.leader")

@@ -76,7 +76,10 @@ def merge_segments(
 
 
 def _remove_orphaned_rows(database: Engine, generation: int | None) -> None:
-    """Delete the rows of terms that belong to no segment, some per transaction."""
+    """Delete the rows of terms that belong to no segment, 20,000 per transaction.
+
+    Raises Replaced if the index is no longer the one of `generation`.
+    """
     while True:
         with database.reading() as db:
             number = find_orphan(db)
@@ -130,7 +133,7 @@ class SegmentToMerge:
 
 
 def read_source(db: Connection, number: int) -> SegmentToMerge:
-    """Read a segment and which of its notes are deleted.
+    """Read a segment, and which of its notes are not deleted.
 
     The segment must exist. Raises Damaged if its bytes cannot be unpacked.
     """
@@ -146,12 +149,15 @@ def read_source(db: Connection, number: int) -> SegmentToMerge:
 
 
 def _documents_of(sources: Sequence[SegmentToMerge]) -> Documents:
-    """Return the notes of the merged segment."""
+    """Return the notes of the merged segment: those of all sources that are not deleted."""
     return join_documents([source.documents.select(source.is_indexed) for source in sources])
 
 
 def _new_ordinals(sources: Sequence[SegmentToMerge]) -> list[Integers]:
-    """Return for each segment the ordinals in the merged one: -1 for those of deleted notes."""
+    """Return for each segment an array from its old ordinals to those in the merged segment.
+
+    It is -1 for those of deleted notes.
+    """
     maps = []
     first = 0
     for source in sources:
@@ -177,9 +183,10 @@ class _Merge:
         self._generation = generation
 
     def run(self) -> bool:
-        """Return whether the segments were replaced.
+        """Write the merged segment, and return whether it has replaced the others.
 
-        They are not if another process changed them or removed the rows meanwhile.
+        It has not if another process changed them or removed the rows meanwhile. Runs several
+        transactions; raises Replaced as `writing` does.
         """
         with self._database.writing(self._generation) as db:
             if not _are_there(db, self._numbers):
@@ -201,7 +208,10 @@ class _Merge:
     def _write_terms(
         self, sources: Sequence[SegmentToMerge], documents: Documents, number: int
     ) -> int:
-        """Write the rows of all terms, and return how many there are. No reader uses them yet."""
+        """Write the rows of all terms, and return how many there are. No reader uses them yet.
+
+        A range of terms is read and written at a time.
+        """
         maps = _new_ordinals(sources)
         row_count = 0
         for after, until in self._ranges(sources):
@@ -219,7 +229,10 @@ class _Merge:
         return row_count
 
     def _ranges(self, sources: Sequence[SegmentToMerge]) -> Iterator[tuple[str, str | None]]:
-        """Yield ranges of terms, after one and up to another, that are merged at a time."""
+        """Yield ranges of terms that are merged at a time: after one term, up to and with another.
+
+        The last range has no end (None). The first begins after "".
+        """
         sizes: dict[str, int] = {}
         for source in sources:
             for term, size in self._sizes_of_terms(source):
@@ -258,9 +271,11 @@ class _Merge:
         number: int,
         row_count: int,
     ) -> bool:
-        """Put the merged segment in the place of the others, unless these have changed.
+        """Put the merged segment in the place of the others, and return whether it did.
 
-        If not, its rows belong to no segment, and will be removed.
+        It does not if these have changed, or if some of its rows are gone; the rest of its rows
+        then belongs to no segment. Notes deleted since the merge began are listed as deleted.
+        `row_count` is the number of rows that were written.
         """
         sql = "SELECT count(*) FROM terms WHERE segment_id = $1"
         rows = read_integer(db.execute(sql, (number,)))
@@ -290,7 +305,10 @@ class _Merge:
 
 
 def _read_terms(db: Connection, source: SegmentToMerge, after: str, until: str | None) -> Postings:
-    """Return the postings of the terms of a segment after one and up to another."""
+    """Return the postings of the terms of a segment after `after`, up to and with `until`.
+
+    With `until` None, to the last term. Raises Damaged.
+    """
     if source.packed is not None:
         terms = source.packed.terms
         first = bisect_right(terms, after)
@@ -313,6 +331,7 @@ def _read_terms(db: Connection, source: SegmentToMerge, after: str, until: str |
 
 
 def _are_there(db: Connection, numbers: Sequence[int]) -> bool:
+    """Return whether all of these segments still exist."""
     is_one_of_them = db.dialect.in_integers("segment_id", "$1")
     sql = f"SELECT count(*) FROM segments WHERE {is_one_of_them}"
     count = read_integer(db.execute(sql, (IntegerList(numbers),)))

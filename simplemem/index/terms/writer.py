@@ -33,7 +33,11 @@ _ORDINAL_MASK = (1 << _ORDINAL_BITS) - 1
 
 
 def pack_small_segment(builder: SegmentBuilder) -> PackedSegment:
-    """Return the segment of all notes that a builder has collected."""
+    """Return the segment of all notes that a builder has collected, made without numpy.
+
+    The result is the same as by `build_segment` and `pack_segment`, which are faster for many
+    notes.
+    """
     terms = sorted(builder.numbers)
     rank_of_number = [0] * len(terms)
     for rank, term in enumerate(terms):
@@ -69,7 +73,7 @@ def pack_small_segment(builder: SegmentBuilder) -> PackedSegment:
 
 
 def _split_into_postings(occurrences: Mapping[int, int]) -> list[tuple[int, int]]:
-    """Return keys with their numbers of occurrences, at most `MAX_COUNT` at a time."""
+    """Return (key, number of occurrences), split so that no number is above `MAX_COUNT`."""
     postings = list(occurrences.items())
     if not postings or max(occurrences.values()) <= MAX_COUNT:
         return postings
@@ -84,7 +88,7 @@ def _split_into_postings(occurrences: Mapping[int, int]) -> list[tuple[int, int]
 
 
 def sizes_of_notes(builder: SegmentBuilder) -> list[Sizes]:
-    """Return the sizes of each note that a builder has collected."""
+    """Return the sizes of each note that a builder has collected, in their order."""
     lengths = _lengths_of(builder)
     sizes = []
     first = 0
@@ -99,16 +103,17 @@ def sizes_of_notes(builder: SegmentBuilder) -> list[Sizes]:
 
 
 def _sum_sizes(sizes: Iterable[Sizes]) -> Sizes:
+    """Return the sums of some sizes, field by field. There must be at least one."""
     return Sizes(*map(sum, zip(*sizes, strict=True)))
 
 
 def _lengths_of(builder: SegmentBuilder) -> list[int]:
-    """Return how many tokens each text has."""
+    """Return how many tokens each text of a builder has, words and extra ones."""
     return list(map(add, builder.word_counts, builder.extra_counts))
 
 
 def _pack(*columns: Sequence[int]) -> bytes:
-    """Return sequences of numbers as bytes, each in the smallest type that holds it."""
+    """Return sequences of numbers as bytes, as `pack_arrays` in segment.py does."""
     parts = []
     for numbers in columns:
         largest = max(numbers, default=0)
@@ -124,7 +129,7 @@ def _pack(*columns: Sequence[int]) -> bytes:
 
 
 def _smallest_type(largest: int) -> int:
-    """Return the index in `_TYPE_CODES` of the smallest type that holds a number."""
+    """Return the index in `_TYPE_CODES` of the smallest type that holds the number `largest`."""
     return bisect_left(_MAX_NUMBERS, largest)
 
 
@@ -198,7 +203,11 @@ def add_notes(db: Connection, builder: SegmentBuilder) -> list[int]:
 
 
 def remove_note(db: Connection, note_id: int) -> None:
-    """Remove the words of a note, if the index has them. For a write transaction."""
+    """Remove the words of a note, if the index has them. For a write transaction.
+
+    They are only listed as deleted until their segment is merged; a segment without other notes is
+    deleted.
+    """
     row = db.execute(_TAKE_INDEXED, (note_id,)).fetchall()
     if not row:
         return
@@ -228,7 +237,10 @@ def move_notes(
 
 
 def delete_segments(db: Connection, numbers: Sequence[int]) -> None:
-    """Delete segments. The rows of their terms are left, and belong to no segment."""
+    """Delete segments and their lists of deleted notes. `indexed_notes` is not changed.
+
+    The rows of their terms are left, and belong to no segment.
+    """
     for table in ("deleted_notes", "segments"):
         is_one_of_them = db.dialect.in_integers("segment_id", "$1")
         sql = f"DELETE FROM {table} WHERE {is_one_of_them}"
@@ -242,7 +254,7 @@ def insert_segment(
     documents: bytes,
     packed: bytes | None,
 ) -> None:
-    """Add a segment. Without its terms `packed`, they must have rows."""
+    """Add the row of a segment. Without its terms `packed` (None), they must have rows."""
     db.execute(_INSERT_SEGMENT, (number, *sizes, documents, packed)).fetchall()
 
 
@@ -281,12 +293,12 @@ class SegmentFacts(NamedTuple):
 
     @property
     def has_many_deleted(self) -> bool:
-        """Whether the segment should be written again without its deleted notes."""
+        """Whether a quarter of its notes are deleted, so it should be written without them."""
         return self.deleted > 0 and self.deleted >= _MAX_DELETED * self.notes
 
 
 def list_segments(db: Connection) -> list[SegmentFacts]:
-    """Return all segments, the smallest first."""
+    """Return all segments, the smallest first, without their notes and terms."""
     return [SegmentFacts._make(row) for row in db.execute(_LIST_SEGMENTS)]
 
 
@@ -331,12 +343,16 @@ def _group_by_magnitude(segments: Sequence[SegmentFacts]) -> list[list[SegmentFa
 
 
 def is_small(chosen: Sequence[SegmentFacts], max_packed: int = MAX_PACKED_NOTES) -> bool:
-    """Return whether segments can be merged in one transaction into a packed one."""
+    """Return whether segments can be merged in one transaction into a packed one.
+
+    They can if all are packed, and have at most `max_packed` notes together.
+    """
     is_packed = all(segment.is_packed for segment in chosen)
     return is_packed and _total_size(chosen) <= max_packed
 
 
 def _total_size(segments: Iterable[SegmentFacts]) -> int:
+    """Return the number of notes in segments; a very long one counts as several."""
     return sum(segment.size for segment in segments)
 
 
@@ -361,7 +377,10 @@ def is_merge_due(
 
 
 def find_orphan(db: Connection) -> int | None:
-    """Return the number of a segment in `terms` that does not exist and is not being written."""
+    """Return the number of one segment that has rows in `terms`, but does not exist; else None.
+
+    A segment that a merge is writing does not count.
+    """
     owners = {int(number) for (number,) in db.execute("SELECT segment_id FROM segments")}
     being_written: str | None = db.execute("SELECT value FROM meta WHERE key = $1", (MERGE,)).get
     if being_written is not None:
