@@ -102,6 +102,10 @@ def _as_json(value: object) -> Any:
     return None if is_nan else value
 
 
+def _without_zero(values: dict[str, Any], key: str) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value or name != key}
+
+
 class AuthorArgs(TypedDict, total=False):
     """Who makes a change, with which tool, and why. The history records it."""
 
@@ -322,6 +326,11 @@ class Found(Value):
     absent: tuple[str, ...] = ()  # words of the query that no note contains
     only_nearest: bool = False  # no hit is good enough to be an answer
     notice: str = ""  # says so, for display above the hits
+    not_searched: int = 0  # with `absent`: notes that are excluded from search
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the fields as JSON values, without `not_searched` if it is 0."""
+        return _without_zero(super().as_dict(), "not_searched")
 
 
 class Mention(Value):
@@ -368,6 +377,11 @@ class Pack(Value):
     absent: tuple[str, ...] = ()
     only_nearest: bool = False
     notice: str = ""  # says that no passage is an answer, for display above the text
+    not_searched: int = 0  # with `absent`: notes that are excluded from search
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the fields as JSON values, without `not_searched` if it is 0."""
+        return _without_zero(super().as_dict(), "not_searched")
 
 
 class Saved(Value):

@@ -101,10 +101,14 @@ def connect(
             f"{name!r} is not a server name",
             hint="Use letters, digits, - and _; begin with a letter.",
         )
-    chosen = client_called(client) if client else None
-    folder, entry_for = _entries(name, http, token_env, vault, profile, options or ())
-    if chosen is None:
+    if not client:
+        try:
+            _, entry_for = _entries(name, http, token_env, vault, profile, options or ())
+        except NotFound:  # no vault is named or found, and listing the clients needs none
+            return _listed(name, None)
         return _listed(name, entry_for)
+    chosen = client_called(client)
+    folder, entry_for = _entries(name, http, token_env, vault, profile, options or ())
     new_vault = _vault_to_create(folder)
     entry, file = entry_for(chosen), chosen.find()
     token_warnings = [_about_missing_token(chosen)] if http and not token_env else []
@@ -358,8 +362,11 @@ def _spliced(file: Path, do: Callable[..., Any], client: Client, text: str, *mor
         raise Unreadable(f"{file} was not changed: {error.message}", hint=hint) from error
 
 
-def _listed(name: str, entry_for: Callable[[Client], dict[str, Any]]) -> Answer:
-    """The clients of this machine, what each has under that name, and what it would get."""
+def _listed(name: str, entry_for: Callable[[Client], dict[str, Any]] | None) -> Answer:
+    """The clients of this machine, what each has under that name, and what it would get.
+
+    Without a vault there is no entry to compare: any entry of that name counts as connected.
+    """
     from simplemem.clients.client import clients
     from simplemem.clients.splice import entries
 
@@ -369,14 +376,16 @@ def _listed(name: str, entry_for: Callable[[Client], dict[str, Any]]) -> Answer:
             continue
         now = gets = None
         try:
-            gets = entry_for(client)
+            gets = entry_for(client) if entry_for else None
             now = _spliced(file, entries, client, _text_of(file) or "").get(name)
             is_there = file.exists() or (file.parent.is_dir() and file.parent != Path.home())
             state = (
                 "knows it"
-                if now == gets
+                if now and now == gets
                 else "knows it over http"
                 if now and client.url_of(now)
+                else "knows it"
+                if now and gets is None
                 else "has another"
                 if now
                 else "not yet"
@@ -396,9 +405,12 @@ def _listed(name: str, entry_for: Callable[[Client], dict[str, Any]]) -> Answer:
         url = client.url_of(now) if now and state.startswith("knows it") else ""
         told = f"connected over HTTP to {url}" if url else told
         table.append([(client.name, "cyan"), (told, style), (str(file), "dim")])
-    plain = entry_for(clients()["json"])
-    would = plain.get("url") or " ".join([plain["command"], *plain["args"]])
-    hint = f"`simplemem connect CLIENT` shows the change, asks for confirmation, and adds {name}: {would}"
+    if entry_for is None:
+        hint = f"To connect one, name the vault: `simplemem connect CLIENT --vault FOLDER` shows the change, asks for confirmation, and adds {name}."
+    else:
+        plain = entry_for(clients()["json"])
+        would = plain.get("url") or " ".join([plain["command"], *plain["args"]])
+        hint = f"`simplemem connect CLIENT` shows the change, asks for confirmation, and adds {name}: {would}"
     return Answer(
         {"name": name, "clients": facts}, [[hint]], table, columns=(WHOLE, WHOLE, SHRINKS)
     )

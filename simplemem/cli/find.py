@@ -99,6 +99,7 @@ def search(
     $ simplemem search gas author:human --since 'last month'
     $ simplemem search wind --link-to 'Launch day runbook' --json"""
     from simplemem.models import Filter
+    from simplemem.search.query import read_query
 
     text = " ".join(query or ())
     if not text.strip() and replace(narrowed, require_all=False) == Filter():
@@ -116,7 +117,7 @@ def search(
     if (why_it := found.why) is None or found.explain is not None:
         is_absence_first = bool(found.absent and found.hits and found.only_nearest)
         if is_absence_first:
-            lines.append([(_absent_words(found.absent), "dim")])
+            lines.append([(_absent_words(found.absent, found.not_searched), "dim")])
         if not found.hits:
             lines.append(["Nothing found." if found.index.is_ready else "No answer yet."])
         elif found.notice:
@@ -124,9 +125,15 @@ def search(
         for rank, hit in enumerate(found.hits, 1):
             lines += _hit(rank, hit, found.query, show_score=not found.only_nearest)
         if found.absent and not is_absence_first:
-            absent = _absent_words(found.absent)
+            absent = _absent_words(found.absent, found.not_searched)
             if found.hits:
-                absent += " The hits were found by the rest of the query."
+                is_whole_query = len(found.absent) == len(read_query(found.query).words)
+                reason = (
+                    "are the nearest by meaning"
+                    if is_whole_query
+                    else "were found by the rest of the query"
+                )
+                absent += f" The hits {reason}."
             lines.append([(absent, "dim")])
         if found.explain is not None:
             labels = _explained(found.explain)
@@ -151,9 +158,12 @@ def search(
     )
 
 
-def _absent_words(words: Sequence[str]) -> str:
-    """Say which words of a query no note contains."""
-    return one_line(f"No note contains: {', '.join(words)}.")
+def _absent_words(words: Sequence[str], not_searched: int) -> str:
+    """Say which words of a query no note contains, and how many notes were not looked at."""
+    text = one_line(f"No note contains: {', '.join(words)}.")
+    if not_searched:
+        text += f" Not looked at: {format_count(not_searched, 'note')} excluded from search."
+    return text
 
 
 def _hit(rank: int, hit: Hit, query: str, *, show_score: bool) -> Lines:
@@ -395,7 +405,7 @@ def context(
     with opened(vault, embed=True) as store:
         pack = store.context(" ".join(query), budget_tokens=budget, filter=narrowed)
     pack = replace(pack, index=with_next_step(pack.index))
-    warnings = [_absent_words(pack.absent)] if pack.absent else []
+    warnings = [_absent_words(pack.absent, pack.not_searched)] if pack.absent else []
     left = [f"{pack.left_out} over the budget"] if pack.left_out else []
     left += [f"{pack.duplicates} repeated"] if pack.duplicates else []
     if left and Screen().is_terminal:  # hardly news, and so no remark for a script to hear

@@ -124,9 +124,10 @@ def client_called(name: str) -> Client:
     """The client of that name, however it is written: `Claude Desktop` is `claude-desktop`."""
     plain = "-".join(name.lower().replace("_", " ").replace("-", " ").split())
     if plain not in clients():
-        near = get_close_matches(plain, clients(), 1)
+        longer = [known for known in clients() if known.startswith(f"{plain}-")]
+        near = " or ".join(longer or get_close_matches(plain, clients(), 1))
         hint = (
-            (f"Did you mean {near[0]}? " if near else "")
+            (f"Did you mean {near}? " if near else "")
             + "The clients are "
             + ", ".join(clients())
             + "."

@@ -135,7 +135,7 @@ def search_memories(
     )
     asked = f' for "{render.line(found.query, 80)}"' if found.query.strip() else ""
     state = (
-        f"{render.unheld(found.absent)} {render.index_line(found.index, found.degraded)}".strip()
+        f"{render.unheld(found.absent, found.not_searched)} {render.index_line(found.index, found.degraded)}".strip()
     )
     nothing = render.nothing_found(asked, found.index)
     if not hits:
@@ -484,7 +484,8 @@ def build_context(
         else []
     )
     state = render.index_line(pack.index, pack.degraded)
-    text = render.answer(head, pack.text, ", ".join(said) + ".", render.unheld(pack.absent), state)
+    unheld = render.unheld(pack.absent, pack.not_searched)
+    text = render.answer(head, pack.text, ", ".join(said) + ".", unheld, state)
     items = [{key: each[key] for key in ("name", "line", "score", "tokens")} for each in pack.items]
     return Reply(text, ContextPack.of(pack, items=items, flags=tuple(render.flags_of(pack.text))))
 

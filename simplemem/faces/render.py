@@ -136,9 +136,15 @@ def nothing_found(about: str, index: IndexState) -> str:
     return f"Nothing found{about}, in {format_count(index.notes, 'memory', 'memories')}."
 
 
-def unheld(absent: Sequence[str]) -> str:
-    """Which words of a question no memory holds."""
-    return line(f"No memory contains: {', '.join(absent)}.", 300) if absent else ""
+def unheld(absent: Sequence[str], not_searched: int = 0) -> str:
+    """Which words of a question no memory holds, and how many memories were not looked at."""
+    if not absent:
+        return ""
+    text = line(f"No memory contains: {', '.join(absent)}.", 300)
+    if not_searched:
+        memories = format_count(not_searched, "memory", "memories")
+        text += f" Not looked at: {memories} excluded from search."
+    return text
 
 
 def index_line(index: IndexState, degraded: str = "") -> str:

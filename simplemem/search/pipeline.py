@@ -126,6 +126,9 @@ class NoteRanker:
         if not ranking.hits:
             unmet = self._conditions.unmet(resolved)
             ranking = replace(ranking, degraded=f"{ranking.degraded} {unmet}".strip())
+        if query.absent:
+            count = self._conditions.count_not_searched(resolved)
+            ranking = replace(ranking, not_searched=count)
         return ranking
 
     def rank_among(
@@ -465,6 +468,7 @@ class Search:
             absent=absent,
             only_nearest=is_only_nearest,
             notice=judgement.notice_of(is_only_nearest, ranking.query.words, absent),
+            not_searched=ranking.not_searched if absent else 0,
         )
         return SearchAnswer(found, ranking, limit)
 

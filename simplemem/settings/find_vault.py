@@ -16,6 +16,7 @@ from simplemem.settings.location import (
     contains_home,
     enclosing_vault,
     home_vault,
+    is_in_source_checkout,
     is_source_checkout,
     may_use_home_vault,
     named_vault,
@@ -104,7 +105,7 @@ def _no_vault_around(folder: str) -> NotFound:
     home = str(Path.home())
     default = home_vault(home)
     suggestion = "`simplemem init .` makes this folder a vault"
-    if contains_home(folder, home):
+    if contains_home(folder, home) or is_in_source_checkout(folder):
         suggestion = "`simplemem init FOLDER` makes a folder of notes a vault"
 
     hint = f"{suggestion}. To use another vault, pass `--vault FOLDER`."

@@ -82,6 +82,11 @@ def is_source_checkout(folder: str) -> bool:
     return os.path.isfile(source) and not _is_marked(folder)
 
 
+def is_in_source_checkout(folder: str) -> bool:
+    """Return whether a folder is inside a checkout of simplemem that is no vault."""
+    return any(is_source_checkout(candidate) for candidate in _upwards(folder))
+
+
 def contains_home(folder: str, home: str) -> bool:
     """Return whether a folder is the home folder or a folder above it."""
     return _is_within(home, folder)

@@ -339,6 +339,8 @@ def _quote(text: str) -> str:
 
 # -- the frontmatter
 
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_DATE_CHARACTERS = len("2026-01-24")
 _UTC_OFFSET = re.compile(r"(?P<offset>Z|[+-]\d\d:?\d\d)$")
 
 
@@ -404,9 +406,14 @@ def stamp_modified(text: str, now: str) -> str:
 
 
 def _in_notation_of(old: object, now: str) -> str:
-    """Return the local time `now` with an offset or in UTC if the old time was written so."""
+    """Return the local time `now` as a date, with an offset or in UTC if the old one was so.
+
+    A property with a date has the type "Date" in Obsidian, which does not accept a time.
+    """
     match = None
     if isinstance(old, str):
+        if _DATE.fullmatch(old.strip()):
+            return now[:_DATE_CHARACTERS]
         match = _UTC_OFFSET.search(old.strip())
     if match is None:
         return now

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from simplemem.models import Found
+from simplemem.store import EnhancedStore
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Run
@@ -296,6 +301,45 @@ def test_the_words_that_no_note_contains_are_named_above_hits_that_are_only_near
     )
     assert lines[1] == "Nothing found; these are the nearest."
     assert len(lines) > 2 and "No note contains" not in "\n".join(lines[1:])
+
+
+def test_hits_of_a_query_whose_words_no_note_contains_are_said_to_be_near_by_meaning(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    search = EnhancedStore.search
+
+    def accepting(*arguments: Any, **named: Any) -> Found:
+        """Answer as if each hit were an answer: in a large vault, a text can be near to any word."""
+        near = search(*arguments, **named)
+        hits = search(arguments[0], "launch").hits
+        return replace(near, hits=hits, only_nearest=False, notice="")
+
+    monkeypatch.setattr(EnhancedStore, "search", accepting)
+    assert run("search", "zzqqx").out.splitlines()[-1] == (
+        "No note contains: zzqqx. The hits are the nearest by meaning."
+    )
+    assert run("search", "zzqqx", "launch").out.splitlines()[-1] == (
+        "No note contains: zzqqx. The hits were found by the rest of the query."
+    )
+
+
+def test_notes_that_are_excluded_from_search_are_counted_beside_words_that_were_not_found(
+    run: Run, vault: Path
+) -> None:
+    (vault / ".obsidian").mkdir()
+    settings = {"userIgnoreFilters": ["archive/"]}
+    (vault / ".obsidian" / "app.json").write_text(json.dumps(settings))
+    (vault / "archive").mkdir()
+    (vault / "archive" / "Old.md").write_text("A xylograph.\n")
+
+    sentence = "No note contains: xylograph. Not looked at: 1 note excluded from search."
+    assert sentence in run("search", "xylograph").out
+    assert sentence in run("context", "xylograph").err
+    assert run("search", "xylograph", "--json").json["not_searched"] == 1
+    narrowed = run("search", "xylograph", "--prefix", "people/")
+    assert "No note contains: xylograph." in narrowed.out
+    assert "Not looked at" not in narrowed.out
+    assert "not_searched" not in run("search", "launch", "--json").json
 
 
 def test_a_name_that_contains_the_word_is_suggested_if_no_name_is_near(

@@ -110,5 +110,25 @@ def test_a_checkout_of_the_program_in_the_home_folder_is_no_vault(
     for command in (["search", "program"], ["new", "X"], ["connect", "claude-code"]):
         ran = run(*command, vault=None)
         assert ran.code == 1
-        assert f"{checkout} contains the source code" in ran.err and "simplemem init " in ran.err
+        assert f"{checkout} contains the source code" in ran.err
+        assert "`simplemem init FOLDER` makes a folder of notes a vault" in " ".join(ran.err.split())
+    clients = run("connect", vault=None)
+    assert clients.code == 0 and "claude-code" in clients.out
+    assert "simplemem connect CLIENT --vault FOLDER" in " ".join(clients.out.split())
     assert sorted(os.listdir(checkout)) == ["docs", "simplemem"]
+
+
+def test_among_other_notes_the_clients_are_listed_without_a_vault(
+    run: Run, other_notes: Path, vault: Path
+) -> None:
+    ran = run("connect", vault=None)
+    assert ran.code == 0 and "cursor" in ran.out and "not installed" in ran.out
+    assert "--vault FOLDER" in ran.out and str(other_notes) not in ran.out
+    assert run("connect", "cursor", "--vault", str(vault), "--yes", vault=None).code == 0
+    row = run("connect", "--json", vault=None).json["clients"][2]
+    assert row["client"] == "cursor" and row["state"] == "knows it" and row["gets"] is None
+
+
+def test_a_name_that_begins_the_names_of_clients_suggests_them_all(run: Run) -> None:
+    ran = run("connect", "claude", vault=None)
+    assert ran.code == 1 and "Did you mean claude-desktop or claude-code?" in ran.err

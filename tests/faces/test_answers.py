@@ -471,6 +471,20 @@ def test_a_memory_of_more_than_forty_thousand_characters_comes_in_pages_with_its
     )
 
 
+def test_memories_excluded_from_search_are_counted_beside_words_that_no_memory_holds(
+    ask, write: Write
+) -> None:
+    write("harbour.md", "The crane in the harbour was repaired.")
+    write("archive/old.md", "The kubernetes of Piraeus.")
+    write(".obsidian/app.json", json.dumps({"userIgnoreFilters": ["archive/"]}))
+    ask.in_step()
+    sentence = "No memory contains: kubernetes. Not looked at: 1 memory excluded from search."
+    for query in ("harbour kubernetes", "kubernetes"):
+        assert sentence in ask("search_memories", query=query).text
+        assert sentence in ask("build_context", query=query).text
+    assert "Not looked at" not in ask("search_memories", query="harbour").text
+
+
 def test_words_that_no_memory_holds_are_named_and_what_is_near_is_no_answer(
     ask, ask_original, write: Write
 ) -> None:
