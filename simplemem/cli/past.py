@@ -31,6 +31,12 @@ if TYPE_CHECKING:
 
 commands = typer.Typer()
 _PANEL = "History"
+_WOULD = {  # how a plan names what becomes of a note
+    "moved back": "would move back",
+    "deleted": "would delete",
+    "changed back": "would change back",
+    "brought back": "would bring back",
+}
 _MAX_SEARCHED = 1000  # changes whose authors are looked at
 _MAX_AUTHORS = 10
 _AUTHOR = "The version of a client can be left out. The name of a token includes each client that used it."
@@ -77,7 +83,8 @@ def history(
             lines = _nothing_by(author, store.history(name, limit=_MAX_SEARCHED))
     for entry in entries:
         title = f"{entry.name} → {entry.new_name}" if entry.new_name else entry.name
-        title += f", {entry.notes} notes" if entry.notes > 1 else ""
+        if entry.notes > 1:
+            title += f" and {format_count(entry.notes - 1, 'more note')}"
         changed_by = entry.who or "a program"
         details = (ago(entry.when), changed_by, entry.tool, one_line(entry.reason))
         table.append(
@@ -330,10 +337,12 @@ def _plan(plan: UndoneMany) -> Answer:
     lines = Lines()
     for note in plan.notes:
         name = f"{note.name} → {note.new_name}" if note.new_name else note.name
-        lines.append([f"{note.becomes:<12}  ", (name, "cyan"), (f"  before {note.since}", "dim")])
+        lines.append(
+            [f"{_WOULD[note.becomes]:<20}  ", (name, "cyan"), (f"  before {note.since}", "dim")]
+        )
     lines = lines or [[f"No change by {plan.by} since {plan.since} can be undone."]]
     left = [
-        [("left as it is  ", "yellow"), (each.name, "cyan"), (f"  {each.why}", "dim")]
+        [("would leave as it is  ", "yellow"), (each.name, "cyan"), (f"  {each.why}", "dim")]
         for each in plan.left
     ]
     return Answer(plan.as_dict(), [*lines, *left], failed=bool(left) and not plan.notes)

@@ -134,9 +134,7 @@ def search_memories(
         found, query=render.line(found.query, 1000), hits=hits, explain=told or None
     )
     asked = f' for "{render.line(found.query, 80)}"' if found.query.strip() else ""
-    state = (
-        f"{render.unheld(found.absent, found.not_searched)} {render.index_line(found.index, found.degraded)}".strip()
-    )
+    state = f"{render.unheld(found.absent, found.not_searched)} {render.index_line(found.index, found.degraded)}".strip()
     nothing = render.nothing_found(asked, found.index)
     if not hits:
         return Reply(f"{nothing} {state}".strip(), data)

@@ -358,7 +358,9 @@ async def _found(view: View, asked: str) -> str:
     found: Found = await _ask(view, lambda store: store.search(asked, limit=_HITS, explain=True))
     said = [f"No note contains: {e(', '.join(found.absent))}." if found.absent else ""]
     if found.not_searched:
-        said[0] += f" Not looked at: {format_count(found.not_searched, 'note')} excluded from search."
+        said[0] += (
+            f" Not looked at: {format_count(found.not_searched, 'note')} excluded from search."
+        )
     said += [e(found.notice) if found.hits else ""]
     if not found.hits:
         said.append("Nothing found." if found.index.is_ready else "No answer yet.")

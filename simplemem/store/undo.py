@@ -98,15 +98,20 @@ class Undo:
 
     def _describe_undo(self, changes: Sequence[Version]) -> str:
         """Return what undoing an operation does, such as "undid the move of Kite to craft/Kite"."""
-        verb = "undid"
         change = main_change_of(changes)
         undone_changes = self._changes_undone_by(changes)
-        if undone_changes:
-            verb = "redid"
+        is_redo = bool(undone_changes) and undone_changes[0].op == "undo"
+        if is_redo:
+            action = "undid the redo of"
+        elif undone_changes:
             change = main_change_of(undone_changes)
+            action = f"redid the {_noun_of(change)} of"
+        elif change.op == "undo":
+            action = f"redid what {changes[0].id} undid:"
+        else:
+            action = f"undid the {_noun_of(change)} of"
 
-        noun = _NOUNS.get(change.op, change.op)
-        description = f"{verb} the {noun} of {name_of(change.path)}"
+        description = f"{action} {name_of(change.path)}"
         if change.new_path:
             description += f" to {name_of(change.new_path)}"
 
@@ -238,6 +243,8 @@ class Undo:
             group = _operation_to_undo(operations)
             message = "nothing to undo"
             hint = "Only changes made through simplemem can be undone."
+            if versions and versions[0].op == "undo":
+                hint = f"The last change is already undone ({versions[0].id})."
         if group is not None:
             return group
 
@@ -374,6 +381,10 @@ class Undo:
         return None
 
 
+def _noun_of(change: Version) -> str:
+    return _NOUNS.get(change.op, change.op)
+
+
 def _version_named_in(change: Version) -> str:
     """Return the version that an undo names in its reason; "" if it names none or is no undo.
 
@@ -427,11 +438,22 @@ def _operations_of(versions: Iterable[Version]) -> _Operations:
 
 
 def _operation_to_undo(operations: _Operations) -> str | None:
-    """Return the newest operation in effect that is no undo; None if there is none."""
+    """Return the newest operation in effect that is no undo; None if there is none.
+
+    The redo of an undo by author counts too: one undo takes back what one redo brought again.
+    """
     for group in _in_effect(operations):
-        if operations[group][0].op != "undo":
+        if operations[group][0].op != "undo" or _is_redo_by_author(group, operations):
             return group
     return None
+
+
+def _is_redo_by_author(group: str, operations: _Operations) -> bool:
+    """Return whether an operation took back an undo by author."""
+    target = _undone_operation(group, operations)
+    if target is None or operations[target][0].op != "undo":
+        return False
+    return _undone_operation(target, operations) is None
 
 
 def _undo_to_redo(operations: _Operations) -> str | None:

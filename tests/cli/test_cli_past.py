@@ -111,7 +111,7 @@ def test_all_that_a_client_did_is_shown_first_and_then_undone(
     after = notes_of(vault)
     asked = ("undo", "--author", "claude-ai", "--since", "1 hour ago")
     shown = run(*asked, "--dry-run")
-    assert "brought back" in shown.out and "changed back" in shown.out
+    assert "would bring back" in shown.out and "would change back" in shown.out
     refused = run(*asked)
     assert refused.code == 1 and "--yes" in refused.err
     assert run(*asked, "--dry-run", "--json").json["version"] == "" and notes_of(vault) == after
@@ -121,7 +121,7 @@ def test_all_that_a_client_did_is_shown_first_and_then_undone(
     assert notes_of(vault) == after
     run("tag", "Ada", "todo")
     left = run("undo", "--author", "claude-ai 1.2", "--since", "v1", "--yes").out
-    assert "left as it is" in left and "command line changed it later" in left
+    assert "would leave as it is" in left and "command line changed it later" in left
 
 
 @pytest.mark.parametrize(
@@ -148,12 +148,33 @@ def test_undo_twice_undoes_two_steps_and_a_step_is_one_row(
     run("move", "people/Ada", "people/Ada Holm")
     first, second = run("history", "--limit", "2", "--json").json["versions"]
     assert (first["op"], first["notes"], second["op"]) == ("move", 2, "create")
-    assert "people/Ada → people/Ada Holm, 2 notes" in run("history").out
+    assert "people/Ada → people/Ada Holm and 1 more note" in run("history").out
     assert run("history", first["version"]).out.count("\n") == 2
     assert "Undid the move" in run("undo").out and notes_of(vault) == deleted
     assert "Undid the creation" in run("undo").out and "hub.md" not in notes_of(vault)
     assert "Redid the creation" in run("redo").out and notes_of(vault) == deleted
     assert "Redid the move" in run("redo").out and "nothing to redo" in run("redo").err
+
+
+def test_what_is_undone_already_is_said_with_the_version_that_undid_it(
+    run: Run, by_an_agent: dict[str, bytes]
+) -> None:
+    run("new", "hub", "--content", "Text.")
+    run("undo", "hub")
+    again = " ".join(run("undo", "hub").err.split())
+    assert "nothing to undo in hub" in again
+    assert "The last change is already undone (v000005)." in again
+    assert "Redid the creation of hub" in run("undo", "v5").out
+
+
+def test_one_undo_takes_back_what_one_redo_brought_again(
+    run: Run, vault: Path, by_an_agent: dict[str, bytes]
+) -> None:
+    after = notes_of(vault)
+    run("undo", "--author", "claude-ai", "--since", "v1", "--yes")
+    for _ in range(2):
+        assert "Redid what v000004 undid: " in run("redo").out and notes_of(vault) == after
+        assert "Undid the redo of " in run("undo").out and notes_of(vault) == by_an_agent
 
 
 def test_show_of_a_deleted_note_says_that_it_was_deleted_and_how_to_bring_it_back(

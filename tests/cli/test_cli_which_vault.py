@@ -111,7 +111,9 @@ def test_a_checkout_of_the_program_in_the_home_folder_is_no_vault(
         ran = run(*command, vault=None)
         assert ran.code == 1
         assert f"{checkout} contains the source code" in ran.err
-        assert "`simplemem init FOLDER` makes a folder of notes a vault" in " ".join(ran.err.split())
+        assert "`simplemem init FOLDER` makes a folder of notes a vault" in " ".join(
+            ran.err.split()
+        )
     clients = run("connect", vault=None)
     assert clients.code == 0 and "claude-code" in clients.out
     assert "simplemem connect CLIENT --vault FOLDER" in " ".join(clients.out.split())

@@ -159,7 +159,10 @@ def test_a_tag_with_a_value_keeps_it_when_tags_are_replaced_by_a_list() -> None:
     ("header", "stamped"),
     [
         ("modified: 2020-01-01T00:00:00\n", f"modified: {NOW}\n"),
-        ("a: 1\nModified: 2020-01-01T00:00:00  # by us\nb: 2\n", f"a: 1\nModified: {NOW}  # by us\nb: 2\n"),
+        (
+            "a: 1\nModified: 2020-01-01T00:00:00  # by us\nb: 2\n",
+            f"a: 1\nModified: {NOW}  # by us\nb: 2\n",
+        ),
         ("Modified: 2020-01-01  # by us\nb: 2\n", f"Modified: {NOW[:10]}  # by us\nb: 2\n"),
         ("modified: '2020-01-01'\n", f"modified: '{NOW[:10]}'\n"),
         (f"modified: {NOW[:10]}\n", f"modified: {NOW[:10]}\n"),
