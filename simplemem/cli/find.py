@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 commands = typer.Typer()
 _PANEL = "Find and read"
+_LEFT_OUT = {"hidden": "excluded from search"}  # how the JSON answer names what was left out
 _PAGE = 500  # notes of a list that are asked for at once
 Mode = StrEnum("Mode", "hybrid text semantic")
 Sort = StrEnum("Sort", "modified created name title")
@@ -139,7 +140,7 @@ def search(
             labels = _explained(found.explain)
             left_out = found.explain["not_searched"].items()
             warnings += [
-                f"not searched, {of.replace('_', ' ')}: {in_words(left)}"
+                f"not searched, {_LEFT_OUT.get(of, of.replace('_', ' '))}: {in_words(left)}"
                 for of, left in left_out
                 if left
             ]

@@ -344,7 +344,7 @@ def stats(vault: VaultOption = None) -> Answer:
             else {}
         ),
         "links": f"{_links(facts)}, {format_count(facts['tags'], 'tag')}, {amount(facts['files'])} files in all",
-        "hidden": "; ".join(_left_out(facts)),
+        "not searched": "; ".join(_left_out(facts)),
         "problems": "; ".join(problems[:3])
         + (f"; `simplemem doctor` shows {len(problems) - 3} more" if problems[3:] else ""),
         "index": f"{in_use}{megabytes(facts['index_bytes'])}, {amount(facts['passages'])} passages, {facts['index_path']}",

@@ -507,7 +507,7 @@ class _YamlReader:
         start = self._start(event)
         if not isinstance(event, yaml.ScalarEvent) or event.anchor is not None:
             raise RefusedError(
-                "a key that is not plain text (a {{placeholder}} needs quotes)", start
+                "a property name that is not plain text (put a {{placeholder}} into quotes)", start
             )
 
         name = event.value.translate(self.originals)

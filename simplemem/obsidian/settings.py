@@ -93,6 +93,11 @@ class ObsidianSettings(NamedTuple):
             if is_excluded(entry, path, path_key):
                 return f"excluded in Obsidian's settings ({entry})"
 
+        return self.template_reason(path)
+
+    def template_reason(self, path: str) -> str | None:
+        """Return by which setting a path is that of a template; None if it is not."""
+        path_key = compare_key(path)
         folder = self.templates_folder
         if folder and path_key.startswith(f"{compare_key(folder)}/"):
             return f"a template (in {folder})"

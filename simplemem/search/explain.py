@@ -319,13 +319,13 @@ class _Explanation:
 
 
 def _hidden_verdict(reason: str) -> _Verdict:
-    """Return the verdict on a note that is hidden from search."""
+    """Return the verdict on a note that is excluded from search."""
     hint = "To include it in search, move or rename it, or change the Obsidian setting that "
     hint += "excludes it."
     if is_copy_reason(reason):
         hint = "`simplemem conflicts merge` merges it into its note; --dry-run shows the "
         hint += "differences."
-    return _Verdict("hidden", f"It is hidden from search: {reason}.", hint)
+    return _Verdict("hidden", f"It is not searched: {reason}.", hint)
 
 
 def _filtered_verdict(failed: Sequence[Condition], numbers: dict[str, Any]) -> _Verdict:

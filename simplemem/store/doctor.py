@@ -26,7 +26,7 @@ from simplemem.note.names import name_of
 from simplemem.store.broken_links import BrokenLinkFinder
 from simplemem.store.committing import Committing
 from simplemem.store.conflicts import ConflictCopies
-from simplemem.store.vault_index import IndexKeeper, IndexMonitor
+from simplemem.store.vault_index import IndexKeeper, IndexMonitor, ObsidianSettingsCache
 from simplemem.vault.folder.file_systems import SHARED, file_system
 from simplemem.vault.source import NoteSource
 
@@ -153,15 +153,21 @@ class NoteChecks:
         index: IndexService,
         monitor: IndexMonitor,
         *,
+        obsidian: ObsidianSettingsCache,
         max_note_bytes: int,
     ) -> None:
         self._vault = vault
         self._index = index
         self._monitor = monitor
+        self._obsidian = obsidian
         self._max_note_bytes = max_note_bytes
 
     def check_notes(self, _: Progress) -> Iterator[Finding]:
-        """Find notes that cannot be indexed, or whose frontmatter cannot be read."""
+        """Find notes that cannot be indexed, or whose frontmatter cannot be read.
+
+        That of a template may contain `{{placeholders}}`, so it need not be readable.
+        """
+        settings = self._obsidian.current
         for path, reason in self._monitor.not_indexed():
             hint = ""
             if reason.endswith("are not indexed"):  # a size
@@ -172,7 +178,9 @@ class NoteChecks:
             path = row["path"]
             problem = row["problem"]
             if problem.startswith(_UNREADABLE_FRONTMATTER):
-                yield _unreadable_frontmatter(path, problem)
+                if settings.template_reason(path) is None:
+                    is_searched = settings.hidden_reason(path) is None
+                    yield _unreadable_frontmatter(path, problem, is_searched=is_searched)
             else:
                 hint = (
                     "Save it as UTF-8 in an editor."
@@ -208,11 +216,12 @@ class NoteChecks:
                     yield _warning("secrets", entry.path, message, hint, secret.line)
 
 
-def _unreadable_frontmatter(path: str, problem: str) -> Finding:
+def _unreadable_frontmatter(path: str, problem: str, *, is_searched: bool) -> Finding:
     position = _POSITION.search(problem)
     line = int(position["line"]) if position is not None else 0
     reason = _POSITION.sub("", problem)
-    message = f"{reason}; the note can still be read and found, but not changed"
+    uses = "read and found" if is_searched else "read"
+    message = f"{reason}; the note can still be {uses}, but not changed"
     return _warning("headers", path, message, "Fix it in an editor.", line)
 
 

@@ -385,7 +385,11 @@ class StoreParts:
 
         return Doctor(
             notes=NoteChecks(
-                self.vault, self.index, self.monitor, max_note_bytes=self.settings.max_note_bytes
+                self.vault,
+                self.index,
+                self.monitor,
+                obsidian=self.obsidian,
+                max_note_bytes=self.settings.max_note_bytes,
             ),
             links=LinkChecks(self.index, self.broken_links),
             place=PlaceChecks(

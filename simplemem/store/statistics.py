@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -49,8 +50,10 @@ class Statistics:
         if self._vault.revisions is not None:
             stats["branch"] = self._vault.location
             stats["commit"] = self._index.progress().commit
-        stats |= self._index.counts()
+        counts = self._index.counts()
+        stats |= counts
         stats |= {
+            "problems": self._without_templates(counts["problems"]),
             "skipped": [{"path": path, "why": why} for path, why in self._monitor.not_indexed()],
             "state": self._monitor.state().as_dict(),
             "pending_vectors": embedding["waiting"],
@@ -67,6 +70,11 @@ class Statistics:
             "warnings": self._warnings(rerank_trouble),
         }
         return stats
+
+    def _without_templates(self, problems: Sequence[Mapping[str, str]]) -> list[Mapping[str, str]]:
+        """Return the notes with problems that are no templates, which may have `{{placeholders}}`."""
+        template_reason = self._obsidian.current.template_reason
+        return [row for row in problems if template_reason(row["path"]) is None]
 
     def _lag_seconds(self) -> int | None:
         """Return how long ago this process compared the vault with the index; None if never."""

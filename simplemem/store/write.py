@@ -579,7 +579,7 @@ class WriteIndexer:
         return warnings + self._warn_of_hidden([*new_paths, *moved.values()])
 
     def _warn_of_hidden(self, paths: Collection[str]) -> list[str]:
-        """Return a warning for each new note that is hidden from search, with the reason.
+        """Return a warning for each new note that is excluded from search, with the reason.
 
         While the index is unavailable, none is returned.
         """
@@ -592,6 +592,6 @@ class WriteIndexer:
         warnings = []
         for path, row in sorted(rows.items()):
             if row.hidden is not None:
-                warnings.append(f"{name_of(path)} is hidden from search: {row.hidden}")
+                warnings.append(f"{name_of(path)} is not searched: {row.hidden}")
         self._notices.add(warnings)
         return warnings

@@ -36,6 +36,25 @@ def test_without_warnings_it_ends_with_0(run: Run, vault: Path) -> None:
     assert (answer["ok"], answer["findings"]) == (True, [])
 
 
+def test_a_template_with_placeholders_in_its_frontmatter_is_no_problem(
+    run: Run, vault: Path
+) -> None:
+    (vault / "people/Ada.md").write_text("Ada flies balloons.\n")
+    (vault / ".obsidian").mkdir()
+    (vault / ".obsidian" / "templates.json").write_text('{"folder": "templates"}')
+    (vault / ".obsidian" / "app.json").write_text('{"userIgnoreFilters": ["old/"]}')
+    for folder in ("templates", "old", "flights"):
+        (vault / folder).mkdir()
+        (vault / folder / "Flight.md").write_text("---\ndate: {{date}}\n---\nText.\n")
+    findings = {each["path"]: each["message"] for each in run("doctor", "--json").json["findings"]}
+    assert "can still be read and found, but not changed" in findings["flights/Flight.md"]
+    assert "can still be read, but not changed" in findings["old/Flight.md"]
+    assert "templates/Flight.md" not in findings
+    problems = run("stats", "--json").json["problems"]
+    assert [row["path"] for row in problems] == ["flights/Flight.md", "old/Flight.md"]
+    assert "not searched" in run("stats").out and "hidden" not in run("stats").out
+
+
 def test_it_says_what_the_folder_contains_and_that_only_the_index_can_be_made_again(
     run: Run, vault: Path
 ) -> None:

@@ -334,17 +334,17 @@ def test_an_error_of_a_listener_is_no_error_of_the_change(
     assert "which listens to changes, raised an error" in caplog.text and "KeyError" in caplog.text
 
 
-def test_the_answer_says_so_when_a_new_note_will_be_hidden_from_search(
+def test_the_answer_says_so_when_a_new_note_will_be_excluded_from_search(
     plain_store: EnhancedStore, vault: Path
 ) -> None:
     (vault / ".obsidian").mkdir()
     (vault / ".obsidian" / "app.json").write_text('{"userIgnoreFilters": ["drafts/"]}')
     saved = plain_store.create("drafts/Plan", "A plan of the harbour.")
     [warning] = saved.warnings
-    assert warning == "drafts/Plan is hidden from search: excluded in Obsidian's settings (drafts/)"
+    assert warning == "drafts/Plan is not searched: excluded in Obsidian's settings (drafts/)"
     assert plain_store.search("harbour").hits == ()
     plain_store.create("Other", "A plan of the lighthouse.")
-    assert "hidden from search" in " ".join(plain_store.move("Other", "drafts/Other").warnings)
+    assert "is not searched" in " ".join(plain_store.move("Other", "drafts/Other").warnings)
     assert plain_store.update("drafts/Plan", append="More.").warnings == ()
 
 
@@ -358,7 +358,7 @@ def test_a_profile_whose_answers_have_no_warnings_says_it_beside_the_answer(vaul
     sent = {"entities": [{"name": "Ada", "entityType": "person", "observations": ["flies"]}]}
     answer, notice = perform(tools["create_entities"], door, sent, "test 1").content
     assert json.loads(answer.text)[0]["name"] == "Ada"
-    assert notice.text.startswith("graph/Ada is hidden from search")
+    assert notice.text.startswith("graph/Ada is not searched")
     sent = {"observations": [{"entityName": "Ada", "contents": ["swims"]}]}
     assert len(perform(tools["add_observations"], door, sent, "test 1").content) == 1
     door.close(writing=5.0, closing=5.0)
