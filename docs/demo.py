@@ -201,8 +201,9 @@ async def conversation(page: Page, vault: Path) -> None:
         written = await _conflict(page, client, vault, written)
         await _undo(page, client, vault, written)
         after = hashes(vault)
-        page.say(f"""The vault had {len(before)} files and now has {len(after)}. The {len(before)} old files are unchanged,
-            byte for byte.""")
+        notes = sum(path.endswith(".md") for path in before)
+        page.say(f"""The vault had {len(before)} files, {notes} of them notes, and now has {len(after)}. The
+            {len(before)} old files are unchanged, byte for byte.""")
         expect({path: after.get(path) for path in before} == before, "no other file was touched")
 
 

@@ -34,6 +34,7 @@ PAGES = (
     "tutorial-project.md",
 )
 WIDTH = 100
+_HOME = "/home/ida"  # what the pages show for the home folder of a session
 # When the notes of the example were last touched: a checkout gives every file the date of today.
 _TOUCHED = 1_772_366_400  # 2026-03-01T12:00:00Z
 _BLOCK = re.compile(
@@ -112,7 +113,7 @@ class Shell:
             check=False,
         )
         self.folder = Path((self.home / ".folder").read_text(encoding="utf-8").strip())
-        text = done.stdout.decode().replace(str(self.home), "~")
+        text = done.stdout.decode().replace(str(self.home), _HOME)
         text = text.replace(str(Path(sys.executable).parent), "/usr/local/bin")
         if "Traceback (most recent call last)" in text:
             raise RuntimeError(f"{command} broke:\n{text}")
@@ -146,10 +147,10 @@ def _start_in_example(home: Path) -> Path:
 
 
 def _start_with_obsidian(home: Path) -> Path:
-    """Make `~/Notes`, a vault that Obsidian uses and simplemem has not seen; return the home folder."""
-    copy_example(home / "Notes")
-    (home / "Notes" / ".simplemem").rmdir()
-    (home / "Notes" / ".obsidian").mkdir(exist_ok=True)
+    """Make `~/notes`, a vault that Obsidian uses and simplemem has not seen; return the home folder."""
+    copy_example(home / "notes")
+    (home / "notes" / ".simplemem").rmdir()
+    (home / "notes" / ".obsidian").mkdir(exist_ok=True)
     return home
 
 

@@ -48,13 +48,15 @@ class Answer:
     text: str = ""  # which goes into a pipe to the byte
     markdown: str | None = None  # shown as it reads, in a terminal
     labelled: Mapping[str, str] = field(default_factory=dict)  # for people, each with its label
+    more: str = ""  # how to see the rest, for people, on stderr
     failed: bool = False
 
 
 def show(answer: Answer, *, compact: bool = False) -> None:
     """Print an answer: for people, or with `--json` for programs."""
     if for_a_program():
-        return print_json(answer.facts, compact=compact)
+        print_json(answer.facts, compact=compact)
+        return
     screen = Screen()
     screen.table(answer.table, columns=answer.columns)
     if answer.text:
@@ -65,7 +67,9 @@ def show(answer: Answer, *, compact: bool = False) -> None:
         screen.note(answer.labelled, answer.markdown)
     else:
         screen.facts(answer.labelled)
-    return warn(*answer.warnings)
+    warn(*answer.warnings)
+    if answer.more:
+        Screen(stderr=True).say((answer.more, "dim"))
 
 
 class _Run(NamedTuple):
@@ -102,12 +106,17 @@ def can_ask() -> bool:
 
 
 def agree(question: str, *, refused: str, hint: str, yes: bool = False) -> None:
-    """Have the user confirm what was shown. Without a terminal, raises Invalid with a hint on how to confirm."""
+    """Have the user confirm what was shown. A no ends the command with 1, and nothing is changed.
+
+    Without a terminal, raises Invalid with a hint on how to confirm.
+    """
     if yes:
         return
     if not can_ask():
         raise Invalid(refused, hint=hint)
-    typer.confirm(question, abort=True, err=True)
+    if not typer.confirm(question, err=True):
+        Screen(stderr=True).say("Nothing was changed.")
+        raise typer.Exit(1)
 
 
 def _run(function: Callable[[], Any], as_json: bool) -> None:

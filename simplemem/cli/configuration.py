@@ -25,8 +25,8 @@ _config = default_group(
     "A flag overrides the environment, which overrides the vault's own `.simplemem/config.toml`, which overrides your "
     "`~/.config/simplemem/config.toml`, which overrides the default.\n\n"
     "The vault is `--vault`, else `$SIMPLEMEM_VAULT`, else the setting `vault`, else the nearest folder, from the "
-    "current one upwards, that contains `.simplemem/` or `.obsidian/`, else `./.memories`, else `~/simplemem`. The last "
-    "is never used inside another folder of Markdown notes.",
+    "current one upwards, that contains `.simplemem/` or `.obsidian/`, else `./.memories`, else `~/simplemem`. If the "
+    "current folder is among other Markdown notes, `~/simplemem` is not used.",
     "$ simplemem config\n$ simplemem config get search.limit\n$ simplemem config set search.limit 10",
 )
 _COVERED = "**********"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
@@ -36,11 +37,12 @@ from simplemem.cli.output import (
     short_title,
     tags_shown,
 )
-from simplemem.errors import Invalid
+from simplemem.errors import Invalid, NotFound
 from simplemem.note.words import format_count
 
 if TYPE_CHECKING:
     from simplemem.models import Filter, Hit, IndexState
+    from simplemem.store import EnhancedStore
 
 commands = typer.Typer()
 _PANEL = "Find and read"
@@ -264,11 +266,9 @@ def list_notes(
         title, tags = short_title(item.title, item.name), (tags_shown(item.tags), "green")
         problem = ("unreadable" if item.problem else "", "yellow")
         rows.append([(item.name, "cyan"), title, tags, (day(item.modified), "dim"), problem])
-    more = f"{len(rows)} of {page.total} notes; --limit or --all-notes shows more"
+    more = f"Shown: {len(rows)} of {page.total} notes; --limit or --all-notes shows more"
     columns = (WHOLE, SHRINKS, SHRINKS, WHOLE, OPTIONAL)
-    return Answer(
-        facts, table=rows, columns=columns, warnings=[more] if len(rows) < page.total else []
-    )
+    return Answer(facts, table=rows, columns=columns, more=more if len(rows) < page.total else "")
 
 
 @command(commands, _PANEL, filters=NOTES)
@@ -324,9 +324,11 @@ def show(
         raise Invalid("--at and --version cannot be combined", hint="Leave one of them out.")
     is_rendered = Screen().is_terminal and not raw
     with opened(vault) as store:
+        name, warnings = _without_accents(store, name)
         if not (links or section or is_rendered or for_a_program()):
             note = store.read_text(name, version=version, at=at)
-            return Answer({}, text=note.text, warnings=[note.problem] if note.problem else [])
+            warnings += [note.problem] if note.problem else []
+            return Answer({}, text=note.text, warnings=warnings)
         memory = store.read(name, section=section, version=version, at=at)
     if links:
         lines = Lines()
@@ -343,13 +345,38 @@ def show(
             )
         lines += [[("linked from  ", "dim"), (name, "cyan")] for name in memory.backlinks]
         return Answer(memory.as_dict(), lines=lines or [["No links."]])
-    warnings = [memory.problem] if memory.problem else []
+    warnings += [memory.problem] if memory.problem else []
     if is_rendered:
         about = {} if section else labelled(memory.frontmatter)
         return Answer(memory.as_dict(), labelled=about, markdown=memory.content, warnings=warnings)
     return Answer(
         memory.as_dict(), text=memory.content if section else memory.text, warnings=warnings
     )
+
+
+def _without_accents(store: EnhancedStore, name: str) -> tuple[str, list[str]]:
+    """The name of the note to show, and a warning if it differs from the given one by accents.
+
+    A note is shown for a name without accents only if it is the only one.
+    """
+    try:
+        store.resolve(name)
+    except NotFound as error:
+        typed = _plain_letters(name)
+        similar = [
+            each
+            for each in error.details.get("candidates", ())
+            if typed in (_plain_letters(each), _plain_letters(each.rsplit("/", 1)[-1]))
+        ]
+        if len(similar) == 1:
+            return similar[0], [f"this is {similar[0]}"]
+    return name, []
+
+
+def _plain_letters(text: str) -> str:
+    """A text in lower case without accents."""
+    letters = unicodedata.normalize("NFD", text.casefold())
+    return "".join(letter for letter in letters if not unicodedata.combining(letter))
 
 
 @command(commands, _PANEL)

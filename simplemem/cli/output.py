@@ -64,6 +64,7 @@ _TYPED = {  # what agents call it in a hint, and what a person types
     'Give {"todo": true, "status": "done"} or ["todo", "status/done"]': "Give todo, status=done or -todo",
     "delete_memory deletes it": "`simplemem delete` deletes it",
     "memory_history lists": "`simplemem history` lists",
+    "The history of a note lists": "`simplemem history NOTE` lists",
     "Pass `at`:": "Pass `--at`:",
     "simplemem can be undone.": "simplemem can be undone. Undo edits of your own in your editor.",
 }

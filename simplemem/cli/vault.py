@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 
 commands = typer.Typer()
 _PANEL = "Vault"
+_LABELS = {"error": "error", "warning": "warning", "note": "remark"}
 _STYLES = {"error": "bold red", "warning": "yellow", "note": "dim"}
 _MOST = 3  # findings of one kind that are shown
 
@@ -99,7 +100,8 @@ def init(
     if (root / ".obsidian").is_dir():
         found.append(["  Obsidian's settings are used"])
     for reason, count in facts["hidden"].items():
-        found.append([f"  Not searched: {format_count(count, 'note')} ({reason})"])
+        are = "is" if count == 1 else "are"
+        found.append([f"  {format_count(count, 'note')} {are} not searched: {reason}"])
     where = "" if _is_found_from_here(root) else f" --vault {shlex.quote(str(root))}"
     first = (
         ("search 'what do you want to know'", "finds notes")
@@ -155,10 +157,10 @@ def _contents(own_files: Sequence[OwnFile]) -> Lines:
     lines: Lines = []
     if rebuilt:
         files = ", ".join(f"{each.path} ({each.holds})" for each in rebuilt)
-        lines.append([(f"  Can be rebuilt with `simplemem index --rebuild`: {files}", "dim")])
+        lines.append([(f"  {files} can be rebuilt with `simplemem index --rebuild`", "dim")])
     if kept:
         files = ", ".join(f"{each.path} ({each.holds})" for each in kept)
-        lines.append([(f"  Cannot be rebuilt, so keep them: {files}", "dim")])
+        lines.append([(f"  These cannot be rebuilt, so keep them: {files}", "dim")])
     else:
         lines.append(
             [
@@ -474,7 +476,7 @@ def _findings(findings: Sequence[Finding], only: Sequence[str]) -> Lines:
     if not findings:
         return [[("No problems found.", "green")]]
     levels = Counter[str](finding.level for finding in findings)
-    verdict = ", ".join(format_count(levels[level], level) for level in _STYLES)
+    verdict = ", ".join(format_count(levels[level], _LABELS[level]) for level in _STYLES)
     if sure := sum(bool(finding.fix) for finding in findings):
         verdict += (
             f"; `simplemem doctor --fix` can fix {sure if sure < len(findings) else 'all of it'}"
@@ -496,7 +498,7 @@ def _findings(findings: Sequence[Finding], only: Sequence[str]) -> Lines:
                 else ""
             )
             said: list[Part] = [
-                (f"{level}: ", _STYLES[level]),
+                (f"{_LABELS[level]}: ", _STYLES[level]),
                 (place, "cyan"),
                 one_line(finding.message),
             ]

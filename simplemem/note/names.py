@@ -11,6 +11,7 @@ import re
 import sys
 import unicodedata
 from collections import Counter
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from simplemem.errors import Invalid, TooLong
@@ -56,6 +57,9 @@ def check_name(name: str) -> str:
         normalized = name_of(normalized)
 
     segments = normalized.split("/")
+    if _leads_out(segments):
+        quoted = _quote(name)
+        raise Invalid(f"the path {quoted} leads out of the vault", hint=_propose(name), name=quoted)
     longest = max(len(well_formed(segment).encode()) for segment in segments)
     if longest > MAX_SEGMENT_BYTES or len(normalized) > MAX_NAME_CHARACTERS:
         raise TooLong(
@@ -189,6 +193,9 @@ def clean_reference(name: str) -> str:
             hint="Note names are paths in the vault without .md, such as projects/apollo.",
         )
     has_empty_or_dots = any(segment in ("", ".", "..") for segment in reference.split("/"))
+    if _leads_out(reference.split("/")):
+        message = f"the path {_quote(name)} leads out of the vault"
+        raise Invalid(message, hint=_propose(name))
     if "\\" in reference or "\0" in reference or has_empty_or_dots:
         raise Invalid(f"{_quote(name)} is not a valid note name", hint=_propose(name))
     return reference
@@ -234,6 +241,19 @@ def is_named(name: str, reference: str) -> bool:
 def base_name(path: str) -> str:
     """Return the last part of the name of a note: `b` for `a/b.md`."""
     return name_of(path.rsplit("/", 1)[-1])
+
+
+def _leads_out(segments: Sequence[str]) -> bool:
+    """Return whether a path leads out of the vault, by its `..`."""
+    depth = 0
+    for segment in segments:
+        if segment == "..":
+            depth -= 1
+        elif segment not in ("", "."):
+            depth += 1
+        if depth < 0:
+            return True
+    return False
 
 
 def _propose(name: str) -> str:

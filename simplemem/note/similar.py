@@ -21,6 +21,10 @@ _WEIGHT_OF_WORDS: Final = 0.97
 # Fewer letters are similar to some word of almost any name.
 _MIN_LETTERS_FOR_WORDS: Final = 4
 
+# A word of a name must be this similar if few letters were typed: "nope" is not meant as "note".
+_MIN_SIMILARITY_OF_SHORT_WORDS: Final = 0.8
+_FEW_LETTERS: Final = 5
+
 # In a larger vault only whole names are compared: comparing their words would take seconds.
 _MAX_NAMES_FOR_WORDS: Final = 20_000
 
@@ -76,9 +80,13 @@ class _TypedName:
         if not compares_words or not self._has_enough_letters:
             return similarity
 
+        min_similarity = _MIN_SIMILARITY
+        if len(self.last_part) <= _FEW_LETTERS:
+            min_similarity = _MIN_SIMILARITY_OF_SHORT_WORDS
         for words in _runs_of_words(name_part, self._word_count):
-            by_words = _WEIGHT_OF_WORDS * _similarity(self._part_matcher, words)
-            similarity = max(similarity, by_words)
+            by_words = _similarity(self._part_matcher, words)
+            if by_words >= min_similarity:
+                similarity = max(similarity, _WEIGHT_OF_WORDS * by_words)
         return similarity
 
 

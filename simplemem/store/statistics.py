@@ -72,7 +72,7 @@ class Statistics:
         return stats
 
     def _without_templates(self, problems: Sequence[Mapping[str, str]]) -> list[Mapping[str, str]]:
-        """Return the notes with problems that are no templates, which may have `{{placeholders}}`."""
+        """Return the notes with problems but for templates, which may contain placeholders."""
         template_reason = self._obsidian.current.template_reason
         return [row for row in problems if template_reason(row["path"]) is None]
 

@@ -13,6 +13,7 @@ from typing import Unpack
 from simplemem.errors import AlreadyExists, Conflict, Invalid, NotFound
 from simplemem.index.changes import ChangeTable
 from simplemem.models import AuthorArgs, Restored, Undone
+from simplemem.note.diff import WHAT_YOU_HAD
 from simplemem.note.names import check_name, clean_reference, name_of, path_of
 from simplemem.note.note import read_note
 from simplemem.note.words import format_count
@@ -145,6 +146,10 @@ class Undo:
         path: str = error.details["path"]
         name = name_of(path)
         details = {**error.details, "version": version.id}
+        if details.get("diff"):
+            # The reader of the message had no text: the undo compared with what the change left.
+            expected = f"the text after {version.id}"
+            details["diff"] = details["diff"].replace(WHAT_YOU_HAD[0], expected, 1)
         if details["current_sha256"] is None:
             return Conflict(error.message, hint=error.hint, **details)
 

@@ -28,7 +28,7 @@ def fixable(vault: Path) -> Path:
 
 def test_without_warnings_it_ends_with_0(run: Run, vault: Path) -> None:
     ran = run("doctor")
-    assert ran.code == 0 and "note: people/Ada.md:8: unresolved link [[nowhere]]" in ran.out
+    assert ran.code == 0 and "remark: people/Ada.md:8: unresolved link [[nowhere]]" in ran.out
     (vault / "people/Ada.md").write_text("Ada flies balloons.\n")
     ran = run("doctor")
     assert ran.code == 0 and ran.out.startswith("No problems found.\n")
@@ -89,7 +89,7 @@ def test_a_warning_ends_with_1_and_says_what_can_be_mended(run: Run, fixable: Pa
     assert ran.code == 1 and "warning: a.md:3: unresolved link [[team/Ada]]" in ran.out
     assert "--fix would point [[team/Ada]] to people/Ada" in ran.out
     assert ran.out.startswith(
-        "0 errors, 3 warnings, 0 notes; `simplemem doctor --fix` can fix 2.\n"
+        "0 errors, 3 warnings, 0 remarks; `simplemem doctor --fix` can fix 2.\n"
     )
     both = run("doctor", "--json", "--only", "links", "--only", "headers, secrets").json["findings"]
     assert {finding["check"] for finding in both} == {"links", "headers"}
@@ -101,9 +101,9 @@ def test_the_sum_comes_first_warnings_before_hints_and_many_alike_are_folded(
 ) -> None:
     (fixable / "many.md").write_text("\n".join(f"[[gone {number}]]" for number in range(27)) + "\n")
     first, *rest = run("doctor").out.splitlines()
-    assert first.startswith("0 errors, 3 warnings, 27 notes")
+    assert first.startswith("0 errors, 3 warnings, 27 remarks")
     levels = [line.split(":")[0] for line in rest if line[0] != " "]
-    assert levels == ["warning"] * 3 + ["note"] * 3
+    assert levels == ["warning"] * 3 + ["remark"] * 3
     assert rest[-3] == "  and 24 more like these, in 1 note in all: simplemem doctor --only links"
     assert run("doctor", "--only", "links").out.count("unresolved link [[") == 29
     assert len(run("doctor", "--json").json["findings"]) == 30

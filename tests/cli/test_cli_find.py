@@ -342,6 +342,23 @@ def test_notes_that_are_excluded_from_search_are_counted_beside_words_that_were_
     assert "not_searched" not in run("search", "launch", "--json").json
 
 
+def test_a_name_typed_without_accents_shows_the_only_note_that_it_fits(
+    run: Run, vault: Path
+) -> None:
+    (vault / "people" / "Élise Caron.md").write_text("In Brest.\n")
+    shown = run("show", "elise caron")
+    assert (shown.code, shown.out) == (0, "In Brest.\n")
+    assert "people/Élise Caron" in shown.err
+    (vault / "people" / "Elisé Caron.md").write_text("Another.\n")
+    assert run("show", "elise caron").code == 1
+
+
+def test_a_part_of_a_list_says_how_many_notes_are_shown(run: Run) -> None:
+    ran = run("list", "--limit", "2")
+    assert ran.err == "Shown: 2 of 3 notes; --limit or --all-notes shows more\n"
+    assert run("list").err == ""
+
+
 def test_a_name_that_contains_the_word_is_suggested_if_no_name_is_near(
     run: Run, vault: Path
 ) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from simplemem import open_store
-from tests.cli.conftest import notes_of
+from tests.cli.conftest import in_a_terminal, notes_of
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Run
@@ -175,6 +175,28 @@ def test_one_undo_takes_back_what_one_redo_brought_again(
     for _ in range(2):
         assert "Redid what v000004 undid: " in run("redo").out and notes_of(vault) == after
         assert "Undid the redo of " in run("undo").out and notes_of(vault) == by_an_agent
+
+
+def test_a_no_to_an_undo_says_that_nothing_was_changed(
+    vault: Path, by_an_agent: dict[str, bytes]
+) -> None:
+    after = notes_of(vault)
+    command = ("undo", "--author", "claude-ai", "--since", "v1", "--vault", str(vault))
+    code, shown = in_a_terminal(*command, answer=b"n\n")
+    assert code == 1 and b"Nothing was changed." in shown and b"Aborted" not in shown
+    assert notes_of(vault) == after
+
+
+def test_a_refused_undo_shows_what_has_changed_since_the_version(
+    run: Run, vault: Path, by_an_agent: dict[str, bytes]
+) -> None:
+    (vault / "people/Ada.md").write_text("Of an editor.\n")
+    refused = run("undo", "v2")
+    assert "--- the text after v000002" in refused.err and "the text you had" not in refused.err
+
+
+def test_the_hint_for_an_unknown_version_is_a_command(run: Run, vault: Path) -> None:
+    assert "`simplemem history NOTE` lists its versions." in run("diff", "99").err
 
 
 def test_show_of_a_deleted_note_says_that_it_was_deleted_and_how_to_bring_it_back(

@@ -111,6 +111,9 @@ def test_a_refusal_proposes_the_nearest_legal_name_and_a_good_one_is_normalised(
         check_name("../work\\What now?.md")
     assert refused.value.hint == "Use work/What now instead."
     assert check_name("projects/apollo.md") == "projects/apollo"
+    for check in (check_name, clean_reference):
+        with pytest.raises(Invalid, match="leads out of the vault"):
+            check("../../evil")
     assert check_name(f"a/{DECOMPOSED}") == "a/Café"
 
 

@@ -36,6 +36,7 @@ def test_the_name_that_was_meant_comes_first(typed: str, best: str) -> None:
 def test_a_name_unlike_all_others_has_no_suggestion() -> None:
     assert similar_names("quarterly taxes", NAMES) == []
     assert similar_names("", NAMES) == []
+    assert similar_names("Nope", ["templates/Daily note", "Meeting notes"]) == []
 
 
 def test_at_most_so_many_names_are_suggested() -> None:
