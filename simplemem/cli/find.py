@@ -36,6 +36,7 @@ from simplemem.cli.output import (
     one_line,
     short_title,
     tags_shown,
+    words_asked,
 )
 from simplemem.errors import Invalid, NotFound
 from simplemem.note.words import format_count
@@ -102,7 +103,6 @@ def search(
     $ simplemem search gas author:human --since 'last month'
     $ simplemem search wind --link-to 'Launch day runbook' --json"""
     from simplemem.models import Filter
-    from simplemem.search.query import read_query
 
     text = " ".join(query or ())
     if not text.strip() and replace(narrowed, require_all=False) == Filter():
@@ -130,7 +130,7 @@ def search(
         if found.absent and not is_absence_first:
             absent = _absent_words(found.absent, found.not_searched)
             if found.hits:
-                is_whole_query = len(found.absent) == len(read_query(found.query).words)
+                is_whole_query = set(words_asked(found.query)) <= set(found.absent)
                 reason = (
                     "are the nearest by meaning"
                     if is_whole_query

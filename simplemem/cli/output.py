@@ -438,10 +438,15 @@ def print_error(error: SimplememError, *, as_json: bool) -> None:
         screen.say(*line)
 
 
+def words_asked(query: str) -> list[str]:
+    """The words that a query searches for: no fields, nothing excluded, no "the"."""
+    asked = (part for part in query.split() if part[0] != "-" and ":" not in part)
+    return list(content_words(unique_words(" ".join(asked))))
+
+
 def highlighted(text: str, query: str) -> list[Part]:
     """A text with the words of a query in bold: no fields, nothing excluded, no "the"."""
-    asked = (part for part in query.split() if part[0] != "-" and ":" not in part)
-    words = "|".join(map(re.escape, content_words(unique_words(" ".join(asked)))))
+    words = "|".join(map(re.escape, words_asked(query)))
     pieces = (
         re.split(f"({words})", text, flags=re.IGNORECASE) if words else [text]
     )  # every second one is a word
