@@ -22,9 +22,10 @@ class Address:
 
 
 def parse_address(url: str, setting: str = "embed.url") -> Address:
-    """Return the address that a setting contains. Raises Invalid if it is not usable.
+    """Return the address that a setting contains. Sends nothing.
 
-    A user name or password in it is refused: addresses are shown and logged, keys are not.
+    `setting` is its name, for messages. Raises Invalid if it is no http or https URL, or has a
+    query, a fragment, a user name or a password: addresses are shown and logged, keys are not.
     """
     try:
         parts = urlsplit(url.strip())
@@ -51,6 +52,7 @@ def parse_address(url: str, setting: str = "embed.url") -> Address:
 
 
 def _is_this_machine(hostname: str) -> bool:
+    """Return whether a host is a loopback address or `localhost`. Resolves no name."""
     try:
         return ipaddress.ip_address(hostname).is_loopback
     except ValueError:  # a name

@@ -37,17 +37,20 @@ class Embedder(Protocol):
     without its stop words."""
 
     def documents(self, texts: Sequence[str], *, stopped: IsCancelled = ...) -> list[bytes]:
-        """Return one vector per text. A text without words gets zeros, which resemble nothing.
+        """Return one vector per text, in their order. A text without words gets zeros.
 
-        Raises RequestRefused if the service refuses just these texts, and Unavailable if it fails
-        or if `stopped` returns True.
+        Zeros resemble nothing. `stopped` is called now and then while a service is awaited. Raises
+        RequestRefused if the service refuses just these texts, and Unavailable if it fails or if
+        `stopped` returns True.
         """
         ...
 
     def query(self, text: str, *, deadline: float | None = None) -> bytes:
         """Return the vector of a search query.
 
-        Raises Unavailable if it is not there by the deadline, which is a `time.monotonic()`.
+        `deadline` is a `time.monotonic()`; without one, the timeout of the settings counts. Raises
+        RequestRefused if the service refuses the text, and Unavailable if the vector is not there
+        in time.
         """
         ...
 
@@ -65,9 +68,10 @@ class Reranker(Protocol):
     """Whether texts leave this machine."""
 
     def scores(self, query: str, texts: Sequence[str], deadline: float) -> list[float]:
-        """Return one score per text, on the provider's own scale; the higher, the better.
+        """Return one score per text, in their order; a higher one answers the query better.
 
-        Raises Unavailable if they are not there by the deadline, which is a `time.monotonic()`.
+        The scale is the provider's own. Raises Unavailable if they are not there by the deadline,
+        which is a `time.monotonic()`.
         """
         ...
 
@@ -100,9 +104,10 @@ class ChatModel(Protocol):
         content: Mapping[str, object],
         seconds: float = 0,
     ) -> dict[str, Any]:
-        """Return the answer to a question about `content`.
+        """Return the answer to a question about `content`, an object with the keys of its shape.
 
         Raises Unavailable if there is no answer of the right shape in time: within `seconds`, or
-        within the limit of the settings if they are 0.
+        within the limit of the settings if they are 0. It also raises Unavailable if the calls of
+        this hour are used up.
         """
         ...

@@ -61,11 +61,12 @@ class ServiceChatModel:
         content: Mapping[str, object],
         seconds: float = 0,
     ) -> dict[str, Any]:
-        """Return the answer to a question about `content`.
+        """Return the answer to a question about `content`, an object with the keys of its shape.
 
-        `content` is sent as one JSON object, without secrets, and never as instructions. Raises
-        Unavailable if there is no answer of the right shape in time: within `seconds`, or within
-        the limit of the settings if they are 0.
+        `content` is sent as one JSON object, without secrets, and never as instructions. Only the
+        keys of the answer are checked, not the types of its values. Raises RequestRefused if the
+        calls of this hour are used up, and Unavailable if there is no answer of the right shape in
+        time: within `seconds`, or within the limit of the settings if they are 0.
         """
         shape = question["shape"]
         instructions = " ".join(question["told"].split())
@@ -91,7 +92,7 @@ class ServiceChatModel:
         schema: dict[str, Any],
         deadline: float,
     ) -> object:
-        """Return the whole response of the service, for `_parse`."""
+        """Send a question in Ollama's protocol, and return the JSON of the response."""
         request |= {"format": schema, "stream": False, "options": {"temperature": 0}}
         return self._call("/api/chat", request, deadline)
 
@@ -101,7 +102,7 @@ class ServiceChatModel:
         schema: dict[str, Any],
         deadline: float,
     ) -> object:
-        """Return the whole response of the service, for `_parse`.
+        """Send a question in OpenAI's protocol, and return the JSON of the response.
 
         If the service refuses the schema, it is asked once more without it.
         """
@@ -121,6 +122,10 @@ class ServiceChatModel:
         return answer
 
     def _parse(self, answer: Any, shape: Mapping[str, object]) -> dict[str, Any]:
+        """Return the answer in a response of the service.
+
+        Raises Unavailable if it is not JSON, or does not have just the keys of `shape`.
+        """
         try:
             choice = answer if self._is_ollama else answer["choices"][0]
             value = json.loads(choice["message"]["content"])
@@ -133,7 +138,10 @@ class ServiceChatModel:
         return value
 
     def _call(self, path: str, request: Mapping[str, Any], deadline: float) -> Any:
-        """Return the answer of the service. Each attempt counts as a call of this hour."""
+        """Send a request, again after a transient failure, and return the JSON of the response.
+
+        Each attempt counts as a call of this hour. Raises RequestRefused or Unavailable.
+        """
 
         def attempt(seconds: float) -> Any:
             self._count_call()
@@ -161,7 +169,10 @@ class ServiceChatModel:
 
 
 def redact(value: object) -> Any:
-    """Return a JSON value without what looks like a secret in its texts."""
+    """Return a copy of a JSON value whose texts have "[redacted]" in place of likely secrets.
+
+    Keys of objects stay as they are.
+    """
     if isinstance(value, str):
         secrets = find_secrets(value)
         edits = [(secret.start, secret.end, "[redacted]") for secret in secrets]

@@ -56,7 +56,10 @@ class ServiceClient:
 
     @cached_property
     def _http(self) -> httpx2.Client:
-        """The connections. No proxy is used for a service on this machine."""
+        """The HTTP client, opened at the first use.
+
+        No proxy is used for a service on this machine, and no redirect is followed.
+        """
         import httpx2  # takes 30 ms, and most vaults use no service
 
         headers = {
@@ -77,9 +80,11 @@ class ServiceClient:
             client.close()
 
     def attempt(self, path: str, payload: Mapping[str, Any], seconds: float) -> Any:
-        """Send a request once, and return the JSON of the answer. For `retry_policy`.
+        """POST a request once to `path` below the address, and return the JSON of the answer.
 
-        Raises TransientError, RequestRefused or Unavailable.
+        Gives up after `seconds`. Is called by `retry_policy`. Raises TransientError for what may
+        pass, RequestRefused for what lies in the request, and Unavailable for the rest, such as a
+        wrong key.
         """
         key = self.key.value()
         deadline = time.monotonic() + seconds
@@ -98,7 +103,7 @@ class ServiceClient:
 
     @contextmanager
     def _translating_errors(self, seconds: float) -> Iterator[None]:
-        """Raise TransientError for what goes wrong with a connection."""
+        """Raise TransientError in place of the connection's errors in a `with` block."""
         import httpx2
 
         try:
@@ -116,7 +121,11 @@ class ServiceClient:
             ) from error
 
     def _read(self, response: httpx2.Response, deadline: float) -> bytes:
-        """Return the body of an answer; only the beginning if it is an error."""
+        """Return the body of an answer; only its beginning if the status is an error.
+
+        Raises Unavailable if it is over 64 MB, and TransientError if it is not complete by the
+        deadline.
+        """
         data = bytearray()
         for chunk in response.iter_bytes():
             data += chunk
@@ -132,6 +141,10 @@ class ServiceClient:
         return bytes(data)
 
     def _parse(self, data: bytes) -> Any:
+        """Return the JSON of an answer.
+
+        Raises Unavailable if it is a web page, and TransientError if it is no other JSON.
+        """
         try:
             return json.loads(data)
         except (ValueError, RecursionError) as error:
@@ -142,7 +155,7 @@ class ServiceClient:
             ) from error
 
     def unexpected_page(self, hint: str = "") -> Unavailable:
-        """Return the error for an answer that is a web page."""
+        """Return (not raise) the error for an answer that is a web page."""
         return Unavailable(
             f"{self.name} answered with a web page where JSON was expected", hint=hint
         )
@@ -155,7 +168,12 @@ class ServiceClient:
         payload: Mapping[str, Any],
         key: str | None,
     ) -> Unavailable:
-        """Return the error for an HTTP status that is no success. All protocols use the same."""
+        """Return (not raise) the error for an HTTP status that is no success, for every protocol.
+
+        It quotes the message in `body`, but neither the key nor a text of the request. It is
+        TransientError for a status that may pass, with the seconds of `Retry-After` as its detail
+        "retry_after"; RequestRefused if the request is at fault; and else Unavailable.
+        """
         sentence = quote_error(body, payload, key)
         reason = f"{status}, {sentence}" if sentence else str(status)
 
@@ -180,7 +198,7 @@ class ServiceClient:
 
 
 def is_web_page(data: bytes) -> bool:
-    """Return whether an answer is HTML, and not JSON."""
+    """Return whether an answer begins as HTML does, so it is not JSON."""
     return data.lstrip().startswith(b"<")
 
 

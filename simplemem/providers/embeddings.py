@@ -43,9 +43,10 @@ class EmbedderConfig:
 
 
 def create_embedder(name: str, config: EmbedderConfig | None = None) -> Embedder | None:
-    """Return the embedder of a provider; None for "none".
+    """Return the embedder of a provider; None for "none" or an unknown name. Sends nothing.
 
-    Raises Invalid if the settings are not usable, and Unavailable if a file or package is missing.
+    `config` is not used for "wordllama". Raises Invalid if the settings are not usable, and
+    Unavailable if a file or package is missing.
     """
     if name == "wordllama":
         from simplemem.providers.wordllama import shared_wordllama
@@ -60,6 +61,8 @@ def create_embedder(name: str, config: EmbedderConfig | None = None) -> Embedder
 
 
 class _Prefixes(NamedTuple):
+    """The texts that are put before a query and before a document."""
+
     query: str
     document: str
 
@@ -88,9 +91,10 @@ _KNOWN_PREFIXES = (
 def prefixes_of(
     model: str, query: str | None = None, document: str | None = None
 ) -> dict[Purpose, str]:
-    """Return what is put before a query and a document for a model.
+    """Return the text that is put before a query, and before a document, for a model.
 
-    `query` and `document` are the settings, which override what is known of the model.
+    `query` and `document` are the settings, which override what is known of the model unless they
+    are None. A model that is not known has no prefixes.
     """
     prefixes = _Prefixes("", "")
     for pattern, model_prefixes in _KNOWN_PREFIXES:
@@ -158,7 +162,11 @@ class ServiceEmbedder:
     reads_sentences = True
 
     def __init__(self, provider: str, config: EmbedderConfig) -> None:
-        """Create an embedder, without connecting. Raises Invalid, and Unavailable for Voyage."""
+        """Create an embedder, without connecting.
+
+        Raises Invalid for a bad address or if a model must be named, and Unavailable if Voyage's
+        package is not installed.
+        """
         protocol = _PROTOCOLS[provider]
         address = parse_address(config.url or protocol.home)
         is_home = address.url == protocol.home
@@ -202,7 +210,10 @@ class ServiceEmbedder:
         is_home: bool,
         dimensions: int | None,
     ) -> str:
-        """Return a name that contains everything that a stored vector depends on."""
+        """Return the name of the vector space: it has everything that a stored vector depends on.
+
+        That is the provider, model, host, dimensions, and prefix of documents.
+        """
         if self._provider == "ollama":
             model = model.removesuffix(":latest")
         name = f"{self._provider}/{model}"
@@ -218,7 +229,12 @@ class ServiceEmbedder:
     def documents(
         self, texts: Sequence[str], *, stopped: IsCancelled = never_cancelled
     ) -> list[bytes]:
-        """Return one vector per text, requested in batches. A text without words gets zeros."""
+        """Return one vector per text, in their order. A text without words gets zeros.
+
+        Distinct texts are requested in batches. Sets `dimension` if it was not known. Raises
+        RequestRefused if the service refuses just these texts, and Unavailable if it fails or if
+        `stopped` returns True.
+        """
         distinct_texts = [text for text in dict.fromkeys(texts) if text.strip()]
         vectors: dict[str, bytes] = {}
         for start in range(0, len(distinct_texts), self.batch):
@@ -233,7 +249,10 @@ class ServiceEmbedder:
         return [vectors.get(text) or zeros for text in texts]
 
     def query(self, text: str, *, deadline: float | None = None) -> bytes:
-        """Return the vector of a query, by the deadline (a `time.monotonic()`)."""
+        """Return the vector of a query, by the deadline (a `time.monotonic()`).
+
+        The last 100 queries are remembered. Raises RequestRefused or Unavailable.
+        """
         vector = self._query_vectors.get(text)
         if vector is not None:
             return vector
@@ -253,6 +272,12 @@ class ServiceEmbedder:
         deadline: float | None = None,
         stopped: IsCancelled = never_cancelled,
     ) -> list[bytes]:
+        """Send one request for the vectors of texts, with retries, and return them in order.
+
+        Texts are cut at 6,000 characters. Sets `dimension` if it was not known. Raises
+        RequestRefused or Unavailable; for an unknown model of Ollama, the hint says how to download
+        it.
+        """
         prefix = self._prefixes[purpose]
         inputs = [well_formed(prefix + text[:_MAX_CHARACTERS]) for text in texts]
         request = {**self._request, "input": inputs}
@@ -280,7 +305,9 @@ class ServiceEmbedder:
 def _vectors_in(answer: object, count: int, dimension: int | None, name: str) -> list[bytes]:
     """Return the vectors of an answer to `count` texts, each scaled to its own largest number.
 
-    Raises Unavailable if they are not as many, or not of this dimension.
+    Raises Unavailable if they are not as many, not of `dimension` numbers each (None: of one
+    length), or all without a direction; RequestRefused if only some have none. `name` is that of
+    the embedder.
     """
     rows = _rows_in_order(answer, name)
     if len(rows) != count:
@@ -296,7 +323,11 @@ def _vectors_in(answer: object, count: int, dimension: int | None, name: str) ->
 
 
 def _rows_in_order(answer: object, name: str) -> list[object]:
-    """Return the vectors of an answer in the order of the texts. OpenAI's rows say their index."""
+    """Return the vectors of an answer, not checked, in the order of the texts.
+
+    OpenAI's rows say their index. Raises Unavailable if the answer has no vectors, or indexes that
+    do not fit.
+    """
     fields: Mapping[str, Any] = {}
     if isinstance(answer, dict):
         fields = answer
@@ -323,7 +354,10 @@ def _rows_in_order(answer: object, name: str) -> list[object]:
 
 
 def _check_dimensions(rows: Sequence[object], dimension: int | None, name: str) -> list[list[Any]]:
-    """Return rows that are lists of this length, or of one length. Raises Unavailable otherwise."""
+    """Return the rows if they are lists of `dimension` elements (None: of one length, not 0).
+
+    Raises Unavailable otherwise.
+    """
     lists = [row if isinstance(row, list) else [] for row in rows]
     lengths = {len(row) for row in lists}
     expected = dimension or max(lengths, default=0)
@@ -337,6 +371,7 @@ def _check_dimensions(rows: Sequence[object], dimension: int | None, name: str) 
 
 
 def _as_numbers(row: Sequence[Any], name: str) -> array[float]:
+    """Return a row as numbers, with NaN for null. Raises Unavailable for other values."""
     try:
         return array("d", (math.nan if number is None else number for number in row))
     except (ValueError, TypeError, OverflowError) as error:
@@ -353,10 +388,11 @@ def _size_of(vector: array[float]) -> float:
 
 
 def _check_sizes(sizes: Sequence[float], name: str) -> None:
-    """Raise an error if a vector has no direction.
+    """Raise an error if a vector has no direction: all zeros, NaN or infinity in it.
 
-    A few such vectors are the fault of their texts, which RequestRefused says. If all of several
-    are bad, the service is.
+    `sizes` are the results of `_size_of`. A few such vectors are the fault of their texts, so
+    RequestRefused is raised. If all of several are bad, the service is at fault, and Unavailable is
+    raised.
     """
     bad_sizes = [size for size in sizes if not size > 0]
     if not bad_sizes:

@@ -21,7 +21,7 @@ _PATH_STARTS = ("/", "./", "~/", ".\\", "~\\")
 
 
 class Key:
-    """Where the key of a service is. It is read each time it is used, and never shown."""
+    """Where the key of a service is. It is read at each use, and never shown or logged."""
 
     def __init__(
         self,
@@ -30,10 +30,11 @@ class Key:
         setting: str = "embed.api_key",
         otherwise: str = "",
     ) -> None:
-        """Remember where the key is.
+        """Remember where the key is. Reads no file.
 
-        `setting` is the name of the setting that `source` is from. If it is None, the environment
-        variable `otherwise` counts, if it is set.
+        `setting` is the name of the setting that `source` is from. If `source` is None, the
+        environment variable `otherwise` counts, if it is set now. A text that begins as a path is
+        the file with the key.
         """
         self.setting = setting
         self._text = ""
@@ -52,7 +53,7 @@ class Key:
             self._variable = otherwise
 
     def value(self) -> str | None:
-        """Return the key; None if there is none in the settings.
+        """Return the key, read now; None if neither the settings nor a variable name one.
 
         Raises Unavailable if the variable or file does not exist, or does not contain a key.
         """
@@ -78,6 +79,11 @@ class Key:
         return key
 
     def _read_file(self) -> str:
+        """Return the text of the file with the key, without spaces around it.
+
+        Raises Unavailable if it cannot be read. Of a long file, only the first 4,096 bytes are
+        read.
+        """
         path = Path(self._path).expanduser()
         try:
             with path.open("rb") as file:
@@ -89,6 +95,7 @@ class Key:
         return data.decode("utf-8-sig", "replace").strip()
 
     def _hint(self) -> str:
+        """Return the hint of the errors: where to put the key. It does not contain the key."""
         return (
             f"Put only the key there, or change the setting {self.setting}, "
             "which says where the key is."
@@ -96,5 +103,6 @@ class Key:
 
 
 def _looks_like_key(text: str) -> bool:
+    """Return whether a text may be a key: short, printable ASCII without spaces."""
     is_plain = text.isascii() and text.isprintable() and " " not in text
     return is_plain and len(text) < _MAX_KEY_BYTES

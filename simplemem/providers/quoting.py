@@ -22,10 +22,10 @@ _KEY_SHAPED = re.compile(
 
 
 def quote_error(body: bytes, request: Mapping[str, Any], key: str | None) -> str:
-    """Return the message in the body of a failed request as one short line; "" if there is none.
+    """Return the message in the body of a failed request as one short line; "" without one.
 
-    It contains neither the key nor anything that looks like one. If it repeats a text of the
-    request, the result is "".
+    It contains neither `key` (None: no key was sent) nor anything that looks like one. If it
+    repeats a text of the request, the result is "".
     """
     message = _find_message(body)
     if key:
@@ -42,7 +42,7 @@ def quote_error(body: bytes, request: Mapping[str, Any], key: str | None) -> str
 
 
 def _find_message(body: bytes) -> str:
-    """Return the message in a JSON answer, or a plain text; "" for a web page.
+    """Return the message in a JSON answer, or a plain text as it is; "" for a web page.
 
     Services answer {"error": {"message"}}, {"error": "…"}, {"message"} or {"detail": [{"msg"}]}.
     """
@@ -63,11 +63,13 @@ def _find_message(body: bytes) -> str:
 
 
 def _one_line(text: str) -> str:
+    """Return a text as one line, with a space for line breaks and what cannot be printed."""
     printable = "".join(character if character.isprintable() else " " for character in text)
     return " ".join(printable.split())
 
 
 def _texts_of(request: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the texts of a request (of notes or of a query), each as one line."""
     for field in _TEXT_FIELDS:
         value = request.get(field) or ()
         texts = [value] if isinstance(value, str) else value
@@ -76,7 +78,10 @@ def _texts_of(request: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _repeats(sentence: str, text: str) -> bool:
-    """Return whether a sentence contains a part of a text, or a short text as a whole."""
+    """Return whether a sentence repeats 12 characters in a row of a text, or a short text whole.
+
+    A text below 3 characters does not count.
+    """
     size = min(_RUN, len(text))
     if size < _MIN_RUN:
         return False

@@ -29,7 +29,11 @@ class ServiceReranker:
         key: KeySource = None,
         key_setting: str = "rerank.api_key",
     ) -> None:
-        """Create a reranker, without connecting. Raises Invalid, and Unavailable for Voyage."""
+        """Create a reranker, without connecting.
+
+        `key_setting` is the name of the setting that `key` is from, for messages. Raises Invalid
+        for a bad or missing address, and Unavailable if Voyage's package is not installed.
+        """
         is_voyage = provider == "voyage"
         self._model = model.strip()
         address = parse_address(_endpoint(url, is_voyage), "rerank.url")
@@ -48,9 +52,10 @@ class ServiceReranker:
         self.close = self._client.close
 
     def scores(self, query: str, texts: Sequence[str], deadline: float) -> list[float]:
-        """Return one score per text, on the provider's own scale.
+        """Return one score per text, in their order, on the provider's own scale.
 
-        Raises Unavailable if they are not there by the deadline, which is a `time.monotonic()`.
+        Raises RequestRefused if the service refuses the texts, and Unavailable if the scores are
+        not there by the deadline, which is a `time.monotonic()`.
         """
         path = "Reranking" if self._is_voyage else ""
         request = self._request(query, list(texts))
@@ -62,6 +67,7 @@ class ServiceReranker:
         return self._client.retry_policy.call(attempt, deadline)
 
     def _request(self, query: str, texts: list[str]) -> dict[str, Any]:
+        """Return the body of a request, in the protocol of the service."""
         if not self._model:
             return {"query": query, "texts": texts, "truncate": True}
         request: dict[str, Any] = {
@@ -77,7 +83,10 @@ class ServiceReranker:
 
 
 def _endpoint(url: str, is_voyage: bool) -> str:
-    """Return the URL of a rerank endpoint. The last part of the setting may be left out."""
+    """Return the URL of a rerank endpoint, with `/rerank` added if `url` does not end so.
+
+    For Voyage, it is the address of its API. Raises Invalid if `url` is empty, except for Voyage.
+    """
     url = url.strip().rstrip("/")
     if is_voyage:
         return url or VOYAGE_URL
@@ -99,7 +108,8 @@ def _scores_in(answer: object, count: int, name: str) -> list[float]:
     """Return the scores of an answer in the order of the texts.
 
     Cohere, Jina and vLLM answer {"results": [{"index", "relevance_score"}, …]}, Voyage {"data": …},
-    and text-embeddings-inference [{"index", "score"}, …]. Raises Unavailable if a score is missing.
+    and text-embeddings-inference [{"index", "score"}, …]. Raises Unavailable unless each of the
+    `count` texts has just one score that is a finite number.
     """
     scores: dict[int, float] = {}
     for row in _rows_in(answer, name):
@@ -119,7 +129,10 @@ def _scores_in(answer: object, count: int, name: str) -> list[float]:
 
 
 def _rows_in(answer: object, name: str) -> Sequence[Mapping[str, Any]]:
-    """Return the objects of an answer that have a score each. Raises Unavailable."""
+    """Return the objects of an answer that should have a score each. They are not checked.
+
+    Raises Unavailable if the answer has no list of objects.
+    """
     rows = answer
     if isinstance(answer, dict):
         rows = answer.get("results", answer.get("data"))
@@ -129,9 +142,10 @@ def _rows_in(answer: object, name: str) -> Sequence[Mapping[str, Any]]:
 
 
 def from_0_to_1(scores: Sequence[float]) -> list[float]:
-    """Return scores as shares of 1, in the same order.
+    """Return scores as numbers from 0 to 1, in the same order.
 
-    Most services give shares; some, such as llama.cpp, give logits.
+    Most services give such numbers, which stay; some, such as llama.cpp, give logits, which are
+    converted if any score is outside of 0 to 1.
     """
     if all(0 <= score <= 1 for score in scores):
         return list(scores)

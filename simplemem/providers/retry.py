@@ -35,25 +35,29 @@ class TransientError(Unavailable):
 
 
 class _Cancelled(Unavailable):
-    """The caller no longer wants the answer, which says nothing about the service."""
+    """The caller no longer wants the answer. This says nothing about the service."""
 
 
 @dataclass
 class CircuitBreaker:
-    """Counts failed calls in a row. After some, the service is left alone for a while.
+    """Counts failed calls in a row. After three, the service is left alone for 30 s.
 
-    Each failure after that doubles the while.
+    Each failure after that doubles the time, up to 10 minutes. The breaker itself stops no call.
     """
 
     failures: int = 0
     paused_until: float = 0.0  # by `time.monotonic()`
 
     def record_success(self) -> None:
-        """Forget the failed calls."""
+        """Forget the failed calls, so that the next ones are counted from 0. A pause goes on."""
         self.failures = 0
 
     def record_failure(self, retry_after: float | None) -> None:
-        """Count a failed call. If the service asks to be left alone for long, it is, at once."""
+        """Count a failed call, and set `paused_until` if there were enough in a row.
+
+        If the service asks to be left alone for `retry_after` seconds, it is, at once (10 minutes
+        at most).
+        """
         self.failures += 1
         if retry_after:
             self.failures = max(self.failures, _MAX_FAILURES)
@@ -80,7 +84,12 @@ class RetryPolicy:
         attempts: int = 4,
         first_wait: float = 0.5,
     ) -> None:
-        """Create a policy. `timeout` limits each attempt; the waits between attempts double."""
+        """Create a policy for a service.
+
+        `timeout` limits each attempt, in seconds. `attempts` is the greatest number of attempts per
+        call; `first_wait` is the longest wait before the second one, and it doubles for each later
+        one.
+        """
         self.name = name
         self._timeout = timeout
         self._max_attempts = attempts
@@ -95,11 +104,13 @@ class RetryPolicy:
         deadline: float | None = None,
         stopped: IsCancelled = never_cancelled,
     ) -> _T:
-        """Return what `attempt` returns, which gets the seconds that it may take.
+        """Call `attempt` until it succeeds, and return its result.
 
-        Calls it again after a TransientError. Raises RequestRefused, or Unavailable if all attempts
-        fail, if they are not done by the deadline (a `time.monotonic()`), if `stopped` returns
-        True, or if the service is left alone.
+        `attempt` gets the seconds that it may take, and runs in another thread. It is called again
+        only after a TransientError, at most twice in all if there is a deadline. Raises
+        RequestRefused as it is, and Unavailable if all attempts fail, if they are not done by the
+        deadline (a `time.monotonic()`), if `stopped` returns True, or, without any attempt, while
+        the service is left alone.
         """
         self._check_not_paused(deadline)
         max_attempts = self._max_attempts
@@ -133,7 +144,10 @@ class RetryPolicy:
             return answer
 
     def _check_not_paused(self, deadline: float | None) -> None:
-        """Raise Unavailable, with the last failure, while the service is left alone."""
+        """Raise Unavailable, with the last failure, while the service is left alone.
+
+        A call with a deadline heeds the pauses of both kinds of call, one without only its own.
+        """
         paused_until = self._background_breaker.paused_until
         if deadline is not None:
             paused_until = max(paused_until, self._deadline_breaker.paused_until)
@@ -147,7 +161,10 @@ class RetryPolicy:
         )
 
     def _wait_before_retry(self, failures: int, error: SimplememError) -> float:
-        """Return the seconds to wait after an error, of which there were some before."""
+        """Return the seconds to wait after an error, the first one if `failures` is 0.
+
+        They are random, but not fewer than the service wants.
+        """
         longest = min(_MAX_WAIT_SECONDS, self._first_wait * 2**failures)
         # With full jitter, callers that failed together do not return together.
         wait = random.uniform(0, longest)  # noqa: S311
@@ -155,7 +172,7 @@ class RetryPolicy:
         return max(wait, retry_after)
 
     def _give_up(self, error: SimplememError, breaker: CircuitBreaker) -> Unavailable:
-        """Record a failed call, and return the error to raise."""
+        """Count a failed call in a breaker, and return (not raise) the error for the caller."""
         self._last_failure = error.message
         if isinstance(error, TransientError):
             self._last_failure = f"{self.name} does not answer: {error.message}"
@@ -168,7 +185,11 @@ class RetryPolicy:
         seconds: float,
         stopped: IsCancelled,
     ) -> _T:
-        """Make one attempt in a thread, which is left behind when its time is over."""
+        """Make one attempt in a thread of its own, and return or raise what it does.
+
+        Raises TransientError after `seconds`, and _Cancelled if `stopped` returns True; the thread
+        is then left behind. No attempt is made if there are no seconds.
+        """
         answer = futures.Future[_T]()
 
         def run() -> None:
@@ -184,11 +205,15 @@ class RetryPolicy:
         return answer.result()
 
     def _sleep(self, seconds: float, stopped: IsCancelled) -> None:
+        """Wait for some seconds. Raises _Cancelled if `stopped` returns True meanwhile."""
         nothing = futures.Future[None]()
         self._await(nothing, seconds, stopped)
 
     def _await(self, future: futures.Future[_T], seconds: float, stopped: IsCancelled) -> bool:
-        """Return whether a future is done in time. Raises _Cancelled if the caller gave up."""
+        """Wait for a future at most some seconds, and return whether it is done.
+
+        Raises _Cancelled if `stopped`, which is asked ten times per second, returns True.
+        """
         end = time.monotonic() + seconds
         while True:
             remaining = end - time.monotonic()

@@ -17,9 +17,10 @@ def create_client(
     timeout: float = 30.0,
     section: str = "embed",
 ) -> ServiceClient:
-    """Return the client of a service. Voyage is reached through its own package.
+    """Return a client of a service, without connecting; for Voyage, one that uses its package.
 
-    Raises Unavailable if that package is not installed.
+    `name` is for messages; `section` is the table of settings that their hints name. Raises
+    Unavailable if Voyage's package is not installed.
     """
     if provider == "voyage":
         return VoyageClient(name, address, key, timeout=timeout, section=section)

@@ -28,7 +28,7 @@ class Tokenizer:
     """
 
     def __init__(self, path: Path) -> None:
-        """Read the vocabulary. Raises OSError."""
+        """Read the vocabulary from a file. Raises OSError."""
         model = json.loads(path.read_bytes())["model"]
         self._ids: dict[str, int] = model["vocab"]
         self._merges: list[str] = model["merges"]
@@ -41,11 +41,14 @@ class Tokenizer:
 
     @cached_property
     def _ranks(self) -> dict[str, int]:
-        """The rank of each pair, by what was learned first. Words that are one token need none."""
+        """The rank of each pair of parts, "left right"; the pair that was learned first has 0.
+
+        It is built at the first use: words that are one token need none.
+        """
         return {pair: rank for rank, pair in enumerate(self._merges)}
 
     def _tokenize(self, word: str) -> list[int]:
-        """Return the tokens of a text without spaces that follows a space."""
+        """Return the tokens of a word, as if a space were before it. It contains no space."""
         tokens: list[int] = []
         for part in _SPECIALS.split(word):
             if not part:
@@ -62,7 +65,7 @@ class Tokenizer:
         return tokens
 
     def count(self, text: str) -> int:
-        """Return the number of tokens in a text."""
+        """Return the number of tokens in a text, which may have spaces and line breaks."""
         total = 0
         for part in _SPECIALS.split(text):
             if part in _SPECIAL:
@@ -74,7 +77,10 @@ class Tokenizer:
         return total
 
     def _encode(self, text: str) -> list[int]:
-        """Return the tokens of a text, by joining its characters."""
+        """Return the tokens of a piece of text, by joining its characters; bytes for unknown ones.
+
+        Spaces must have been replaced by `_SPACE`.
+        """
         tokens: list[int] = []
         for part in self._join_pairs(text):
             token = self._ids.get(part)

@@ -29,7 +29,10 @@ class VoyageClient(ServiceClient):
         timeout: float = 30.0,
         section: str = "embed",
     ) -> None:
-        """Create a client. Raises Unavailable if the package is not installed."""
+        """Create a client, without connecting.
+
+        Raises Unavailable if the package `voyageai` is not installed.
+        """
         if importlib.util.find_spec("voyageai") is None:
             raise Unavailable(
                 "the provider voyage needs the package voyageai",
@@ -38,9 +41,11 @@ class VoyageClient(ServiceClient):
         super().__init__(name, address, key, timeout=timeout, section=section)
 
     def attempt(self, path: str, payload: Mapping[str, Any], seconds: float) -> Any:
-        """Send a request once, and return the rows of the answer. `path` names the resource.
+        """Send a request once, and return {"data": rows} with the rows of the answer.
 
-        The client class of the package is not used: it loses which vector belongs to which text.
+        `path` names the resource, "Embedding" or "Reranking". The client class of the package is
+        not used: it loses which vector belongs to which text. Raises TransientError, RequestRefused
+        or Unavailable, also if there is no key.
         """
         import requests  # with voyageai: 1 s
         import voyageai
@@ -71,6 +76,7 @@ class VoyageClient(ServiceClient):
             raise self._translate(error, payload, key) from None
 
     def _translate(self, error: Exception, payload: Mapping[str, Any], key: str) -> Unavailable:
+        """Return (not raise) our error for one of the package's, without what was sent."""
         import voyageai
 
         if isinstance(error, voyageai.error.Timeout):

@@ -75,7 +75,10 @@ class WordLlama:
         *,
         stopped: IsCancelled = never_cancelled,  # noqa: ARG002 - nothing is awaited
     ) -> list[bytes]:
-        """Return one vector per text; zeros, which resemble nothing, if it has no known word."""
+        """Return one vector per text, in their order; zeros if it has no words.
+
+        Zeros resemble nothing. `stopped` is not called. Texts are cut at 20,000 characters.
+        """
         import numpy as np
 
         sums = self._sum_texts(texts)
@@ -84,33 +87,42 @@ class WordLlama:
         return [row.tobytes() for row in scaled.astype(np.int8)]
 
     def query(self, text: str, *, deadline: float | None = None) -> bytes:  # noqa: ARG002
-        """Return the vector of a query. It takes less than a millisecond, whatever the deadline."""
+        """Return the vector of a query, as of a document. The deadline is not looked at.
+
+        It takes less than a millisecond once the model is loaded.
+        """
         return self.documents([text])[0]
 
     def unit(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return the vectors of texts at length one, not rounded to bytes."""
+        """Return the vectors of texts at length one, a row per text, not rounded to bytes.
+
+        A text without words has zeros.
+        """
         return _normalize(self._sum_texts(texts))
 
     def words(self, words: Sequence[str]) -> NDArray[np.float32]:
-        """Return the vectors of words without spaces at length one; zeros for unknown words."""
+        """Return the vectors of words at length one, a row per word; zeros for an unknown word.
+
+        Words have no spaces and are not empty.
+        """
         return _normalize(self._word_vectors(words))
 
     def lengths(self, words: Sequence[str]) -> NDArray[np.float32]:
-        """Return how long the vector of each word is: long ones belong to words that tell much."""
+        """Return the length of the vector of each word; words that tell much have long ones."""
         import numpy as np
 
         lengths: NDArray[np.float32] = np.linalg.norm(self._word_vectors(words), axis=1)
         return lengths
 
     def count_tokens(self, text: str) -> int:
-        """Return the number of tokens in a text, by the tokenizer of this model."""
+        """Return the number of tokens in a text, by the tokenizer of this model. Nothing is cut."""
         return self._tokenizer.count(well_formed(text))
 
     def close(self) -> None:
         """Do nothing: the mapped weights are released with the last object that uses them."""
 
     def _sum_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return the sum of the word vectors of each text."""
+        """Return the sum of the word vectors of each text, a row per text; zeros without words."""
         import numpy as np
 
         words_of_texts = []
@@ -128,7 +140,7 @@ class WordLlama:
         return sums
 
     def _word_vectors(self, words: Sequence[str]) -> NDArray[np.float32]:
-        """Return the vectors of words, as they are in the model."""
+        """Return the sums of the token vectors of words, a row per word, not scaled."""
         with self._lock:
             rows, sums = self._load_words([words])
             word_rows = [rows[word] for word in words]
@@ -138,7 +150,10 @@ class WordLlama:
     def _load_words(
         self, words_of_texts: Sequence[Sequence[str]]
     ) -> tuple[dict[str, int], NDArray[np.float32]]:
-        """Compute the vectors of new words. Return the rows of all words, and the vectors."""
+        """Compute the vectors of new words. Return the row of each known word, and all rows.
+
+        Called with the lock held. If there is no room, all other words are forgotten before.
+        """
         distinct_words = dict.fromkeys(chain.from_iterable(words_of_texts))
         new_words = [word for word in distinct_words if word not in self._rows]
 
@@ -154,7 +169,7 @@ class WordLlama:
         return self._rows, self._sums
 
     def _forget_words(self, needed: int) -> None:
-        """Forget all word vectors, and make room for as many as are needed."""
+        """Forget all word vectors, and make room for `needed` ones. Called with the lock held."""
         import numpy as np
 
         is_large = len(self._rows) > 2 * _MAX_WORDS_BETWEEN
@@ -165,7 +180,7 @@ class WordLlama:
         self._rows = {}
 
     def _add_words(self, words: Sequence[str]) -> None:
-        """Sum the token vectors of each word, and remember the sums."""
+        """Sum the token vectors of each new word into the next free rows, with the lock held."""
         import numpy as np
 
         tokens = [self._tokenizer.tokens(word) for word in words]
@@ -186,7 +201,7 @@ class WordLlama:
 
 
 def _map_weights(path: Path) -> NDArray[np.float16]:
-    """Map the token vectors of a safetensors file: a length, a JSON header, the numbers."""
+    """Map the token vectors of a safetensors file into memory, a row per token. Raises OSError."""
     import numpy as np
 
     with path.open("rb") as file:
@@ -217,4 +232,5 @@ def shared_wordllama() -> WordLlama:
 
 @cache
 def _wordllama_of(_folder: Path) -> WordLlama:
+    """Return the model in a folder, loaded once per process."""
     return WordLlama()

@@ -27,23 +27,29 @@ _BOUNDS = {"ge": "at least", "gt": "more than", "le": "at most"}
 
 
 def is_secret(key: str) -> bool:
-    """Return whether a setting must not be shown: a key, or an address that may have a password."""
+    """Return whether a setting, by its dotted name, must not be shown.
+
+    That is a key, or an address that may have a password.
+    """
     return key.rpartition(".")[2] in _SECRETS
 
 
 def is_list(key: str) -> bool:
-    """Return whether the value of a setting is a list. Raises NotFound for an unknown setting."""
+    """Return whether a setting, by its dotted name, has a list as its value.
+
+    Raises NotFound for an unknown setting.
+    """
     check_is_setting(key)
     kind, _ = _type_of(key)
     return get_origin(kind) is tuple
 
 
 def with_setting(text: str, key: str, typed: str, file: Path, *, is_of_vault: bool) -> str:
-    """Return the text of a settings file with one setting changed or added.
+    """Return the text of a settings file with one setting changed or added. Writes no file.
 
-    `typed` is the value as a user types it. Raises NotFound if there is no such setting, and
-    Invalid if the text is not TOML, if the value is not allowed, or if the file is the vault's own
-    and a vault may not set it.
+    `key` is the dotted name, `typed` the value as a user types it. `file` is for messages. Raises
+    NotFound if there is no such setting, and Invalid if the text is not TOML, if the value is not
+    allowed, or if `is_of_vault` and a vault may not set it.
     """
     check_is_setting(key)
     value = _parse_value(key, typed)
@@ -56,9 +62,9 @@ def with_setting(text: str, key: str, typed: str, file: Path, *, is_of_vault: bo
 
 
 def without_setting(text: str, key: str, file: Path, *, is_of_vault: bool) -> str:
-    """Return the text of a settings file without one setting.
+    """Return the text of a settings file without one setting. Writes no file.
 
-    Raises NotFound if there is no such setting or if the file does not contain it, and Invalid if
+    Raises NotFound if there is no such setting or if the text does not contain it, and Invalid if
     the text is not TOML or if the rest of it is not allowed.
     """
     check_is_setting(key)
@@ -77,9 +83,9 @@ def without_setting(text: str, key: str, file: Path, *, is_of_vault: bool) -> st
 
 
 def value_in(text: str, key: str, file: Path) -> Any:
-    """Return the value of a setting in the text of a settings file; None if it has none.
+    """Return the value of a setting in the text of a settings file; None if it sets none.
 
-    Raises Invalid if the text is not TOML.
+    The value is as in the file, not checked. Raises Invalid if the text is not TOML.
     """
     document = _parse_document(text, file)
     table = _table_of(document.unwrap(), key)
@@ -87,7 +93,7 @@ def value_in(text: str, key: str, file: Path) -> Any:
 
 
 def allowed_values(key: str) -> str:
-    """Describe in words the values that a setting can have."""
+    """Return in words which values a setting can have, by its dotted name, which must exist."""
     kind, bounds = _type_of(key)
     if get_origin(kind) is Literal:
         return ", ".join(get_args(kind))
@@ -108,6 +114,7 @@ def allowed_values(key: str) -> str:
 
 
 def _noun(kind: object) -> str:
+    """Return what the values of a type are called in words, such as "a whole number"."""
     kinds = get_args(kind) or (kind,)
     if int in kinds:
         return "a whole number"
@@ -119,7 +126,10 @@ def _noun(kind: object) -> str:
 
 
 def _type_of(key: str) -> tuple[object, Iterable[object]]:
-    """Return the type of a setting, and the bounds of its value."""
+    """Return the type of a setting as pydantic has it, and the bounds of its value.
+
+    Raises KeyError for an unknown setting.
+    """
     field = dict(fields())[key]
     return field.annotation, field.metadata
 
@@ -153,6 +163,7 @@ def _text_of(document: TOMLDocument, old_text: str) -> str:
 
 
 def _name_in_table(key: str) -> str:
+    """Return the last part of a dotted name."""
     return key.rpartition(".")[2]
 
 
@@ -168,9 +179,10 @@ def _table_of(document: dict[str, Any], key: str) -> dict[str, Any]:
 
 
 def _set_value(document: TOMLDocument, key: str, value: object) -> None:
-    """Set a dotted key. A new one is written after the last key of its table.
+    """Set a dotted key in a document. A new one is written after the last key of its table.
 
-    Comments after that key stay below it: they usually belong to the next table.
+    Missing tables are added. Comments after that last key stay below the new one: they usually
+    belong to the next table.
     """
     import tomlkit
     from tomlkit.items import Table
@@ -203,7 +215,10 @@ def _set_value(document: TOMLDocument, key: str, value: object) -> None:
 
 
 def _check_value(key: str, value: object, typed: str, file: Path) -> None:
-    """Raise Invalid, with the values that are allowed, if a setting cannot have this value."""
+    """Raise Invalid, with the values that are allowed, if a setting cannot have this value.
+
+    `typed` is quoted in the message, unless the setting is a secret.
+    """
     table: Any = value
     for name in reversed(key.split(".")):
         table = {name: table}
@@ -217,7 +232,10 @@ def _check_value(key: str, value: object, typed: str, file: Path) -> None:
 
 
 def _parse_value(key: str, typed: str) -> object:
-    """Return a typed value with the type that it has in TOML: a text unless it looks different."""
+    """Return a typed value with the type that it has in TOML: a text unless it looks different.
+
+    A value that does not fit the setting is returned as the text; it is not checked here.
+    """
     kind, _ = _type_of(key)
     kinds = get_args(kind) or (kind,)
     if typed.startswith(("{", "[")):
@@ -236,6 +254,7 @@ def _parse_value(key: str, typed: str) -> object:
 
 
 def _parse_toml_value(typed: str) -> object:
+    """Return a typed table or list as TOML reads it; the text itself if it is not TOML."""
     import tomllib
 
     try:

@@ -24,7 +24,7 @@ _POLICY_NOTICES = {
 
 
 def example_config() -> str:
-    """Return a settings file with every setting commented out: its default, or an example."""
+    """Return a settings file with every setting commented out: its default or an example."""
     lines = [_INTRODUCTION]
     section = ""
     for key, declaration in SETTINGS.items():
@@ -44,6 +44,7 @@ def example_config() -> str:
 
 
 def _to_toml(value: object) -> str:
+    """Return a value of a setting as TOML on one line."""
     if isinstance(value, dict):
         items = [f"{key} = {json.dumps(item)}" for key, item in value.items()]
         return "{ " + ", ".join(items) + " }"

@@ -24,7 +24,11 @@ def user_config_path(env: Mapping[str, str]) -> Path:
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Return the content of a TOML file. Raises Invalid if it is not TOML, or OSError."""
+    """Return the content of a TOML file as a dictionary.
+
+    Raises Invalid if it is not TOML, too large or not a regular file, and OSError if it cannot be
+    read.
+    """
     data = read_bounded(path, _MAX_TOML_BYTES)
     import tomllib  # most vaults have no such file
 
@@ -45,10 +49,10 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def read_bounded(path: Path, max_bytes: int) -> bytes:
-    """Return the content of a regular file.
+    """Return the content of a regular file of at most `max_bytes`. Never waits for a pipe.
 
-    Raises Invalid if it is not a regular file (a pipe would make us wait) or longer than
-    `max_bytes` (it could fill the memory), and OSError if it cannot be read.
+    Raises Invalid if it is not a regular file or if it is longer (it could fill the memory), and
+    OSError if it cannot be read.
     """
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     with os.fdopen(os.open(path, flags), "rb") as file:

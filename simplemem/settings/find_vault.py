@@ -30,11 +30,13 @@ def find_vault(
     cwd: Path | None = None,
     default: str | Path | None = None,
 ) -> Path:
-    """Return the vault to use, in the order of `simplemem config --help`. It need not exist yet.
+    """Return the folder of the vault to use. It need not exist yet, and is not created.
 
-    With `default`, that vault replaces `~/simplemem`. Without it, raises NotFound if the current
-    folder is among notes that are in no vault, or if `~/simplemem` is a checkout of this program.
-    Raises Invalid if `flag` is the empty text, which an unset variable of a script leaves.
+    In this order: `flag`, $SIMPLEMEM_VAULT, the user's own setting `vault`, a vault around `cwd`,
+    `default`, `~/simplemem`. With `default`, that vault replaces `~/simplemem`. Without it, raises
+    NotFound if the current folder is among notes that are in no vault, or if `~/simplemem` is a
+    checkout of this program. Raises Invalid if `flag` is the empty text, which an unset variable of
+    a script leaves.
     """
     env = os.environ if env is None else env
     current = os.fspath(cwd or Path.cwd())
@@ -54,7 +56,10 @@ def find_vault(
 
 
 def find_existing_vault(flag: str | Path | None = None) -> Path:
-    """Return the vault to use. Raises NotFound if it does not exist."""
+    """Return the folder of the vault to use, as `find_vault` does, if it exists.
+
+    Raises NotFound if it does not, with what to do in the hint.
+    """
     vault = find_vault(flag)
     if vault.is_dir():
         return vault
@@ -74,7 +79,10 @@ def find_existing_vault(flag: str | Path | None = None) -> Path:
 
 
 def similar_folder(missing: Path) -> Path | None:
-    """Return the folder beside a missing one whose name is most similar; None if none is."""
+    """Return the folder beside a missing one whose name is most similar.
+
+    None if no name is similar, or if the parent folder cannot be read. Hidden folders do not count.
+    """
     try:
         names = [
             entry.name
@@ -90,7 +98,10 @@ def similar_folder(missing: Path) -> Path | None:
 
 
 def _configured_vault(flag: str | Path | None, env: Mapping[str, str]) -> str | None:
-    """Return the vault that a flag, the environment or the user's own settings name, if any."""
+    """Return the vault that a flag, the environment or the user's settings name, as written.
+
+    None if none does. Raises Invalid if `flag` is the empty text.
+    """
     if flag == "":
         raise Invalid(
             "the path of the vault is empty", hint="Name a folder, or leave the vault out."
@@ -102,6 +113,7 @@ def _configured_vault(flag: str | Path | None, env: Mapping[str, str]) -> str | 
 
 
 def _no_vault_around(folder: str) -> NotFound:
+    """Return (not raise) the error for a folder that is in no vault."""
     home = str(Path.home())
     default = home_vault(home)
     suggestion = "`simplemem init .` makes this folder a vault"

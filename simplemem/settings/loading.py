@@ -50,9 +50,10 @@ class SourcedSetting(NamedTuple):
 
 
 def load_settings(flags: Flags = None, *, vault: Path | None = None, env: Env = None) -> Settings:
-    """Return the settings in force for a vault.
+    """Return the settings in force for a vault; without a vault, those without its own file.
 
-    Raises Invalid for a value that is not allowed, and Unavailable for a file that cannot be read.
+    `flags` override everything. Raises Invalid for a value that is not allowed, and Unavailable for
+    a file that cannot be read. A file that does not exist sets nothing.
     """
     layers = _load_layers(flags, vault, env)
     return _validate(layers.values, layers.sources)
@@ -61,7 +62,10 @@ def load_settings(flags: Flags = None, *, vault: Path | None = None, env: Env = 
 def settings_with_sources(
     flags: Flags = None, *, vault: Path | None = None, env: Env = None
 ) -> list[SourcedSetting]:
-    """Return every setting in force for a vault, with where its value comes from."""
+    """Return every setting in force for a vault, with where its value comes from, in order.
+
+    Values of secrets are among them. Raises as `load_settings` does.
+    """
     layers = _load_layers(flags, vault, env)
     settings = _validate(layers.values, layers.sources)
     values = attrgetter(*SETTINGS)(settings)
@@ -96,6 +100,11 @@ class _Layers:
 
 
 def _load_layers(flags: Flags, vault: Path | None, env: Env) -> _Layers:
+    """Return what the user's file, the vault's file, the environment and flags set together.
+
+    Values are not validated. A vault's file that is a link is ignored. Raises Invalid for a setting
+    that a vault may not set or that is none, and Unavailable for a file that cannot be read.
+    """
     if env is None:
         env = os.environ
     layers = _Layers()
@@ -124,7 +133,7 @@ def _load_layers(flags: Flags, vault: Path | None, env: Env) -> _Layers:
 
 
 def _variable_of(key: str) -> str:
-    """Return the environment variable that sets a setting."""
+    """Return the name of the environment variable that sets a setting: SIMPLEMEM_SEARCH_LIMIT."""
     return ENV_PREFIX + key.replace(".", "_").upper()
 
 
@@ -137,9 +146,10 @@ def _apply_policy(
     user_file: Path,
     user_settings: Mapping[str, object],
 ) -> dict[str, Any]:
-    """Return the settings of a vault's own file that count.
+    """Return the settings of a vault's own file that count, as `SETTINGS` allows.
 
-    Raises Invalid if it contains one that a vault may not set.
+    One that may only be stricter gets the stricter value of the file's and the user's. Raises
+    Invalid if the file contains one that a vault may not set.
     """
     allowed: dict[str, Any] = {}
     for key, value in settings.items():
@@ -162,6 +172,10 @@ def _not_for_vaults(
     user_file: Path,
     allowed: tuple[str, ...] = (),
 ) -> Invalid:
+    """Return (not raise) the error for a setting that a vault's own file may not set.
+
+    `allowed` are the values that it may set.
+    """
     hint = f"Set it in {user_file}, in the environment or as a flag."
     if allowed:
         hint += f" A vault may set {' or '.join(allowed)}."
@@ -169,7 +183,10 @@ def _not_for_vaults(
 
 
 def _stricter(key: str, value: object, users_value: object, vault_file: Path) -> object:
-    """Return the stricter of two values of a setting. Raises Invalid for a value it cannot have."""
+    """Return the stricter of two values of a setting: of the vault's file and of the user.
+
+    Raises Invalid for a value that the setting cannot have.
+    """
     order = _allowed_values(key) or (False, True)  # the strictest last
     ranks: list[int] = []
     for candidate in (value, users_value):
@@ -186,7 +203,7 @@ def _stricter(key: str, value: object, users_value: object, vault_file: Path) ->
 
 
 def _allowed_values(key: str) -> tuple[object, ...]:
-    """Return the values of a setting that can only have a few, in their order; () for others."""
+    """Return the values of a setting that has a few, in the order of strictness; () for others."""
     section_name, _, name = key.rpartition(".")
     section: type[Section] = Settings
     if section_name:
@@ -203,9 +220,10 @@ def check_settings(
     is_of_vault: bool,
     env: Env = None,
 ) -> None:
-    """Raise Invalid if the settings in a file would not be accepted.
+    """Raise Invalid if the settings in a file would not be accepted. `table` is its content.
 
-    With `is_of_vault`, the file is a vault's own, which may not set everything.
+    With `is_of_vault`, the file is a vault's own, which may not set everything. `file` is for
+    messages, and is not read.
     """
     settings = dict(_flatten(table, file))
     if is_of_vault:
@@ -220,8 +238,8 @@ def check_settings(
 def read_settings(path: Path) -> dict[str, Any]:
     """Return the settings in a file by dotted names; none if there is no such file.
 
-    Raises Invalid if it is not TOML or sets what is not a setting, and Unavailable if it cannot be
-    read.
+    Values are not checked. Raises Invalid if it is not TOML or sets what is not a setting, and
+    Unavailable if it cannot be read.
     """
     try:
         return dict(_flatten(read_toml(path), path))
@@ -232,7 +250,10 @@ def read_settings(path: Path) -> dict[str, Any]:
 
 
 def _flatten(table: Mapping[str, Any], path: Path, prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the values in nested tables by dotted names. Raises Invalid for an unknown name."""
+    """Yield the settings in nested tables by dotted names, without those of earlier versions.
+
+    Raises Invalid, with a similar name, for an unknown name.
+    """
     for name, value in table.items():
         key = prefix + name
         if key in SETTINGS:
@@ -248,18 +269,24 @@ def _flatten(table: Mapping[str, Any], path: Path, prefix: str = "") -> Iterator
 
 
 def _is_section(key: str) -> bool:
+    """Return whether a dotted name is that of a table of settings, also of an earlier version."""
     prefix = f"{key}."
     names = (*SETTINGS, *_REMOVED)
     return any(name.startswith(prefix) for name in names)
 
 
 def _similar_setting(name: str) -> str | None:
+    """Return the setting whose name is most similar; None if none is."""
     matches = get_close_matches(name, SETTINGS, 1, 0.5)
     return matches[0] if matches else None
 
 
 def _validate(values: Mapping[str, Any], sources: Mapping[str, str]) -> Settings:
-    """Return settings with these values, by dotted names. Raises Invalid for one that is wrong."""
+    """Return settings with these values by dotted names, and defaults for the others.
+
+    Raises Invalid for the first value that is wrong. The message names its source, and does not
+    show a secret.
+    """
     if values.keys() <= {"vault"}:
         # The most common case, which does not need pydantic.
         vault = values.get("vault")
@@ -303,7 +330,7 @@ def _as_tables(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_is_setting(key: str) -> None:
-    """Raise NotFound, with a similar name, if there is no setting of this name."""
+    """Raise NotFound, with a similar name, if no setting has this dotted name."""
     if key in SETTINGS:
         return
     similar = _similar_setting(key)

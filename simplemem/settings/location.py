@@ -17,14 +17,17 @@ ENV_PREFIX = "SIMPLEMEM_"
 def user_config_file(env: Mapping[str, str]) -> str:
     """Return the path of the user's own settings, which need not exist.
 
-    That is `$XDG_CONFIG_HOME/simplemem/config.toml`, by default below `~/.config`.
+    That is `$XDG_CONFIG_HOME/simplemem/config.toml` by `env`, by default below `~/.config`.
     """
     folder = os.path.expanduser(env.get("XDG_CONFIG_HOME") or "~/.config")
     return os.path.join(folder, "simplemem", "config.toml")
 
 
 def named_vault(name: str, folder: str) -> str:
-    """Return the absolute path of a vault that is named in a folder. `~` is the home folder."""
+    """Return the absolute path of a vault by its name, which is relative to `folder`.
+
+    A `~` at its beginning is the home folder. The vault need not exist.
+    """
     return os.path.normpath(os.path.join(folder, os.path.expanduser(name)))
 
 
@@ -48,7 +51,10 @@ def enclosing_vault(folder: str) -> str | None:
 
 
 def marked_vault(folder: str) -> str | None:
-    """Return the nearest folder, from this one upwards, that simplemem or Obsidian uses."""
+    """Return the nearest folder, from this one upwards, that simplemem or Obsidian uses.
+
+    That is one with a folder `.simplemem` or `.obsidian`. None if there is none.
+    """
     for candidate in _upwards(folder):
         if _is_marked(candidate):
             return candidate
@@ -61,14 +67,18 @@ def _is_marked(folder: str) -> bool:
 
 
 def home_vault(home: str) -> str:
-    """Return the vault for a user who is in no vault and names none. It need not exist."""
+    """Return `~/simplemem`, the vault of a user who is in no vault and names none.
+
+    It need not exist.
+    """
     return os.path.join(home, "simplemem")
 
 
 def may_use_home_vault(folder: str, home: str) -> bool:
     """Return whether a command in a folder may fall back to `~/simplemem`.
 
-    False inside other folders of notes, and if `~/simplemem` is a git clone of this program.
+    False among notes that are outside of `~/simplemem`, and if `~/simplemem` is a git clone of this
+    program.
     """
     vault = home_vault(home)
     if is_source_checkout(vault):
@@ -93,10 +103,10 @@ def contains_home(folder: str, home: str) -> bool:
 
 
 def is_among_notes(folder: str, home: str) -> bool:
-    """Return whether a folder contains Markdown files or is inside a folder that does.
+    """Return whether a folder contains Markdown files, at any depth, or is inside one with some.
 
     The home folder and the folders above it do not count: files there say nothing about the folders
-    below.
+    below. Of a large tree, only about 2,000 entries are looked at. Links are not followed.
     """
     own_folders = [parent for parent in _upwards(folder) if not _is_within(home, parent)]
     if not own_folders:
@@ -122,7 +132,10 @@ def _is_within(folder: str, outer: str) -> bool:
 
 
 def _has_markdown(folder: str) -> bool:
-    """Return whether a folder itself has Markdown files; False if it cannot be read."""
+    """Return whether a folder itself has Markdown files that are not hidden.
+
+    False if it cannot be read.
+    """
     try:
         return any(_is_markdown(name) for name in os.listdir(folder))
     except OSError:
@@ -130,7 +143,10 @@ def _has_markdown(folder: str) -> bool:
 
 
 def _has_markdown_below(folder: str) -> bool:
-    """Return whether a folder or those below contain Markdown, by their first entries."""
+    """Return whether a folder or those below have Markdown files, by their first 2,000 entries.
+
+    Nearer folders are looked at first. Hidden folders and those that cannot be read are skipped.
+    """
     folders = [folder]
     entry_count = 0
     for current in folders:  # grows meanwhile: nearer folders come first
@@ -157,4 +173,5 @@ def _may_contain_notes(entry: os.DirEntry[str]) -> bool:
 
 
 def _is_markdown(name: str) -> bool:
+    """Return whether a file name is that of a Markdown file that is not hidden."""
     return name.lower().endswith(".md") and not name.startswith(".")

@@ -449,7 +449,10 @@ class Settings(Section):
         return int(self.index.max_note_mb * 1024 * 1024)
 
     def for_a_person(self) -> Settings:
-        """Return these settings without `access` and `no_delete`, which apply to agents only."""
+        """Return a copy without `access` and `no_delete`, which restrict only agents.
+
+        `read_only` stays.
+        """
         return self.model_copy(update={"access": AccessSettings(), "no_delete": False})
 
 
@@ -458,5 +461,8 @@ SETTINGS = dict(declarations(Settings))
 
 
 def fields() -> Iterator[tuple[str, FieldInfo]]:
-    """Yield all settings by their dotted names, with types and bounds as in pydantic."""
+    """Yield all settings by their dotted names, with types and bounds as in pydantic.
+
+    Imports pydantic and builds its models, which takes a while.
+    """
     return pydantic_fields(Settings)

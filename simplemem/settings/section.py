@@ -69,9 +69,11 @@ def setting(
     eg: object = None,
     **bounds: float | str,
 ) -> _T:
-    """Declare a setting of a section. A type checker sees the type of its default.
+    """Declare a setting of a section, as the value of an annotated class attribute.
 
-    `eg` replaces the default in the sample file. `bounds` are those of pydantic: `ge`, `pattern`, …
+    A type checker sees the type of its default. `meaning` is for the help, `vault` says what a
+    vault's own file may set. `eg` replaces the default in the sample file. `bounds` are those of
+    pydantic: `ge`, `pattern`, ….
     """
     declaration: Any = Declaration(default, meaning, vault, eg, bounds)
     result: _T = declaration
@@ -99,7 +101,7 @@ class Section:
     def __init__(self, **values: object) -> None:
         """Create settings with these values, and the defaults of the others.
 
-        Raises pydantic's ValidationError for a value that is wrong, or of no setting.
+        Raises pydantic's ValidationError for a value that is wrong, or an unknown name.
         """
         checked: dict[str, object] = {}
         if values:
@@ -108,12 +110,16 @@ class Section:
 
     @classmethod
     def from_checked(cls, values: Mapping[str, object]) -> Self:
-        """Return the settings with these values, without checking them again."""
+        """Return settings with these values, which are not checked, and the defaults of the others.
+
+        Unknown names are ignored.
+        """
         section = object.__new__(cls)
         section._fill(values)
         return section
 
     def _fill(self, values: Mapping[str, object]) -> None:
+        """Set all settings, to these values or their defaults. Only for a new object."""
         for name, declaration in self.declared.items():
             value = values.get(name, declaration.default)
             object.__setattr__(self, name, value)
@@ -136,17 +142,24 @@ class Section:
 
     @classmethod
     def model_validate(cls, values: Mapping[str, object]) -> Self:
-        """Return the settings with these values. Raises pydantic's ValidationError."""
+        """Return settings with these values, after checking and converting them as pydantic does.
+
+        The others have their defaults. Values may be sections or dictionaries. Raises pydantic's
+        ValidationError for a value that is wrong, or an unknown name.
+        """
         plain = {name: _as_plain(value) for name, value in values.items()}
         checked = _model_of(cls).model_validate(plain)
         return _from_model(cls, checked)
 
     def model_copy(self, *, update: Mapping[str, object] | None = None) -> Self:
-        """Return the same settings with some replaced, which are not checked."""
+        """Return a copy with the settings of `update` replaced. Their values are not checked."""
         return self.from_checked({**vars(self), **(update or {})})
 
     def model_dump(self, *, exclude: set[str] | frozenset[str] = frozenset()) -> dict[str, object]:
-        """Return the settings as dictionaries within a dictionary."""
+        """Return the settings by name, sections as dictionaries. Secrets are not masked.
+
+        `exclude` are names that are left out.
+        """
         plain = {}
         for name, value in vars(self).items():
             if name not in exclude:
@@ -155,13 +168,17 @@ class Section:
 
 
 def _as_plain(value: object) -> object:
+    """Return a section as a dictionary, and any other value as it is."""
     if isinstance(value, Section):
         return value.model_dump()
     return value
 
 
 def declarations(section: type[Section], prefix: str = "") -> Iterator[tuple[str, Declaration]]:
-    """Yield the settings of a section by their dotted names, those of inner sections included."""
+    """Yield the settings of a section by dotted names, with those of inner sections, in order.
+
+    `prefix` is put before each name. Does not import pydantic.
+    """
     for name, declaration in section.declared.items():
         full_name = prefix + name
         if declaration.is_section:
@@ -172,7 +189,10 @@ def declarations(section: type[Section], prefix: str = "") -> Iterator[tuple[str
 
 
 def pydantic_fields(section: type[Section]) -> Iterator[tuple[str, FieldInfo]]:
-    """Yield the settings of a section by their dotted names, with pydantic's types and bounds."""
+    """Yield the settings of a section by dotted names, with pydantic's types and bounds.
+
+    Those of inner sections are among them. Imports pydantic.
+    """
     for name, field in _model_of(section).model_fields.items():
         if section.declared[name].is_section:
             for inner_name, inner_field in pydantic_fields(type(field.default)):
@@ -188,7 +208,7 @@ _MODELS: dict[str, type[BaseModel]] = {}
 
 
 def _model_of(section: type[Section]) -> type[BaseModel]:
-    """Return the pydantic model that checks the values of a section and of its inner sections."""
+    """Return the pydantic model that checks a section and its inner sections. Built once."""
     name = section.__name__
     if name not in _MODELS:
         _MODELS[name] = _build_model(section)
@@ -196,6 +216,10 @@ def _model_of(section: type[Section]) -> type[BaseModel]:
 
 
 def _build_model(section: type[Section]) -> type[BaseModel]:
+    """Build a pydantic model with the types, defaults and bounds of a section.
+
+    It refuses unknown names.
+    """
     from pydantic import ConfigDict, Field, create_model
 
     types = types_of(section)
@@ -219,7 +243,10 @@ def _build_model(section: type[Section]) -> type[BaseModel]:
 
 
 def types_of(section: type[Section]) -> dict[str, Any]:
-    """Return the types of the settings of a section, with what pydantic does before it checks."""
+    """Return the types of the settings of a section, by name. Imports pydantic.
+
+    Those of secrets and lists have what pydantic does before it checks a value.
+    """
     from pydantic import BeforeValidator, SecretStr
 
     secret = SecretStr | dict[str, str] | None
@@ -231,9 +258,9 @@ def types_of(section: type[Section]) -> dict[str, Any]:
 
 
 def _check_secret_source(value: object) -> object:
-    """Accept a table only if it says where a secret is.
+    """Return the value if it is no table, or a table that says where a secret is.
 
-    Another table may contain the secret itself, and tables are shown.
+    Raises ValueError for another table: it may contain the secret itself, and tables are shown.
     """
     if isinstance(value, dict) and set(value) not in ({"env"}, {"path"}):
         raise ValueError("neither env nor path")
@@ -241,10 +268,11 @@ def _check_secret_source(value: object) -> object:
 
 
 def as_names(value: object) -> tuple[object, ...]:
-    """Return a list as a tuple. A text is split as in an environment variable, or read as TOML.
+    """Return a list as a tuple.
 
-    Raises Invalid for a text that begins as a TOML list and is none: read as names separated by
-    commas, `["a", "b` would hide nothing.
+    A text is split at commas, or read as TOML if it begins with "[". Any other value becomes a
+    tuple of one. Raises Invalid for a text that begins as a TOML list and is none: read as names
+    separated by commas, `["a", "b` would hide nothing.
     """
     if isinstance(value, (list, tuple)):
         return tuple(value)
@@ -266,13 +294,13 @@ def as_names(value: object) -> tuple[object, ...]:
 
 
 def split_names(text: str) -> list[str]:
-    """Return the names in a text that separates them with commas."""
+    """Return the names in a text, which commas separate, stripped and without empty ones."""
     names = [part.strip() for part in text.split(",")]
     return [name for name in names if name]
 
 
 def _from_model(section: type[_SectionType], model: BaseModel) -> _SectionType:
-    """Return the settings of a model, whose values are checked."""
+    """Return a section with the values of its model, which are checked."""
     values: dict[str, object] = {}
     for name, declaration in section.declared.items():
         value = getattr(model, name)

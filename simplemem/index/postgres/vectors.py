@@ -47,13 +47,19 @@ _LOCK = "to_regclass('vectors')::oid::bigint"
 
 
 class _Statements(Protocol):
-    """What is needed of a connection."""
+    """What is needed of a connection; see `Connection`."""
 
-    def execute(self, statement: str, values: Sequence[Value] = ()) -> Cursor: ...
+    def execute(self, statement: str, values: Sequence[Value] = ()) -> Cursor:
+        """Run a statement, and return its rows."""
+        ...
 
-    def executemany(self, statement: str, rows: Iterable[Sequence[Value]]) -> None: ...
+    def executemany(self, statement: str, rows: Iterable[Sequence[Value]]) -> None:
+        """Run a statement that returns no rows once per row of values."""
+        ...
 
-    def state(self) -> object: ...
+    def state(self) -> object:
+        """Return a token of the index, which differs once anybody has written."""
+        ...
 
 
 class PostgresVectors:
