@@ -55,7 +55,7 @@ _ROWS = "right kept split shift resume B3 blocks".split()
 
 @lru_cache(maxsize=200_000)
 def _vector(text: str) -> NDArray[np.float32]:
-    row: NDArray[np.float32] = _WORDS.unit([text])[0]
+    row: NDArray[np.float32] = _WORDS.unit_vectors([text])[0]
     return row
 
 

@@ -70,7 +70,10 @@ class NoteMetadata(NamedTuple):
 
 
 class ParsedNote(NamedTuple):
-    """A note file that was read and parsed, ready to be stored in an index."""
+    """A note file that was read and parsed, ready to be stored in an index.
+
+    `stat` is of the file when it was read. Passages and blocks are in the order of the text.
+    """
 
     path: str
     note: Note
@@ -169,7 +172,10 @@ class StoredLink(NamedTuple):
 
 
 class Outline(NamedTuple):
-    """A note's row, its tags with their sources, its aliases and its links."""
+    """A note's row, tags, aliases and links, as they are shown when the note is read.
+
+    A tag is its text and where it is from, such as the frontmatter or the body.
+    """
 
     row: NoteRow
     tags: Sequence[tuple[str, Any]]
@@ -178,7 +184,7 @@ class Outline(NamedTuple):
 
 
 class Term(NamedTuple):
-    """Words side by side. If `beginning`, the last word matches as a prefix.
+    """Words side by side, as a query looks for them. If `beginning`, the last word is a prefix.
 
     `stem_of` are the words of the query that these are stems of. Of the forms of a word only the
     best counts in a note, and no stem counts more than the word (docs/search.md).
@@ -195,7 +201,10 @@ AnyOf = Sequence[Term]
 
 @dataclass(frozen=True, slots=True)
 class IndexFilter:
-    """A filter whose names and dates are already resolved. An empty field is no condition."""
+    """A filter whose names and dates are already resolved. An empty field is no condition.
+
+    A note passes if it meets all conditions. Hidden notes pass only if `hidden` is set.
+    """
 
     # Keys and values of tags. The value "" matches a tag of the key with any value.
     tags: Mapping[str, str] = field(default_factory=dict)
@@ -293,7 +302,10 @@ class Matches(NamedTuple):
 
 
 class Position(NamedTuple):
-    """The span of a passage or block in its note."""
+    """The span of a passage or block in its note: offsets in characters, and the first line.
+
+    `line` begins at 1; `headings` are those above it, the outermost first.
+    """
 
     start: int
     stop: int
@@ -350,7 +362,7 @@ class IndexProgress(NamedTuple):
 
 
 class Embedded(NamedTuple):
-    """How far an embedder is, in numbers of notes."""
+    """How far an embedder is, in numbers of notes. Hidden notes do not count."""
 
     waiting: int  # without their vectors
     notes: int  # that are to have vectors

@@ -59,7 +59,12 @@ def tags(db: Connection) -> dict[str, int]:
 
 @dataclass
 class _NoteContents:
-    """What was read from a note, and where its links lead."""
+    """What was read from a note, and where its links lead.
+
+    `ambiguous` has the candidates of each link that could mean several files. `links` and
+    `backlinks` are paths of notes, `attachments` paths of other files, and `unresolved` targets as
+    written.
+    """
 
     title: str
     problem: str | None
@@ -76,7 +81,7 @@ class _NoteContents:
     aliases: list[str] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the contents as JSON values."""
+        """Return the contents as JSON values, with sets as sorted lists."""
         return {
             "title": self.title,
             "problem": self.problem,

@@ -351,9 +351,9 @@ class ChangeTable:
         return changes
 
     def lineage(self, path: str) -> list[Version]:
-        """Return the changes of the note that last had a path, newest first.
+        """Return the changes of the note that last had a path, newest first, whatever its path was.
 
-        The note may have another path today.
+        The note may have another path today. Empty if no change names the path.
         """
         return self._where(_OF_LINEAGE, path)
 

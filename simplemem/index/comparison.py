@@ -110,7 +110,10 @@ def differences(first: Connection, second: Connection, *, vectors: bool) -> Iter
 
 
 def _are_equal(first: Connection, second: Connection, *, vectors: bool) -> bool:
-    """Return whether two indexes have the same rows in the same order."""
+    """Return whether two indexes have the same rows in the same order.
+
+    Stops at the first difference.
+    """
     first_rows = dump(first, vectors=vectors)
     second_rows = dump(second, vectors=vectors)
     pairs = zip_longest(first_rows, second_rows)

@@ -41,7 +41,7 @@ _MIN_NOTES_OF_REPEATED_TEXT = 5
 
 
 class DetailsReader:
-    """Reads details of notes from one state of the index."""
+    """Reads details of notes from one state of the index. For one call of `read`."""
 
     def __init__(
         self,

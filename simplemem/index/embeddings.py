@@ -227,7 +227,7 @@ class _TextsOfNote(NamedTuple):
 
 
 class _EmbeddedTexts(NamedTuple):
-    """The vectors of texts, and for those that the embedder refused, the reason."""
+    """The vectors of texts, and the reasons of the embedder for those that it refused, by text."""
 
     vectors: dict[str, bytes]
     refusals: dict[str, str]

@@ -142,7 +142,7 @@ class Cursor(Protocol):
         """Return the next row; None after the last."""
 
     def fetchall(self) -> list[DatabaseRow]:
-        """Return all rows that are left."""
+        """Return all rows that are left; an empty list after the last. Completes a change."""
 
 
 class VectorIndex(Protocol):
@@ -227,14 +227,17 @@ class Connection(Protocol):
         """Run a statement that returns no rows once per row of values. The values contain no lists."""
 
     def state(self) -> object:
-        """Return a token of the index as this connection sees it.
+        """Return a token of the index as this connection sees it. Only to be compared.
 
-        Two equal tokens mean that nobody wrote between the two calls.
+        Two equal tokens mean that nobody wrote between the two calls, this connection included.
         """
 
 
 class Leadership(Protocol):
-    """The lead among several servers of one vault."""
+    """The lead among several servers of one vault. Used by one thread.
+
+    The leader watches, scans and embeds for all.
+    """
 
     def acquire_or_keep(self) -> bool:
         """Return whether this process leads, after taking the lead if nobody has it.

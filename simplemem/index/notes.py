@@ -457,11 +457,12 @@ def find_by_name(db: Connection, key: str) -> tuple[list[str], ...]:
 
 
 def query_names(db: Connection, title: str, keys: Iterable[str]) -> Iterable[tuple[Any, ...]]:
-    """Query the visible notes that have a name.
+    """Query the visible notes that have a name: (note id, is_alias, key). Read when iterated.
 
-    A row is a note, 1 for an alias and 0 for a title or file name, and the key of the name
-    (`words_key`). The key is "" for a name that equals `title` letter for letter, without case.
-    Such a name may lack the mark at the end of a question. A note may come several times.
+    `is_alias` is 1 for an alias, and 0 for a title or file name. `key` is the one of `keys`
+    (results of `words_key`) that the name equals; it is "" for a name that equals `title` letter
+    for letter, without case. Such a name may lack the mark at the end of a question. A note may
+    come several times.
     """
     is_one_of_the_keys = db.dialect.in_texts("k.key", "$3")
     sql = f"""
@@ -654,7 +655,7 @@ def sources_that_could_mean(db: Connection, files: Iterable[str]) -> list[str]:
 
 
 def _lookup_keys(files: Iterable[str]) -> list[str]:
-    """Return the keys by which links are looked up that could mean one of these files."""
+    """Return the keys of all links that could mean one of these files, sorted."""
     keys: set[str] = set()
     for path in files:
         keys.update(lookup_keys(path))

@@ -67,7 +67,7 @@ class IndexService:
         self._local = threading.local()
 
     def close(self) -> None:
-        """Close every connection. No other thread may be using them."""
+        """Close every connection. No other thread may be using them. A later call opens new ones."""
         self.database.close()
 
     # -- a whole index

@@ -61,7 +61,7 @@ class _Plan:
 
 @dataclass(slots=True)
 class SyncPass:
-    """One comparison, from a snapshot to the report of what was changed.
+    """One comparison of files with the index, from a snapshot to the report; for one use.
 
     Guards the notes whose file is missing: a new file with the same bytes is one of them, moved.
     """

@@ -305,9 +305,9 @@ class IndexUpdater(NoteIndexer):
             self._read_log()
 
     def _read_log(self) -> None:
-        """Bring the table of changes up to date.
+        """Bring the table of changes up to date with the log.
 
-        A log that cannot be read must keep no note out of the index.
+        Never raises for a log that cannot be read, which must keep no note out of the index.
         """
         with suppress(SimplememError, OSError):
             changes.catch_up(self.database, self.vault.history.log)

@@ -57,10 +57,7 @@ def vectors_of(db: Connection, note_id: int) -> list[bytes]:
 
 
 def mean_vector(db: Connection, note_id: int) -> bytes | None:
-    """Return the mean of the vectors of a note's first 64 passages, as bytes; None without any.
-
-    None without any.
-    """
+    """Return the mean of the vectors of a note's first 64 passages, as bytes; None without any."""
     import numpy as np
 
     vectors = vectors_of(db, note_id)[:_MAX_PASSAGES_OF_MEAN]
@@ -98,10 +95,7 @@ def _cosines(query: bytes, rows: Any, inverse: NDArray[np.float64]) -> NDArray[n
 
 
 def inverse_lengths(rows: Any, width: int) -> NDArray[np.float64]:
-    """Return 1 / length of each packed vector of `width` numbers; 0 for one of zeros.
-
-    0 for one of zeros.
-    """
+    """Return 1 / length of each packed vector of `width` numbers; 0 for one of zeros."""
     import numpy as np
     import simsimd
 
@@ -201,7 +195,7 @@ class _Rows:
         return best
 
     def _inverse_lengths_of_all(self, width: int) -> NDArray[np.float64]:
-        """Return the inverse lengths of all rows, after computing those of new ones."""
+        """Return 1 / length of each row, in their order, after computing it for new rows."""
         import numpy as np
 
         known_bytes = len(self._inverse_lengths) * width

@@ -12,7 +12,7 @@ IsCancelled: TypeAlias = Callable[[], bool]
 
 
 def never_cancelled() -> bool:
-    """Return False: the caller waits for as long as it takes."""
+    """Return False: the default `stopped`, with which the caller waits for as long as it takes."""
     return False
 
 
@@ -83,7 +83,7 @@ class Reranker(Protocol):
 class ChatQuestion(TypedDict):
     """A task for a chat model."""
 
-    told: str
+    instructions: str
     """The instructions."""
     shape: Mapping[str, Any]
     """The names and types of an answer: "text", "number" or "yes", with "?" if it may be null;

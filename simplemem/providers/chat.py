@@ -26,7 +26,10 @@ _JSON_TYPES = {"text": "string", "number": "number", "yes": "boolean"}
 
 
 class ServiceChatModel:
-    """A chat model behind a service. Guards the number of calls per hour, which limits the cost."""
+    """A chat model behind a service, for any thread. Guards the number of calls per hour.
+
+    The limit of that number limits the cost.
+    """
 
     def __init__(
         self,
@@ -37,7 +40,11 @@ class ServiceChatModel:
         timeout: float = 30,
         per_hour: int = 120,
     ) -> None:
-        """Create a chat model, without connecting. Raises Invalid for a bad address."""
+        """Create a chat model, without connecting. Raises Invalid for a bad address.
+
+        An empty `url` means the provider's own. `timeout` is in seconds; `per_hour` is the greatest
+        number of calls in any hour, 0 for none.
+        """
         address = parse_address(url or _HOMES[provider], "llm.url")
         self._is_ollama = provider == "ollama"
         self.name = f"{model} at {address.host}"
@@ -47,7 +54,7 @@ class ServiceChatModel:
 
         is_home = not url.strip()
         key_variable = "OPENAI_API_KEY" if is_home and not self._is_ollama else ""
-        service_key = Key(key, setting="llm.api_key", otherwise=key_variable)
+        service_key = Key(key, setting="llm.api_key", default_variable=key_variable)
         self._client = ServiceClient(
             self.name, address, service_key, timeout=timeout, section="llm"
         )
@@ -69,7 +76,7 @@ class ServiceChatModel:
         time: within `seconds`, or within the limit of the settings if they are 0.
         """
         shape = question["shape"]
-        instructions = " ".join(question["told"].split())
+        instructions = " ".join(question["instructions"].split())
         user_message = json.dumps(redact(content), ensure_ascii=False)
         request: dict[str, Any] = {
             "model": self._model,
@@ -150,7 +157,7 @@ class ServiceChatModel:
         return self._client.retry_policy.call(attempt, deadline)
 
     def _count_call(self) -> None:
-        """Count a call. Raises RequestRefused if those of this hour are used up.
+        """Count a call. Raises RequestRefused instead if those of this hour are used up.
 
         The service works, so this must not open its circuit breaker.
         """
@@ -185,7 +192,7 @@ def redact(value: object) -> Any:
 
 
 def _schema_of(shape: Any) -> dict[str, Any]:
-    """Return the JSON schema of a shape (`ChatQuestion`)."""
+    """Return the JSON schema of a shape (`ChatQuestion`), in which all names are required."""
     if isinstance(shape, Mapping):
         return {
             "type": "object",

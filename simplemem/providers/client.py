@@ -33,7 +33,7 @@ _ABOUT_A_TEXT = re.compile(
 
 
 class ServiceClient:
-    """One service: its address, key, connections and retries."""
+    """One service: its address, key, HTTP connections and retries. For any thread."""
 
     def __init__(
         self,

@@ -157,6 +157,7 @@ class ServiceEmbedder:
     """An embedder behind a service: batches, prefixes, empty texts, checked answers.
 
     Remembers the vectors of the last queries, because the pages of one search ask for the same.
+    Methods as in `Embedder`.
     """
 
     reads_sentences = True
@@ -196,7 +197,7 @@ class ServiceEmbedder:
 
         may_use_variable = is_home or provider == "voyage"
         key_variable = protocol.key_variable if may_use_variable else ""
-        key = Key(config.api_key, otherwise=key_variable)
+        key = Key(config.api_key, default_variable=key_variable)
         self._client = create_client(
             provider, self.name, address, key, timeout=config.timeout_seconds
         )
@@ -410,6 +411,6 @@ def _check_sizes(sizes: Sequence[float], name: str) -> None:
 
 
 def _scale(vector: array[float], size: float) -> bytes:
-    """Return a vector as bytes; its largest absolute value, `size`, becomes 127."""
+    """Return a vector as signed bytes; its largest absolute value, `size`, becomes 127."""
     numbers = [round(number / size * 127) for number in vector]
     return array("b", numbers).tobytes()

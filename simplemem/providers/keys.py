@@ -28,13 +28,13 @@ class Key:
         source: KeySource,
         *,
         setting: str = "embed.api_key",
-        otherwise: str = "",
+        default_variable: str = "",
     ) -> None:
         """Remember where the key is. Reads no file.
 
         `setting` is the name of the setting that `source` is from. If `source` is None, the
-        environment variable `otherwise` counts, if it is set now. A text that begins as a path is
-        the file with the key.
+        environment variable `default_variable` counts, if it is set now. A text that begins as a
+        path is the file with the key.
         """
         self.setting = setting
         self._text = ""
@@ -49,8 +49,8 @@ class Key:
                 self._path = text
             else:
                 self._text = text
-        elif os.environ.get(otherwise, "").strip():
-            self._variable = otherwise
+        elif os.environ.get(default_variable, "").strip():
+            self._variable = default_variable
 
     def value(self) -> str | None:
         """Return the key, read now; None if neither the settings nor a variable name one.

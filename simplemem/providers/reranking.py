@@ -47,7 +47,7 @@ class ServiceReranker:
         self.remote = is_voyage or not address.is_local
         self._is_voyage = is_voyage
         key_variable = "VOYAGE_API_KEY" if is_voyage else ""
-        service_key = Key(key, setting=key_setting, otherwise=key_variable)
+        service_key = Key(key, setting=key_setting, default_variable=key_variable)
         self._client = create_client(provider, self.name, address, service_key, section="rerank")
         self.close = self._client.close
 

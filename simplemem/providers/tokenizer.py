@@ -92,7 +92,7 @@ class Tokenizer:
         return tokens
 
     def _join_pairs(self, text: str) -> list[str]:
-        """Return the parts of a text after all pairs are joined, in the order of their ranks."""
+        """Return the parts of a text after all known pairs are joined, the first learned first."""
         ranks = self._ranks
         parts = list(text)  # a part that was joined to the one before it is ""
         end = len(parts)

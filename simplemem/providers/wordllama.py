@@ -40,10 +40,10 @@ _TINY = 1e-12  # instead of a division by zero
 
 
 class WordLlama:
-    """An embedder without network or GPU.
+    """An embedder without network or GPU, for any thread; methods as in `Embedder`.
 
     No token reaches across a space, so a text is the sum of its words. Guards the vectors of the
-    words that were seen, for all threads.
+    words that were seen.
     """
 
     name = "wordllama-l2-supercat-256"
@@ -93,21 +93,21 @@ class WordLlama:
         """
         return self.documents([text])[0]
 
-    def unit(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def unit_vectors(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return the vectors of texts at length one, a row per text, not rounded to bytes.
 
         A text without words has zeros.
         """
         return _normalize(self._sum_texts(texts))
 
-    def words(self, words: Sequence[str]) -> NDArray[np.float32]:
+    def word_vectors(self, words: Sequence[str]) -> NDArray[np.float32]:
         """Return the vectors of words at length one, a row per word; zeros for an unknown word.
 
         Words have no spaces and are not empty.
         """
         return _normalize(self._word_vectors(words))
 
-    def lengths(self, words: Sequence[str]) -> NDArray[np.float32]:
+    def word_lengths(self, words: Sequence[str]) -> NDArray[np.float32]:
         """Return the length of the vector of each word; words that tell much have long ones."""
         import numpy as np
 
@@ -213,7 +213,7 @@ def _map_weights(path: Path) -> NDArray[np.float16]:
 
 
 def _normalize(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Scale vectors to length one, in place; zeros stay zeros."""
+    """Scale vectors to length one, in place, and return them; zeros stay zeros."""
     import numpy as np
 
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)

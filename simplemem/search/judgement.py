@@ -373,7 +373,7 @@ class Coverage:
         numbers[used_rows] = np.arange(len(used_rows))
 
         lowered_words = [word.lower() for word in words]
-        question_vectors = self.vectors.words(lowered_words)
+        question_vectors = self.vectors.word_vectors(lowered_words)
         note_vectors = table[used_rows]
         cosines = question_vectors @ note_vectors.T
         similarities = np.maximum(cosines, 0.0)
@@ -463,7 +463,7 @@ class Coverage:
         if not new_words:
             return
 
-        vectors = self.vectors.words(new_words)
+        vectors = self.vectors.word_vectors(new_words)
         first = self._size
         self._size += len(new_words)
         self._row_of.update(zip(new_words, range(first, self._size), strict=True))

@@ -411,7 +411,7 @@ def _confidence_by_vectors(
 
 def _similarity_of_texts(coverage: Coverage, text: str, other: str) -> float:
     """Return the cosine of two texts by the bundled word vectors."""
-    vectors = coverage.vectors.unit([text, other])
+    vectors = coverage.vectors.unit_vectors([text, other])
     return float(vectors[0] @ vectors[1])
 
 
@@ -444,7 +444,7 @@ def _informative_weights(ranking: Ranking, coverage: Coverage) -> dict[str, floa
     """Return the weight of each word of the query in its coverage."""
     rarity = _rarity_of_words(ranking)
     words = [word.lower() for word in rarity]
-    lengths = coverage.vectors.lengths(words)
+    lengths = coverage.vectors.word_lengths(words)
     return judgement.informative_weights(rarity, lengths.tolist())
 
 

@@ -151,7 +151,7 @@ def _parse_document(text: str, file: Path) -> TOMLDocument:
 
 
 def _text_of(document: TOMLDocument, old_text: str) -> str:
-    """Return the text of a document, with the byte order mark and line endings of the old text."""
+    """Return the text of a document, with the byte order mark and line endings of `old_text`."""
     import tomlkit
 
     text = tomlkit.dumps(document)
@@ -168,7 +168,7 @@ def _name_in_table(key: str) -> str:
 
 
 def _table_of(document: dict[str, Any], key: str) -> dict[str, Any]:
-    """Return the table that contains a dotted key; an empty one if there is no such table."""
+    """Return the table that contains a dotted key; a new, empty one if there is no such table."""
     table = document
     for name in key.split(".")[:-1]:
         inner = table.get(name)

@@ -84,7 +84,10 @@ class _Layers:
         self.sources: dict[str, str] = {}
 
     def add(self, settings: Mapping[str, object], source: str) -> None:
-        """Let settings override those so far. Lists that hide or protect notes are combined."""
+        """Let settings from `source` override those so far; those of policy "adds" are combined.
+
+        These are lists that hide or protect notes.
+        """
         for key, value in settings.items():
             is_combined = key in self.values and SETTINGS[key].vault == "adds"
             if is_combined:
@@ -344,7 +347,8 @@ def unknown_variables(env: Mapping[str, str]) -> list[str]:
     """Return a warning for each variable that looks like a misspelled one of simplemem.
 
     Variables with other names are left alone: Kubernetes sets `SIMPLEMEM_PORT` and more for a
-    service called simplemem.
+    service called simplemem. So are those that a setting of the user's file names. Raises as
+    `read_settings` does.
     """
     setting_variables = {_variable_of(key) for key in SETTINGS}
     read_variables = setting_variables | _OTHER_VARIABLES

@@ -62,7 +62,10 @@ def marked_vault(folder: str) -> str | None:
 
 
 def _is_marked(folder: str) -> bool:
-    """Return whether simplemem or Obsidian uses this folder as a vault."""
+    """Return whether simplemem or Obsidian uses this folder as a vault.
+
+    It then has a folder `.simplemem` or `.obsidian`.
+    """
     return any(os.path.isdir(os.path.join(folder, name)) for name in _VAULT_FOLDERS)
 
 

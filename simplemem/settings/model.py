@@ -445,7 +445,7 @@ class Settings(Section):
 
     @property
     def max_note_bytes(self) -> int:
-        """The size above which a note is not indexed."""
+        """The size in bytes above which a note is not indexed."""
         return int(self.index.max_note_mb * 1024 * 1024)
 
     def for_a_person(self) -> Settings:

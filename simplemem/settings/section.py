@@ -57,7 +57,7 @@ class Declaration(NamedTuple):
 
     @property
     def is_section(self) -> bool:
-        """Whether it is a group of settings."""
+        """Whether this is a group of settings, and not one setting."""
         return isinstance(self.default, Section)
 
 
@@ -82,7 +82,11 @@ def setting(
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 class Section:
-    """A group of frozen settings. A subclass declares each with its type, as a dataclass would."""
+    """A group of settings with values, which are frozen; attributes have them.
+
+    A subclass declares each setting with its type, as a dataclass would. Sections with the same
+    values are equal.
+    """
 
     declared: ClassVar[Mapping[str, Declaration]] = MappingProxyType({})
 

@@ -9,7 +9,7 @@ from embedding_service import HANGS_UP, PAGE, failing, slow
 from simplemem.errors import Invalid, Unavailable
 from simplemem.providers.chat import ServiceChatModel, redact
 
-QUESTION = {"told": "Answer.", "shape": {"answer": "text"}}
+QUESTION = {"instructions": "Answer.", "shape": {"answer": "text"}}
 
 
 def ask(chat: ServiceChatModel, said: object = "hello", seconds: float = 5.0) -> object:

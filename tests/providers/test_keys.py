@@ -47,9 +47,9 @@ def test_a_key_may_lie_in_a_file(
 def test_no_key_is_no_error_and_another_variable_may_serve_then(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert Key(None).value() is None and Key(None, otherwise="MY_KEY").value() is None
+    assert Key(None).value() is None and Key(None, default_variable="MY_KEY").value() is None
     monkeypatch.setenv("MY_KEY", SECRET)
-    assert Key(None, otherwise="MY_KEY").value() == SECRET
+    assert Key(None, default_variable="MY_KEY").value() == SECRET
 
 
 @pytest.mark.parametrize(

@@ -120,7 +120,7 @@ class PostgresConnection:
         self._pipeline.close()
 
     def close(self) -> None:
-        """Close the connection."""
+        """Wait for what was sent, and close the connection. Does not raise psycopg's errors."""
         with suppress(psycopg.Error):
             self.end_pipeline()
         self.raw.close()
@@ -159,7 +159,10 @@ class PostgresConnection:
 
 
 class ConnectionPool:
-    """Connections to one server, one per thread. One that was cut is made again."""
+    """Connections to one server, one per thread. Guards their dictionary.
+
+    A connection that was cut is replaced at its next use, and those of ended threads are closed.
+    """
 
     def __init__(self, url: str, schema: str, *, is_of_replica: bool = False) -> None:
         self.engine = "PostgreSQL"  # with its version, once it has answered

@@ -86,7 +86,7 @@ class PostgresEngine:
 
     @property
     def engine(self) -> str:
-        """Its name and version, and what answers reads."""
+        """The name and version of the server, and whether a replica answers reads, for people."""
         name = self._primary.engine
         if self._replica is None:
             return name

@@ -31,7 +31,10 @@ class _Tables(Protocol):
 
 
 class Lease:
-    """The lead of one vault's tables, asked for by one thread. Guards the number of this leader."""
+    """The lead of one vault's tables, asked for by one thread.
+
+    Guards the number of this leader. A lead that is not renewed for 8 s is free for others.
+    """
 
     def __init__(self, tables: _Tables) -> None:
         self._tables = tables

@@ -98,7 +98,7 @@ def _extension() -> str | None:
 
 
 def has_vector_extension() -> bool:
-    """Return whether sqlite-vec is available to this process."""
+    """Return whether sqlite-vec is installed for this interpreter. Loads nothing."""
     return _extension() is not None
 
 
@@ -201,7 +201,7 @@ class SqliteVectors:
         return self._read_offsets(rows) if is_vec0 else list(rows)
 
     def _read_offsets(self, rows: Iterable[tuple[int, int, int]]) -> list[tuple[int, bytes]]:
-        """Return places and vectors of rows of a place, a chunk and an offset in it.
+        """Return (place, vector) for rows of a place, a chunk and an offset in it, in their order.
 
         The vectors of a note are side by side. To read them at once takes a tenth of the time that
         `vec0` takes to look up each of them.
@@ -534,7 +534,10 @@ class _Marks(NamedTuple):
 
     @property
     def is_usable(self) -> bool:
-        """Whether the tables of an index of ours can be used as they are."""
+        """Whether this version of simplemem can use the tables of an index of ours as they are.
+
+        False if they have vectors of sqlite-vec and it is not installed.
+        """
         if self.version != SCHEMA_VERSION or not self.tables >= _TABLES:
             return False
         # An interpreter without sqlite-vec cannot read its table, and builds an index without it.

@@ -26,7 +26,7 @@ class Sizes(NamedTuple):
 
 
 class PackedSegment(NamedTuple):
-    """A segment as it is stored in one row."""
+    """A segment as it is stored in one row: its sizes, and its notes and terms as bytes."""
 
     sizes: Sizes
     documents: bytes

@@ -52,12 +52,13 @@ def merge_segments(
     *,
     is_at_rest: bool = False,
 ) -> None:
-    """Merge segments until there is no need. `is_at_rest` is as in `choose_merge`.
+    """Merge segments of the term index until there is no need, by `choose_merge`.
 
-    Large ones are merged in several transactions, so other writers do not wait. A merge that is
-    interrupted leaves rows that belong to no segment; the next one removes them. Returns early if
-    another process merges the same segments. Raises Replaced if the index is no longer the one of
-    `generation`. Not for a transaction.
+    `max_packed` and `is_at_rest` are as there. Large segments are merged in several transactions,
+    so other writers do not wait. A merge that is interrupted leaves rows that belong to no segment;
+    the next one removes them. Returns early if another process merges the same segments. Raises
+    Replaced if the index is no longer the one of `generation` (None: any). Not within a
+    transaction.
     """
     is_finished = False
     while not is_finished:
@@ -99,9 +100,10 @@ def _remove_orphaned_rows(database: Engine, generation: int | None) -> None:
 
 
 def merge_packed(db: Connection, numbers: Sequence[int]) -> None:
-    """Merge packed segments into one, in the current write transaction.
+    """Merge packed segments into one packed segment, without their deleted notes.
 
-    Does nothing if one of them is no longer there.
+    For a write transaction. Does nothing if one of them is no longer there. If no note is left,
+    they are only deleted.
     """
     if not _are_there(db, numbers):
         return
@@ -170,7 +172,10 @@ def _new_ordinals(sources: Sequence[SegmentToMerge]) -> list[Integers]:
 
 
 class _Merge:
-    """Writes one segment in place of several, a range of terms per transaction."""
+    """Writes one segment in place of several, a range of terms per transaction.
+
+    The terms of the new segment have rows.
+    """
 
     def __init__(
         self,

@@ -36,7 +36,7 @@ _NONE = np.zeros(0, np.int64)
 
 @dataclass(frozen=True)
 class NotePostings:
-    """The notes of a segment that hold a phrase."""
+    """The notes of a segment that hold a phrase, how often, and which postings are theirs."""
 
     note_indexes: Integers  # ascending
     frequencies: Integers  # an occurrence in the title counts as several (docs/search.md)
@@ -48,11 +48,12 @@ _NO_NOTES = NotePostings(_NONE, np.zeros(0), np.zeros(1, np.int64))
 
 @dataclass(frozen=True)
 class Occurrences:
-    """Where a phrase stands in a segment.
+    """Where a phrase stands in a segment; false if it stands nowhere in it.
 
-    `ordinals` are distinct and ascending. `crossing` are the ordinals at whose end a phrase begins
-    that ends in the next block of the note, one for each time: it stands in the note, but in no
-    block.
+    `ordinals` are distinct and ascending; `counts` has how often it stands in each. `crossing` are
+    the ordinals at whose end a phrase begins that ends in the next block of the note, one for each
+    time: it stands in the note, but in no block. `positions` are those of all occurrences, ordinal
+    by ordinal.
     """
 
     documents: Documents
@@ -256,7 +257,10 @@ def _notes_with_all(words: Sequence[Occurrences]) -> Integers:
 
 
 def _intersect(arrays: Sequence[Integers]) -> Integers:
-    """Return the numbers that are in all of some ascending arrays, ascending."""
+    """Return the numbers that are in all of some ascending arrays, ascending.
+
+    There must be at least one array.
+    """
     shortest, *longer_arrays = sorted(arrays, key=len)
     numbers = shortest
     for longer in longer_arrays:
@@ -482,7 +486,10 @@ _MANY_NOTES = 2**62  # more than any term is in
 
 @dataclass(frozen=True)
 class Part:
-    """A segment in one state of the index."""
+    """A segment in one state of the index, which says which of its notes no longer count.
+
+    Indexes of notes are their places in the segment.
+    """
 
     segment: Segment
     deleted_notes: Sequence[int] = ()  # ids of notes that are no longer indexed
@@ -539,7 +546,7 @@ def _indexes_of(documents: Documents, note_ids: Integers) -> Integers:
 
 
 class _Need(NamedTuple):
-    """What a query needs of a term."""
+    """What a query needs of a term: positions, or only the number of notes if it is frequent."""
 
     positions: bool
     max_notes: int | None  # if more notes of a segment hold the term, only their number

@@ -65,7 +65,10 @@ class Scores(NamedTuple):
 
 
 class _Entries(NamedTuple):
-    """How often the forms of a query are in notes or blocks; those of the first form come first."""
+    """How often forms of a query are in notes or blocks, the entries of the first form first.
+
+    There is one entry per form and per note or block that holds it.
+    """
 
     indexes: Integers  # of notes or blocks
     frequencies: Integers
@@ -329,10 +332,7 @@ class TermIndex:
         return self.sizes.blocks
 
     def count(self, db: Connection, kind: str, term: Term) -> int:
-        """Return how many notes ("note") or blocks ("block") hold a term; 0 for one without tokens.
-
-        0 for one without tokens.
-        """
+        """Return how many notes ("note") or blocks ("block") hold a term; 0 for one without tokens."""
         phrases = phrases_of([term])
         if not phrases:
             return 0
@@ -681,7 +681,7 @@ class TermIndex:
 
 
 def _sum_sizes(rows: Iterable[Sequence[int]]) -> Sizes:
-    """Return the sums of the columns of rows that have the fields of `Sizes`."""
+    """Return the sums of the columns of rows with the fields of `Sizes`; zeros without rows."""
     columns = zip(Sizes(0, 0, 0, 0), *rows, strict=True)
     return Sizes(*map(sum, columns))
 

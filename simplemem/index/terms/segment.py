@@ -412,7 +412,7 @@ class Postings:
 
 
 class TermRow(NamedTuple):
-    """A term of a segment as a row of the table `terms`."""
+    """A term of a segment as a row of the table `terms`, its postings and positions as bytes."""
 
     term: str
     notes: int  # that hold the term

@@ -110,18 +110,21 @@ def _phrase_of(term: Term) -> Phrase:
 
 
 class TextTokens(NamedTuple):
-    """The tokens of the words of a text, in order, and further ones: parts of names, and stems."""
+    """The tokens of the words of a text, in order, and further ones: parts of names, and stems.
+
+    The further ones follow all words in a segment, so no phrase contains both.
+    """
 
     words: Sequence[str]
     extras: Sequence[str] = ()
 
 
 class NoteTokens(NamedTuple):
-    """The tokens of a note: of its title, of its summary, and of its blocks.
+    """The tokens of a note: of its title, of its summary, and of each of its blocks.
 
     The summary is what only the note as a whole has: description, aliases, and a mark of its
-    language. `text_keys` has for each block a hash of its text (`text_key` in
-    note/passages.py), 0 if it has no words. Without them, no text is known to be repeated.
+    language. `text_keys` has for each block a hash of its text (`text_key` in note/passages.py), 0
+    if it has no words. Without them, no text is known to be repeated.
     """
 
     note_id: int

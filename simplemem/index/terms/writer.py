@@ -172,10 +172,11 @@ _LIST_SEGMENTS = """
 
 
 def add_notes(db: Connection, builder: SegmentBuilder) -> list[int]:
-    """Write the notes that a builder has collected as one segment. For a write transaction.
+    """Write the notes that a builder has collected as one packed segment.
 
-    What the index had of the notes before must be removed first. Returns the numbers of small
-    segments that the caller should merge in this transaction (`merge_packed` in merging.py).
+    For a write transaction. What the index had of the notes before must be removed first. Returns
+    the numbers of small segments that the caller should merge in this transaction (`merge_packed`
+    in merging.py); empty if there is no need.
     """
     if not builder.note_ids:
         return []
@@ -259,7 +260,7 @@ def insert_segment(
 
 
 def new_packed_number() -> int:
-    """Return a random number for a packed segment.
+    """Return a random number for a packed segment, which no other segment ever has.
 
     A process keeps segments in memory under their numbers. A number that counts up would come twice
     when a transaction is rolled back, and then find the wrong segment in memory. Numbers of packed
@@ -288,7 +289,10 @@ class SegmentFacts(NamedTuple):
 
     @property
     def size(self) -> int:
-        """The number of its notes, of which a very long one counts as several."""
+        """The number of its notes, or its words divided by 1,000 if that is more.
+
+        So a very long note counts as several.
+        """
         return max(self.notes, self.words // _WORDS_PER_NOTE)
 
     @property
@@ -308,7 +312,7 @@ def choose_merge(
     *,
     is_at_rest: bool = False,
 ) -> list[SegmentFacts]:
-    """Return the segments that should become one; none if there is no need.
+    """Return the segments that should become one; none if there is no need. Merges nothing.
 
     In this order: one with many deleted notes, many of a similar size, and packed ones with more
     than `max_packed` notes together, because a query reads all of them. If `is_at_rest`, no more
@@ -333,7 +337,7 @@ def choose_merge(
 
 
 def _group_by_magnitude(segments: Sequence[SegmentFacts]) -> list[list[SegmentFacts]]:
-    """Return segments of a similar size together: none is `_MERGED_AT_ONCE` times another."""
+    """Return segments in groups of a similar size: none is `_MERGED_AT_ONCE` times another."""
     groups: dict[int, list[SegmentFacts]] = {}
     for segment in segments:
         size = max(1, segment.size)

@@ -113,7 +113,7 @@ class Governor:
     def __init__(
         self, vectors: Callable[[Sequence[str]], NDArray[np.float32]] | None = None
     ) -> None:
-        self._vectors = vectors or (lambda texts: _bundled().unit(texts))
+        self._vectors = vectors or (lambda texts: _bundled().unit_vectors(texts))
         self._recent: WeakKeyDictionary[Block, _Recent] = WeakKeyDictionary()
 
     def decide(
