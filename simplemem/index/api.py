@@ -301,7 +301,7 @@ class Matches(NamedTuple):
     note_count: int = 0  # in the index
 
 
-class Position(NamedTuple):
+class TextSpan(NamedTuple):
     """The span of a passage or block in its note: offsets in characters, and the first line.
 
     `line` begins at 1; `headings` are those above it, the outermost first.
@@ -329,9 +329,9 @@ class NoteDetails(NamedTuple):
 
     row: NoteRow
     tags: tuple[str, ...]
-    passages: Sequence[Position]
-    best: Position | None = None  # the matched place, else the passage nearest to the vector
-    blocks: Sequence[Position] = ()  # that matched
+    passages: Sequence[TextSpan]
+    best: TextSpan | None = None  # the matched place, else the passage nearest to the vector
+    blocks: Sequence[TextSpan] = ()  # that matched
     neighbours: Sequence[Neighbour] = ()
     repeated: Sequence[tuple[int, int]] = ()  # spans of the blocks that many notes have
 

@@ -428,7 +428,7 @@ class ChangeTable:
     def _names_visible_note(self, version: Version) -> bool:
         """Return whether this store may see the paths that a change names, old and new.
 
-        A recovered file with a hidden name never counts as visible.
+        A recovered file whose name begins with a dot is never visible: it may have held any note.
         """
         file_name = version.path.rpartition("/")[2]
         if version.op == "recovered" and file_name.startswith("."):

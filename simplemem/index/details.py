@@ -20,9 +20,9 @@ from simplemem.index.api import (
     NoteId,
     NoteRow,
     PlaceId,
-    Position,
     StoredLink,
     Term,
+    TextSpan,
 )
 from simplemem.index.engine import LAST, Connection, DatabaseRow, IntegerList
 from simplemem.index.places import BLOCK, SHIFT
@@ -88,7 +88,7 @@ class DetailsReader:
         tag_rows = select_tags(db, note_ids)
         passage_rows = _select_passages(db, note_ids)
         repeated_rows = self._select_repeated(note_ids) if with_repeated else iter(())
-        place_rows = select_positions(db, {*best.values(), *matched})
+        place_rows = select_spans(db, {*best.values(), *matched})
         rows = notes.rows_of(db, note_ids)
 
         if with_blocks:
@@ -99,7 +99,7 @@ class DetailsReader:
         places = dict(passage_rows)
         places |= place_rows
         passages = _group_passages(places)
-        self._add_positions(places, matched)
+        self._add_spans(places, matched)
 
         tags = group_by_note(tag_rows)
         blocks = _group_blocks(places, matched)
@@ -126,16 +126,16 @@ class DetailsReader:
         rows = notes.rows_of(self._db, note_ids)
         return find_neighbours(self._db, list(rows.values()))
 
-    def _add_positions(self, places: dict[PlaceId, Position], place_ids: Iterable[PlaceId]) -> None:
-        """Read the positions of those places that are not yet in `places`, and add them there."""
+    def _add_spans(self, places: dict[PlaceId, TextSpan], place_ids: Iterable[PlaceId]) -> None:
+        """Read the spans of those places that are not yet in `places`, and add them there."""
         unread = [place for place in place_ids if place not in places]
         if unread:
-            places |= select_positions(self._db, unread)
+            places |= select_spans(self._db, unread)
 
-    def _select_repeated(self, note_ids: Collection[NoteId]) -> Iterator[tuple[PlaceId, Position]]:
-        """Query the blocks of some notes whose text five or more notes have, with their positions."""
+    def _select_repeated(self, note_ids: Collection[NoteId]) -> Iterator[tuple[PlaceId, TextSpan]]:
+        """Query the blocks of some notes whose text five or more notes have, with their spans."""
         blocks = self._get_words().repeated_blocks(list(note_ids), _MIN_NOTES_OF_REPEATED_TEXT)
-        return select_positions(self._db, blocks)
+        return select_spans(self._db, blocks)
 
     def _find_blocks(self, note_ids: Sequence[NoteId]) -> list[Match]:
         """Return the blocks of some notes that hold a term of the query, best first, at most 5,000."""
@@ -176,31 +176,29 @@ def _neighbours_among(
 
 
 def _group_passages(
-    places: Mapping[PlaceId, Position],
-) -> defaultdict[NoteId, tuple[Position, ...]]:
-    """Return the positions of the passages of each note, in the order of `places`.
+    places: Mapping[PlaceId, TextSpan],
+) -> defaultdict[NoteId, tuple[TextSpan, ...]]:
+    """Return the spans of the passages of each note, in the order of `places`.
 
     Blocks are left out.
     """
     return group_by_note(
-        (place >> SHIFT, position) for place, position in places.items() if not place & BLOCK
+        (place >> SHIFT, span) for place, span in places.items() if not place & BLOCK
     )
 
 
 def _group_blocks(
-    places: Mapping[PlaceId, Position], matched: Iterable[PlaceId]
-) -> defaultdict[NoteId, tuple[Position, ...]]:
-    """Return the positions of the matched blocks of each note, in the order of `matched`."""
+    places: Mapping[PlaceId, TextSpan], matched: Iterable[PlaceId]
+) -> defaultdict[NoteId, tuple[TextSpan, ...]]:
+    """Return the spans of the matched blocks of each note, in the order of `matched`."""
     return group_by_note((place >> SHIFT, places[place]) for place in matched if place in places)
 
 
 def _group_spans(
-    rows: Iterable[tuple[PlaceId, Position]],
+    rows: Iterable[tuple[PlaceId, TextSpan]],
 ) -> defaultdict[NoteId, tuple[tuple[int, int], ...]]:
     """Return the start and end offsets of the places of each note."""
-    return group_by_note(
-        (place >> SHIFT, (position.start, position.stop)) for place, position in rows
-    )
+    return group_by_note((place >> SHIFT, (span.start, span.stop)) for place, span in rows)
 
 
 def find_neighbours(
@@ -305,40 +303,38 @@ def _days_around(path: str, folder: Iterable[tuple[str]]) -> Iterator[tuple[str,
         yield paths[index + 1], "the one after"
 
 
-def select_positions(
-    db: Connection, places: Iterable[PlaceId]
-) -> Iterator[tuple[PlaceId, Position]]:
-    """Query the positions of places, in the order of their ids. Read when it is iterated.
+def select_spans(db: Connection, places: Iterable[PlaceId]) -> Iterator[tuple[PlaceId, TextSpan]]:
+    """Query the spans of places, in the order of their ids. Read when it is iterated.
 
     Places that no longer exist are absent.
     """
-    return _select_positions(db, "p.id = n.value", places)
+    return _select_spans(db, "p.id = n.value", places)
 
 
 def _select_passages(
     db: Connection, note_ids: Iterable[NoteId]
-) -> Iterator[tuple[PlaceId, Position]]:
-    """Query the positions of all passages of notes, by place id. Read when it is iterated."""
-    return _select_positions(db, _PASSAGES_OF_NOTE, note_ids)
+) -> Iterator[tuple[PlaceId, TextSpan]]:
+    """Query the spans of all passages of notes, by place id. Read when it is iterated."""
+    return _select_spans(db, _PASSAGES_OF_NOTE, note_ids)
 
 
-def _select_positions(
+def _select_spans(
     db: Connection, condition: str, ids: Iterable[int]
-) -> Iterator[tuple[PlaceId, Position]]:
-    """Query the positions of the places for which a condition holds, in the order of their ids.
+) -> Iterator[tuple[PlaceId, TextSpan]]:
+    """Query the spans of the places for which a condition holds, in the order of their ids.
 
     `condition` compares `p.id` with `n.value`, which is one of `ids`.
     """
     source = db.dialect.rows_for_each_integer("$1", "n", "places p", condition)
     sql = f"SELECT p.id, p.start, p.stop, p.line, p.headings FROM {source} ORDER BY p.id"
-    return _read_positions(db.execute(sql, (IntegerList(ids),)))
+    return _read_spans(db.execute(sql, (IntegerList(ids),)))
 
 
-def _read_positions(rows: Iterable[DatabaseRow]) -> Iterator[tuple[PlaceId, Position]]:
-    """Yield place ids with positions, from rows of id, start, stop, line and headings as JSON."""
+def _read_spans(rows: Iterable[DatabaseRow]) -> Iterator[tuple[PlaceId, TextSpan]]:
+    """Yield place ids with spans, from rows of id, start, stop, line and headings as JSON."""
     for place, start, stop, line, headings_as_json in rows:
         headings = _parse_headings(headings_as_json)
-        yield place, Position(start, stop, line, headings)
+        yield place, TextSpan(start, stop, line, headings)
 
 
 @lru_cache(maxsize=2_000)

@@ -254,6 +254,7 @@ class EmbeddingJob:
     def run(self) -> int:
         """Compute and store vectors until no note lacks any, and return how many notes got theirs.
 
+        First makes the index one of this embedder's vectors, which removes those of another one.
         Ends early if `stopped` returns True, or if another process begins with another embedder. A
         note that cannot be read now is left out. Raises Unavailable if the embedder fails.
         """

@@ -343,7 +343,10 @@ class Engine(Protocol):
         """
 
     def discard(self) -> None:
-        """Replace this index by an empty one, unless somebody else just did. `generation` grows."""
+        """Replace this index by an empty one, unless somebody else just did.
+
+        `generation` grows in both cases.
+        """
 
     def build_replacement(self) -> Engine:
         """Return a new, empty index that only this process knows, to be filled for `swap_in`."""

@@ -137,8 +137,8 @@ class IndexService:
     def check(self) -> None:
         """Check the whole index if the last check is a day ago, and rebuild it if it is damaged.
 
-        Damage that no query has met may hide rows from answers. Called by the background work of a
-        server.
+        Damage that no query has met may hide rows from answers. Records the time of the check.
+        Called by the background work of a server.
         """
         last_check = float(self.with_retry(lambda: self.database.meta("checked")) or 0)
         if abs(time.time() - last_check) < _CHECK_SECONDS:
@@ -548,7 +548,10 @@ class Snapshot:
         return replace(narrow, archive=folders)
 
     def condition(self, narrow: IndexFilter) -> tuple[str, list[Any]]:
-        """Return the SQL after FROM for the notes that pass a filter, and the values to bind."""
+        """Return the SQL after FROM for the notes that pass a filter, and the values to bind.
+
+        Phrases of the filter are looked up in the term index for this.
+        """
 
         def get_holders(sequences: Sequence[Sequence[str]]) -> Sequence[NoteId]:
             return self.terms().notes_with_all(self.db, sequences)

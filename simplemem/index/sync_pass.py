@@ -228,7 +228,8 @@ class SyncPass:
     def _write_files_and_moves(self, plan: _Plan) -> None:
         """Write the list of files and the new paths of moved notes, in one transaction.
 
-        This comes first: if the pass is interrupted, the next one does not see these files as new.
+        Conflict copies that this hides or shows are written again. This comes first: if the pass is
+        interrupted, the next one does not see these files as new.
         """
         moved = self._find_moved(plan.to_read)
         changed_files = {*plan.new_files, *plan.deleted_files}
@@ -278,7 +279,9 @@ class SyncPass:
     def _move_rows(self, db: Connection, moved: dict[str, NoteRow]) -> None:
         """Give moved notes their new paths, so that searches find them until they are read again.
 
-        A note that another process has moved or removed meanwhile stays as it is.
+        `moved` has the old row by the new path; each move is recorded in `indexer.moved_from`. A
+        note that another process has moved or removed meanwhile stays as it is, and a path with a
+        note is not overwritten.
         """
         for path, origin in moved.items():
             is_path_free = notes.row_at(db, path) is None

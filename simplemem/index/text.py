@@ -586,7 +586,8 @@ class NoteIndexer:
     def _is_copy_of(self, note: Note, original_path: str) -> bool:
         """Return whether the contents of a note show that it is a copy of the note at a path.
 
-        False if that note cannot be read, or if both are similar but have different ids or dates.
+        They do if the texts are similar, and no `id` or `created` of the two differs. False if that
+        note cannot be read.
         """
         try:
             file = self.vault.read(original_path)

@@ -306,9 +306,9 @@ class ServiceEmbedder:
 def _vectors_in(answer: object, count: int, dimension: int | None, name: str) -> list[bytes]:
     """Return the vectors of an answer to `count` texts, each scaled to its own largest number.
 
-    Raises Unavailable if they are not as many, not of `dimension` numbers each (None: of one
-    length), or all without a direction; RequestRefused if only some have none. `name` is that of
-    the embedder.
+    Raises Unavailable if they are not as many, if they are not of `dimension` numbers each (None:
+    of one length), or if several texts have vectors that are all without a direction;
+    RequestRefused if a single text or only some have one. `name` is that of the embedder.
     """
     rows = _rows_in_order(answer, name)
     if len(rows) != count:

@@ -161,9 +161,10 @@ class RetryPolicy:
         )
 
     def _wait_before_retry(self, failures: int, error: SimplememError) -> float:
-        """Return the seconds to wait after an error, the first one if `failures` is 0.
+        """Return the seconds to wait after an error, of which there were `failures` before.
 
-        They are random, but not fewer than the service wants.
+        They are random, up to a limit that doubles with each failure (60 s at most), but not fewer
+        than the service wants.
         """
         longest = min(_MAX_WAIT_SECONDS, self._first_wait * 2**failures)
         # With full jitter, callers that failed together do not return together.

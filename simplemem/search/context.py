@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
 
-from simplemem.index.api import NoteDetails, NoteId, Position
+from simplemem.index.api import NoteDetails, NoteId, TextSpan
 from simplemem.index.service import IndexService
 from simplemem.models import Filter, Pack
 from simplemem.note.names import name_of
@@ -48,7 +48,7 @@ class _Source:
 class _Quoted(NamedTuple):
     """A passage of a note, and the text of it that may be quoted."""
 
-    position: Position
+    span: TextSpan
     text: str
 
 
@@ -208,32 +208,32 @@ def _pieces_of_note(source: _Source, text: str, words: Sequence[str]) -> list[Pi
     row = details.row
     starts = _starts_by_passage(details)
     pieces = []
-    for rank, (position, quoted) in enumerate(_quoted_passages(details, starts, text, words)):
-        word_start = starts.get(position, position.start)
+    for rank, (span, quoted) in enumerate(_quoted_passages(details, starts, text, words)):
+        word_start = starts.get(span, span.start)
         pieces.append(
             Piece(
                 name=name_of(row.path),
                 title=row.title,
-                heading=quoted_heading(position.headings),
-                line=position.line,
+                heading=quoted_heading(span.headings),
+                line=span.line,
                 modified=row.modified,
                 text=quoted,
                 score=source.score / (rank + 1),
-                start=position.start,
-                at=max(0, word_start - position.start),
+                start=span.start,
+                at=max(0, word_start - span.start),
                 via=source.via,
-                has_gaps=quoted != text[position.start : position.stop],
+                has_gaps=quoted != text[span.start : span.stop],
             )
         )
     return pieces
 
 
-def _starts_by_passage(details: NoteDetails) -> dict[Position, int]:
+def _starts_by_passage(details: NoteDetails) -> dict[TextSpan, int]:
     """Return the passages of the best blocks, best first, each with the start of its block.
 
     If no block matched the query, it is the passage that is most similar.
     """
-    starts: dict[Position, int] = {}
+    starts: dict[TextSpan, int] = {}
     for block in details.blocks:
         passage = passage_around(details.passages, block)
         if passage is not None:
@@ -248,22 +248,19 @@ def _starts_by_passage(details: NoteDetails) -> dict[Position, int]:
 
 def _quoted_passages(
     details: NoteDetails,
-    best: Iterable[Position],
+    best: Iterable[TextSpan],
     text: str,
     words: Sequence[str],
 ) -> list[_Quoted]:
     """Return the best passages as they are quoted; the first one with text if these have none."""
     quotable = Quotable.of(text)
-    quoted = [
-        _Quoted(position, quotable.passage(position, words))
-        for position in islice(best, _MAX_PASSAGES)
-    ]
+    quoted = [_Quoted(span, quotable.passage(span, words)) for span in islice(best, _MAX_PASSAGES)]
     if any(passage.text.strip() for passage in quoted):
         return quoted
 
     # The note was found by text that is not quoted.
-    for position in details.passages:
-        passage_text = quotable.passage(position, words)
+    for span in details.passages:
+        passage_text = quotable.passage(span, words)
         if passage_text.strip():
-            return [_Quoted(position, passage_text)]
+            return [_Quoted(span, passage_text)]
     return []

@@ -20,7 +20,7 @@ from math import log, sqrt
 from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple
 
-from simplemem.index.api import NoteDetails, Position
+from simplemem.index.api import NoteDetails, TextSpan
 from simplemem.models import NO_WORD_HELD, NOTHING_FOUND
 from simplemem.note.words import STOP_WORDS, words_in_order
 
@@ -103,7 +103,7 @@ def spans_to_compare(details: NoteDetails) -> list[tuple[int, int]]:
     return [(passage.start, passage.stop) for passage in passages]
 
 
-def _passages_with(blocks: Iterable[Position], passages: Sequence[Position]) -> list[Position]:
+def _passages_with(blocks: Iterable[TextSpan], passages: Sequence[TextSpan]) -> list[TextSpan]:
     """Return the first passages that contain the beginnings of blocks, in the order of the note."""
     chosen: set[int] = set()
     for block in blocks:
@@ -115,7 +115,7 @@ def _passages_with(blocks: Iterable[Position], passages: Sequence[Position]) -> 
     return [passages[number] for number in sorted(chosen)]
 
 
-def _passages_around(best: Position, passages: Sequence[Position]) -> Sequence[Position]:
+def _passages_around(best: TextSpan, passages: Sequence[TextSpan]) -> Sequence[TextSpan]:
     """Return passages of a note, half of them up to the best one and half of them after it."""
     count_up_to_best = 0
     for passage in passages:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from simplemem.index.api import NoteDetails, NoteId, Position
+from simplemem.index.api import NoteDetails, NoteId, TextSpan
 from simplemem.note.names import name_of
 from simplemem.note.plain_text import Span, blank_spans, without_html_comments, without_unseen
 from simplemem.search import judgement, rank
@@ -46,7 +46,7 @@ class Quotable(NamedTuple):
         """The whole text without its HTML comments."""
         return self.versions[-1]
 
-    def passage(self, place: Position, words: Sequence[str]) -> str:
+    def passage(self, place: TextSpan, words: Sequence[str]) -> str:
         """Return the passage at a place; blank if nothing of it may be quoted.
 
         An Obsidian comment is quoted if the passage contains words of the query nowhere else.
@@ -72,8 +72,8 @@ class Excerpt(NamedTuple):
 
 def choose_excerpt(
     text: str,
-    passages: Sequence[Position],
-    best: Position | None,
+    passages: Sequence[TextSpan],
+    best: TextSpan | None,
     repeated: Sequence[Span],
     words: Sequence[str],
     limit: int,
@@ -118,10 +118,10 @@ def choose_excerpt(
 def _place_to_show(
     text: str,
     versions: Sequence[str],
-    passages: Sequence[Position],
-    best: Position | None,
+    passages: Sequence[TextSpan],
+    best: TextSpan | None,
     words: Sequence[str],
-) -> tuple[str, Position | None]:
+) -> tuple[str, TextSpan | None]:
     """Return the version that hides most and still has something to show, and the place in it.
 
     The place is `best` if words of the query are visible there, else the passage with most of them.
@@ -144,10 +144,10 @@ def _place_to_show(
 
 def _place_with_words(
     version: str,
-    passages: Sequence[Position],
-    best: Position,
+    passages: Sequence[TextSpan],
+    best: TextSpan,
     words: Sequence[str],
-) -> Position | None:
+) -> TextSpan | None:
     """Return `best` if words of the query are visible there, else the passage with most of them.
 
     Returns None if the words are visible nowhere.
@@ -165,14 +165,14 @@ def _place_with_words(
     return place
 
 
-def _first_with_text(version: str, passages: Sequence[Position]) -> Position | None:
+def _first_with_text(version: str, passages: Sequence[TextSpan]) -> TextSpan | None:
     for passage in passages:
         if _has_text(version, passage):
             return passage
     return None
 
 
-def _words_in(version: str, place: Position, words: Sequence[str]) -> int:
+def _words_in(version: str, place: TextSpan, words: Sequence[str]) -> int:
     """Count the words of the query that are visible in a place. The addresses of links are not."""
     part = version[place.start : place.stop]
     if "](" in part:
@@ -180,12 +180,12 @@ def _words_in(version: str, place: Position, words: Sequence[str]) -> int:
     return words_begun(part, words)
 
 
-def _has_text(version: str, place: Position) -> bool:
+def _has_text(version: str, place: TextSpan) -> bool:
     part = version[place.start : place.stop]
     return bool(part.strip())
 
 
-def _without_edges(version: str, passage: Position) -> Position:
+def _without_edges(version: str, passage: TextSpan) -> TextSpan:
     """Return a passage from its first visible character to its last."""
     part = version[passage.start : passage.stop]
     blank_length = len(part) - len(part.lstrip())

@@ -22,7 +22,7 @@ from simplemem.index.api import (
     NoteId,
     NoteScores,
     PlaceId,
-    Position,
+    TextSpan,
 )
 from simplemem.note.plain_text import plain_text
 from simplemem.note.words import is_unspaced, words_key
@@ -533,9 +533,9 @@ def lead_of(ranked: Sequence[Ranked]) -> float:
 
 
 def passage_around(
-    passages: Sequence[Position],
-    place: Position | None,
-) -> Position | None:
+    passages: Sequence[TextSpan],
+    place: TextSpan | None,
+) -> TextSpan | None:
     """Return the passage that contains a place, or the place itself if none does.
 
     Without a place it is the first passage, None if there is none.
@@ -551,11 +551,11 @@ def passage_around(
 
 def where_words_stand(
     text: str,
-    passages: Sequence[Position],
-    place: Position | None,
+    passages: Sequence[TextSpan],
+    place: TextSpan | None,
     words: Sequence[str],
     limit: int,
-) -> tuple[Position | None, Position | None]:
+) -> tuple[TextSpan | None, TextSpan | None]:
     """Return the passage to show and the place in it.
 
     In a place longer than `limit` characters, it is where most of the words are close together.
@@ -620,7 +620,7 @@ def _occurrences(text: str, part: str) -> Iterator[int]:
         start = text.find(part, start + 1)
 
 
-def snippet(text: str, passage: Position, place: Position | None, limit: int) -> str:
+def snippet(text: str, passage: TextSpan, place: TextSpan | None, limit: int) -> str:
     """Return a passage without Markdown on one line of at most `limit` characters.
 
     If the passage is longer, the line begins near `place`.

@@ -372,5 +372,5 @@ def unknown_variables(env: Mapping[str, str]) -> list[str]:
 
 
 def _names_variable(value: object) -> bool:
-    """Return whether a setting is `{ env = NAME }`."""
+    """Return whether the value of a setting is a table with `env`, the name of a variable."""
     return isinstance(value, dict) and "env" in value

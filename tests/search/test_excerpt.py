@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simplemem.index.api import Position
+from simplemem.index.api import TextSpan
 from simplemem.note.plain_text import plain_text
 from simplemem.search.rank import passage_around, snippet, where_words_stand
 from simplemem.store import EnhancedStore
@@ -18,8 +18,8 @@ Write = Callable[[str, str | bytes], Path]
 LIMIT = 60
 
 
-def place(start: int, stop: int) -> Position:
-    return Position(start, stop, 1, ())
+def place(start: int, stop: int) -> TextSpan:
+    return TextSpan(start, stop, 1, ())
 
 
 def test_a_short_passage_is_shown_whole_on_one_line() -> None:

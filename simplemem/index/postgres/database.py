@@ -447,7 +447,10 @@ class PostgresEngine:
     # -- other tables
 
     def discard(self) -> None:
-        """Replace these tables by empty ones, unless another server just did. `generation` grows."""
+        """Replace these tables by empty ones, unless another server just did.
+
+        `generation` grows in both cases. Raises Unavailable if the server is away.
+        """
         with _translating_errors():
             db = self._connect()
             self._prepare(db, discarded=self._made)

@@ -675,7 +675,10 @@ class SqliteEngine:
         return None
 
     def discard(self) -> None:
-        """Replace this index by an empty one, unless somebody else just did. `generation` grows."""
+        """Replace this index by an empty one, unless somebody else just did.
+
+        `generation` grows in both cases. Raises Unavailable if the file cannot be made.
+        """
         self._adopt_file(self._identity)
         self.connection()
 
@@ -882,7 +885,8 @@ class SqliteEngine:
         """Move the write-ahead log into the file and empty it, if it has `min_bytes` or more.
 
         Takes the vault's lock. Readers are waited for at most a fifth of a second; then the log
-        stays as it is. Raises Unavailable if another process holds the lock for long.
+        stays as it is. Raises Unavailable if another process holds the lock for long. Not within a
+        transaction.
         """
         try:
             if os.stat(f"{self.path}-wal").st_size < min_bytes:

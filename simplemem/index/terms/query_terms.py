@@ -738,7 +738,10 @@ class QueryTerms:
         return True
 
     def _read_packed(self, part: Part, terms: _Needs, prefixes: Iterable[str]) -> None:
-        """Remember the terms and prefixes from a segment whose terms are all in memory, packed."""
+        """Remember the terms and prefixes from a segment whose terms are all in memory, packed.
+
+        Runs no statement. Prefixes are remembered for this query only.
+        """
         packed = part.segment.packed
         assert packed is not None
         for term, need in terms.items():
