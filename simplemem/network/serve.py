@@ -106,16 +106,14 @@ class Address:
             _check_network(proxy)
         if self.is_here:
             return
-        missing = (
-            []
-            if self.certificate or self.behind_proxy
-            else ["--tls-cert and --tls-key, or --behind-proxy"]
-        )
-        missing += [] if self.allowed else ["--allow-host NAME, the host name that clients use"]
+        missing = []
+        if not self.certificate and not self.behind_proxy:
+            missing.append("a certificate (--tls-cert and --tls-key, or --behind-proxy)")
+        if not self.allowed:
+            missing.append("the host name that clients use (--allow-host NAME)")
         if missing:
-            needed = " and ".join(missing)
             raise Invalid(
-                f"missing {needed}: other machines can reach {self.host}",
+                f"missing {' and '.join(missing)}: other machines can reach {self.host}",
                 hint="Pass what is missing, or listen on 127.0.0.1.",
             )
 

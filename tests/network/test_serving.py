@@ -38,7 +38,8 @@ def test_an_address_that_others_reach_needs_a_name_and_a_certificate(tmp_path: P
         tmp_path, "--http", "0.0.0.0:0", "--allow-host", "memory.example.org"
     )
     said = _refused(tmp_path, "--http", "0.0.0.0:0", "--behind-proxy")
-    assert said.startswith("simplemem: missing --allow-host NAME") and "--tls-cert" not in said
+    assert said.startswith("simplemem: missing the host name that clients use (--allow-host NAME)")
+    assert "--tls-cert" not in said
     assert "too weak" in _refused(tmp_path, "--http", ":0", SIMPLEMEM_TOKEN="short")
     assert "not an address" in _refused(tmp_path, "--http", "127.0.0.1:http")
     assert "--http" in _refused(
