@@ -159,9 +159,10 @@ def _insert(db: Connection, version: Version) -> None:
 def _update_lineages(db: Connection, version: Version, path: str, new_path: str | None) -> int:
     """Return the id of the lineage of a change, after writing where the change leaves its note.
 
-    A lineage is a note as the log knows it, whatever its paths were. It is that of the note at the
-    path, or of the note that simplemem deleted there; a note that was created begins a new one. A
-    recovered text changes no lineage, and may have none: 0.
+    A lineage is a note as the log knows it, whatever its paths were. It is that of the note at
+    `path`, or of the note that simplemem deleted there; a note that was created begins a new one.
+    `new_path` is where the change moved the note, None if it did not. A recovered text changes no
+    lineage, and may have none: 0.
     """
     statement = "SELECT id, there FROM lineages WHERE path = $1 AND holds = 1"
     row: DatabaseRow | None = db.execute(statement, (path,)).fetchone()

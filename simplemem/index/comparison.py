@@ -110,7 +110,7 @@ def differences(first: Connection, second: Connection, *, vectors: bool) -> Iter
 
 
 def _are_equal(first: Connection, second: Connection, *, vectors: bool) -> bool:
-    """Return whether two indexes have the same rows in the same order.
+    """Return whether two indexes have the same rows, with `vectors` also vectors, in order.
 
     Stops at the first difference.
     """

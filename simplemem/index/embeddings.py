@@ -121,7 +121,8 @@ def copy_vectors(
 
     The other index may be in another engine. Returns how many notes now lack no vector; 0, without
     copying, if the embedders differ, or the width of `old` is not `width` (None: any). Copies in
-    several transactions; what was copied stays, however it ends.
+    several transactions, with `progress` called after each as "taken"; what was copied stays,
+    however it ends.
     """
     with old.reading() as db:
         old_space = notes.vector_space(db)

@@ -304,7 +304,7 @@ class Engine(Protocol):
         """
 
     def rows(self, statement: str, values: Sequence[Value] = ()) -> list[DatabaseRow]:
-        """Return the rows of one statement.
+        """Return the rows of one statement, with the values of `$1`, `$2`, ….
 
         Within a transaction of this thread, it sees its writes.
         """
@@ -326,7 +326,7 @@ class Engine(Protocol):
         """Merge segments of the term index, also a few large ones, if they make queries slow.
 
         Called at the end of a scan, when no more notes are about to be written. Does nothing if no
-        merge is due. Not within a transaction. Raises Replaced as `writing` does.
+        merge is due. Not within a transaction. Raises Replaced as `writing(generation)` does.
         """
 
     def checkpoint(self, *, is_bulk: bool = False) -> None:

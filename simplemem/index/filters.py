@@ -143,7 +143,7 @@ class _Conditions:
         )
 
     def add_archive(self, folders: tuple[str, ...], *, is_inside: bool) -> None:
-        """Add the condition that a note is below one of some folders, or below none of them."""
+        """Add the condition that a note is below one of some folders, or none if not `is_inside`."""
         alternatives = []
         for folder in folders:
             mark = self.bind(compare_key(folder))

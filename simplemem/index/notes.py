@@ -207,9 +207,10 @@ def _content_values(
     private: str | None,
     rev: int,
 ) -> tuple[Value, ...]:
-    """Return the values of `_CONTENT_COLUMNS` for a note, read now.
+    """Return the values of `_CONTENT_COLUMNS` for a note, as read now.
 
-    A visible note then waits for vectors; a hidden one needs none.
+    `hidden` and `private` are reasons or None. A visible note then waits for vectors, also a
+    private one; a hidden one needs none.
     """
     note = read.note
     metadata = read.metadata
@@ -353,9 +354,9 @@ def follow_move(db: Connection, note_id: int, path: str) -> None:
 
 
 def refresh(db: Connection, note_id: int, stat: Stat, modified: str | None = None) -> None:
-    """Record that a file was read again with the same bytes: its stat, and a new date if given.
+    """Record that a file was read again with the same bytes: its stat and date.
 
-    `rev` stays, because the note has not changed.
+    The date stays if `modified` is None. `rev` stays, because the note has not changed.
     """
     sql = """
         UPDATE notes SET size = $1, mtime_ns = $2, ctime_ns = $3, checked_ns = $4,

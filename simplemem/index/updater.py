@@ -53,10 +53,10 @@ class IndexUpdater(NoteIndexer):
     ) -> None:
         """Index notes that were just written, deleted or moved by one operation of simplemem.
 
-        `written` has the path, the parsed note and the file of each. `moved` has the new path of
-        each moved note, by the old one; a moved note keeps its vectors, and must be among
-        `written`. All is one transaction. If the notes have revisions, the whole vault is scanned
-        instead.
+        `written` has the path, the parsed note and the file of each; `removed` are paths. `moved`
+        has the new path of each moved note, by the old one; a moved note keeps its vectors, and
+        must be among `written`. All is one transaction. If the notes have revisions, the whole
+        vault is scanned instead.
         """
         if self.vault.revisions is not None:
             self.scan()
@@ -86,7 +86,7 @@ class IndexUpdater(NoteIndexer):
             self.rejudge_copies(rows, {*written_paths, *removed_paths})
 
     def _is_indexed(self, note: ParsedNote, row: NoteRow | None) -> bool:
-        """Return whether the rows of a note are those of this text and this stat."""
+        """Return whether a row (None: there is none) is of just this text and this stat."""
         if row is None:
             return False
         is_same_file = row.sha256 == note.note.sha256 and row.stat == note.stat
@@ -141,7 +141,10 @@ class IndexUpdater(NoteIndexer):
         accept_deletions: bool,
         entries: list[Entry] | None,
     ) -> SyncReport:
-        """Compare all files with the index, and bring the index up to date; see `scan`."""
+        """Compare all files with the index, and bring the index up to date.
+
+        The arguments are those of `scan`.
+        """
         began = time.perf_counter()
         self._read_log()
         with paused_collector():
@@ -314,7 +317,10 @@ class IndexUpdater(NoteIndexer):
 
 
 def _is_outdated(revisions: Revisions, indexed: str | None, revision: str) -> bool:
-    """Return whether `revision` replaces the one of the index: None, unknown, or an ancestor."""
+    """Return whether `revision` replaces `indexed`, the one that the index has.
+
+    It does if that is None, not in the repository, or an ancestor of `revision`.
+    """
     if indexed is None or revisions.changed_paths(indexed, revision) is None:
         return True
     return revisions.is_ancestor(indexed, revision)

@@ -46,7 +46,8 @@ class ServiceClient:
     ) -> None:
         """Create a client, without connecting.
 
-        `name` is for messages; `section` is the table of settings that their hints name.
+        `name` is for messages; `section` is the table of settings that their hints name. `timeout`
+        limits each attempt, in seconds.
         """
         self.name = name
         self.address = address

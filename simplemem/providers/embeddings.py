@@ -213,7 +213,8 @@ class ServiceEmbedder:
     ) -> str:
         """Return the name of the vector space: it has everything that a stored vector depends on.
 
-        That is the provider, model, host, dimensions, and prefix of documents.
+        That is the provider, model, dimensions (None: the model's), prefix of documents, and the
+        host unless `is_home`: then it is the provider's own.
         """
         if self._provider == "ollama":
             model = model.removesuffix(":latest")
@@ -275,9 +276,9 @@ class ServiceEmbedder:
     ) -> list[bytes]:
         """Send one request for the vectors of texts, with retries, and return them in order.
 
-        Texts are cut at 6,000 characters. Sets `dimension` if it was not known. Raises
-        RequestRefused or Unavailable; for an unknown model of Ollama, the hint says how to download
-        it.
+        `deadline` and `stopped` are as in `query` and `documents`. Texts are cut at 6,000
+        characters. Sets `dimension` if it was not known. Raises RequestRefused or Unavailable; for
+        an unknown model of Ollama, the hint says how to download it.
         """
         prefix = self._prefixes[purpose]
         inputs = [well_formed(prefix + text[:_MAX_CHARACTERS]) for text in texts]

@@ -31,8 +31,10 @@ class ServiceReranker:
     ) -> None:
         """Create a reranker, without connecting.
 
-        `key_setting` is the name of the setting that `key` is from, for messages. Raises Invalid
-        for a bad or missing address, and Unavailable if Voyage's package is not installed.
+        `url` may be empty for Voyage only; an empty `model` means the protocol of
+        text-embeddings-inference. `key_setting` is the name of the setting that `key` is from, for
+        messages. Raises Invalid for a bad or missing address, and Unavailable if Voyage's package
+        is not installed.
         """
         is_voyage = provider == "voyage"
         self._model = model.strip()

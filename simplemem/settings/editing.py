@@ -65,7 +65,8 @@ def without_setting(text: str, key: str, file: Path, *, is_of_vault: bool) -> st
     """Return the text of a settings file without one setting. Writes no file.
 
     Raises NotFound if there is no such setting or if the text does not contain it, and Invalid if
-    the text is not TOML or if the rest of it is not allowed.
+    the text is not TOML or if the rest of it is not allowed in such a file, a vault's own if
+    `is_of_vault`.
     """
     check_is_setting(key)
     document = _parse_document(text, file)

@@ -32,11 +32,11 @@ def find_vault(
 ) -> Path:
     """Return the folder of the vault to use. It need not exist yet, and is not created.
 
-    In this order: `flag`, $SIMPLEMEM_VAULT, the user's own setting `vault`, a vault around `cwd`,
-    `default`, `~/simplemem`. With `default`, that vault replaces `~/simplemem`. Without it, raises
-    NotFound if the current folder is among notes that are in no vault, or if `~/simplemem` is a
-    checkout of this program. Raises Invalid if `flag` is the empty text, which an unset variable of
-    a script leaves.
+    In this order: `flag`, $SIMPLEMEM_VAULT in `env` (None: of this process), the user's own setting
+    `vault`, a vault around `cwd`, `default`, `~/simplemem`. With `default`, that vault replaces
+    `~/simplemem`. Without it, raises NotFound if the current folder is among notes that are in no
+    vault, or if `~/simplemem` is a checkout of this program. Raises Invalid if `flag` is the empty
+    text, which an unset variable of a script leaves, and what `read_settings` raises.
     """
     env = os.environ if env is None else env
     current = os.fspath(cwd or Path.cwd())

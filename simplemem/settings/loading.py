@@ -52,8 +52,9 @@ class SourcedSetting(NamedTuple):
 def load_settings(flags: Flags = None, *, vault: Path | None = None, env: Env = None) -> Settings:
     """Return the settings in force for a vault; without a vault, those without its own file.
 
-    `flags` override everything. Raises Invalid for a value that is not allowed, and Unavailable for
-    a file that cannot be read. A file that does not exist sets nothing.
+    `flags` override `env` (None: of this process), which overrides the files. Raises Invalid for a
+    value that is not allowed, and Unavailable for a file that cannot be read. A file that does not
+    exist sets nothing.
     """
     layers = _load_layers(flags, vault, env)
     return _validate(layers.values, layers.sources)
@@ -64,7 +65,7 @@ def settings_with_sources(
 ) -> list[SourcedSetting]:
     """Return every setting in force for a vault, with where its value comes from, in order.
 
-    Values of secrets are among them. Raises as `load_settings` does.
+    Values of secrets are among them. Arguments and errors are those of `load_settings`.
     """
     layers = _load_layers(flags, vault, env)
     settings = _validate(layers.values, layers.sources)
@@ -225,8 +226,8 @@ def check_settings(
 ) -> None:
     """Raise Invalid if the settings in a file would not be accepted. `table` is its content.
 
-    With `is_of_vault`, the file is a vault's own, which may not set everything. `file` is for
-    messages, and is not read.
+    With `is_of_vault`, the file is a vault's own, which may not set everything; the user's own
+    file, found by `env`, is then read too. `file` is for messages, and is not read.
     """
     settings = dict(_flatten(table, file))
     if is_of_vault:

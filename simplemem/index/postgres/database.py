@@ -254,8 +254,9 @@ class PostgresEngine:
     def _answer(self, db: PostgresConnection, ask: Callable[[PostgresConnection], T]) -> T:
         """Ask as if nobody has written since this connection last looked; again if somebody has.
 
-        To look first would cost one round trip more per query. Raises _Behind for a replica that
-        has not reached what this process has seen.
+        To look first would cost one round trip more per query. Raises Replaced if other tables took
+        the place of ours, and _Behind for a replica that has not reached what this process has
+        seen.
         """
         generation = self.generation
         while True:
@@ -396,8 +397,8 @@ class PostgresEngine:
     def merge_segments_at_rest(self, generation: int | None = None) -> None:
         """Merge segments of the term index if they make queries slow, in several transactions.
 
-        After `begin_bulk_load`, lets the server count its tables too. Raises Replaced as `writing`
-        does. Not within a transaction.
+        After `begin_bulk_load`, lets the server count its tables too. Raises Replaced as
+        `writing(generation)` does. Not within a transaction.
         """
         self._merge(generation, is_at_rest=True)
         self._count_tables()
@@ -417,7 +418,10 @@ class PostgresEngine:
                 self.set_meta("vectors", "indexed")  # a write, so that others notice
 
     def _merge(self, generation: int | None = None, *, is_at_rest: bool = False) -> None:
-        """Merge segments of the term index, if `is_merge_due` says so."""
+        """Merge segments of the term index, if `is_merge_due(is_at_rest)` says so.
+
+        Raises Replaced if the index is no longer the one of `generation` (None: any).
+        """
         if is_merge_due(self, is_at_rest=is_at_rest):
             from simplemem.index.terms.merging import merge_segments  # imports numpy
 

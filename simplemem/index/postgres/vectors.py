@@ -249,9 +249,9 @@ class PostgresVectors:
         note_ids: Sequence[int] | None,
         limit: int,
     ) -> list[int] | None:
-        """Return the notes of the nearest passages, by comparing all passages of all or some notes.
+        """Return the notes of the nearest passages, by comparing all passages of `note_ids`.
 
-        None if these passages may be of too few notes.
+        `note_ids` None means all notes. Returns None if these passages may be of too few notes.
         """
         count = _PASSAGES_PER_NOTE * limit
         is_among = _among(note_ids, "$3")
@@ -272,7 +272,10 @@ class PostgresVectors:
         note_ids: Sequence[int] | None,
         limit: int,
     ) -> list[int]:
-        """Return the notes of the nearest passages by the index of pgvector, which may miss some."""
+        """Return the notes of the nearest passages by the index of pgvector, which may miss some.
+
+        Only notes in `note_ids` are returned (None: all).
+        """
         count = max(_MIN_INDEXED_PASSAGES, int(_INDEXED_PASSAGES_PER_NOTE * limit))
         share = 1.0
         if note_ids is not None:

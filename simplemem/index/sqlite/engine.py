@@ -772,7 +772,7 @@ class SqliteEngine:
     # -- reading and writing
 
     def rows(self, statement: str, values: Sequence[Value] = ()) -> list[DatabaseRow]:
-        """Return the rows of one statement.
+        """Return the rows of one statement, with the values of `$1`, `$2`, ….
 
         Within a transaction of this thread, it sees its writes.
         """
@@ -847,8 +847,8 @@ class SqliteEngine:
     def merge_segments_at_rest(self, generation: int | None = None) -> None:
         """Merge segments of the term index, also a few large ones, if they make queries slow.
 
-        Called at the end of a scan. Does nothing if no merge is due. Raises Replaced as `writing`
-        does.
+        Called at the end of a scan. Does nothing if no merge is due. Raises Replaced as
+        `writing(generation)` does. Not within a transaction.
         """
         self._merge(generation, is_at_rest=True)
 
@@ -875,7 +875,10 @@ class SqliteEngine:
         *,
         is_at_rest: bool = False,
     ) -> None:
-        """Merge segments of the term index, if `is_merge_due` says so with these arguments."""
+        """Merge segments of the term index, if `is_merge_due(max_packed, is_at_rest)` says so.
+
+        Raises Replaced if the index is no longer the one of `generation` (None: any).
+        """
         if is_merge_due(self, max_packed, is_at_rest=is_at_rest):
             from simplemem.index.terms.merging import merge_segments  # imports numpy
 

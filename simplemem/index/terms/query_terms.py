@@ -174,10 +174,10 @@ def make_occurrences(
     counts: Integers,
     positions: Integers | None,
 ) -> Occurrences:
-    """Return the occurrences of the postings of a term, with an ordinal each once.
+    """Return the occurrences of a term from its postings, with an ordinal each once.
 
-    Several postings of one ordinal are added up. Raises Damaged if the postings do not fit the
-    segment.
+    Several postings of one ordinal are added up. `positions` None means that they were not read.
+    Raises Damaged if the postings do not fit the segment.
     """
     later_ordinals = ordinals[1:]
     earlier_ordinals = ordinals[:-1]
@@ -768,7 +768,7 @@ class QueryTerms:
 def _needs_of(phrases: Iterable[Phrase], max_notes: int | None) -> tuple[_Needs, _Needs]:
     """Return what phrases need: of single terms, and of the terms that begin with a prefix.
 
-    A term of a phrase of several words needs its positions.
+    A term of a phrase of several words needs its positions. `max_notes` is as in `QueryTerms.read`.
     """
     terms: _Needs = {}
     prefixes: _Needs = {}
@@ -841,7 +841,11 @@ def _facts_of(
     postings: bytes | None,
     positions: bytes | None,
 ) -> TermFacts:
-    """Return the facts of a term from the columns of its row. Raises Damaged."""
+    """Return the facts of a term from the columns of its row; without occurrences or positions.
+
+    These are missing if `postings` or `positions` are None, because they were not needed. Raises
+    Damaged.
+    """
     if postings is None:
         return TermFacts(notes, blocks, None)
     occurrences = occurrences_of_term(part.segment.documents, postings, positions)
