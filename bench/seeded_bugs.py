@@ -144,8 +144,8 @@ FAULTS = (
     Fault(
         "index", "a note that is moved leaves its old file behind in the table of files",
         "simplemem.index.updater",
-        [("notes.follow_files(db, written_paths, removed_paths)",
-          "notes.follow_files(db, written_paths, ())")],
+        [("notes.record_files(db, written_paths, removed_paths)",
+          "notes.record_files(db, written_paths, ())")],
     ),
     Fault(
         "index", "a note that we write does not draw the links that mean it now",

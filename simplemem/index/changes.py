@@ -268,7 +268,7 @@ _OF_LINEAGE = """
     op <> 'recovered' AND lineage =
     (SELECT lineage FROM changes WHERE (path = $1 OR new_path = $1) AND op <> 'recovered'
      ORDER BY seq DESC LIMIT 1)"""
-# The changes of an operation stand together, and the first of them bears the name of all.
+# The changes of an operation stand together, and all of them have the number of the first as their `step`.
 _OF_OPERATION = """
     step = $1 AND seq >= (SELECT max(seq) FROM changes WHERE version = $1 AND step = $1)"""
 _WRITES_TEXT = """
@@ -364,7 +364,10 @@ class ChangeTable:
         return self._ask(lambda db: read_integer(db.execute(statement)))
 
     def last_before(self, when: str) -> int:
-        """Return the number of the last change before a moment in UTC; hidden changes count too."""
+        """Return the number of the last change before a moment in UTC; 0 if there is none.
+
+        `when` is as in the log. Hidden changes count too.
+        """
         statement = "SELECT version, at FROM changes ORDER BY seq DESC"
         return self._ask(lambda db: last_before(db.execute(statement), when))
 

@@ -347,13 +347,13 @@ def rename(db: Connection, note_id: int, path: str) -> None:
     db.execute(sql, (path, *name_keys, note_id)).fetchall()
 
 
-def follow_move(db: Connection, note_id: int, path: str) -> None:
+def record_move(db: Connection, note_id: int, path: str) -> None:
     """Give a note the path that its file was moved to, and mark it as not yet read again there."""
     rename(db, note_id, path)
     db.execute("UPDATE notes SET size = $1 WHERE id = $2", (SIZE_OF_MOVED, note_id)).fetchall()
 
 
-def refresh(db: Connection, note_id: int, stat: Stat, modified: str | None = None) -> None:
+def record_stat(db: Connection, note_id: int, stat: Stat, modified: str | None = None) -> None:
     """Record that a file was read again with the same bytes: its stat and date.
 
     The date stays if `modified` is None. `rev` stays, because the note has not changed.
@@ -580,7 +580,7 @@ def all_files(db: Connection) -> set[str]:
     return {path for (path,) in db.execute("SELECT path FROM files")}
 
 
-def follow_files(db: Connection, added: Collection[str], removed: Collection[str]) -> None:
+def record_files(db: Connection, added: Collection[str], removed: Collection[str]) -> None:
     """Record which files were added and removed, and resolve the links that could mean them.
 
     Files that are already recorded may be among the added ones. The notes of removed files stay.

@@ -126,7 +126,7 @@ class SyncPass:
         if moved:
             old_paths = [origin.path for origin in moved.values()]
             with self.indexer.database.writing(self.snapshot.generation) as db:
-                notes.follow_files(db, moved, old_paths)
+                notes.record_files(db, moved, old_paths)
                 self._move_rows(db, moved)
 
     # What to do
@@ -198,7 +198,7 @@ class SyncPass:
         row = self._rows.get(path)
         if row is None or row.may_have_changed(size, mtime_ns, ctime_ns):
             return True
-        return self.indexer.is_judged_otherwise(row)
+        return self.indexer.has_outdated_rows(row)
 
     def _find_missing_notes(self, deleted_files: Collection[str]) -> list[NoteRow]:
         """Return the notes of the index whose file was deleted, or was never listed as a file.
@@ -234,9 +234,9 @@ class SyncPass:
         moved = self._find_moved(plan.to_read)
         changed_files = {*plan.new_files, *plan.deleted_files}
         with self.indexer.database.writing(self.snapshot.generation) as db:
-            notes.follow_files(db, plan.new_files, plan.deleted_files)
+            notes.record_files(db, plan.new_files, plan.deleted_files)
             self._move_rows(db, moved)
-            rewritten_copies = self.indexer.rejudge_copies(PendingRows(db), changed_files)
+            rewritten_copies = self.indexer.update_conflict_copies(PendingRows(db), changed_files)
             self.report.modified += rewritten_copies
             if self._is_bulk:
                 self.indexer.database.begin_bulk_load()
@@ -286,7 +286,7 @@ class SyncPass:
         for path, origin in moved.items():
             is_path_free = notes.row_at(db, path) is None
             if is_path_free and _is_unmoved(db, origin):
-                notes.follow_move(db, origin.id, path)
+                notes.record_move(db, origin.id, path)
                 self.indexer.moved_from[path] = origin.path
         self._rows |= notes.rows_at(db, moved)
 
@@ -350,7 +350,7 @@ class SyncPass:
                 self._write_outcome(rows, path, outcome, current)
             rows.write()
 
-            rewritten_copies = self.indexer.rejudge_copies(rows, paths)
+            rewritten_copies = self.indexer.update_conflict_copies(rows, paths)
             self.report.modified += rewritten_copies
 
     def _write_outcome(
@@ -381,7 +381,7 @@ class SyncPass:
             self.indexer.skipped[path] = reason
         elif isinstance(outcome, Stat):
             assert current is not None
-            notes.refresh(rows.db, current.id, outcome)
+            notes.record_stat(rows.db, current.id, outcome)
         else:
             self._write_note(rows, outcome, current)
 
@@ -391,7 +391,7 @@ class SyncPass:
         Only the stat and date are written if nothing else differs from `current`, the row now.
         """
         if current is not None and self._is_up_to_date(current, note):
-            notes.refresh(rows.db, current.id, note.stat, note.metadata.modified)
+            notes.record_stat(rows.db, current.id, note.stat, note.metadata.modified)
             return
 
         path = note.path
@@ -413,9 +413,9 @@ class SyncPass:
         self.indexer.put_note(rows, note, current or origin)
 
     def _is_up_to_date(self, row: NoteRow, note: ParsedNote) -> bool:
-        """Return whether the row has the bytes of the note, and the settings judge it as before."""
+        """Return whether the row has the bytes of the note, and the settings have changed nothing."""
         has_same_bytes = row.sha256 == note.note.sha256
-        return has_same_bytes and not self.indexer.is_judged_otherwise(row)
+        return has_same_bytes and not self.indexer.has_outdated_rows(row)
 
     def _pop_origin(self, db: Connection, sha256: str) -> NoteRow | None:
         """Return the missing note that has these bytes, so that a new file is this note, moved.
@@ -433,7 +433,8 @@ class SyncPass:
     def _remove_notes(self, too_large: Collection[str]) -> None:
         """Remove the notes whose file was deleted and not moved, and those that are too large.
 
-        Then merges segments of the term index, and tidies up the index.
+        Reports them as removed, and updates the conflict copies of those that are too large. Then
+        merges segments of the term index, and tidies up the index.
         """
         missing_notes = chain.from_iterable(self._missing.values())
         deleted = [row.path for row in missing_notes if self._is_deleted(row.path)]
@@ -444,7 +445,7 @@ class SyncPass:
                 self.indexer.remove_at(db, path)
                 self.report.removed.append(path)
 
-            rewritten_copies = self.indexer.rejudge_copies(PendingRows(db), too_large)
+            rewritten_copies = self.indexer.update_conflict_copies(PendingRows(db), too_large)
             self.report.modified += rewritten_copies
         database.merge_segments_at_rest(self.snapshot.generation)
         database.checkpoint()

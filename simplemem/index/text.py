@@ -446,8 +446,8 @@ class NoteIndexer:
     ) -> ReadOutcome:
         """Read and parse the note at a path.
 
-        Returns only its stat if the index has the same bytes and time, and settings judge it as
-        before. `row` is what the index has of it, None to parse it anyway. `read_file` is that of
+        Returns only its stat if the index has the same bytes and time, and `has_outdated_rows` is
+        false. `row` is what the index has of it, None to parse it anyway. `read_file` is that of
         the vault by default. An error of reading is returned, not raised.
         """
         read_file = read_file or self.vault.read
@@ -459,12 +459,12 @@ class NoteIndexer:
         stat = stat_of(file.entry)
         if row is not None:
             is_same_file = row.sha256 == file.sha256 and row.mtime_ns == stat.mtime_ns
-            if is_same_file and not self.is_judged_otherwise(row):
+            if is_same_file and not self.has_outdated_rows(row):
                 return stat
         return parse_note(path, read_note(file.data, file.sha256), stat)
 
-    def is_judged_otherwise(self, row: NoteRow) -> bool:
-        """Return whether the rows of a note are outdated although its file is the same.
+    def has_outdated_rows(self, row: NoteRow) -> bool:
+        """Return whether the rows of a note must be written anew although its file is the same.
 
         That is so if the note has a new path, or if by the settings or the log it is now hidden,
         shown, private or no copy. Each scan asks this of each note.
@@ -542,7 +542,7 @@ class NoteIndexer:
 
     # Conflict copies
 
-    def rejudge_copies(self, rows: PendingRows, originals: Collection[str]) -> list[str]:
+    def update_conflict_copies(self, rows: PendingRows, originals: Collection[str]) -> list[str]:
         """Write the conflict copies of some notes again if they are now hidden or shown.
 
         `originals` are paths of notes, which may be gone. Returns the paths of the copies that were

@@ -74,7 +74,7 @@ class IndexUpdater(NoteIndexer):
                     notes.rename(db, row.id, new_path)
             for path in removed_paths:
                 self.remove_at(db, path)
-            notes.follow_files(db, written_paths, removed_paths)
+            notes.record_files(db, written_paths, removed_paths)
 
             rows = PendingRows(db)
             for note in parsed:
@@ -83,14 +83,14 @@ class IndexUpdater(NoteIndexer):
                 # wrote it.
                 if moved or not self._is_indexed(note, row):
                     self.write_note(rows, note, row)
-            self.rejudge_copies(rows, {*written_paths, *removed_paths})
+            self.update_conflict_copies(rows, {*written_paths, *removed_paths})
 
     def _is_indexed(self, note: ParsedNote, row: NoteRow | None) -> bool:
         """Return whether a row (None: there is none) is of just this text and this stat."""
         if row is None:
             return False
         is_same_file = row.sha256 == note.note.sha256 and row.stat == note.stat
-        return is_same_file and not self.is_judged_otherwise(row)
+        return is_same_file and not self.has_outdated_rows(row)
 
     def look_at(self, paths: Collection[str], *, find_moved: bool = True) -> SyncReport:
         """Update the index for paths that may have changed: of files or folders, existing or not.

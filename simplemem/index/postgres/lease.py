@@ -21,7 +21,7 @@ class _Tables(Protocol):
     """What a lease needs of the engine."""
 
     def exclusively(self) -> AbstractContextManager[Connection]:
-        """Open a transaction under the lock of the tables; unlike a write, no reader is told of it."""
+        """Open a transaction under the lock of the tables; unlike after a write, readers notice nothing."""
 
     def fence(self, leader_number: int) -> None:
         """From now on, refuse what this thread writes if another leader than `leader_number` leads.

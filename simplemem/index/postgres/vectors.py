@@ -215,8 +215,8 @@ class PostgresVectors:
         """Return ids of candidates: notes of at least the `limit` nearest passages, in any order.
 
         `note_ids` are the notes to choose from; None for all. The index of pgvector, if there is
-        one, may miss a few. Returns None if the caller should compare all vectors in memory:
-        without pgvector, or if too few notes were found.
+        one, may miss a few, and nothing is near to a query of zeros. Returns None if the caller
+        should compare all vectors in memory: without pgvector, or if too few notes were found.
         """
         if not self._is_halfvec:
             return None

@@ -24,9 +24,9 @@ _ALL_BITS = 0xFFFFFFFFFFFFFFFF
 def describe_terms(db: Connection) -> Iterator[tuple[str, int, int]]:
     """Yield each term, in order, with its number of occurrences and a digest of their places.
 
-    Two indexes of the same notes yield the same, however their segments are cut: notes are told by
-    the order of their paths. The empty term, which comes first if there are blocks, stands for the
-    texts of all blocks. Deleted notes and terms without occurrences are left out.
+    Two indexes of the same notes yield the same, however their segments are cut: notes are
+    identified by the order of their paths. The empty term, which comes first if there are blocks,
+    stands for the texts of all blocks. Deleted notes and terms without occurrences are left out.
     """
     sql = "SELECT id, row_number() OVER (ORDER BY path) FROM notes"
     rows: Any = db.execute(sql)
