@@ -73,6 +73,21 @@ def test_no_page_outside_the_repository_is_cited() -> None:
     assert outside == []
 
 
+def test_every_module_that_the_pages_for_contributors_name_exists() -> None:
+    modules = {
+        path.name
+        for folder in ("simplemem", "tests", "bench", "docs", "bundles")
+        for path in (REPOSITORY / folder).rglob("*.py")
+    }
+    missing = [
+        f"{name_of(page)}: {module}"
+        for page in (REPOSITORY / "CONTRIBUTING.md", *INTERNALS.glob("*.md"))
+        for module in re.findall(r"`(\w+\.py)`", page.read_text("utf-8"))
+        if module not in modules
+    ]
+    assert missing == []
+
+
 @of_every_page
 def test_every_file_that_a_page_names_exists(page: Path) -> None:
     named = re.findall(r"`([\w./-]+/(?:[\w.-]+\.(?:py|sql|md|tsv))?)`", page.read_text("utf-8"))
