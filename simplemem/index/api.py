@@ -246,6 +246,7 @@ class IndexQuery:
     blocks: int = 1500  # the number of blocks by words, at most
     max_nearest: int = 200  # the number of notes by the vector
     rescore_depth: int = 100  # the number of best notes whose blocks and pairs are searched
+    counts_excluded: bool = False  # whether to count the notes that are excluded from search
 
 
 NoteScores = Mapping[NoteId, float]
@@ -299,6 +300,7 @@ class Matches(NamedTuple):
     # Notes with a name that is a part of the query, each with its share of the query.
     named: Mapping[NoteId, float] = {}
     note_count: int = 0  # in the index
+    excluded: int = 0  # notes that would pass the filter, but are excluded from search
 
 
 class TextSpan(NamedTuple):

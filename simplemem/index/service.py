@@ -49,6 +49,16 @@ _ORDER = {
 }
 
 
+def _count_excluded(snapshot: Snapshot, narrow: IndexFilter) -> int:
+    """Return how many notes would pass a filter but are excluded from search."""
+    narrow = replace(narrow, phrases=(), without=(), without_forms=())
+    total = 0
+    for sign, condition in ((1, replace(narrow, hidden=True)), (-1, narrow)):
+        source, values = snapshot.condition(condition)
+        total += sign * read_integer(snapshot.db.execute(f"SELECT count(*) FROM {source}", values))
+    return total
+
+
 class IndexService:
     """The index of one vault, for any thread. Guards what each thread knows of its last state.
 
@@ -210,6 +220,9 @@ class IndexService:
             answer = snapshot.similar.get(key) or self._answer(snapshot, question)
             if question.like and len(snapshot.similar) < _MAX_SIMILAR:
                 snapshot.similar[key] = answer
+            if question.counts_excluded:
+                excluded = _count_excluded(snapshot, question.narrow)
+                answer = answer._replace(excluded=excluded)
             return answer
 
         return self._read(read)

@@ -66,11 +66,6 @@ class ConditionChecker:
         """Return how many notes pass a filter."""
         return self._index.page(filter, "modified", 0).total
 
-    def count_not_searched(self, filter: IndexFilter) -> int:
-        """Return how many notes would pass a filter but are excluded from search."""
-        filter = replace(filter, phrases=(), without=(), without_forms=())
-        return self.count(replace(filter, hidden=True)) - self.count(filter)
-
     def conditions_of(self, filter: IndexFilter) -> list[Condition]:
         """Return the conditions of a filter, without archives that leave out no note."""
         archive = filter.archive

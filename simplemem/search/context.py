@@ -112,7 +112,7 @@ class ContextBuilder:
             absent=absent,
             only_nearest=is_only_nearest,
             notice=notice_of(is_only_nearest, ranking.query.words, absent),
-            not_searched=ranking.not_searched if absent else 0,
+            not_searched=ranking.matches.excluded if absent else 0,
         )
 
     def pieces_of(self, ranking: Ranking) -> list[Piece]:

@@ -126,9 +126,6 @@ class NoteRanker:
         if not ranking.hits:
             unmet = self._conditions.unmet(resolved)
             ranking = replace(ranking, degraded=f"{ranking.degraded} {unmet}".strip())
-        if query.absent:
-            count = self._conditions.count_not_searched(resolved)
-            ranking = replace(ranking, not_searched=count)
         return ranking
 
     def rank_among(
@@ -334,6 +331,7 @@ def _question_of(
         title=query.text.strip(_TITLE_EDGES),
         names=query.names(),
         inner_names=rank.names_within(query.spoken, weights),
+        counts_excluded=bool(query.absent),
     )
     if mode == "semantic":
         return question
@@ -468,7 +466,7 @@ class Search:
             absent=absent,
             only_nearest=is_only_nearest,
             notice=judgement.notice_of(is_only_nearest, ranking.query.words, absent),
-            not_searched=ranking.not_searched if absent else 0,
+            not_searched=ranking.matches.excluded if absent else 0,
         )
         return SearchAnswer(found, ranking, limit)
 

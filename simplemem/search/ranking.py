@@ -60,10 +60,6 @@ class Ranking:
     # Sentences about what the search lacked, such as vectors; "" if nothing.
     degraded: str = ""
 
-    # If no note contains some word: how many notes were not looked at, because they are excluded
-    # from search.
-    not_searched: int = 0
-
     # If a reranker ordered the hits, what it answered.
     reranking: Reranking | None = None
 
