@@ -51,12 +51,14 @@ _ORDER = {
 
 def _count_excluded(snapshot: Snapshot, narrow: IndexFilter) -> int:
     """Return how many notes would pass a filter but are excluded from search."""
-    narrow = replace(narrow, phrases=(), without=(), without_forms=())
-    total = 0
-    for sign, condition in ((1, replace(narrow, hidden=True)), (-1, narrow)):
-        source, values = snapshot.condition(condition)
-        total += sign * read_integer(snapshot.db.execute(f"SELECT count(*) FROM {source}", values))
-    return total
+    searched = replace(narrow, phrases=(), without=(), without_forms=())
+    with_excluded = replace(searched, hidden=True)
+    return _count_notes(snapshot, with_excluded) - _count_notes(snapshot, searched)
+
+
+def _count_notes(snapshot: Snapshot, narrow: IndexFilter) -> int:
+    source, values = snapshot.condition(narrow)
+    return read_integer(snapshot.db.execute(f"SELECT count(*) FROM {source}", values))
 
 
 class IndexService:
