@@ -70,7 +70,7 @@ DatabaseRow = tuple[Any, ...]  # what a column holds is known to who wrote the s
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """The places where the SQL of the engines differs. All methods return a piece of a statement.
+    """The places where the SQL of the engines differs. All methods return a piece of SQL.
 
     A list that is bound is a table of one column in SQLite, and an array in PostgreSQL. For
     PostgreSQL the type of its values stands in the statement: integers or texts.
@@ -86,10 +86,7 @@ class Dialect:
     column_types: Mapping[str, str]  # and what else the tables of `schema.sql` name in braces
 
     def schema(self) -> str:
-        """Return the SQL of `schema.sql` that creates all tables of an empty index.
-
-        Reads that file.
-        """
+        """Return the SQL that creates all tables of an empty index, read from `schema.sql`."""
         return _SCHEMA.read_text(encoding="utf-8").format_map(self.column_types)
 
     def in_integers(self, column: str, mark: str) -> str:
@@ -126,14 +123,17 @@ class Dialect:
 
 
 class Cursor(Protocol):
-    """The answer of a statement. A statement that changes rows is complete once it was fetched."""
+    """The answer of a statement: its rows, each read once, in order.
+
+    A statement that changes rows is complete only once its answer was fetched.
+    """
 
     @property
     def get(self) -> Any:
         """The first column of the next row, for an answer of one row; None if there is no row."""
 
     def __iter__(self) -> Iterator[DatabaseRow]:
-        """Iterate over the rows."""
+        """Iterate over the rows that are left."""
 
     def __next__(self) -> DatabaseRow:
         """Return the next row. Raises StopIteration after the last."""
@@ -149,7 +149,8 @@ class VectorIndex(Protocol):
     """The vectors of places, in the engine's own type: a signed 8-bit number per dimension.
 
     All vectors of an index have one width, which is both their dimension and their length in bytes.
-    A place is the id of a passage or block.
+    A place is the id of a passage or block. Before `create`, there are no vectors, and reading
+    finds none. Methods that change vectors are called within a transaction.
     """
 
     def create(self, dimension: int) -> None:
@@ -224,7 +225,10 @@ class Connection(Protocol):
         """
 
     def executemany(self, statement: str, rows: Iterable[Sequence[Value]]) -> None:
-        """Run a statement that returns no rows once per row of values. The values contain no lists."""
+        """Run a statement that returns no rows once per row of values, which contain no lists.
+
+        The change is complete on return.
+        """
 
     def state(self) -> object:
         """Return a token of the index as this connection sees it. Only to be compared.
@@ -313,7 +317,10 @@ class Engine(Protocol):
         """Return a fact about the index itself, from the table `meta`; None if it has no such key."""
 
     def set_meta(self, key: str, value: str) -> None:
-        """Store a fact about the index itself in the table `meta`, in a transaction or a new one."""
+        """Store a fact about the index itself in the table `meta`, in place of an older one.
+
+        Within a transaction of this thread, it is part of that; else it is committed at once.
+        """
 
     def begin_bulk_load(self) -> None:
         """Prepare for very many new notes. Called in the first transaction of a bulk import.

@@ -376,10 +376,7 @@ class IndexService:
         return self._read(lambda db: notes.rows_at(db, path_list))
 
     def outline(self, path: str) -> api.Outline | None:
-        """Return the row, tags, aliases and links of the note at a path; None if it is not indexed.
-
-        None if it is not in the index.
-        """
+        """Return the row, tags, aliases and links of the note at a path; None if it is not indexed."""
         return self._read(lambda db: notes.outline(db, path))
 
     def find_by_name(self, key: str) -> tuple[list[str], ...]:

@@ -395,10 +395,7 @@ class EmbeddingQueue:
                 self._characters += size
 
     def pop(self, note_id: int) -> list[tuple[int, str]] | None:
-        """Remove and return the texts of a note, with the ids of their chunks.
-
-        None if it has none here.
-        """
+        """Remove the texts of a note, and return them with the ids of their chunks; None without."""
         with self._lock:
             texts = self._texts.pop(note_id, None)
             if texts is not None:

@@ -218,10 +218,7 @@ class IndexUpdater(NoteIndexer):
         return snapshot, total
 
     def _entries_at(self, path: str) -> list[Entry]:
-        """Return the file at a path, or all files in and below the folder there.
-
-        Empty if neither is.
-        """
+        """Return the file at a path, or all files in and below the folder there, or nothing."""
         entry = self.vault.entry(path)
         if entry is not None:
             return [entry]

@@ -78,7 +78,7 @@ def _texts_of(request: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _repeats(sentence: str, text: str) -> bool:
-    """Return whether a sentence repeats 12 characters in a row of a text, or a short text whole.
+    """Return whether a sentence has 12 characters in a row of a text, or a short text whole.
 
     A text below 3 characters does not count.
     """

@@ -21,14 +21,14 @@ _MAX_CACHED_SIZES = 20_000
 
 
 class Tokenizer:
-    """Joins the characters of a text to tokens: the pair that was learned first is joined first.
+    """Joins the characters of a text to tokens; the pair learned first is joined first.
 
     No token reaches across a space or a line break, so each word is tokenized alone. The tokens of
-    the last words are remembered.
+    the last words are remembered. `tokens(word)` returns those of a word after a space.
     """
 
     def __init__(self, path: Path) -> None:
-        """Read the vocabulary from a file. Raises OSError."""
+        """Read the vocabulary from a file of Hugging Face's format. Raises OSError."""
         model = json.loads(path.read_bytes())["model"]
         self._ids: dict[str, int] = model["vocab"]
         self._merges: list[str] = model["merges"]

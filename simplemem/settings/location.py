@@ -106,7 +106,7 @@ def contains_home(folder: str, home: str) -> bool:
 
 
 def is_among_notes(folder: str, home: str) -> bool:
-    """Return whether a folder contains Markdown files, at any depth, or is inside one with some.
+    """Return whether a folder has Markdown files, at any depth, or is inside one that has.
 
     The home folder and the folders above it do not count: files there say nothing about the folders
     below. Of a large tree, only about 2,000 entries are looked at. Links are not followed.

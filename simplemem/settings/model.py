@@ -380,7 +380,7 @@ class HttpSettings(Section):
 
 
 class VoyageSettings(Section):
-    """Settings of the original simplemem, used where `embed` and `rerank` leave something empty."""
+    """Settings of the original simplemem, used where `embed` and `rerank` leave one empty."""
 
     api_key: SecretSource = setting(
         None,

@@ -358,10 +358,9 @@ class PostgresEngine:
             db.in_transaction = False
 
     def meta(self, key: str) -> str | None:
-        """Return a fact about the index itself, from `meta` on the primary.
+        """Return a fact about the index itself, from `meta` on the primary; None if it has none.
 
-        None without such a key. From now on, a replica that has not reached the snapshot that is
-        read here is not asked.
+        From now on, a replica that has not reached the snapshot that is read here is not asked.
         """
         with self.reading() as db:
             value = db.execute("SELECT value FROM meta WHERE key = $1", (key,)).get

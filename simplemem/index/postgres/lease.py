@@ -18,10 +18,10 @@ LEADER = "leader"  # in `meta`: a number, and until when its holder leads by the
 
 
 class _Tables(Protocol):
-    """What a lease needs of the engine."""
+    """What a lease needs of the engine. Both methods are for the thread that leads."""
 
     def exclusively(self) -> AbstractContextManager[Connection]:
-        """Open a transaction under the lock of the tables; unlike after a write, readers notice nothing."""
+        """Open a transaction under the lock of the tables, of which readers notice nothing."""
 
     def fence(self, leader_number: int) -> None:
         """From now on, refuse what this thread writes if another leader than `leader_number` leads.

@@ -907,8 +907,8 @@ class SqliteEngine:
     def check(self) -> list[str]:
         """Return what is wrong with the file, as SQLite and the term index see it.
 
-        Empty if all is well. Reads the whole file. SQLite's quick check costs hardly less, and
-        compares no index with its table.
+        Empty if all is well. Repairs nothing. Reads the whole file: SQLite's quick check costs
+        hardly less, and compares no index with its table.
         """
         from simplemem.index.terms.integrity import find_damage  # numpy: not at the start
 

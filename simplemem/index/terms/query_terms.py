@@ -78,7 +78,7 @@ class Occurrences:
     def by_note(self) -> NotePostings:
         """The notes that hold the phrase, also across two blocks, with weighted frequencies.
 
-        Cached.
+        Computed once.
         """
         if not self:
             return _NO_NOTES

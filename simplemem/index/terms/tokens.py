@@ -102,8 +102,7 @@ def phrases_of(terms: Iterable[Term]) -> list[Phrase]:
 def _phrase_of(term: Term) -> Phrase:
     """Return a term as a phrase of tokens, which may be empty.
 
-    Cached, because a search asks for each of its terms five times. Cached: a search asks for each
-    of its terms five times.
+    Cached, because a search asks for each of its terms five times.
     """
     tokens = tokenize(" ".join(term.words))
     return Phrase(tuple(tokens), term.beginning)
