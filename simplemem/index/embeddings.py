@@ -163,10 +163,10 @@ def _copy_vectors_of(
     old: Engine,
     place_of_text: Mapping[bytes, int],
 ) -> int:
-    """Copy from `old` the vectors that some notes lack.
+    """Copy from `old` the vectors that some notes lack. For a write transaction.
 
-    Return how many of these are now complete. `place_of_text` has the places in `old`, by the hash
-    of their text.
+    Returns how many of these notes are now complete. `place_of_text` has the places in `old`, by
+    the hash of their text.
     """
     digest_of_place: dict[int, bytes] = {}
     digests_of_note: dict[int, set[bytes]] = {}

@@ -129,10 +129,11 @@ class PendingRows:
         *,
         new: bool,
     ) -> None:
-        """Keep the rows of a note for a table, unless the table has them already.
+        """Keep the rows of a note for a table, in place of those that the table has.
 
-        `new_rows` are in the order of their keys. Old rows that differ are deleted at once. With
-        `new`, the note has no rows yet, and the table is not asked.
+        `new_rows` are in the order of their keys. If the old rows are equal to the first of them,
+        only the others are kept; else all old rows are deleted at once. With `new`, the note has no
+        rows yet, and the table is not asked.
         """
         columns = OF_NOTE[table]
         if not new:
@@ -597,7 +598,7 @@ def record_files(db: Connection, added: Collection[str], removed: Collection[str
 
 
 def _without_stored_files(db: Connection, paths: Collection[str]) -> list[str]:
-    """Return those of some paths that the table of files does not have yet."""
+    """Return those of some paths that the table of files does not have yet, in any order."""
     if not paths:
         return []
     sql = f"""

@@ -500,7 +500,7 @@ class IndexService:
 
 
 def lets_all_pass(narrow: IndexFilter) -> bool:
-    """Return whether a filter has no condition, except that it may leave out hidden notes."""
+    """Return whether a filter has no condition, whether or not hidden notes pass."""
     return replace(narrow, hidden=False, require_all=False) == IndexFilter()
 
 
