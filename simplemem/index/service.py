@@ -176,9 +176,9 @@ class IndexService:
         return self.with_retry(lambda: self.database.answer(ask))
 
     def _snapshot(self, db: Connection) -> Snapshot:
-        """Return what this thread knows of the state of the index, afresh if somebody wrote.
+        """Return what this thread knows of the state of the index.
 
-        A new `Snapshot` if somebody wrote.
+        It is kept until somebody writes; then a new `Snapshot` is made.
         """
         last: tuple[Connection, Snapshot] | None = getattr(self._local, "snapshot", None)
         if last is not None and last[0] is db and last[1].state == db.state():

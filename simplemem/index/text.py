@@ -201,7 +201,8 @@ def put_text(
 
     With `new`, the note has none yet. Vectors whose text has not changed stay, and those of chunks
     that have not changed are not written. Returns the ids and texts of the chunks that need a
-    vector. No text of a private note is returned if a remote service computes the vectors.
+    vector; if there are none, the note is marked as done. No text of a private note is returned if
+    a remote service computes the vectors.
     """
     db = rows.db
     old_places: dict[int, DatabaseRow] = {}

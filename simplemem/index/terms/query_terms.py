@@ -157,8 +157,8 @@ def occurrences_of_term(
 ) -> Occurrences:
     """Return the occurrences of a term from the bytes of its row.
 
-    Without `packed_positions`, they have no positions. Without positions if they are None. Raises
-    Damaged if the bytes cannot be decoded or do not fit the segment.
+    Without `packed_positions`, they have no positions. Raises Damaged if the bytes cannot be
+    decoded or do not fit the segment.
     """
     ordinals, counts = decode_postings(packed_postings)
     positions = None
@@ -377,9 +377,7 @@ class SegmentCache:
         """Return segments in the order of `numbers`, after reading those that are not in memory.
 
         With `forgets_others`, `numbers` are all segments of the index, and what is in memory of
-        others is forgotten. Raises Damaged if one cannot be unpacked. All must exist. With
-        `forgets_others`, these are all segments, and those that no longer exist are forgotten.
-        Raises Damaged if one cannot be read.
+        others is forgotten. All must exist. Raises Damaged if one cannot be unpacked.
         """
         with self._lock:
             segments = {
@@ -517,8 +515,7 @@ class Part:
         """Return the indexes of those of some notes that are here and still indexed, ascending.
 
         `note_ids` are ascending. If it is None, all notes are meant; then the result is None if no
-        note of the segment was deleted. Of all notes if `note_ids` is None; the result is None if
-        all notes of the segment are meant. `note_ids` are ascending.
+        note of the segment was deleted.
         """
         if note_ids is None:
             if not len(self.deleted_notes):
@@ -634,8 +631,7 @@ class QueryTerms:
     def _of_token(self, part: Part, phrase: Phrase, index: int) -> Occurrences:
         """Return where the token at `index` of a phrase occurs.
 
-        For a prefix, that is where any token that begins so occurs. For the prefix of a phrase,
-        that is where any token that begins so occurs. Of a prefix, all terms that begin so.
+        For a prefix, that is where any token that begins so occurs.
         """
         number, documents, _ = part.segment
         token = phrase.tokens[index]
@@ -841,10 +837,9 @@ def _facts_of(
     postings: bytes | None,
     positions: bytes | None,
 ) -> TermFacts:
-    """Return the facts of a term from the columns of its row; without occurrences or positions.
+    """Return the facts of a term from the columns of its row. Raises Damaged.
 
-    These are missing if `postings` or `positions` are None, because they were not needed. Raises
-    Damaged.
+    If `postings` is None, it has no occurrences; if `positions` is None, these have no positions.
     """
     if postings is None:
         return TermFacts(notes, blocks, None)
