@@ -32,11 +32,14 @@ COMMIT = "commit"  # in `meta`: the commit of a branch that the rows are of
 
 
 class Damaged(Exception):
-    """The index cannot be used. It is discarded, and built again from the notes."""
+    """The index cannot be used. It is to be discarded, and built again from the notes."""
 
 
 class Replaced(Exception):
-    """The index was replaced while an operation was based on the old one. Begin again."""
+    """The index was replaced while an operation was based on the old one. Begin again.
+
+    The transaction wrote nothing. Ids that were read before may name other notes.
+    """
 
 
 class StatementFailed(Exception):

@@ -147,10 +147,11 @@ class IndexService:
         )
 
     def check(self) -> None:
-        """Check the whole index if the last check is a day ago, and rebuild it if it is damaged.
+        """Check the whole index if the last check is a day ago, and replace it if it is damaged.
 
-        Damage that no query has met may hide rows from answers. Records the time of the check.
-        Called by the background work of a server.
+        Damage that no query has met may hide rows from answers. A damaged index is replaced by an
+        empty one, and `on_replaced` is called. Records the time of the check. Called by the
+        background work of a server.
         """
         last_check = float(self.with_retry(lambda: self.database.meta("checked")) or 0)
         if abs(time.time() - last_check) < _CHECK_SECONDS:

@@ -279,7 +279,7 @@ def _replace_places(
 ) -> None:
     """Put new places of a note in place of the old ones. Those that are equal stay.
 
-    Old rows are deleted at once; new ones are added to `rows`.
+    Old rows that changed are deleted at once; changed and new ones are added to `rows`.
     """
     changed_rows = [row for row in new_rows if old_rows.get(row[0]) != row]
     if old_rows:

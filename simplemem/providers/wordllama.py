@@ -222,7 +222,7 @@ def _normalize(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def shared_wordllama() -> WordLlama:
-    """Return the one instance of this process.
+    """Return the one instance of this process, which is loaded at the first call.
 
     Each takes some 15 MB, and a server may have one store per user. Raises Unavailable if the files
     of the model cannot be read.

@@ -113,7 +113,7 @@ def _configured_vault(flag: str | Path | None, env: Mapping[str, str]) -> str | 
 
 
 def _no_vault_around(folder: str) -> NotFound:
-    """Return (not raise) the error for a folder that is in no vault."""
+    """Return (not raise) the error for a folder that is in no vault; its hint says what to do."""
     home = str(Path.home())
     default = home_vault(home)
     suggestion = "`simplemem init .` makes this folder a vault"

@@ -229,7 +229,10 @@ class PostgresVectors:
         return self._nearest_of_all(query, note_ids, limit)
 
     def _nearest_of(self, query: bytes, note_ids: Sequence[int], limit: int) -> list[int]:
-        """Return candidates among `note_ids`, by comparing all passages of these notes."""
+        """Return the `limit` + 1 nearest notes among `note_ids`, by comparing all their passages.
+
+        All are returned, without a statement, if they are not more than `limit`.
+        """
         if len(note_ids) <= limit:
             return list(note_ids)
         sql = f"""
