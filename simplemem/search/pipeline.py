@@ -115,14 +115,15 @@ class NoteRanker:
 
         Raises Invalid, NotFound or Ambiguous for a filter that cannot be resolved.
         """
-        query, status = with_forms(read_query(text), self._index.vocabulary)
+        plain_query = read_query(text)
+        query, status = with_forms(plain_query, self._index.vocabulary)
         if filter is None and not query.has_filters():
             resolved = self._filters.default
         else:
             resolved = self._filters.resolve(filter or Filter(), query)
 
         request = _Request(query, resolved, mode, limit)
-        ranking = self._rank(request, status, rerank=rerank)
+        ranking = self._rank(request, plain_query, status, rerank=rerank)
         if not ranking.hits:
             unmet = self._conditions.unmet(resolved)
             ranking = replace(ranking, degraded=f"{ranking.degraded} {unmet}".strip())
@@ -137,26 +138,39 @@ class NoteRanker:
         rerank: bool = True,
     ) -> Ranking:
         """Rank some notes, also those that are hidden from search; ignore filters in the text."""
-        query, status = with_forms(read_query(text), self._index.vocabulary)
+        plain_query = read_query(text)
+        query, status = with_forms(plain_query, self._index.vocabulary)
         filter = IndexFilter(only=tuple(paths), hidden=True)
-        return self._rank(_Request(query, filter, "hybrid", limit), status, rerank=rerank)
+        request = _Request(query, filter, "hybrid", limit)
+        return self._rank(request, plain_query, status, rerank=rerank)
 
-    def _rank(self, request: _Request, status: IndexProgress, *, rerank: bool) -> Ranking:
+    def _rank(
+        self,
+        request: _Request,
+        plain_query: Query,
+        status: IndexProgress,
+        *,
+        rerank: bool,
+    ) -> Ranking:
         """Rank notes as they are now, and let the reranker order the best ones.
 
-        `status` is that of the index when it was asked for the forms of the words.
+        `plain_query` is the query without the forms of its words, and `status` is that of the index
+        when it was asked for these.
         """
         reranker = self._reranker if rerank else None
         limit = request.limit
         if reranker is not None:
             limit = max(limit, reranker.max_candidates)
         reach = replace(request, limit=limit)
-        statuses = [status]
+        queries = [(request.query, status)]
 
         def rank_once() -> Ranking:
-            # The second time, notes have changed since the index said how far it is.
-            current = statuses.pop() if statuses else self._index.progress()
-            return self._rank_once(reach, current)
+            if queries:
+                query, current = queries.pop()
+            else:
+                # Notes have changed since, and may contain words that no note contained before.
+                query, current = with_forms(plain_query, self._index.vocabulary)
+            return self._rank_once(replace(reach, query=query), current)
 
         ranking = self._keeper.revalidated(rank_once, _rows_of_hits)
         if reranker is None:

@@ -235,3 +235,18 @@ def test_a_note_that_another_program_deletes_is_in_no_answer(vault: Path) -> Non
         assert store.search("plum7").hits == ()
         assert "old/note 7" not in {item.name for item in store.list(limit=100).items}
         assert eventually(lambda: len(indexed(store)) == 29)
+
+
+def test_a_word_that_was_just_added_outside_is_not_reported_as_absent(
+    store: EnhancedStore, write: Write
+) -> None:
+    write("Boiler.md", "The boiler is serviced in spring.\n")
+    write("Garden.md", "The hedge is cut in autumn.\n")
+    store.sync()
+    assert store.search("boiler plonkert").absent == ("plonkert",)
+
+    write("Boiler.md", "The boiler is serviced in spring, by plonkert.\n")
+    found = store.search("boiler plonkert")
+    assert found.hits[0].name == "Boiler"
+    assert "plonkert" in found.hits[0].snippet
+    assert found.absent == ()
