@@ -127,7 +127,7 @@ class _Explanation:
             "notes_with": notes_with,
             "matched_nowhere": [word for word, count in notes_with.items() if not count],
             "phrases": list(query.phrases),
-            "without": list(query.without),
+            "without": list(query.excluded),
             "mode": ranking.mode,
             "embedder": getattr(ranking.question.vector, "embedder", "none"),
             "weights": {signal.name: round(signal.weight, 4) for signal in ranking.signals},
@@ -260,7 +260,7 @@ class _Explanation:
                 hint = f"Set the limit to {rank} or more to include it."
             because = f"It is number {rank} of {note_count} ranked notes."
             return _Verdict("below", because, hint, numbers)
-        is_newest_first = not self._query.words and not self._query.asks_nothing()
+        is_newest_first = not self._query.words and not self._query.has_nothing_searchable()
         if numbers["matched"] or is_newest_first:
             because = f"{note_count} or more notes rank above it."
             return _Verdict("below", because, numbers=numbers)

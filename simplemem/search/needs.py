@@ -60,15 +60,19 @@ class IndexKeeper(Protocol):
     """Brings the index up to date with the notes."""
 
     def prepare(self, *, vectors: bool = True) -> None:
-        """Bring the index up to date before it is asked, as far as a second of work goes.
+        """Bring the index up to date before a question, with at most about a second of work.
 
-        `vectors` are made for as long. Never raises: the question itself meets what is wrong.
+        A vault that was never scanned is read completely. With `vectors`, missing vectors are made
+        too, for at most about another second. Never raises for a vault or an index that fails: the
+        question that follows then raises the error.
         """
 
     def revalidated(self, ask: Callable[[], T], rows: Callable[[T], Iterable[NoteRow]]) -> T:
-        """Return the answer of `ask`, asked again if a note it is made of has changed on the disk.
+        """Return the answer of `ask`, asked again if a note in it has changed on the disk.
 
-        `rows` returns the notes that an answer shows. Those that changed are indexed first.
+        `rows` returns the notes that an answer shows. Those that changed are indexed before the
+        second call. If they cannot be indexed now, the first answer is returned. Raises what `ask`
+        raises.
         """
 
 
@@ -77,7 +81,11 @@ class IndexMonitor(Protocol):
 
     @property
     def is_in_doubt(self) -> bool:
-        """Whether only a scan of the whole vault can tell which notes the index lacks."""
+        """Whether only a scan of the whole vault can tell which notes the index lacks.
+
+        So it is before the first scan, after many notes vanished at once, and while notes that were
+        written could not be indexed.
+        """
 
     @property
     def is_behind(self) -> bool:
@@ -96,11 +104,16 @@ class IndexMonitor(Protocol):
     ) -> IndexState:
         """Return the state of the index that an answer was made of.
 
-        `state_behind` is the result of `state_if_behind` before the question.
+        `state_behind` is the result of `state_if_behind` before the question. If it is None, the
+        state at the time of `status` is returned, or the state now without a `status`. What an
+        answer may lack also becomes a notice of the calling thread.
         """
 
     def state_of_list(self, state_behind: IndexState | None) -> IndexState:
-        """Return the same for a list, which is complete without vectors."""
+        """Return the state of the index that a list of notes was made of.
+
+        Like `state_of_answer`, but an index that lacks only vectors is ready: a list needs none.
+        """
 
     def not_indexed(self) -> list[tuple[str, str]]:
         """Return the paths of files that are not in the index, each with the reason."""
@@ -110,10 +123,10 @@ class Authors(Protocol):
     """Knows from the change log who wrote the notes."""
 
     def newest(self) -> int:
-        """Return the number of the last change, after the index has followed the log."""
+        """Copy new changes of the log into the index; return the number of the last one."""
 
     def last_author(self, sha256: str) -> Origin:
-        """Return who wrote a text first; a person if no change of simplemem did."""
+        """Return who first wrote the text of a hash; a person if simplemem did not."""
 
 
 class Embeddings(Protocol):
@@ -129,10 +142,12 @@ class Embeddings(Protocol):
     ) -> tuple[QueryVector | None, str]:
         """Return the vector of a question and a sentence on what limits the search, "" if nothing.
 
-        The vector is None if it could not be compared with those of the index.
+        The vector is None without an embedder, if the embedder fails, or if the vector cannot be
+        compared with those of the index. `status` is how far the index is; None to ask it.
         """
 
     def coverage(self) -> Coverage | None:
-        """Return what tells how well a passage covers the words of a question; None without
-        vectors.
+        """Return what measures how well a passage covers the words of a question.
+
+        Returns None if there are no vectors of words to compare.
         """

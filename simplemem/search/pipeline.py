@@ -113,7 +113,10 @@ class NoteRanker:
     ) -> Ranking:
         """Rank the notes that pass a filter, as they are now; without words, the newest first.
 
-        Raises Invalid, NotFound or Ambiguous for a filter that cannot be resolved.
+        Filters in `text` are added to `filter`. At most `limit` notes become hits. A reranker, if
+        there is one, orders them unless `rerank` is False. Without hits, `degraded` also says which
+        conditions no note meets. Raises Invalid, NotFound or Ambiguous for a filter that cannot be
+        resolved.
         """
         plain_query = read_query(text)
         query, status = with_forms(plain_query, self._index.vocabulary)
@@ -137,7 +140,11 @@ class NoteRanker:
         *,
         rerank: bool = True,
     ) -> Ranking:
-        """Rank some notes, also those that are hidden from search; ignore filters in the text."""
+        """Rank the notes at some paths by words and meaning, also those excluded from search.
+
+        Filters in the text are ignored. Notes that match neither by words nor by meaning are no
+        hits. The state of the index is that of the moment; the caller prepares it.
+        """
         plain_query = read_query(text)
         query, status = with_forms(plain_query, self._index.vocabulary)
         filter = IndexFilter(only=tuple(paths), hidden=True)
@@ -152,7 +159,7 @@ class NoteRanker:
         *,
         rerank: bool,
     ) -> Ranking:
-        """Rank notes as they are now, and let the reranker order the best ones.
+        """Rank notes as they are now, and let the reranker order the best ones if `rerank`.
 
         `plain_query` is the query without the forms of its words, and `status` is that of the index
         when it was asked for these.
@@ -197,24 +204,31 @@ class NoteRanker:
         )
 
     def _find_candidates(self, request: _Request, status: IndexProgress) -> _Candidates:
-        """Return what the index finds for a query; nothing for one without words."""
+        """Return what the index finds for a query. Without words it is not asked."""
         if request.query.words:
             return self._ask(request, status)
         degraded = ""
-        if request.query.asks_nothing():
+        if request.query.has_nothing_searchable():
             degraded = "The query contains no words to search for."
         return _Candidates(IndexQuery(narrow=request.filter), _NO_MATCHES, "text", status, degraded)
 
     def _order(self, request: _Request, candidates: _Candidates) -> _Order:
-        """Order the notes to show: by their signals, or the newest first without words."""
+        """Order the notes to show: by their signals, or the newest first without words.
+
+        The order is empty if the text has neither words nor filters but is not blank.
+        """
         if request.query.words:
             return self._order_by_signals(request, candidates)
-        if request.query.asks_nothing():
+        if request.query.has_nothing_searchable():
             return _Order()
         return self._newest_first(candidates.question, request.limit)
 
     def _ask(self, request: _Request, status: IndexProgress) -> _Candidates:
-        """Ask the index for the notes that the words and the vector of a query lead to."""
+        """Ask the index for the notes that the words and the vector of a query lead to.
+
+        Asks again if another embedder replaced the vectors meanwhile, and without the phrases of
+        the filter if no note passes with them.
+        """
         while True:
             vector, degraded = self._vector_of(request, status)
             mode: Mode = "text" if vector is None else request.mode
@@ -237,7 +251,10 @@ class NoteRanker:
         request: _Request,
         status: IndexProgress,
     ) -> tuple[QueryVector | None, str]:
-        """Return the vector of a query if it can be compared, and what the search lacks else."""
+        """Return the vector of a query, and a sentence on what limits the search; "" if nothing.
+
+        The vector is None in the mode "text", or if it cannot be compared with those of the index.
+        """
         if request.mode == "text":
             return None, ""
         vector, degraded = self._embeddings.embed_query(request.query.text, status)
@@ -287,7 +304,11 @@ class NoteRanker:
         return rank.add_signal(signals, "named", weight, matches.named)
 
     def _coverage_for(self, query: Query, mode: Mode) -> Coverage | None:
-        """Return what compares notes with a question; None if the query is no question."""
+        """Return what compares passages with a question.
+
+        Returns None if the query is no question, the mode is not "hybrid", or there are no vectors
+        of words.
+        """
         if mode != "hybrid" or not rank.is_question(query.text):
             return None
         return self._embeddings.coverage()
@@ -300,7 +321,10 @@ class NoteRanker:
         best: Sequence[NoteId],
         details: Mapping[NoteId, NoteDetails],
     ) -> list[Signal]:
-        """Return the signals with how well the best passages of notes cover the question."""
+        """Return the signals, with one for how well passages of the best notes cover the question.
+
+        Reads the files of the first 12 of the `best` notes; the others get no value.
+        """
         covered_notes = best[: rank.COVERED_NOTES]
         passages = [passages_of(self._notes, details[note]) for note in covered_notes]
         names = rank.names_in(query.text).intersection(query.words)
@@ -309,7 +333,7 @@ class NoteRanker:
         return rank.add_signal(signals, "covered", rank.COVERED_WEIGHT, values)
 
     def _newest_first(self, question: IndexQuery, limit: int) -> _Order:
-        """Order the notes that pass the filter by their last change."""
+        """Return up to `limit` notes that pass the filter, the last changed first, with score 1."""
         rows = self._index.page(question.narrow, "modified", limit).rows
         details = self._index.details({row.id: 0 for row in rows}, question, repeated=True)
         ranked = [Ranked(row.id, row.path, 1.0) for row in rows if row.id in details]
@@ -317,6 +341,7 @@ class NoteRanker:
 
 
 def _rows_of_hits(ranking: Ranking) -> list[NoteRow]:
+    """Return the index rows of the hits of a ranking, in their order."""
     return [ranking.details[hit.note].row for hit in ranking.hits]
 
 
@@ -336,7 +361,7 @@ def _question_of(
     mode: Mode,
     status: IndexProgress,
 ) -> IndexQuery:
-    """Return what to ask the index. A search by meaning alone asks for no words."""
+    """Return what to ask the index. In the mode "semantic" it has no words, but possible names."""
     query = request.query
     weights = rank.weights_of(query.words, query.note_counts, status.notes)
     question = IndexQuery(
@@ -344,12 +369,12 @@ def _question_of(
         narrow=request.filter,
         title=query.text.strip(_TITLE_EDGES),
         names=query.names(),
-        inner_names=rank.names_within(query.spoken, weights),
+        inner_names=rank.names_within(query.all_words, weights),
         counts_excluded=bool(query.absent),
     )
     if mode == "semantic":
         return question
-    return replace(question, terms=query.terms(), pairs=query.side_by_side())
+    return replace(question, terms=query.terms(), pairs=query.neighbour_terms())
 
 
 def _with_days(
@@ -358,14 +383,17 @@ def _with_days(
     best: Sequence[NoteId],
     details: Mapping[NoteId, NoteDetails],
 ) -> list[Signal]:
-    """Return the signals with whether notes belong to a day that the query names."""
+    """Return the signals, with one that is 1 for notes that belong to one of `days`.
+
+    Only the first 40 of the `best` notes are compared. `days` are in the form of `days_in`.
+    """
     dated_notes = [note for note in best[:DATED_NOTES] if belongs_to_day(details[note].row, days)]
     return rank.add_signal(signals, "dated", DATED_WEIGHT, dict.fromkeys(dated_notes, 1.0))
 
 
 def degradation_of(ranking: Ranking) -> str:
     """Return sentences about what a search lacked, or did in place of what was asked; or ""."""
-    sentences = [ranking.query.instead]
+    sentences = [ranking.query.notice]
     are_phrases_missing = ranking.filter.phrases and not ranking.question.narrow.phrases
     if are_phrases_missing:
         phrases = " and ".join(f'"{phrase}"' for phrase in ranking.filter.phrases)
@@ -439,7 +467,10 @@ class Search:
         return self.answer(request).found
 
     def answer(self, request: SearchRequest) -> SearchAnswer:
-        """Return what `search` does, with the ranking for an explanation."""
+        """Return what `search` returns, with the ranking that an explanation needs.
+
+        Raises what `search` raises. The limit of the answer is the one that was applied.
+        """
         limit = self._default_limit if request.limit is None else request.limit
         limit = checked_limit(limit, MAX_LIMIT, "limit")
         mode = _checked_mode(request.mode)
@@ -495,7 +526,10 @@ class Search:
         return hits
 
     def _hit(self, ranking: Ranking, ranked: Ranked, text: str | None) -> Hit | None:
-        """Return a note as a hit, with the passage that fits the query; None if it was deleted."""
+        """Return a note as a hit, with the passage that fits the query; None if it was deleted.
+
+        `text` is the text of the note if the caller has read it; None to read it now.
+        """
         details = ranking.details[ranked.note]
         row = details.row
         if text is None:
@@ -527,6 +561,7 @@ class Search:
         )
 
     def _with_author(self, hit: Hit) -> Hit:
+        """Return a hit with who wrote its text first, and when, from the change log."""
         author = self._authors.last_author(hit.sha256)
         return replace(
             hit,
@@ -544,7 +579,10 @@ def _checked_mode(mode: str) -> Mode:
 
 
 def checked_limit(value: int, maximum: int, name: str, *, minimum: int = 1) -> int:
-    """Return a number, or `maximum` if it is greater. Raises Invalid if it is below `minimum`."""
+    """Return a number, or `maximum` if it is greater. Raises Invalid if it is below `minimum`.
+
+    `name` is what the error calls the number.
+    """
     if value < minimum:
         raise Invalid(f"{name} must be at least {minimum}, not {value}")
     return min(value, maximum)

@@ -298,7 +298,7 @@ class HitQuality:
             return False
 
         # No minimum is known for the scores of these rankings.
-        is_substituted = bool(query.instead) or ranking.reranking is not None
+        is_substituted = bool(query.notice) or ranking.reranking is not None
         if is_substituted or ranking.hits[0].note in ranking.matches.title_matches:
             return False
         return self._confidence(ranking, share, text) < 0

@@ -42,11 +42,11 @@ _SENTENCE_ENDS = (".", "?", "!", "。", "？", "！")
 
 _SYNTAX = re.compile(
     r"""(?:(?<=\s)|^)(?:(?P<archive>archive:)|(?:
-        (?P<minus>-)?"(?P<phrase>[^"\n]{1,200})"
-      | (?P<not>-)?(?P<field>tag|type|path|author):
+        (?P<negated_phrase>-)?"(?P<phrase>[^"\n]{1,200})"
+      | (?P<negated_field>-)?(?P<field>tag|type|path|author):
         (?:"(?P<quoted_value>[^"\n]{1,200})"|(?P<value>[^\s"]{1,200}))
       | (?P<beginning>[^\W\d_][^\s"*]{1,60})\*
-      | -(?P<word>[^\W\d_][\w'\x80-\U0010ffff-]{0,60})
+      | -(?P<excluded_word>[^\W\d_][\w'\x80-\U0010ffff-]{0,60})
     )(?=\s|$))""",
     re.VERBOSE,
 )
@@ -61,14 +61,18 @@ class Query:
     # The words that rank, each once.
     words: tuple[str, ...]
 
-    # All words in their order, including stop words.
-    spoken: tuple[str, ...] = ()
+    # The first 64 words in their order, including stop words and repeated ones.
+    all_words: tuple[str, ...] = ()
 
-    # Neighbouring words.
+    # Words that are neighbours in the text.
     pairs: tuple[tuple[str, str], ...] = ()
 
     phrases: tuple[str, ...] = ()
-    without: tuple[str, ...] = ()
+
+    # Words and phrases after a minus: notes that contain one of them are left out.
+    excluded: tuple[str, ...] = ()
+
+    # Tags with their values; a tag without a value has "".
     tags: dict[str, str] = field(default_factory=dict)
     type: str = ""
     prefix: str = ""
@@ -84,7 +88,7 @@ class Query:
     beginnings: tuple[str, ...] = ()
 
     # The last word, if it may be half typed; else "".
-    last: str = ""
+    unfinished_word: str = ""
 
     # What a word is searched as, besides itself.
     forms: Mapping[str, tuple[Term, ...]] = field(default_factory=dict)
@@ -92,20 +96,23 @@ class Query:
     # The stems of neighbouring words.
     stem_pairs: tuple[Term, ...] = ()
 
-    # The stems of `without`.
-    without_forms: tuple[str, ...] = ()
+    # The stems of `excluded`.
+    excluded_forms: tuple[str, ...] = ()
 
-    # Sentences about what was searched for instead of the text, "" if nothing was.
-    instead: str = ""
+    # Sentences about what was not read, or was searched for in place of the text; "" for none.
+    notice: str = ""
 
-    # For each of `words`, how many notes contain it.
+    # For each of `words`, how many notes contain it or one of its stems.
     note_counts: tuple[int, ...] = ()
 
     # Words that no note contains, in any form.
     absent: tuple[str, ...] = ()
 
-    def asks_nothing(self) -> bool:
-        """Return whether the text has neither words nor filters: `???`, but not an empty text."""
+    def has_nothing_searchable(self) -> bool:
+        """Return whether a text that is not blank has neither words nor filters, such as `???`.
+
+        Returns False for an empty text, which asks for the newest notes.
+        """
         if not self.text.strip():
             return False
         return not self.words and not self.has_filters()
@@ -114,7 +121,7 @@ class Query:
         """Return whether the text contains filters."""
         filters = (
             self.phrases,
-            self.without,
+            self.excluded,
             self.tags,
             self.type,
             self.prefix,
@@ -143,29 +150,29 @@ class Query:
         return tuple(unique_terms)
 
     def names(self) -> tuple[str, ...]:
-        """Return the names that the whole query may be of a note, in the form of `words_key`.
+        """Return up to two names, in the form of `words_key`, if the whole query is a note's name.
 
         These are all its words, and its words without the stop words around them: `What is a MOC?`
-        names `MOC`.
+        names `MOC`. The index is not asked whether a note has one of the names.
         """
-        key_of_all = words_key(" ".join(self.spoken))
+        key_of_all = words_key(" ".join(self.all_words))
         key_of_inner = words_key(" ".join(self._inner_words()))
         unique_keys = dict.fromkeys((key_of_all, key_of_inner))
         return tuple(key for key in unique_keys if key)
 
     def _inner_words(self) -> tuple[str, ...]:
         """Return all words from the first that ranks to the last that ranks."""
-        numbered_words = enumerate(self.spoken)
+        numbered_words = enumerate(self.all_words)
         ranking_places = [place for place, word in numbered_words if word in self.words]
         if not ranking_places:
             return ()
 
         first = ranking_places[0]
         last = ranking_places[-1]
-        return self.spoken[first : last + 1]
+        return self.all_words[first : last + 1]
 
-    def side_by_side(self) -> tuple[Term, ...]:
-        """Return the pairs of neighbouring words, and of their stems."""
+    def neighbour_terms(self) -> tuple[Term, ...]:
+        """Return one term per pair of neighbouring words, then one per pair of their stems."""
         pairs = map(Term, self.pairs)
         return (*pairs, *self.stem_pairs)
 
@@ -176,7 +183,7 @@ class _Syntax:
 
     words_text: str = ""
     phrases: list[str] = field(default_factory=list)
-    without: list[str] = field(default_factory=list)
+    excluded: list[str] = field(default_factory=list)
     beginnings: list[str] = field(default_factory=list)
     tags: dict[str, str] = field(default_factory=dict)
     fields: dict[str, str] = field(default_factory=dict)
@@ -191,11 +198,16 @@ class _Syntax:
             any(self.fields.values()),
             self.archive,
         )
-        return bool(self.without) and not any(includes)
+        return bool(self.excluded) and not any(includes)
 
 
 def read_query(text: str) -> Query:
-    """Read a query as a person types it. Never raises: what is not valid syntax is words."""
+    """Read a query as a person types it, without asking the index.
+
+    Never raises: what is not valid syntax is words. Only the first 2,000 characters and 64 words
+    are read; `notice` then says so. A query of nothing but exclusions is read as words. `forms`,
+    `note_counts` and `absent` stay empty: `with_forms` fills them.
+    """
     notices: list[str] = []
     if len(text) > MAX_CHARACTERS:
         notices.append(f"Only the first {MAX_CHARACTERS:,} characters of the query were read.")
@@ -205,7 +217,7 @@ def read_query(text: str) -> Query:
     if syntax.excludes_only():
         # "-5 degrees" alone leaves nothing to search for, so it is words.
         syntax.words_text = text
-        syntax.without = []
+        syntax.excluded = []
     words_text = syntax.words_text
 
     words = words_in_order(words_text)
@@ -216,21 +228,22 @@ def read_query(text: str) -> Query:
         notices.append(f"Only the first {_MAX_WORDS} words of the query were searched for.")
         ranking_words = ranking_words[:_MAX_WORDS]
 
+    # A `*` that was typed may follow 2 letters; `_MIN_BEGINNING` is for a word without one.
     long_beginnings = [word for word in syntax.beginnings if len(word) > 1]
     beginnings = [word for word in long_beginnings if word in ranking_words]
 
-    last = ""
+    unfinished_word = ""
     is_finished = words_text.rstrip().endswith(_SENTENCE_ENDS)
     if words and not is_finished:
-        last = words[-1]
+        unfinished_word = words[-1]
 
     return Query(
         text,
         words=tuple(ranking_words),
-        spoken=tuple(words[:_MAX_WORDS]),
+        all_words=tuple(words[:_MAX_WORDS]),
         pairs=tuple(neighbouring_words(words)[:_MAX_WORDS]),
         phrases=tuple(syntax.phrases),
-        without=tuple(syntax.without),
+        excluded=tuple(syntax.excluded),
         tags=syntax.tags,
         type=syntax.fields.get("type", ""),
         prefix=syntax.fields.get("path", ""),
@@ -238,17 +251,20 @@ def read_query(text: str) -> Query:
         archive=syntax.archive,
         sequences=tuple(sequences_in(words_text)[:_MAX_SEQUENCES]),
         beginnings=tuple(beginnings),
-        last=last,
-        instead=" ".join(notices),
+        unfinished_word=unfinished_word,
+        notice=" ".join(notices),
     )
 
 
 def _read_syntax(text: str) -> _Syntax:
-    """Separate the filters of a query from its words."""
+    """Separate the filters of a query from its words.
+
+    Phrases and words with a `*` are kept among the words too, because they also rank.
+    """
     syntax = _Syntax()
     end = 0
     for match in _SYNTAX.finditer(text):
-        if _is_words(match):
+        if _is_plain_text(match):
             continue
         text_before = text[end : match.start()]
         words = _take_filter(syntax, match)
@@ -259,23 +275,30 @@ def _read_syntax(text: str) -> _Syntax:
     return syntax
 
 
-def _is_words(match: re.Match[str]) -> bool:
-    """Return whether a match stays words: a negated field, or a phrase without a word."""
-    if match["not"]:
+def _is_plain_text(match: re.Match[str]) -> bool:
+    """Return whether a match of `_SYNTAX` is read as words, not as a filter.
+
+    These are a negated field, such as `-tag:x`, and a phrase without a word.
+    """
+    if match["negated_field"]:
         return True
     phrase = match["phrase"]
     return phrase is not None and not unique_words(phrase)
 
 
 def _take_filter(syntax: _Syntax, match: re.Match[str]) -> str:
-    """Add a filter to `syntax`, and return the part of it that ranks as words too."""
+    """Add the filter of a match to `syntax`, and return the part of it that ranks as words too.
+
+    That part is the phrase or the beginning of a word; "" for any other filter. A second filter of
+    the same field replaces the first, and a second tag with another name is added.
+    """
     phrase = match["phrase"]
     if match["archive"]:
         syntax.archive = True
         return ""
 
-    if match["word"] or match["minus"]:
-        syntax.without.append(match["word"] or phrase)
+    if match["excluded_word"] or match["negated_phrase"]:
+        syntax.excluded.append(match["excluded_word"] or phrase)
         return ""
 
     if phrase is not None:
@@ -308,12 +331,14 @@ _MIN_BEGINNING = 3
 
 
 def with_forms(query: Query, vocabulary: Vocabulary) -> tuple[Query, IndexProgress]:
-    """Return the query with all forms its words are searched in, and the index status.
+    """Return the query with all forms its words are searched in, and how far the index is.
 
-    The forms are stems in the languages of the vault. If no note contains a word, its beginning or
-    its characters may be searched for; `instead` then says so.
+    The forms are stems in the languages of the vault. Stop words of the query's language are no
+    longer among its `words`. If no note contains a word, its beginning or its characters may be
+    searched for; `notice` then says so, and a word without such a substitute is in `absent`.
+    Asks `vocabulary` at least once, also for a query without words.
     """
-    if not (query.words or query.without):
+    if not (query.words or query.excluded):
         _, status = vocabulary(())
         return query, status
 
@@ -321,10 +346,10 @@ def with_forms(query: Query, vocabulary: Vocabulary) -> tuple[Query, IndexProgre
     marks_and_words = [*MARKS.values(), *query.words]
     terms = [Term((word,)) for word in marks_and_words]
     counts, status = vocabulary([(term,) for term in terms])
-    mark_counts = zip(MARKS, counts, strict=False)
-    languages = [language for language, count in mark_counts if count]
-
+    mark_counts = counts[: len(MARKS)]
     counts = counts[len(MARKS) :]
+    counts_by_language = zip(MARKS, mark_counts, strict=True)
+    languages = [language for language, count in counts_by_language if count]
     if languages:
         query, counts = _with_stems(query, counts, languages, vocabulary)
     query = replace(query, note_counts=tuple(counts))
@@ -352,13 +377,16 @@ def _with_stems(
     forms_of_words = [query.forms_of(word) for word in query.words]
     counts_of_forms, _ = vocabulary(forms_of_words)
 
-    query = _without_idle_stems(query, counts_as_spelled, counts_of_forms)
+    query = _without_useless_stems(query, counts_as_spelled, counts_of_forms)
     query = replace(query, stem_pairs=_stem_pairs(query, languages))
     return query, counts_of_forms
 
 
 def _in_languages(query: Query, languages: Collection[str]) -> Query:
-    """Return the query with the stems of its words, without the stop words of its language."""
+    """Return the query with the stems of its words, without the stop words of `languages`.
+
+    If all its words are stop words, they stay. `excluded_forms` get the stems of excluded words.
+    """
     stop_words = find_stop_words(query.words, languages)
     words = [word for word in query.words if word not in stop_words]
     if not words:
@@ -367,20 +395,20 @@ def _in_languages(query: Query, languages: Collection[str]) -> Query:
     forms = {word: _stem_terms((word,), languages) for word in words}
     pairs = [pair for pair in query.pairs if not stop_words.issuperset(pair)]
 
-    without_forms: list[str] = []
-    for word in query.without:
-        without_forms += _stems(word.lower(), languages)
+    excluded_forms: list[str] = []
+    for word in query.excluded:
+        excluded_forms += _stems(word.lower(), languages)
 
     return replace(
         query,
         words=tuple(words),
         pairs=tuple(pairs),
         forms=forms,
-        without_forms=tuple(without_forms),
+        excluded_forms=tuple(excluded_forms),
     )
 
 
-def _without_idle_stems(
+def _without_useless_stems(
     query: Query,
     counts_as_spelled: Mapping[str, int],
     counts_of_forms: Sequence[int],
@@ -397,7 +425,10 @@ def _without_idle_stems(
 
 
 def _stem_pairs(query: Query, languages: Collection[str]) -> tuple[Term, ...]:
-    """Return the stems of neighbouring words, if at least one of the two has a useful stem."""
+    """Return the stems of each pair of which at least one word has a useful stem.
+
+    The pairs are neighbours among `query.words`, where stop words and repeats are left out.
+    """
     stem_pairs: list[Term] = []
     for pair in pairwise(query.words):
         has_useful_stem = not query.forms.keys().isdisjoint(pair)
@@ -410,7 +441,7 @@ def _stem_terms(
     words: tuple[str, ...],
     languages: Collection[str],
 ) -> tuple[Term, ...]:
-    """Return the stems of neighbouring words, one term per language; none if a word has no stem."""
+    """Return one term per language with the stems of all `words`; none if a word has no stem."""
     stems_of_words = [_stems(word, languages) for word in words]
     stems_by_language = zip(*stems_of_words, strict=False)
     return tuple(Term(stems, stem_of=words) for stems in stems_by_language)
@@ -428,7 +459,11 @@ def _with_substitutes(
     missing: Sequence[str],
     vocabulary: Vocabulary,
 ) -> Query:
-    """Return the query with what to search for in place of the words that no note contains."""
+    """Return the query with what to search for in place of the words that no note contains.
+
+    `missing` are these words. Also adds the beginnings that were typed with a `*`. Sets `absent` to
+    the missing words without a substitute, and adds a sentence per kind of substitute to `notice`.
+    """
     forms = dict(query.forms)
     for word in query.beginnings:
         stems = forms.get(word, ())
@@ -436,11 +471,11 @@ def _with_substitutes(
         forms[word] = (*stems, beginning)
 
     characters = _characters_of_missing(query, missing, vocabulary)
-    completions = _completions_of_last(query, missing, vocabulary)
+    completions = _completions_of_unfinished(query, missing, vocabulary)
     forms |= characters
     forms |= completions
 
-    notices = [query.instead] if query.instead else []
+    notices = [query.notice] if query.notice else []
     by_characters = [word for word, terms in characters.items() if terms]
     notices += [
         f'No note contains "{word}"; its characters were searched for.'
@@ -451,17 +486,15 @@ def _with_substitutes(
         for word in completions
     ]
 
-    absent: list[str] = []
-    for word in missing:
-        stems = query.forms.get(word, ())
-        has_substitute = forms.get(word, ()) != stems
-        if not has_substitute:
-            absent.append(word)
+    substituted = {*query.beginnings, *completions}
+    substituted -= characters.keys()
+    substituted |= set(by_characters)
+    absent = [word for word in missing if word not in substituted]
 
     return replace(
         query,
         forms=forms,
-        instead=" ".join(notices),
+        notice=" ".join(notices),
         absent=tuple(absent),
     )
 
@@ -471,9 +504,10 @@ def _characters_of_missing(
     missing: Sequence[str],
     vocabulary: Vocabulary,
 ) -> dict[str, tuple[Term, ...]]:
-    """Return the characters of each word in a script without spaces.
+    """Return, for each word in a script without spaces, those of its characters that notes contain.
 
-    Returns nothing if a note contains one of these words.
+    A word may have no such character: its tuple is then empty. The result is empty if a note
+    contains one of the query's words in such a script.
     """
     unspaced = [word for word in query.words if is_unspaced(word)]
     if not set(unspaced) <= set(missing):
@@ -485,13 +519,17 @@ def _characters_of_missing(
     return characters_of_words
 
 
-def _completions_of_last(
+def _completions_of_unfinished(
     query: Query,
     missing: Sequence[str],
     vocabulary: Vocabulary,
 ) -> dict[str, tuple[Term, ...]]:
-    """Return the last word as a beginning, if notes contain only words that begin with it."""
-    word = query.last
+    """Return the unfinished word with its beginning as a term; else an empty mapping.
+
+    It is returned if no note contains the word itself, but some contain words beginning with it,
+    and if the word is long enough.
+    """
+    word = query.unfinished_word
     is_candidate = (
         word in missing
         and word not in query.beginnings

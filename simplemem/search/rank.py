@@ -130,7 +130,12 @@ class Ranked(NamedTuple):
 
 
 def signals_of(answer: Matches, mode: Mode = "hybrid", lexical_weight: float = 0.6) -> list[Signal]:
-    """Return the signals words, phrases and meaning of what the index found, in this order."""
+    """Return the signals words, phrases and meaning of what the index found, in this order.
+
+    Their weights add up to 1. `lexical_weight` is the share of words beside meaning in the mode
+    "hybrid"; without similarities, words have all of it. In "text" meaning weighs 0, in "semantic"
+    words do. Phrases weigh 0 if there are none.
+    """
     own_shares = _own_shares(answer)
     # For notes whose blocks were not compared, the mean is assumed.
     mean_share = 1.0
@@ -167,7 +172,10 @@ def _whole_note_scores(
     own_shares: Mapping[NoteId, float],
     mean_share: float,
 ) -> dict[NoteId, float]:
-    """Return the scores of whole notes, without the share that text of many notes has in them."""
+    """Return the scores of whole notes, each multiplied by the note's own share.
+
+    A note that is not in `own_shares` gets `mean_share`. Without any shares, the scores stay.
+    """
     if not own_shares:
         return dict(matches)
     return {note: score * own_shares.get(note, mean_share) for note, score in matches.items()}
@@ -211,7 +219,10 @@ def _best_blocks(answer: Matches) -> _BestBlocks:
 
 
 def best_places(answer: Matches, notes: Collection[NoteId]) -> list[PlaceId]:
-    """Return the best blocks of some notes by their words: a few of each, the best first."""
+    """Return the best blocks of some notes by their words, in the order of the matches.
+
+    These are at most 10 of each note; none if no block matched.
+    """
     blocks = answer.blocks
     if blocks is None:
         return []
@@ -295,12 +306,12 @@ def add_signal(
 
 
 def names_within(
-    spoken: Sequence[str],
+    all_words: Sequence[str],
     weights: Mapping[str, float],
 ) -> dict[str, float]:
     """Return the parts of a question that may name a note, each with its share of the question.
 
-    The keys are in the form of `words_key`. `spoken` are all words of the question in order, and
+    The keys are in the form of `words_key`. `all_words` are all words of the question in order, and
     `weights` are those of the words that rank. A part begins and ends with a word that ranks, and
     is large enough to say what the question is about.
     """
@@ -308,13 +319,13 @@ def names_within(
     if not total:
         return {}
 
-    places = [place for place, word in enumerate(spoken) if word in weights]
+    places = [place for place, word in enumerate(all_words) if word in weights]
     shares: dict[str, float] = {}
     for first in places:
         for last in places:
             if not first <= last < first + _MAX_NAME_WORDS:
                 continue
-            part = spoken[first : last + 1]
+            part = all_words[first : last + 1]
             share = _share_of_question(part, weights, total)
             if share >= _MIN_NAMED_SHARE:
                 key = words_key(" ".join(part))
@@ -350,8 +361,8 @@ def ordered(
 ) -> list[Ranked]:
     """Return the notes with a score above 0, best first; equal scores in the order of their paths.
 
-    Notes whose name is the query come first. With `max_notes`, notes behind so many others may be
-    left out.
+    Notes whose name is the query come first, with the score 1, even if no signal has them. With
+    `max_notes`, notes after the first `max_notes` may be left out.
     """
     paths = answer.paths
     title_matches = answer.title_matches
@@ -387,7 +398,7 @@ def ordered(
 
 
 def _total_scores(signals: Sequence[Signal]) -> dict[NoteId, float]:
-    """Return the weighted sum of all signals for each note."""
+    """Return the weighted sum of all signals for each note, each divided by its best value."""
     scores: dict[NoteId, float] = {}
     for signal in signals:
         weight = signal.weight / signal.best
@@ -402,9 +413,10 @@ def _best_scores(
     max_notes: int,
     title_matches: Collection[NoteId],
 ) -> dict[NoteId, float]:
-    """Return the best scores, and those of title matches.
+    """Return the `max_notes` best scores, and those of title matches.
 
-    Scores are rounded to order notes, so notes that are almost equal to the last one stay.
+    There may be more: notes are ordered by rounded scores, so notes that are almost equal to the
+    last one stay. `max_notes` must be below the number of scores.
     """
     rising_scores = sorted(scores.values())
     min_score = rising_scores[-max_notes] - 1e-6
@@ -461,7 +473,11 @@ def share_by_beginnings(
     label: str,
     texts: Sequence[str],
 ) -> float:
-    """Return what `Coverage.share` returns, without vectors: forms of a word begin alike."""
+    """Return the share of a question's weight that the best of some texts contains, from 0 to 1.
+
+    A text contains a word if a word in it, or in the `label`, begins with the same letters. It is
+    used in place of `Coverage.share`, which compares vectors. Without texts, only the label counts.
+    """
     beginnings = [(_beginning(word), weight) for word, weight in weights.items()]
     weights_of_texts: list[float] = []
     for text in texts or ("",):
@@ -499,6 +515,7 @@ def _beginning(word: str) -> _Beginning:
 
 
 def _has_beginning(text: str, beginning: _Beginning) -> bool:
+    """Return whether a text contains a word that begins so. The text is in the form of `_plain`."""
     letters, after_letter = beginning
     for start in _occurrences(text, letters):
         if after_letter is None:
@@ -536,9 +553,9 @@ def passage_around(
     passages: Sequence[TextSpan],
     place: TextSpan | None,
 ) -> TextSpan | None:
-    """Return the passage that contains a place, or the place itself if none does.
+    """Return the passage in which a place starts, or the place itself if it starts in none.
 
-    Without a place it is the first passage, None if there is none.
+    Without a place it is the first passage; None if there are no passages.
     """
     if place is None:
         return passages[0] if passages else None
@@ -556,9 +573,11 @@ def where_words_stand(
     words: Sequence[str],
     limit: int,
 ) -> tuple[TextSpan | None, TextSpan | None]:
-    """Return the passage to show and the place in it.
+    """Return the passage to show, and the place in it where the snippet should start.
 
-    In a place longer than `limit` characters, it is where most of the words are close together.
+    A place longer than `limit` characters starts later, where most of the words are close together.
+    Without a place, the passage is the first one and the place is None; both are None if there are
+    no passages either.
     """
     if place is None or place.stop - place.start <= limit:
         return passage_around(passages, place), place

@@ -54,7 +54,7 @@ MIXED = Words(
 @given(st.text(max_size=80))
 def test_no_question_becomes_one_that_the_index_refuses(text: str) -> None:
     query = meant(read_query(text), MIXED)
-    for terms in (query.terms(), query.side_by_side()):
+    for terms in (query.terms(), query.neighbour_terms()):
         if terms:
             MIXED.found(terms)
 
@@ -78,5 +78,5 @@ def test_neighbours_are_asked_by_their_stems_as_well_and_small_words_of_the_lang
     query = meant(read_query("Wurden die Stadt und das Haus verkauft"), MIXED)
     assert query.words == ("stadt", "haus", "verkauft")
     backwards = meant(read_query("Haus Stadt"), MIXED)
-    assert MIXED.found(backwards.side_by_side()) == [2]
+    assert MIXED.found(backwards.neighbour_terms()) == [2]
     assert MIXED.found([Term(("haus", "stadt"))]) == []
