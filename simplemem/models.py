@@ -163,6 +163,10 @@ class IndexState(Value):
         return {key: value for key, value in values.items() if value or key not in optional}
 
 
+# The types of a filter's fields that are no text.
+_FILTER_TYPES: Mapping[str, type] = {"require_all": bool, "properties": Mapping}
+
+
 class Filter(Value):
     """Which notes a search or list is restricted to.
 
@@ -187,8 +191,16 @@ class Filter(Value):
     def of(cls, *, tags: Any = None, **fields: Any) -> Filter:
         """Return a filter from lenient arguments.
 
-        Tags may be a map, a list, a text or JSON, and None stands for an absent argument. Raises
-        Invalid for tags that cannot be required.
+        `tags` are a map, a list, a text such as "todo, status=done", or JSON. A note needs one of
+        them, or all with `require_all=True`. The tag value "" allows any value.
+
+        `type` is the type of a note, `prefix` the beginning of its name. `since` and `until` are
+        dates such as "2026-01-24", "2026-01" or "last week". `link_to` and `linked_by` name a note.
+        `properties` is a map such as {"status": "done"}; a note must have all of them. `author` is
+        who changed the note last: "human", "agent", "unknown", the beginning of a client's name,
+        or "any", with which the hits say who changed them. None stands for an absent argument.
+
+        Raises Invalid for tags that cannot be required, and for a value of another type.
         """
         required: dict[str, str] = {}
         for key, value in parse_tag_request(tags).items():
@@ -200,6 +212,13 @@ class Filter(Value):
             required[key] = "" if value is True else str(value)
 
         present = {key: value for key, value in fields.items() if value is not None}
+        for key, value in present.items():
+            expected = _FILTER_TYPES.get(key, str)
+            if not isinstance(value, expected):
+                raise Invalid(
+                    f"{key} of a filter must be {expected.__name__}, not {type(value).__name__}",
+                    hint="help(Filter.of) describes the arguments.",
+                )
         return cls(tags=required, **present)
 
 

@@ -217,6 +217,60 @@ def test_an_argument_of_a_wrong_type_is_named(
         getattr(store, method)(**arguments)
 
 
+@pytest.mark.parametrize(
+    ("method", "arguments", "hint"),
+    [
+        ("update", {"name": "a", "edits": {"old": "x", "new": "y"}}, '[{"old": "text"'),
+        ("update", {"name": "a", "edits": ["x"]}, '{"old": "text"'),
+        ("create", {"name": "b", "content": "x", "metadata": ["tag"]}, '{"type": "note"'),
+        ("search", {"query": "x", "filter": {"tags": "decision"}}, "Filter.of(tags="),
+        ("list", {"filter": {"tags": "decision"}}, "Filter.of(tags="),
+        ("update", {"name": "a", "append": "y", "if_sha256": "zz"}, "that `read` returned"),
+        ("delete", {"name": "a", "if_sha256": "zz"}, "that `read` returned"),
+    ],
+)
+def test_an_argument_of_a_wrong_shape_is_invalid_and_the_hint_shows_a_right_one(
+    vault: Path, method: str, arguments: dict[str, object], hint: str
+) -> None:
+    with open_store(vault) as store:
+        store.create("a", "x")
+        with pytest.raises(Invalid) as refused:
+            getattr(store, method)(**arguments)
+        assert hint in refused.value.hint
+        assert store.read("a").content == "x\n"
+
+
+def test_a_filter_with_values_of_a_wrong_type_is_invalid() -> None:
+    for wrong in ({"since": 5}, {"prefix": 5}, {"properties": ["a"]}, {"require_all": "yes"}):
+        with pytest.raises(Invalid, match=next(iter(wrong))):
+            Filter.of(**wrong)
+
+
+def test_a_folder_that_cannot_be_created_is_no_vault(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(NotFound, match="cannot be created"):
+        open_store(tmp_path / "file" / "notes")
+    with pytest.raises(NotFound, match="is a file") as refused:
+        open_store(tmp_path / "file")
+    assert "folder that contains the file" in refused.value.hint
+
+
+def test_a_store_shows_the_path_of_its_vault(vault: Path) -> None:
+    with open_store(vault) as store:
+        assert repr(str(vault)) in repr(store)
+
+
+def test_hints_of_the_store_name_no_tool_of_the_server(vault: Path) -> None:
+    with open_store(vault) as store:
+        store.create("a", "x")
+        with pytest.raises(SimplememError) as taken:
+            store.create("a", "y")
+        with pytest.raises(NotFound) as unknown:
+            store.undo("v999999")
+    for error in (taken.value, unknown.value):
+        assert error.hint and "memor" not in error.hint
+
+
 def test_a_traceback_shows_the_hint(vault: Path) -> None:
     with open_store(vault) as store:
         store.create("Pressure sensor", "x")

@@ -56,14 +56,14 @@ _CONTROLS |= dict.fromkeys(
 )  # they turn the order of letters
 _UNSAFE = re.compile("[\x7f-\x9f\u202a-\u202e\u2066-\u2069]")  # which JSON need not escape
 _TYPED = {  # what agents call it in a hint, and what a person types
-    "Use update_memory to change it; overwrite=true": "`simplemem edit` changes it; --overwrite",
-    "change it with update_memory": "change it with `simplemem edit`",
+    "Update the note to change it; overwrite=true": "`simplemem edit` changes it; --overwrite",
+    "Read the note, and update it": "Read the note, and change it with `simplemem edit`",
     "With overwrite=true, those": "With --overwrite, those",
     "Append to `daily` to create it": "`simplemem daily` creates it",
     "Search for it, or list": "`simplemem search` finds notes by their text; `simplemem list` shows",
     'Give {"todo": true, "status": "done"} or ["todo", "status/done"]': "Give todo, status=done or -todo",
     "delete_memory deletes it": "`simplemem delete` deletes it",
-    "memory_history lists": "`simplemem history` lists",
+    "the history lists the latest": "`simplemem history` lists the latest",
     "The history of a note lists": "`simplemem history NOTE` lists",
     "Pass `at`:": "Pass `--at`:",
     "simplemem can be undone.": "simplemem can be undone. Undo edits of your own in your editor.",

@@ -273,6 +273,20 @@ def words_for_models(name: str) -> str:
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n")) + "\n"
 
 
+_TOOL_TERMS = {  # what the store says in a hint, and what it means for a model
+    "Update the note to change it": "Use update_memory to change it",
+    "Read the note, and update it": "Read the note, and change it with update_memory",
+    "the history lists the latest": "memory_history lists the latest",
+}
+
+
+def in_tool_terms(hint: str) -> str:
+    """Return a hint of the store with the names of the default tools."""
+    for neutral, term in _TOOL_TERMS.items():
+        hint = hint.replace(neutral, term)
+    return hint
+
+
 def of_what_is_there(text: str, tools: Collection[Tool]) -> str:
     """A text for models without the sentences about default tools, and arguments of theirs, that are not among these."""
     from simplemem.faces.core import TOOLS

@@ -18,7 +18,7 @@ from starlette.routing import Route
 from simplemem.errors import AlreadyExists, Conflict, Invalid, NotFound, SimplememError
 from simplemem.faces.core import TOOLS, create_memory, update_memory
 from simplemem.faces.core_read import read_memory
-from simplemem.faces.face import Data, Reply, Tool
+from simplemem.faces.face import Data, Reply, Tool, in_tool_terms
 from simplemem.faces.render import line
 from simplemem.network.problems import Json, Refused
 from simplemem.network.site import Served, Site, View
@@ -96,7 +96,7 @@ def _names_routes(handler: Handler) -> Handler:
         try:
             return await handler(request, view, grant)
         except SimplememError as error:
-            error.hint = with_routes(error.hint, view.served.prefix)
+            error.hint = with_routes(in_tool_terms(error.hint), view.served.prefix)
             raise
 
     return handle
@@ -217,7 +217,10 @@ def hash_expected(request: Request) -> str:
     expected = "" if said == "*" else said.removeprefix("W/").strip('"')
     if expected and not re.fullmatch("[0-9a-f]{12,64}", expected):
         raise Refused(
-            412, "If-Match is not the hash of a note", hint="Send the ETag that came with the note."
+            412,
+            "If-Match is not the SHA-256 hash of a note",
+            code="invalid",
+            hint="Send the ETag that came with the note, which is its sha256 in quotation marks.",
         )
     return expected
 

@@ -20,7 +20,16 @@ from pydantic import ValidationError
 from simplemem import __version__
 from simplemem.errors import ReadOnly, SimplememError, Unavailable
 from simplemem.faces.arguments import Narrowing, about
-from simplemem.faces.face import Caller, Face, Reply, Tool, of_what_is_there, tool, words_for_models
+from simplemem.faces.face import (
+    Caller,
+    Face,
+    Reply,
+    Tool,
+    in_tool_terms,
+    of_what_is_there,
+    tool,
+    words_for_models,
+)
 from simplemem.faces.render import answer, error_data, index_line, line, tags_line
 from simplemem.faces.session import Session
 from simplemem.models import AUTHOR_SEPARATOR
@@ -193,7 +202,7 @@ def perform(
             f"{tool.name} failed with an internal error in simplemem ({type(error).__name__})",
             hint="The server's log has details. Read the memory before you try again.",
         )
-    failure.hint = of_what_is_there(failure.hint, door.tools).strip()
+    failure.hint = of_what_is_there(in_tool_terms(failure.hint), door.tools).strip()
     return _result(*tool.manner.failed(failure))
 
 

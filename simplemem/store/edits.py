@@ -243,8 +243,9 @@ def _apply_edit(note: Note, body: str, edit: Mapping[str, str]) -> str:
 
     Raises Invalid unless both are texts, and `old` occurs exactly once in the body.
     """
-    old = edit.get("old")
-    new = edit.get("new")
+    is_mapping = isinstance(edit, Mapping)
+    old = edit.get("old") if is_mapping else None
+    new = edit.get("new") if is_mapping else None
     if not isinstance(old, str) or not isinstance(new, str):
         raise Invalid(
             "an edit needs `old` and `new`, both strings",

@@ -422,10 +422,21 @@ class StoreParts:
 def _open_folder(root: Path, *, read_only: bool) -> bool:
     """Create the folder of a vault if needed; return whether it is only to be read.
 
-    Raises NotFound if there is no folder.
+    Raises NotFound if there is no folder and none can be created.
     """
     if not root.exists() and not read_only:
-        root.mkdir(parents=True)
+        try:
+            root.mkdir(parents=True)
+        except OSError as error:
+            raise NotFound(
+                f"no vault at {root}, and the folder cannot be created: {error.strerror}",
+                hint="Name a folder that exists, or one that you may create.",
+            ) from error
+    if root.is_file():
+        raise NotFound(
+            f"no vault at {root}: it is a file",
+            hint="A vault is a folder. Name the folder that contains the file.",
+        )
     if not root.is_dir():
         raise NotFound(f"no vault at {root}", hint="`simplemem init PATH` creates one.")
     # A disk that cannot be written is read all the same; the index is elsewhere.

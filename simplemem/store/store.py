@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from functools import partial, wraps
@@ -11,7 +12,7 @@ from pathlib import Path
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Final, ParamSpec, Self, TypeVar, Unpack
 
-from simplemem.errors import Unavailable
+from simplemem.errors import Invalid, Unavailable
 from simplemem.index.api import Progress, SyncReport
 from simplemem.index.sqlite.engine import open_engine
 from simplemem.models import (
@@ -66,7 +67,24 @@ _CHECKED_TYPES: Final[Mapping[str, type | tuple[type, ...]]] = {
     "int": int,
     "str | None": (str, NoneType),
     "int | None": (int, NoneType),
+    "Filter | None": (Filter, NoneType),
+    "Mapping[str, Any] | None": (dict, Mapping, NoneType),
+    "Sequence[Mapping[str, str]] | None": (list, tuple, NoneType),
 }
+
+# What to pass, by the annotations whose meaning is not obvious. A wrong value raises Invalid.
+_TYPE_HINTS: Final[Mapping[str, str]] = {
+    "Filter | None": "Make a filter with Filter.of, for example Filter.of(tags='decision').",
+    "Mapping[str, Any] | None": (
+        'Give the properties as a mapping, for example {"type": "note", "tags": ["todo"]}.'
+    ),
+    "Sequence[Mapping[str, str]] | None": (
+        'Give a list of edits, for example [{"old": "text", "new": "other text"}].'
+    ),
+}
+
+# A hash, its beginning, or the two of them that accept a merge.
+_HASHES: Final = re.compile(r"[0-9a-fA-F]{12,64}(\+[0-9a-fA-F]{12,64})?")
 
 
 def open_store(
@@ -87,9 +105,10 @@ def open_store(
 
 
 def _checks_arguments(method: Callable[P, T]) -> Callable[P, T]:
-    """Return a method that raises TypeError if a text or a number has another type.
+    """Return a method that refuses an argument of another type than its annotation says.
 
-    The error names the argument. Other arguments are not checked.
+    Raises TypeError for a text or a number, and Invalid for a filter, properties, edits, and a
+    `if_sha256` that is no hash. The error names the argument. Other arguments are not checked.
     """
     annotations = method.__annotations__
     expected_types = {
@@ -106,13 +125,28 @@ def _checks_arguments(method: Callable[P, T]) -> Callable[P, T]:
         for name, value in chain(positional, kwargs.items()):
             expected = expected_types.get(name)
             if expected is not None and not isinstance(value, expected):
-                raise TypeError(
-                    f"{method.__name__}(): {name} must be {annotations[name]},"
-                    f" not {type(value).__name__}"
-                )
+                raise _wrong_type(method.__name__, name, annotations[name], value)
+        if "if_sha256" in kwargs:
+            _check_hash(kwargs["if_sha256"])
         return method(*args, **kwargs)
 
     return checked
+
+
+def _wrong_type(method: str, argument: str, annotation: str, value: object) -> Exception:
+    """Return the error for an argument of a wrong type."""
+    message = f"{method}(): {argument} must be {annotation}, not {type(value).__name__}"
+    hint = _TYPE_HINTS.get(annotation)
+    return TypeError(message) if hint is None else Invalid(message, hint=hint)
+
+
+def _check_hash(if_sha256: object) -> None:
+    """Raise Invalid if a text cannot be the hash of a note; None is no condition."""
+    if isinstance(if_sha256, str) and not _HASHES.fullmatch(if_sha256):
+        raise Invalid(
+            f"if_sha256 is not a SHA-256 hash: {if_sha256[:80]!r}",
+            hint="Pass the `sha256` that `read` returned.",
+        )
 
 
 class EnhancedStore:
@@ -140,6 +174,9 @@ class EnhancedStore:
         self.settings = self._parts.settings
         self.read_only = self._parts.read_only
         self.extension = ExtensionAPI(self._parts)
+
+    def __repr__(self) -> str:
+        return f"EnhancedStore({os.fspath(self.root)!r})"
 
     def __enter__(self) -> Self:
         return self

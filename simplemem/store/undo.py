@@ -225,7 +225,7 @@ class Undo:
         newest = self._changes.recent(1)
         if not newest:
             return "The history is empty."
-        return f"The newest version is {newest[0].id}; memory_history lists the latest."
+        return f"The newest version is {newest[0].id}; the history lists the latest."
 
     def next_to_undo(self, name: str | None = None, *, undone: bool = False) -> str:
         """Return the version to undo next; if `undone`, the undo to take back (redo) next.

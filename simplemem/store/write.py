@@ -139,7 +139,7 @@ class NoteEditor:
             else:
                 raise AlreadyExists(
                     f"a note called {clean_name} already exists",
-                    hint="Use update_memory to change it;"
+                    hint="Update the note to change it;"
                     " overwrite=true replaces it, and the old text stays in the history.",
                     name=clean_name,
                     current_sha256=current.sha256,
@@ -182,9 +182,7 @@ class NoteEditor:
         """Replace the text of a note, while the vault is locked, and index it."""
         path = current.path
         data = encoded(text)
-        self._access.check_deletable(
-            path, instead="Read the note, and change it with update_memory."
-        )
+        self._access.check_deletable(path, instead="Read the note, and update it.")
         if if_sha256 is not None:
             self._check_unchanged(current, if_sha256, data)
 
