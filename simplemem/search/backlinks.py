@@ -67,8 +67,9 @@ class BacklinkFinder:
     ) -> tuple[Backlink, ...]:
         """Return the notes that lead to one, each once: by links first, then by similar meaning.
 
-        With a query they are in the order of a search for it. Raises Invalid for a kind that is not
-        in `KINDS` or a limit below 1, and NotFound or Ambiguous for the name.
+        With a `query` they are in the order of a search for it, and those that it does not find
+        come last. A limit above 200 is read as 200. Raises Invalid for a kind that is not in
+        `KINDS` or a limit below 1, and NotFound or Ambiguous for the name.
         """
         self._keeper.prepare(vectors="semantic" in kinds)
         path = self._names.path_of(name)
@@ -138,7 +139,7 @@ class BacklinkFinder:
         return [(source, details[source.note]) for source in best if source.note in details]
 
     def _linking_sources(self, path: str) -> list[_Source]:
-        """Return the notes with links to a note."""
+        """Return the notes with links to a note, each with its links and the score 1."""
         all_links = self._index.links(path)
         by_source = groupby(all_links, lambda link: link.source)
         sources: list[_Source] = []
@@ -203,7 +204,7 @@ class BacklinkFinder:
         return [replace(by_path[path], score=score) for path, score in scores.items()]
 
     def _backlink(self, source: _Source, details: NoteDetails) -> Backlink | None:
-        """Return a note as a backlink; None if it was deleted."""
+        """Return a note as a backlink; None if it was deleted. Reads its file now."""
         row = details.row
         text = self._notes.text_of(row.path)
         if text is None:
@@ -237,6 +238,7 @@ def _with_falling_scores(sources: Sequence[_Source]) -> list[_Source]:
 
 
 def _check_kinds(kinds: Sequence[str]) -> None:
+    """Raise Invalid if one of these is no kind of `KINDS`."""
     for kind in kinds:
         if kind not in KINDS:
             raise Invalid(

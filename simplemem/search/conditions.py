@@ -48,7 +48,7 @@ class Condition:
     fields: Mapping[str, Any]
 
     def added_to(self, filter: IndexFilter) -> IndexFilter:
-        """Return a filter with this condition too."""
+        """Return a copy of a filter with this condition in it."""
         return replace(filter, **self.fields)
 
     def __str__(self) -> str:
@@ -99,7 +99,7 @@ class ConditionChecker:
         return " ".join(sentences)
 
     def _unmet_tags(self, filter: IndexFilter) -> Iterator[str]:
-        """Yield a sentence for each tag of a filter that no note has."""
+        """Yield a sentence with suggestions for each tag of a filter that no note has."""
         for key, value in {**filter.tags, **filter.all_tags}.items():
             if self.count(IndexFilter(tags={key: value})):
                 continue

@@ -77,7 +77,9 @@ class ContextBuilder:
     def build(self, query: str, budget_tokens: int, filter: Filter | None) -> Pack:
         """Return the best passages for a query within a budget of tokens.
 
-        Raises Invalid for a budget below the minimum, and the errors of `NoteRanker.rank`.
+        They are of the best 20 notes and of notes linked with the best ones. A budget above 100,000
+        is read as 100,000. Raises Invalid for a budget below 50, and the errors of
+        `NoteRanker.rank`.
         """
         budget = checked_limit(budget_tokens, _MAX_BUDGET, "budget_tokens", minimum=_MIN_BUDGET)
         self._keeper.prepare()
@@ -123,14 +125,20 @@ class ContextBuilder:
         return self._pieces_of_sources(self._sources_of(ranking), ranking.query.words)
 
     def _tokenizer(self) -> tuple[str, CountTokens]:
-        """Return the name of the tokenizer, and what counts the tokens of a text."""
+        """Return the name of the tokenizer, and what counts the tokens of a text.
+
+        The name is "estimate" unless the embedder is the bundled one. Loads the embedder.
+        """
         embedder, _ = self._embeddings.load()
         if isinstance(embedder, WordLlama):
             return embedder.name, embedder.count_tokens
         return "estimate", count_tokens
 
     def _sources_of(self, ranking: Ranking) -> list[_Source]:
-        """Return the hits in their order, and between them neighbours of the best ones."""
+        """Return the hits and the neighbours of the best ones, by falling score.
+
+        A neighbour joins only if it contains a word of the query and is no hit itself.
+        """
         no_places = dict.fromkeys((hit.note for hit in ranking.hits), 0)
         candidates = {
             note.note: note
@@ -153,9 +161,10 @@ class ContextBuilder:
         return sorted(sources, key=lambda source: -round(source.score, 6))
 
     def _pieces_of_sources(self, sources: Sequence[_Source], words: Sequence[str]) -> list[Piece]:
-        """Return the passages of some notes, first the best ones, as they are quoted.
+        """Return passages of some notes as they are quoted: the best of each, then the next best.
 
-        `words` are those of the query.
+        `words` are those of the query. Reads the files now: notes that were deleted are left out,
+        and passages of which nothing may be quoted.
         """
         by_rank: list[list[Piece]] = [[] for _ in range(_MAX_PASSAGES)]
         for source in sources:
@@ -174,7 +183,9 @@ def _neighbours_of(
     details: Mapping[NoteId, NoteDetails],
     ranking: Ranking,
 ) -> list[_Source]:
-    """Return the candidates that are beside one of the hits, by their paths.
+    """Return the candidates that are neighbours of one of the hits, sorted by path.
+
+    `details` must have the hits and the candidates; those that are missing in it are left out.
 
     A note beside several hits counts as the neighbour of the best one.
     """

@@ -100,6 +100,7 @@ class _Explanation:
 
     @cached_property
     def _all_notes(self) -> Sequence[Ranked]:
+        """The whole ranking by signals, computed when it is first needed."""
         return self._ranking.all_notes()
 
     def explain_hits(self, hits: Sequence[Hit]) -> list[Hit]:
@@ -244,7 +245,7 @@ class _Explanation:
         return verdict
 
     def _no_hit_verdict(self, row: NoteRow, rank: int, numbers: dict[str, Any]) -> _Verdict:
-        """Return why a note with a rank, or without one (0), is no hit."""
+        """Return why a note is no hit. `rank` is its rank by signals from 1, 0 if it has none."""
         failed = self._failed_conditions(row.path)
         if failed and not rank:
             return _filtered_verdict(failed, numbers)

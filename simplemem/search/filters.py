@@ -46,7 +46,8 @@ class FilterResolver:
         """Return the filter of the index for a user's filter and the filters of a query.
 
         The query's type, folder and author take precedence. Raises Invalid for too many conditions
-        or a text that is no date, and NotFound or Ambiguous for the name of a linked note.
+        or a text that is no date, and NotFound or Ambiguous for the name of a linked note. If it
+        names an author, the index follows the change log first.
         """
         _check_size(filter, query)
         author = query.author or well_formed(filter.author).strip()
@@ -76,6 +77,7 @@ class FilterResolver:
         )
 
     def _path_of(self, name: str) -> str:
+        """Return the path that a name means; "" for "". Raises NotFound or Ambiguous."""
         return self._names.path_of(name) if name else ""
 
     def _archive_for(self, note_type: str, prefix: str, *, is_searched: bool) -> tuple[str, ...]:
@@ -105,6 +107,7 @@ def _check_size(filter: Filter, query: Query) -> None:
 
 
 def _well_formed_items(items: Mapping[str, str]) -> dict[str, str]:
+    """Return a map with lone surrogates replaced in its keys and values."""
     return {well_formed(key): well_formed(value) for key, value in items.items()}
 
 

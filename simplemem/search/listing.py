@@ -37,9 +37,10 @@ class NoteLister:
     def list(self, filter: Filter | None, sort: str, limit: int, cursor: str | None) -> Page:
         """Return a page of the notes that pass a filter.
 
-        `cursor` is the `next_cursor` of the page before; None for the first page. Raises Invalid
-        for another order than `SORTS`, for a cursor of a list in another order, and for a filter
-        that cannot be resolved.
+        `cursor` is the `next_cursor` of the page before; None for the first page. A limit above
+        1,000 is read as 1,000. If no note passes, `degraded` says which condition no note meets.
+        Raises Invalid for a limit below 1, for another order than `SORTS`, for a cursor of a list
+        in another order, and for a filter that cannot be resolved.
         """
         limit = checked_limit(limit, MAX_PAGE, "limit")
         if sort not in SORTS:
@@ -74,6 +75,7 @@ def _offset_of(cursor: str | None, sort: str) -> int:
 
 
 def _items_of(page: NotePage) -> tuple[Listed, ...]:
+    """Return the notes of a page of the index as callers see them."""
     return tuple(
         Listed(
             name=name_of(row.path),

@@ -77,6 +77,7 @@ class Piece:
 
     @property
     def cited(self) -> str:
+        """The place of the passage as an answer cites it: `name:line`."""
         return f"{self.name}:{self.line}"
 
 
@@ -109,7 +110,11 @@ class Group:
     unquoted_count: int = 0
 
     def quote(self, piece: Piece, sentence: Sentence) -> bool:
-        """Quote a sentence of another passage beneath this one; return whether there was room."""
+        """Quote a sentence of another passage beneath this one; return whether it is quoted.
+
+        Returns False, and counts the sentence as unquoted, if `MAX_QUOTES` others are quoted
+        already. A sentence that is quoted already is not added again.
+        """
         lines_before = count_lines(piece.text, 0, sentence.start)
         line = piece.line + lines_before
         quote = _Quote(
@@ -156,6 +161,7 @@ class Group:
 
 
 def _label_of_age(day: str, own_day: str) -> str:
+    """Return whether `day` is "older" or "newer" than `own_day`; "differs" if equal."""
     if day < own_day:
         return "older"
     if day > own_day:
@@ -178,7 +184,11 @@ The keys are the numbers of the quoting passage and of the quoted one.
 
 
 def group_pieces(pieces: Iterable[Piece]) -> Grouping:
-    """Group passages that say the same. Of two that disagree, the newest comes first."""
+    """Group passages that say the same. Of two that disagree, the newest comes first.
+
+    A sentence that disagrees with a newer passage of another note is quoted beneath that one. Blank
+    passages are left out. The other passages keep their order.
+    """
     with_text = (piece for piece in pieces if piece.text.strip())
     passages = [Group(piece, sentences(piece.text)) for piece in with_text]
 
@@ -220,9 +230,10 @@ class _Statement(NamedTuple):
 
 
 def _disagreements(passages: Sequence[Group]) -> Iterator[tuple[int, int, Sentence]]:
-    """Yield the numbers of two passages of which the newest disagrees with a sentence of the other.
+    """Yield the index of a newer passage, that of an older one, and the older one's sentence.
 
-    They are of different notes. The sentence is the one of the older passage.
+    The sentence disagrees with one of the newer passage. Both indexes are those in `passages`. The
+    two passages are of different notes.
     """
     names: list[str] = []
     subjects: list[str] = []
@@ -283,7 +294,12 @@ def pack(
     budget: int,
     count: CountTokens = count_tokens,
 ) -> Packed:
-    """Pack passages in their order as long as they fit. Only the first may be cut to fit."""
+    """Pack passages in their order, leaving out each that does not fit into the budget.
+
+    Only the first is cut to fit. Passages that say the same are packed once, and of two that
+    disagree the newest comes first. `count` counts the tokens of a text. Blank passages are
+    ignored.
+    """
     candidates = [piece for piece in pieces if piece.text.strip()]
     read_count = _count_to_read(candidates, budget)
     groups, absorbed = group_pieces(candidates[:read_count])
@@ -297,7 +313,10 @@ def pack(
 
 
 def _count_to_read(pieces: Sequence[Piece], budget: int) -> int:
-    """Return how many passages could fit into a budget, so that the others need not be read."""
+    """Return how many of the passages to consider: more could not fit into the budget.
+
+    It is at least 12, so it may exceed the number of passages.
+    """
     max_characters = _CHARACTERS_PER_TOKEN * budget
     count = 0
     characters = 0
@@ -322,16 +341,22 @@ class _Packing:
         self._duplicates: list[dict[str, Any]] = []
 
     def omit_without_room(self, pieces: Iterable[Piece]) -> None:
+        """Record passages for which there is no room."""
         self._without_room += pieces
 
     def omit_absorbed(self, absorbed: Iterable[tuple[Piece, Piece]]) -> None:
+        """Record passages as duplicates, each given with the passage that stands for it."""
         for piece, first in absorbed:
             item = _omitted(piece, "duplicate")
             item["of"] = first.cited
             self._duplicates.append(item)
 
     def add(self, group: Group, *, may_cut: bool) -> None:
-        """Add a passage if it fits. With `may_cut`, it is cut to fit."""
+        """Add a passage if it fits; else record it as left out. With `may_cut`, it is cut to fit.
+
+        Ends that overlap with a packed passage of the same note are removed first. A passage of
+        which nothing remains is recorded as a duplicate. Changes the piece of the group.
+        """
         packed_pieces = [packed.piece for packed in self._groups]
         piece = _without_overlap(group.piece, packed_pieces)
         if piece is None:
@@ -359,7 +384,7 @@ class _Packing:
         return _cut_to_fit(group, self._budget, self._count)
 
     def result(self) -> Packed:
-        """Return the pack, within its budget."""
+        """Return the pack. Drops the last passages if the whole text exceeds the budget."""
         self._remove_excess()
         scores = falling_scores(group.piece.score for group in self._groups)
         items: list[dict[str, Any]] = []
@@ -453,6 +478,7 @@ def _quoted_sentences(group: Group) -> str:
 
 
 def _listed_places(places: Sequence[str]) -> str:
+    """Return the first 6 places in brackets, and the number of the others."""
     first_places = places[:_MAX_OTHER_PLACES]
     listed = ", ".join(f"[{place}]" for place in first_places)
     more_count = len(places) - len(first_places)
@@ -547,7 +573,10 @@ def _cuts_of(piece: Piece) -> Iterator[tuple[int, int]]:
 
 
 def _with_list_marker(piece: Piece, start: int) -> int:
-    """Return the start of the line, if only the marker of a list item is before `start`."""
+    """Return the start of the line, if only the marker of a list item is before `start`.
+
+    Else, or if `start` is not before the words of the query, returns `start`.
+    """
     line_start = piece.text.rfind("\n", 0, start) + 1
     if start >= piece.at:
         return start

@@ -166,6 +166,7 @@ def _place_with_words(
 
 
 def _first_with_text(version: str, passages: Sequence[TextSpan]) -> TextSpan | None:
+    """Return the first passage that is not blank in a version of the text; None if all are."""
     for passage in passages:
         if _has_text(version, passage):
             return passage
@@ -181,6 +182,7 @@ def _words_in(version: str, place: TextSpan, words: Sequence[str]) -> int:
 
 
 def _has_text(version: str, place: TextSpan) -> bool:
+    """Return whether a place is not blank in a version of the text."""
     part = version[place.start : place.stop]
     return bool(part.strip())
 
@@ -289,9 +291,11 @@ class HitQuality:
         share: float | None = None,
         text: str | None = None,
     ) -> bool:
-        """Return whether the best hit does not answer, so that nothing was found.
+        """Return whether the best hit is only the nearest note and does not answer the query.
 
-        `share` and `text` are the score and the text of the best hit, if they are known already.
+        `share` and `text` are the score and the text of the best hit; None to compute or read them.
+        Returns False where that cannot be judged: without hits or words, after a reranking, if
+        something was searched for in place of the query, or if the query is the note's name.
         """
         query = ranking.query
         if not ranking.hits or not query.words:
@@ -449,6 +453,7 @@ def _informative_weights(ranking: Ranking, coverage: Coverage) -> dict[str, floa
 
 
 def _informative_words(ranking: Ranking) -> list[str]:
+    """Return the words of the query that `judgement.is_informative` accepts."""
     return [word for word in ranking.query.words if judgement.is_informative(word)]
 
 

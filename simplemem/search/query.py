@@ -504,7 +504,7 @@ def _characters_of_missing(
     missing: Sequence[str],
     vocabulary: Vocabulary,
 ) -> dict[str, tuple[Term, ...]]:
-    """Return, for each word in a script without spaces, those of its characters that notes contain.
+    """Return the characters that notes contain of each word in a script without spaces.
 
     A word may have no such character: its tuple is then empty. The result is empty if a note
     contains one of the query's words in such a script.

@@ -359,7 +359,7 @@ def ordered(
     signals: Sequence[Signal],
     max_notes: int | None = None,
 ) -> list[Ranked]:
-    """Return the notes with a score above 0, best first; equal scores in the order of their paths.
+    """Return the notes with a score above 0, best first; equal scores in order of paths.
 
     Notes whose name is the query come first, with the score 1, even if no signal has them. With
     `max_notes`, notes after the first `max_notes` may be left out.
@@ -473,7 +473,7 @@ def share_by_beginnings(
     label: str,
     texts: Sequence[str],
 ) -> float:
-    """Return the share of a question's weight that the best of some texts contains, from 0 to 1.
+    """Return the share of a question's weight that the best text contains, from 0 to 1.
 
     A text contains a word if a word in it, or in the `label`, begins with the same letters. It is
     used in place of `Coverage.share`, which compares vectors. Without texts, only the label counts.
@@ -515,7 +515,7 @@ def _beginning(word: str) -> _Beginning:
 
 
 def _has_beginning(text: str, beginning: _Beginning) -> bool:
-    """Return whether a text contains a word that begins so. The text is in the form of `_plain`."""
+    """Return whether a text in the form of `_plain` contains a word that begins so."""
     letters, after_letter = beginning
     for start in _occurrences(text, letters):
         if after_letter is None:

@@ -75,7 +75,10 @@ class NoteReranker:
     def rerank(self, ranking: Ranking, limit: int) -> Ranking:
         """Return a ranking with at most `limit` hits, in the order of the reranker.
 
-        If it fails, the order stays and `degraded` says why. Never raises.
+        Sends it the query and the best passages of up to `max_candidates` notes; never private
+        notes if the reranker is remote. It is not asked for a query without words, or for fewer
+        than two notes. If it fails, the order stays and `degraded` says why: no SimplememError is
+        raised.
         """
         in_same_order = replace(ranking, hits=ranking.hits[:limit])
         if not ranking.query.words or len(ranking.hits) < 2:
@@ -172,6 +175,7 @@ class NoteReranker:
 
 
 def _connection_of(settings: Settings) -> _Connection:
+    """Return the connection that the settings describe. Never raises: logs why there is none."""
     try:
         return _Connection(_reranker_of(settings))
     except SimplememError as error:
@@ -203,6 +207,7 @@ def _reranker_of(settings: Settings) -> Reranker:
 
 
 def _with_failure(ranking: Ranking, failure: str) -> Ranking:
+    """Return a ranking whose `degraded` also has this sentence."""
     return replace(ranking, degraded=f"{ranking.degraded} {failure}".strip())
 
 

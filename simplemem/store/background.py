@@ -67,6 +67,7 @@ class Milestone:
 
     @property
     def is_reached(self) -> bool:
+        """Whether the state is reached since the work towards it last began."""
         return self._reached.is_set()
 
     def wait(self, timeout: float) -> bool:
@@ -143,7 +144,10 @@ class Background:
             self._thread.join(timeout=_STOP_SECONDS)
 
     def wake(self, *, scan: bool = False, fill: bool = False) -> None:
-        """Wake the thread: to scan if the index was replaced, or to embed what was written."""
+        """Wake the thread, to `scan` the whole vault or to make missing vectors (`fill`).
+
+        Returns at once. Those who wait for the thread then wait for the new work too.
+        """
         with self._milestones:
             self._is_scan_wanted = self._is_scan_wanted or scan
             self._is_fill_wanted = self._is_fill_wanted or fill
@@ -183,6 +187,7 @@ class Background:
         self._embedded.wait_for_small_work(max_wait)
 
     def _run(self) -> None:
+        """Take turns until `stop` is called; then close the watch and release the leadership."""
         try:
             while not self._stop.is_set():
                 self._take_turn()
@@ -204,12 +209,14 @@ class Background:
         self._listen(self._seconds_to_rest(is_leader=is_leader))
 
     def _begin_to_watch(self) -> None:
+        """Start the watch if there is none and the settings allow it, and ask for a scan."""
         if self._watch is None and self._watch_mode != "off":
             is_polling = self._watch_mode == "poll"
             self._watch = self._vault.watch(poll=is_polling, warn=_LOG.warning)
             self._is_scan_wanted = True  # for what changed before the watching began
 
     def _check_index_once(self) -> None:
+        """Check whether the index is intact, once per process, when nothing more urgent waits."""
         if not self._is_checked and not self._is_interrupted():
             self._is_checked = True
             self._attempt(self._index.check)
@@ -220,6 +227,7 @@ class Background:
         self._attempt(self._listeners.notify_of_others)
 
     def _fetch_indexed_revision(self) -> None:
+        """Fetch the commit that the index was made from, if the notes have revisions."""
         revisions = self._vault.revisions
         if revisions is not None:
             revisions.fetch(self._index.progress().commit)
@@ -238,7 +246,7 @@ class Background:
         return max(_MIN_REST_SECONDS, min(seconds, seconds_to_retry))
 
     def _listen(self, seconds: float) -> None:
-        """Wait so long for changes, and note what may have changed."""
+        """Wait at most so long for a change or `wake`, and note which paths may have changed."""
         if self._watch is None:
             self._wake.wait(seconds)
             self._wake.clear()
@@ -265,6 +273,7 @@ class Background:
             self._fill()
 
     def _is_scan_due(self, *, is_leader: bool) -> bool:
+        """Return whether to scan: asked for, failed a while ago, or due for the leader."""
         now = time.monotonic()
         is_interval_over = is_leader and now - self._scanned_at > self._scan_seconds
         return self._is_scan_wanted or is_interval_over or now > self._retry_at
@@ -329,7 +338,10 @@ class Background:
         return None
 
     def _retry_later(self, error: Exception) -> None:
-        """Scan again after a while. Whatever else fails until then is not logged."""
+        """Log a failure and plan another scan, later after each failure in a row.
+
+        If a scan is planned already, does nothing.
+        """
         if self._retry_at == math.inf:
             _LOG.warning("the index could not be updated: %s", error)
             self._retry_at = time.monotonic() + self._retry_seconds

@@ -144,6 +144,7 @@ def _file_change(draft: Draft) -> FileChange:
 
 
 def _encode(text: str | bytes) -> bytes:
+    """Return the bytes of a text. Raises Invalid for a lone surrogate."""
     return text if isinstance(text, bytes) else encoded(text)
 
 

@@ -241,4 +241,5 @@ def _move_to(path: str, changes: Sequence[Version]) -> Version | None:
 
 
 def _digits_of(name: str) -> list[str]:
+    """Return the digits of a name in their order."""
     return [character for character in name if character.isdigit()]

@@ -25,7 +25,7 @@ from simplemem.note.words import format_count
 from simplemem.settings.model import Settings
 from simplemem.store.edits import NoteEdit, check_text, encoded, stamp_modified
 from simplemem.store.git_history import GitHistory
-from simplemem.store.vault_index import NoteReader, NoteWriter, change_by
+from simplemem.store.vault_index import NoteReader, NoteWriter, author_of_call
 from simplemem.vault.source import NoteSource
 from simplemem.vault.values import File, FileChange, Version, sha256
 
@@ -92,7 +92,7 @@ class LostRaces:
         raise self._lost(file, base, attempt)
 
     def _text_of(self, digest: str) -> bytes | None:
-        """Return the text of a hash; None if it is lost.
+        """Return the text of a hash, kept in the history or read lately; None if it is lost.
 
         The beginning of a hash is enough if the history has the text.
         """
@@ -396,15 +396,15 @@ class ConflictCopies:
 
         is_rewritten = data is not None and sha256(data) != note_sha256
         with self._writer.lock():
-            wishes = [
+            file_changes = [
                 FileChange.update(planned.copy.path, planned.copy_sha256, None)
                 for planned in merges
             ]
             if is_rewritten:
-                wishes.insert(0, FileChange.update(copy.original, note_sha256, data))
+                file_changes.insert(0, FileChange.update(copy.original, note_sha256, data))
             else:
                 self._check_unchanged(copy, note_sha256)
-            written, _ = self._writer.apply_changes(wishes, change_by(by, "conflicts"))
+            written, _ = self._writer.apply_changes(file_changes, author_of_call(by, "conflicts"))
 
         digest = (written[0].sha256 if is_rewritten else note_sha256) or ""
         results = []

@@ -127,7 +127,7 @@ class EarlierTexts:
         return moment
 
     def moment_at(self, when: datetime) -> Moment:
-        """Return the moment of a time."""
+        """Return the moment of a time: after the last change that was logged until then."""
         text = format_log_time(when)
         return Moment(self._changes.last_before(text), text)
 

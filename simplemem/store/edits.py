@@ -121,6 +121,7 @@ def encoded(text: str) -> bytes:
 
 
 def _has_final_newline(text: str) -> bool:
+    """Return whether a text ends with a line end."""
     return text.endswith(("\n", "\r"))
 
 

@@ -95,6 +95,7 @@ class Embedding:
             return self._loaded
 
     def _load(self) -> LoadedEmbedder:
+        """Create the embedder of the settings. Never raises: logs and returns what is wrong."""
         try:
             embedder = create_embedder(self._settings.embed.provider, choice_of(self._settings))
         except SimplememError as error:
@@ -139,8 +140,9 @@ class Embedding:
     def embed_query(self, text: str, status: IndexProgress | None = None) -> EmbeddedQuery:
         """Return the vector of a query if the index has vectors of the same embedder.
 
-        The problem, if any, is a sentence for the user. Never raises: without a vector, the caller
-        searches by words.
+        Loads the embedder and may call a service. The problem, if any, is a sentence for the user;
+        it may also be set beside a vector. Without a vector, the caller searches by words. An
+        embedder that fails raises nothing here. `status` is how far the index is; None to ask it.
         """
         embedder, problem = self.load()
         status = status or self._index.progress()
@@ -185,7 +187,7 @@ class Embedding:
         return self.trouble() or "Searched by words only: no note has a vector yet."
 
     def trouble(self) -> str:
-        """Return why vectors are not being made just now; "" if they are."""
+        """Return a sentence with the last failure to make vectors; "" if they are made."""
         if not self._failure:
             return ""
         return f"{self._failure}; new texts are searched by words only until it works again."
@@ -317,6 +319,7 @@ class Embedding:
         ready: EmbeddingQueue | None,
         into: Engine | None = None,
     ) -> EmbeddingJob:
+        """Return the job that makes missing vectors, of the current index or of `into`."""
         return EmbeddingJob(
             vault=self._vault,
             database=into or self._index.database,
@@ -328,7 +331,11 @@ class Embedding:
         )
 
     def _run(self, job: EmbeddingJob) -> int:
-        """Make vectors, and let other processes have their turn. Returns for how many notes."""
+        """Run a job, and return for how many notes it made vectors.
+
+        Then other processes have their turn. If the embedder fails, returns 0 and records the
+        failure.
+        """
         self._has_begun = True
         try:
             note_count = job.run()
@@ -351,6 +358,7 @@ class Embedding:
             self._index.database.set_meta(_FAILURE_KEY, f"{failed_at}: {failure}")
 
     def _forget_failure(self) -> None:
+        """Clear the last failure, here and in the index, and its delay."""
         if self._index.database.meta(_FAILURE_KEY):
             self._index.database.set_meta(_FAILURE_KEY, "")
         self._failure = ""

@@ -22,7 +22,7 @@ from simplemem.store.edits import check_text
 from simplemem.store.factory import StoreParts
 from simplemem.store.former_names import FormerNote
 from simplemem.store.similarity import Answers, Likeness
-from simplemem.store.vault_index import change_by
+from simplemem.store.vault_index import author_of_call
 from simplemem.vault.folder.lock import FileLock, SideFile
 from simplemem.vault.values import Entry, Version
 
@@ -236,7 +236,7 @@ class ExtensionAPI:
         If one of the files changed meanwhile, the drafts are made again. Raises Conflict if that
         does not help.
         """
-        return self._parts.batches.write(make_drafts, change_by(by, ""))
+        return self._parts.batches.write(make_drafts, author_of_call(by, ""))
 
     def move(self, new_paths: Mapping[str, str], **by: Unpack[AuthorArgs]) -> tuple[Moved, ...]:
         """Give files other paths as one change, all or none. Links keep their targets."""

@@ -267,7 +267,7 @@ class NoteHistory:
         return paths
 
     def last_change(self, path: str) -> Version:
-        """Return the last change of a note. Raises NotFound if none is recorded."""
+        """Return the last change at a path in the change log. Raises NotFound if it has none."""
         for version in self._changes.of(path, 1):
             return version
         hint = "The history has only changes made through simplemem."

@@ -17,7 +17,7 @@ from simplemem.obsidian.link_edits import LinkTarget, redirect_links
 from simplemem.obsidian.settings import FilesNamed, resolve_link
 from simplemem.store.broken_links import BrokenLinkFinder
 from simplemem.store.doctor import Doctor
-from simplemem.store.vault_index import NoteWriter, ObsidianSettingsCache, change_by
+from simplemem.store.vault_index import NoteWriter, ObsidianSettingsCache, author_of_call
 from simplemem.vault.source import NoteSource
 from simplemem.vault.values import FileChange
 
@@ -129,7 +129,7 @@ class LinkFixer:
             for change in plan.changes
         ]
         by["reason"] = by.get("reason") or "fixed unresolved links"
-        author = change_by(by, "doctor")
+        author = author_of_call(by, "doctor")
         with self._writer.lock():
             written, warnings = self._writer.apply_changes(file_changes, author)
         changed_paths = tuple(result.path for result in written)

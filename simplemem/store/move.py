@@ -25,7 +25,7 @@ from simplemem.store.vault_index import (
     NameResolver,
     NoteReader,
     NoteWriter,
-    change_by,
+    author_of_call,
 )
 from simplemem.store.write import WriteIndexer
 from simplemem.vault.source import NoteSource
@@ -66,24 +66,26 @@ class NoteMover:
     def move(self, name: str, new_name: str, **by: Unpack[AuthorArgs]) -> Moved:
         """Give a note another name, which includes its folder: "B" moves "A/B" to the top folder.
 
-        Links to the note are rewritten in the same step. Raises Invalid or TooLong for a bad name,
-        and AlreadyExists if it belongs to another note.
+        Links to the note are rewritten in the same operation. If the note is gone because its last
+        change was this very move, a repeated call changes nothing and returns that version again,
+        with no `rewritten` notes and no warnings. Raises NotFound or Ambiguous for `name`, Invalid
+        or TooLong for a bad new name, AlreadyExists if it belongs to another note, and ReadOnly.
         """
         self._writer.check_writable()
         new_path = path_of(check_name(new_name))
         try:
             old_path = self._resolver.path_of(name)
         except NotFound:
-            last = self._last_change(name, "move")
-            if last is None or last.new_path != new_path:
+            last_change = self._last_change(name, "move")
+            if last_change is None or last_change.new_path != new_path:
                 raise
             return Moved(
                 name=name_of(new_path),
                 path=new_path,
-                previous_name=name_of(last.path),
-                sha256=last.after or "",
+                previous_name=name_of(last_change.path),
+                sha256=last_change.after or "",
                 rewritten=(),
-                version=last.id,
+                version=last_change.id,
                 warnings=(),
             )
         return self.move_files({old_path: new_path}, **by)[0]
@@ -93,9 +95,10 @@ class NoteMover:
     ) -> tuple[Moved, ...]:
         """Give files other paths as one change, all or none. Links keep their targets and forms.
 
-        Raises AlreadyExists if a new path is taken, Invalid if it is the old one or no
-        legal name, and ReadOnly if a rule forbids one of the changes, or a link would break
-        that this view cannot follow.
+        `new_paths` has the new path of each file by its old one. Returns one result per file, in
+        this order. Raises AlreadyExists if a new path is taken, NotFound if an old one has no file,
+        Invalid if a new path is the old one or no legal name, and ReadOnly if the access rules
+        forbid one of the changes, or if it would break a link of a note that they hide.
         """
         self._writer.check_writable()
         for old, new in new_paths.items():
@@ -109,10 +112,13 @@ class NoteMover:
 
         self._catch_up()  # a link saved a moment ago is to follow as well
         with self._writer.lock():
-            return self._move_in_lock(Moves(new_paths), change_by(by, "move"))
+            return self._move_in_lock(Moves(new_paths), author_of_call(by, "move"))
 
-    def _move_in_lock(self, moves: Moves, change: Author) -> tuple[Moved, ...]:
-        """Move files while the vault is locked."""
+    def _move_in_lock(self, moves: Moves, author: Author) -> tuple[Moved, ...]:
+        """Move files and index them. The caller holds the lock.
+
+        Raises what `move_files` raises.
+        """
         files, warnings = self._files_to_move(moves)
         rewrites, rewrite_warnings = self._links.rewrites_for(moves)
         new_texts = {}  # of the files that move, by their old paths
@@ -124,18 +130,26 @@ class NoteMover:
                 new_texts[rewrite.path] = rewrite.data
         check_unseen_links(self._vault, moves, new_texts)
 
-        wishes = []
+        changes = []
         texts = {}  # of all notes that change, by their new paths
         for path, file in files.items():
             new_path = moves.after(path)
             new_text = new_texts.get(path)
-            wishes.append(FileChange("move", path, file.sha256, new_path, new_text))
+            change = FileChange(
+                "move",
+                path,
+                old_sha256=file.sha256,
+                new_path=new_path,
+                data=new_text,
+            )
+            changes.append(change)
             texts[new_path] = file.data if new_text is None else new_text
         for rewrite in other_notes:
+            # A rewrite always has data; its type allows None for other changes.
             texts[rewrite.path] = rewrite.data or b""
 
-        results = self._vault.carry_out([*wishes, *other_notes], change)
-        written = results[: len(wishes)]
+        results = self._vault.carry_out([*changes, *other_notes], author)
+        written = results[: len(changes)]
         warnings += rewrite_warnings
         warnings += self._index_moved(texts, written, moves)
 
@@ -189,7 +203,7 @@ class NoteMover:
             )
 
     def _check_scope(self, old: str, new: str, data: bytes) -> None:
-        """Raise Invalid if a move would bring a note into a scope that this view does not see."""
+        """Raise Invalid if a move would bring a note into a scope that the access rules hide."""
         if self._access.is_partial:
             properties = read_header(data.decode("utf-8", "replace")).properties
             check_move_keeps_scope(old, new, properties, self._access.hides)
@@ -221,31 +235,34 @@ class NoteMover:
     ) -> Deleted:
         """Move a note to the trash. Links to it stay as they are, unresolved; `undo` restores it.
 
-        A repeated call with `if_sha256` whose answer was lost gives the same answer. Raises
-        NotFound or Ambiguous for the name, Conflict if the note has another hash than
-        `if_sha256`, and ReadOnly.
+        `links_left_unresolved` of the result counts these links. If the note is gone because its
+        last change was this very deletion, a repeated call with the same `if_sha256` deletes
+        nothing and returns that version again, with a count of 0. An index that cannot follow is no
+        error: searches say that they may be out of date. Raises NotFound or Ambiguous for the name,
+        Conflict if the note has another hash than `if_sha256`, and ReadOnly.
         """
         self._writer.check_writable()
         try:
             path = self._resolver.path_of(name)
         except NotFound:
-            last = self._last_change(name, "delete") if if_sha256 else None
-            if last is None or last.before != if_sha256:
+            last_change = self._last_change(name, "delete") if if_sha256 else None
+            if last_change is None or last_change.before != if_sha256:
                 raise
-            return Deleted(name_of(last.path), last.id, 0)
+            return Deleted(name_of(last_change.path), last_change.id, 0)
 
         with self._writer.lock():
-            links = self._index.links(path)
-            unresolved = self._unresolved_links(links, {path})
-            written = self._vault.trash(path, if_sha256, change_by(by, "delete"))
+            links_to_note = self._index.links(path)
+            unresolved = self._unresolved_links(links_to_note, {path})
+            written = self._vault.trash(path, if_sha256, author_of_call(by, "delete"))
             self._indexer.index({}, [], deleted=[path])
         return Deleted(name_of(path), written.version, unresolved)
 
     def delete_all(self, names: Iterable[str], **by: Unpack[AuthorArgs]) -> tuple[Deleted, ...]:
         """Move notes to the trash as one change, which one undo takes back.
 
-        All names are looked up first: raises NotFound or Ambiguous, with nothing deleted, if one of
-        them means no note. Links among the notes are not counted as unresolved.
+        A note that is named twice is deleted once. All names are looked up first: raises NotFound
+        or Ambiguous, with nothing deleted, if one of them means no note; Conflict if a note changes
+        meanwhile, and ReadOnly. Links among the notes are not counted as unresolved.
         """
         self._writer.check_writable()
         resolved_paths = [self._resolver.path_of(name) for name in names]
@@ -255,11 +272,11 @@ class NoteMover:
 
         with self._writer.lock():
             unresolved = self._links_left_unresolved(set(paths))
-            wishes = []
+            changes = []
             for path in paths:
                 digest = self._vault.read(path).sha256
-                wishes.append(FileChange("delete", path, digest, is_deletion=True))
-            written = self._vault.carry_out(wishes, change_by(by, "delete"))
+                changes.append(FileChange("delete", path, digest, is_deletion=True))
+            written = self._vault.carry_out(changes, author_of_call(by, "delete"))
             self._indexer.index({}, [], deleted=paths)
 
         deleted = []
@@ -268,11 +285,11 @@ class NoteMover:
         return tuple(deleted)
 
     def _links_left_unresolved(self, deleted: set[str]) -> dict[str, int]:
-        """Return how many links of other notes to each deleted note will lead nowhere."""
+        """Return how many links of other notes to each deleted note will be unresolved, by path."""
         counts = {}
         for path in deleted:
-            links = self._index.links(path)
-            links_of_others = [link for link in links if link.source not in deleted]
+            links_to_note = self._index.links(path)
+            links_of_others = [link for link in links_to_note if link.source not in deleted]
             counts[path] = self._unresolved_links(links_of_others, deleted)
         return counts
 
@@ -280,6 +297,7 @@ class NoteMover:
         """Return how many of these links lead nowhere once the `deleted` paths are gone."""
 
         def remaining(key: str) -> list[str]:
+            """Return the paths with a name, without the deleted ones."""
             paths = self._index.files_named(key)
             return [path for path in paths if path not in deleted]
 
@@ -291,9 +309,9 @@ class NoteMover:
         return count
 
     def _last_change(self, name: str, op: str) -> Version | None:
-        """Return the last change of a note that is gone, if it was of this kind; else None.
+        """Return the last change at the path of a name, if its operation was `op`; else None.
 
-        It is what a call did whose answer was lost, if the call is repeated.
+        A repeated call, whose first answer was lost, finds there what it did.
         """
         path = path_of(clean_reference(name))
         versions = self._changes.of(path, 1)

@@ -35,10 +35,11 @@ class Likeness(NamedTuple):
     missing: str
 
     def scores(self, weight: float, least: float) -> dict[str, tuple[float, float, float]]:
-        """Return a score, the similarity by meaning and that by words of each similar note.
+        """Return, by path, (score, similarity by meaning, similarity by words), each from 0 to 1.
 
-        The similarity by meaning is (1 + cosine) / 2, and has this weight in the score. Notes
-        below `least` are left out. Without meaning, the score is that by words.
+        The similarity by meaning is (1 + cosine) / 2, and has `weight` in the score; that by words
+        has the rest. Notes whose score and similarity are below `least` are left out. If nothing
+        was compared by meaning, the score is that by words, and no note is left out.
         """
         scores = {}
         for path in self.words if self.missing else self.meaning:
@@ -220,7 +221,10 @@ class NoteSimilarity:
         return means
 
     def take_vectors(self, other: NoteSimilarity) -> None:
-        """Copy vectors of a service from another store's index, wherever the text is the same."""
+        """Copy vectors from another store's index into this one, wherever the text is the same.
+
+        Only vectors that an embedding service made are copied; the bundled model makes them anew.
+        """
         self._embedding.reuse_vectors(other._database, self._database)
 
 

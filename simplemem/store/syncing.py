@@ -29,7 +29,12 @@ from simplemem.obsidian.link_edits import Moves, rewrite_links
 from simplemem.store.edits import encoded
 from simplemem.store.link_rewrites import LinkRewriter
 from simplemem.store.remote_merge import Files, RemoteMerge
-from simplemem.store.vault_index import NoteReader, NoteWriter, ObsidianSettingsCache, change_by
+from simplemem.store.vault_index import (
+    NoteReader,
+    NoteWriter,
+    ObsidianSettingsCache,
+    author_of_call,
+)
 from simplemem.vault.folder.dir_handles import OWN_FOLDER
 from simplemem.vault.folder.lock import FileLock
 from simplemem.vault.source import NoteSource
@@ -74,9 +79,11 @@ class RemoteSync:
         self._trusted_folders = trusted_folders
 
     def sync(self, **by: Unpack[AuthorArgs]) -> Synced:
-        """Commit, fetch, merge and push.
+        """Commit the notes' changes, fetch, merge and push; return what was exchanged.
 
-        Raises Unavailable, with a reason, if nothing could be exchanged.
+        Files that the user has staged are not committed; the result lists them as `waiting`. If
+        another writer is faster, starts again, a few times. Raises Unavailable, with a reason, if
+        nothing could be exchanged, and ReadOnly.
         """
         self._writer.check_writable()
         committed_count = 0
@@ -154,7 +161,11 @@ class RemoteSync:
             )
 
     def _follow_moves(self, exchange: Exchange, files: Files, moves: Mapping[str, str]) -> None:
-        """Let links follow what moved on one side, in notes that the other side wrote."""
+        """Rewrite links in `files` to what moved on one side, in notes that the other side wrote.
+
+        Adds notes of the index with such links to `files`, and removes those that stay as
+        committed.
+        """
         for old_path, new_path in moves.items():
             # Notes that the remote did not change may have such links too.
             for path in self._index.sources_that_could_mean([old_path, new_path]):
@@ -172,7 +183,7 @@ class RemoteSync:
             del files[path]
 
     def _rewrite_links(self, files: Files, old_path: str, new_path: str) -> None:
-        """Rewrite the links to a file that moved, in the texts of some notes."""
+        """Rewrite the links to a file that moved, in the texts of `files`, in place."""
         moves = Moves({old_path: new_path})
         # The index may have the file at either path.
         files_before = self._links.named_after(Moves({new_path: old_path}))
@@ -204,7 +215,7 @@ class RemoteSync:
         if not changes or exchange.theirs is None:
             return ""
         reason = f"merge of {str(exchange.theirs.id)[:10]} from {exchange.remote}"
-        change = change_by({"reason": reason, **by}, "sync")
+        change = author_of_call({"reason": reason, **by}, "sync")
         written, _ = self._writer.apply_changes(changes, change)
         return written[0].version
 
@@ -270,6 +281,7 @@ class BackgroundSync:
         self._thread.join(_STOP_SECONDS)
 
     def _run(self) -> None:
+        """Exchange at each interval until `end` is called, while this process has the turn."""
         try:
             while not self._is_ended.wait(self._seconds):
                 if self._turn.acquire_or_keep():

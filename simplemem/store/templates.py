@@ -14,7 +14,7 @@ from simplemem.store.vault_index import (
     NoteReader,
     NoteWriter,
     ObsidianSettingsCache,
-    change_by,
+    author_of_call,
 )
 from simplemem.store.write import NoteEditor
 from simplemem.vault.source import NoteSource
@@ -72,7 +72,7 @@ class TemplateNotes:
 
         data = text.encode("utf-8", "surrogateescape")
         with self._writer.lock():
-            written = self._vault.create(path, data, change_by(by, "create"))
+            written = self._vault.create(path, data, author_of_call(by, "create"))
             return self._editor.finish_write(written, data, ())
 
     def _template_path(self, template: str) -> str:

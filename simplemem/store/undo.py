@@ -24,7 +24,7 @@ from simplemem.store.edits import check_text
 from simplemem.store.git_history import GitHistory
 from simplemem.store.history import NoteHistory, main_change_of
 from simplemem.store.unseen import check_unseen_links
-from simplemem.store.vault_index import IndexKeeper, NoteReader, NoteWriter, change_by
+from simplemem.store.vault_index import IndexKeeper, NoteReader, NoteWriter, author_of_call
 from simplemem.vault.source import NoteSource
 from simplemem.vault.values import File, FileChange, Version, WriteResult
 
@@ -70,7 +70,8 @@ class Undo:
         Changes of the same operation, such as the links that a move rewrote, are undone
         with it. Of a note, the last change is undone that was not undone yet. Raises
         Conflict if one of the notes has changed since, NotFound if there is no such change,
-        Invalid for a commit of git, and ReadOnly.
+        Invalid for a commit of git, and ReadOnly. An undo is itself a change, which can be undone
+        (a redo).
         """
         self._writer.check_writable()
         version = self._change_to_undo(version_or_name)
@@ -83,7 +84,7 @@ class Undo:
             reason = f"undoes {changes[0].id}"
             if by.get("reason"):
                 reason += f": {by['reason']}"
-            author = change_by({**by, "reason": reason}, "undo")
+            author = author_of_call({**by, "reason": reason}, "undo")
             try:
                 written = self._vault.undo(version.id, author)
             except Conflict as error:
@@ -139,9 +140,10 @@ class Undo:
         return ()
 
     def _refusal(self, version: Version, error: Conflict) -> Conflict:
-        """Return the error for a note that is not as this change left it, and what to do.
+        """Return the error for an undo that was refused because a note has changed since.
 
-        If the note can be restored as it was before the change, `restore_at` says what to restore.
+        `error` is what the vault raised. If the note can be restored as it was before the change,
+        the detail `restore_at` is what to pass to `restore` as `at`.
         """
         path: str = error.details["path"]
         name = name_of(path)
@@ -184,7 +186,7 @@ class Undo:
         return latest is not None and latest.group != version.group
 
     def _check_unseen_links(self, changes: Iterable[Version]) -> None:
-        """Raise ReadOnly if undoing a move would break a link that this view cannot follow."""
+        """Raise ReadOnly if undoing moves would break a link of a hidden note."""
         new_paths = dict[str, str]()
         texts = dict[str, bytes]()
         for change in changes:
@@ -230,8 +232,9 @@ class Undo:
     def next_to_undo(self, name: str | None = None, *, undone: bool = False) -> str:
         """Return the version to undo next; if `undone`, the undo to take back (redo) next.
 
-        It is of one note or of all. Raises NotFound if there is none. An undo can be taken
-        back only if nothing else was changed since.
+        It is the id of the first change of an operation, of one note or of all. Undoes nothing. Of
+        the whole vault, only the latest 1,000 changes are considered. Raises NotFound if there is
+        none. An undo can be taken back only if nothing else was changed since.
         """
         if name is None:
             versions = self._changes.recent(_MAX_OPERATIONS)
@@ -292,9 +295,9 @@ class Undo:
                 self._check_same_note(path, target, at, current)
                 current_sha256 = current.sha256
 
-            wish = FileChange("restore", target, old_sha256=current_sha256, data=then.data)
-            author = change_by(by, "restore")
-            results, _ = self._writer.apply_changes([wish], author)
+            file_change = FileChange("restore", target, old_sha256=current_sha256, data=then.data)
+            author = author_of_call(by, "restore")
+            results, _ = self._writer.apply_changes([file_change], author)
             written = results[0]
 
         warnings = list[str]()
@@ -387,6 +390,7 @@ class Undo:
 
 
 def _noun_of(change: Version) -> str:
+    """Return the noun for the operation of a change, such as "creation" for "create"."""
     return _NOUNS.get(change.op, change.op)
 
 

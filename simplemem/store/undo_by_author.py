@@ -19,7 +19,7 @@ from simplemem.note.names import name_of
 from simplemem.obsidian.link_edits import Moves
 from simplemem.store.earlier_texts import TEXT_NOT_KEPT, EarlierTexts
 from simplemem.store.unseen import would_break_unseen_links
-from simplemem.store.vault_index import NoteWriter, change_by
+from simplemem.store.vault_index import NoteWriter, author_of_call
 from simplemem.vault.source import NoteSource
 from simplemem.vault.values import FileChange, Version
 
@@ -89,14 +89,15 @@ class UndoByAuthor:
         *,
         preview: bool = False,
         expected: str | None = None,
-        **change: Unpack[AuthorArgs],
+        **author_args: Unpack[AuthorArgs],
     ) -> UndoneMany:
         """Undo everything that somebody changed since a date or version, as one operation.
 
-        A `preview` changes nothing. If its `plan` is passed as `expected`, the undo is made
-        only if it would do what the preview showed; else Conflict is raised. Notes that
-        have to stay as they are come back with the reason. Raises NotFound if somebody of
-        this name has changed nothing since, Invalid if `by` or `since` is blank, and
+        `by` is whose changes are undone, `author_args` are who undoes them. A `preview` changes
+        nothing. If its `plan` is passed as `expected`, the undo is made only if it would do what
+        the preview showed; else Conflict is raised. Notes that have to stay as they are come back
+        with the reason, and with them the other notes of the same operation. Raises NotFound if
+        somebody of this name has changed nothing since, Invalid if `by` or `since` is blank, and
         ReadOnly.
         """
         _check_arguments(by, since)
@@ -106,19 +107,19 @@ class UndoByAuthor:
 
         self._writer.check_writable()
         with self._writer.lock():
-            plan, wishes = self._plan(by, since)
+            plan, file_changes = self._plan(by, since)
             if expected is not None and plan.plan != expected:
                 raise Conflict(
                     "the vault has changed since the preview",
                     current_sha256=None,
                     hint="Read the new preview, then repeat the call.",
                 )
-            if not wishes:
+            if not file_changes:
                 return plan
 
-            reason = change.get("reason") or f"everything by {by} since {since}"
-            author = change_by({**change, "reason": reason}, "undo")
-            written, _ = self._writer.apply_changes(wishes, author)
+            reason = author_args.get("reason") or f"everything by {by} since {since}"
+            author = author_of_call({**author_args, "reason": reason}, "undo")
+            written, _ = self._writer.apply_changes(file_changes, author)
         return replace(plan, version=written[0].version)
 
     def _plan(self, by: str, since: str) -> tuple[UndoneMany, list[FileChange]]:
@@ -133,7 +134,7 @@ class UndoByAuthor:
         reasons = self._reasons_to_leave(by, changed, moves)
 
         notes = []
-        wishes = []
+        file_changes = []
         old_paths = set(moves.values())
         for path, change in changed.items():
             if path in reasons or path in old_paths:
@@ -141,7 +142,7 @@ class UndoByAuthor:
             old_path = moves.get(path)
             target = changed[old_path or path].original
             notes.append(_undone_note(change, old_path, target))
-            wishes.append(self._undoing_write(change, old_path, target))
+            file_changes.append(self._undoing_write(change, old_path, target))
 
         paths_left = [path for path in changed if path in reasons]
         left = [LeftAsIs(name_of(path), reasons[path]) for path in paths_left]
@@ -150,7 +151,7 @@ class UndoByAuthor:
         description = repr(notes).encode("utf-8", "surrogatepass")
         digest = hashlib.sha256(description).hexdigest()[:16]
         plan = UndoneMany(by, since, "", tuple(notes), tuple(left), digest)
-        return plan, wishes
+        return plan, file_changes
 
     def _versions_since(self, by: str, since: str) -> list[Version]:
         """Return the changes of everybody since a moment, the newest first.
@@ -170,7 +171,7 @@ class UndoByAuthor:
         )
 
     def _changed_paths(self, effects_by_path: Mapping[str, Sequence[_Effect]]) -> _ChangedPaths:
-        """Return the paths that are not as before the author's first change, in order."""
+        """Return the paths that differ now from before the author's first change, sorted."""
         changed = {}
         for path in sorted(effects_by_path):
             file = self._texts.file_now(path)
@@ -186,7 +187,10 @@ class UndoByAuthor:
         changed: _ChangedPaths,
         moves: Mapping[str, str],
     ) -> dict[str, str]:
-        """Return why paths have to stay as they are; the others can be undone."""
+        """Return why paths have to stay as they are, by path; the others can be undone.
+
+        `moves` has the old path of each move to undo by its new one.
+        """
         reasons = {}
         for path, change in changed.items():
             reason = self._reason_to_leave(by, change, is_moved=path in moves)
@@ -219,7 +223,7 @@ class UndoByAuthor:
         return ""
 
     def _is_changed_with_hidden_note(self, change: _ChangedPath) -> bool:
-        """Return whether one of the operations also changed a note that this view does not show."""
+        """Return whether one of the operations also changed a note that the access rules hide."""
         for effect in change.effects:
             group = effect.version.group
             visible = self._changes.step(group)
@@ -281,8 +285,8 @@ def _changes_by(
 ) -> tuple[dict[str, list[_Effect]], dict[str, str]]:
     """Return what somebody changed, by path, and their moves, from new path to old path.
 
-    Of a path, it is their changes and all later ones. `versions` has the newest first. A path that
-    is again as it was before their change is left out.
+    A path has the effects of their changes and of all later ones, the oldest first. `versions` has
+    the newest first. A path that is again as it was before their change is left out.
     """
     changed: dict[str, list[_Effect]] = {}
     taken_back: dict[str, list[_Effect]] = {}

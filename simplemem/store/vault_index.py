@@ -173,6 +173,7 @@ class NoteReader:
 
 
 def _total_size(texts: dict[str, bytes]) -> int:
+    """Return the bytes of all texts together."""
     return sum(map(len, texts.values()))
 
 
@@ -198,9 +199,11 @@ class QuestionVectors:
         self._may_be_missing = False
 
     def make_few(self) -> None:
-        """Make missing vectors for at most a second. The others wait for `sync`.
+        """Make missing vectors for at most a second of CPU time, before a question.
 
-        A remote service is not asked. Only the first question makes vectors if many are missing.
+        A remote service is not asked. If more than 200 notes lack vectors, only the first call
+        makes some. Does nothing if no note was indexed since the last call. Raises a SimplememError
+        or Damaged if the index cannot be used.
         """
         are_unwanted = self._rows.waiting is None
         if are_unwanted or not self._may_be_missing:
@@ -354,8 +357,10 @@ class IndexKeeper:
     ) -> SyncReport:
         """Finish interrupted writes, and compare the whole vault with the index.
 
-        With `accept_deletions`, many notes may be gone at once. So they may if the doubt about them
-        is old enough.
+        If many notes are gone at once, they stay in the index until a later scan, after nearly the
+        usual interval, finds the same; with `accept_deletions` they are removed now. Also prunes
+        the history if that is due, and notifies the listeners. `progress` is called as notes are
+        read. Raises Unavailable if the vault cannot be read.
         """
         with paused_collector():
             _, entries = self._vault.recover()
@@ -443,9 +448,11 @@ class IndexKeeper:
             self._listeners.notify({*report.changed(), *filter(is_note, paths)})
 
     def revalidated(self, ask: Callable[[], T], rows: Callable[[T], Iterable[NoteRow]]) -> T:
-        """Return an answer of the index, asked again if a note in it has changed on the disk.
+        """Return the answer of `ask`, asked again if a note in it has changed on the disk.
 
-        `rows` returns the notes that an answer shows.
+        `rows` returns the notes that an answer shows. Those that changed are indexed first, and the
+        listeners notified. If they cannot be indexed now, the first answer is returned, and a
+        warning is logged. Raises what `ask` raises.
         """
         answer = ask()
         unindexed_before = set(self._unindexed_paths)
@@ -486,7 +493,7 @@ class IndexKeeper:
         return changed
 
     def _follow_moves_of(self, rows: Iterable[NoteRow]) -> bool:
-        """Look for the new places of notes whose files are gone; return whether that was done.
+        """Index the new places of notes whose files are gone; return whether that was done.
 
         Only a server does it: so a question need not wait until the background has compared the
         whole vault and indexed all notes that another program has moved.
@@ -506,9 +513,10 @@ class IndexKeeper:
         return True
 
     def indexed(self, paths: Collection[str], put: Callable[[], None]) -> list[str]:
-        """Index files that were just written with `put`, and tell the listeners.
+        """Call `put`, which indexes files that were just written, and tell the listeners.
 
-        Returns a warning if the index fails: the files are safe, and are indexed later.
+        `paths` are these files. Returns a warning if the index fails: the files are safe, and are
+        indexed later.
         """
         warnings = []
         try:
@@ -536,8 +544,9 @@ class IndexKeeper:
     def reach(self, commit: str) -> None:
         """Answer from now on from this revision of the notes, or a later one.
 
-        Does nothing if the notes have no revisions. Raises Unavailable if the commit has
-        not arrived.
+        `commit` is the id of a commit of a served git repository. Fetches it and scans if the index
+        does not contain it yet. Does nothing if the notes have no revisions. Raises Unavailable if
+        the commit has not arrived.
         """
         revisions = self._vault.revisions
         if revisions is None:
@@ -651,7 +660,7 @@ class IndexMonitor:
         )
 
     def _reason_to_wait(self, unread: int, pending: int) -> str:
-        """Return why answers may be incomplete; "" if they are complete.
+        """Return a sentence on why answers may be incomplete; "" if they are complete.
 
         `unread` notes are not indexed, `pending` notes have no vector.
         """
@@ -731,12 +740,17 @@ class NameResolver:
     def path_of(self, name: str) -> str:
         """Return the path of the note that a name, title, alias or wikilink means.
 
-        Raises NotFound, which says what became of the note or which names are similar, and
-        Ambiguous if several notes are meant.
+        A path that exists is taken first; "daily" means today's daily note. Otherwise the index is
+        brought up to date. Raises NotFound, which says what became of the note or which names are
+        similar, and Ambiguous if several notes are meant.
         """
         return self._index.with_retry(lambda: self._path_of(name))
 
     def _path_of(self, name: str) -> str:
+        """Return the path that `path_of` returns, and raise what it raises, in one try.
+
+        A path that exists is found first, then "daily", then a unique name, title or alias.
+        """
         reference = clean_reference(name)
         for path in dict.fromkeys((path_of(well_formed(name).strip()), path_of(reference))):
             if self._reader.exists(path):
@@ -841,20 +855,21 @@ class NoteWriter:
         return self._vault.lock()
 
     def apply_changes(
-        self, wishes: Sequence[FileChange], change: Author
+        self, changes: Sequence[FileChange], author: Author
     ) -> tuple[list[WriteResult], list[str]]:
         """Change files as one operation under the vault's lock, and index them.
 
-        Returns the results in the order of the wishes, and warnings if the index could not be
-        updated.
+        The caller holds the lock. Returns the results in the order of `changes`, and warnings if
+        the index could not be updated. Raises Conflict, with nothing written, if a file is not as
+        its change expects, and ReadOnly if the access rules forbid a change.
         """
-        written = self._vault.carry_out(wishes, change)
-        paths = {path for wish in wishes for path in (wish.path, wish.target)}
+        written = self._vault.carry_out(changes, author)
+        paths = {path for change in changes for path in (change.path, change.target)}
         return written, self._keeper.index_written(paths)
 
 
-def change_by(by: AuthorArgs, tool: str) -> Author:
-    """Return who changes something, with `tool` if no tool is named.
+def author_of_call(by: AuthorArgs, tool: str) -> Author:
+    """Return the author that a call's arguments name, with `tool` if they name no tool.
 
     Raises TypeError for an argument that no method has: a misspelt `if_sha256` must not be ignored.
     """

@@ -52,7 +52,7 @@ from simplemem.store.vault_index import (
     NoteReader,
     NoteWriter,
     Notices,
-    change_by,
+    author_of_call,
 )
 from simplemem.vault.source import NoteSource
 from simplemem.vault.values import Author, Entry, File, FileChange, WriteResult
@@ -122,7 +122,7 @@ class NoteEditor:
         self._writer.check_writable()
         metadata = metadata or {}
         clean_name = check_name(name)
-        change = change_by(by, "create")
+        change = author_of_call(by, "create")
         path = path_of(clean_name)
         text = new_note_text(content, metadata, now(), tags_as_map=tags_as_map)
         data = encoded(text)
@@ -217,8 +217,11 @@ class NoteEditor:
         """Change a note's body (one of `content`, `append`, `edits`), its properties, or both.
 
         `append` becomes a block of its own at the end, or continues the list or table that the note
-        ends with. Raises Invalid if the change cannot be made, and Conflict if the note has another
-        hash than `if_sha256`.
+        ends with. Without `if_sha256`, the change is applied to whatever the note is now. With it,
+        a repeated call whose change was made already writes nothing (`changed` is False), and
+        "BASE+CURRENT" accepts the merge that a Conflict offered. Raises NotFound or Ambiguous for
+        the name, Invalid if the change cannot be made, and Conflict if the note has another hash
+        than `if_sha256`.
         """
         _check_single_change(content, append, edits)
         if content is None and append is None and not edits and not metadata:
@@ -227,6 +230,7 @@ class NoteEditor:
         remarks: list[str] = []
 
         def apply(note: Note) -> str:
+            """Return the note's new text, and collect remarks on it."""
             remarks.clear()  # of an earlier try
             text = note.text
             if content is not None:
@@ -245,7 +249,7 @@ class NoteEditor:
 
         is_rebasable = content is None and not metadata
         edit = NoteEdit(apply, rebasable=is_rebasable)
-        saved = self._edit_note(name, edit, if_sha256, change_by(by, "update"))
+        saved = self._edit_note(name, edit, if_sha256, author_of_call(by, "update"))
         return replace(saved, warnings=(*saved.warnings, *remarks))
 
     def write_text(
@@ -256,7 +260,7 @@ class NoteEditor:
         Raises Conflict if the note has another hash than `if_sha256`.
         """
         edit = NoteEdit(lambda _: text, verbatim=True)
-        return self._edit_note(name, edit, if_sha256, change_by(by, "edit"))
+        return self._edit_note(name, edit, if_sha256, author_of_call(by, "edit"))
 
     def change_tags(
         self, name: str, tags: Any, *, if_sha256: str | None = None, **by: Unpack[AuthorArgs]
@@ -273,11 +277,12 @@ class NoteEditor:
         remarks: list[str] = []
 
         def apply(note: Note) -> str:
+            """Return the note's new text, and collect remarks on it."""
             text = with_tags(note.text, changes)
             remarks[:] = tags_left_in_text(read_note(encoded(text)), changes)
             return text
 
-        author = change_by(by, "tag")
+        author = author_of_call(by, "tag")
         saved = self._edit_note(name, NoteEdit(apply), if_sha256, author)
         return replace(saved, warnings=(*saved.warnings, *remarks))
 
@@ -310,7 +315,7 @@ class NoteEditor:
         raise AssertionError("unreachable")
 
     def _apply(self, file: File, note: Note, edit: NoteEdit, if_sha256: str | None) -> str | None:
-        """Return what an edit makes of a note; None if it was made already.
+        """Return the text that an edit makes of a note; None if the edit was made already.
 
         Raises Conflict if the caller read another text, and Invalid if the note cannot be edited.
         """
@@ -337,7 +342,7 @@ class NoteEditor:
         warnings: Sequence[str],
         rewrites: Sequence[FileChange] = (),
     ) -> Saved:
-        """Index a note that was written, and the notes whose links were rewritten for it.
+        """Index a note that was written (`data`), and the notes whose links were rewritten for it.
 
         Returns the answer for the caller, with these warnings and those of the index.
         """
@@ -367,7 +372,7 @@ class NoteEditor:
         )
 
     def report_unchanged(self, file: File) -> Saved:
-        """Return the answer for a change that the note had already."""
+        """Return the answer for a change that the note had already; writes and indexes nothing."""
         written = WriteResult(file.path, file.sha256, file.sha256, "", file.entry, changed=False)
         return self.finish_write(written, file.data, ())
 
@@ -484,7 +489,10 @@ class NewNoteRemarks:
         return warnings
 
     def _nearest_notes(self, path: str, note: Note, words: set[str]) -> list[str]:
-        """Return the paths of the few notes that are most like a new one, sorted."""
+        """Return the paths of at most 3 notes that are most like a new one, in order of paths.
+
+        They are compared by meaning in a server with local vectors, else by the longest `words`.
+        """
         vector = None
         space = self._index.progress().space
         # Otherwise a model would have to be loaded, or a service be paid.
