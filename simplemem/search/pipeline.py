@@ -264,7 +264,12 @@ class NoteRanker:
         return vector, degraded
 
     def _order_by_signals(self, request: _Request, candidates: _Candidates) -> _Order:
-        """Order notes by the signals of the index, then the best ones by further signals."""
+        """Order notes by the signals of the index, then again with further signals of the best.
+
+        For a question, files of the best notes are read and compared with it; if the query names a
+        day, the best notes of that day gain. The details returned are of the notes that were
+        compared.
+        """
         query = request.query
         matches = candidates.matches
         coverage = self._coverage_for(query, candidates.mode)
@@ -516,7 +521,10 @@ class Search:
         return SearchAnswer(found, ranking, limit)
 
     def _hits(self, ranking: Ranking, best_text: str | None) -> list[Hit]:
-        """Return the hits of a ranking, without notes that were deleted meanwhile."""
+        """Return the hits of a ranking, without notes that were deleted meanwhile.
+
+        `best_text` is the text of the first one if the caller has read it; the others are read now.
+        """
         hits = []
         for number, ranked in enumerate(ranking.hits):
             text = best_text if number == 0 else None

@@ -1,4 +1,4 @@
-"""The settings: each with its type, default, meaning, and what a vault's own file may say of it.
+"""The settings: each with its type, default, meaning, and whether a vault's own file may set it.
 
 A vault arrives by `git clone`. So its own file may say how the vault is kept and shown, but never
 what simplemem reads elsewhere, sends to other machines, or runs.

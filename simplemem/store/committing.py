@@ -70,6 +70,7 @@ class Committing:
             self._thread.join(seconds)
 
     def _run(self) -> None:
+        """Commit the queued operations, one by one, until None is queued. Never raises."""
         while True:
             operation = self._operations.get()
             if operation is None:

@@ -132,10 +132,11 @@ class Doctor:
 
 
 def _ignore_progress(_stage: str, _done: int, _total: int) -> None:
-    pass
+    """Do nothing: the progress callback of a caller that wants none."""
 
 
 def _warning(check: str, path: str, message: str, hint: str = "", line: int = 0) -> Finding:
+    """Return a finding of the level "warning", without a fix."""
     return Finding(check, "warning", path, message, hint, line)
 
 
@@ -374,6 +375,7 @@ class IndexChecks:
 
 
 def _unequal_row(difference: RowDifference) -> Finding:
+    """Return the finding for a row in which the index differs from a rebuilt one."""
     current, rebuilt = difference
     message = (
         f"the index contains {_show_row(current)} where a rebuilt index contains"
@@ -385,6 +387,7 @@ def _unequal_row(difference: RowDifference) -> Finding:
 
 
 def _show_row(row: tuple[object, ...] | None) -> str:
+    """Return a row of the index as a finding shows it."""
     return "nothing" if row is None else shorten(repr(row), _MAX_ROW_SHOWN)
 
 

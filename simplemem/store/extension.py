@@ -67,7 +67,7 @@ class ExtensionAPI:
         self._parts.vault.recover()
 
     def prepare(self, *, vectors: bool = True) -> None:
-        """Bring the index up to date for a question, as far as about a second of work goes."""
+        """Bring the index up to date for a question; see `IndexKeeper.prepare`. Never raises."""
         self._parts.keeper.prepare(vectors=vectors)
 
     def catch_up(self) -> None:
@@ -79,7 +79,7 @@ class ExtensionAPI:
         self._parts.keeper.look_at(paths)
 
     def take_notices(self) -> list[str]:
-        """Return the notices of this thread's calls since the last time."""
+        """Return the warnings of this thread's calls since the last call, and forget them."""
         return self._parts.notices.pop_all()
 
     def embedding(self) -> dict[str, Any]:
@@ -179,7 +179,7 @@ class ExtensionAPI:
         return self._parts.index.files_named(name_key(name))
 
     def find_former_note(self, name: str) -> FormerNote | None:
-        """Return the note that last had a name, according to the change log."""
+        """Return the note that last had a name, by the change log; None if it knows none."""
         return self._parts.resolver.find_former_note(name)
 
     # Changes
@@ -189,7 +189,7 @@ class ExtensionAPI:
         return self._parts.index.since(mark)
 
     def changes(self, *, after: int = 0) -> list[Version]:
-        """Return the changes after a number, newest first."""
+        """Return the changes of the log whose number is greater than `after`, newest first."""
         return self._parts.changes.recent(after=after)
 
     def last_version(self) -> int:

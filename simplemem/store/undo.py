@@ -370,8 +370,9 @@ class Undo:
     def _takeover_since(self, path: str, at: str, current_sha256: str) -> Version | None:
         """Return the change since a moment that gave a path to another note; None if none did.
 
-        The other note may be one that another program put there, after a change of ours
-        freed the path.
+        The moment is `at`, and `current_sha256` the hash of the text that is at the path now. The
+        other note may be one that another program put there, after a change of ours freed the path.
+        Returns None for a commit of git.
         """
         lineage = self._changes.lineage(path)
         if not lineage or self._commits.means_commit(at):

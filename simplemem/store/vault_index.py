@@ -191,11 +191,11 @@ class QuestionVectors:
         self._has_embedded = False
 
     def expect_missing(self) -> None:
-        """Note that something was indexed, which may have no vector yet."""
+        """Record that something was indexed, so the next `make_few` looks for missing vectors."""
         self._may_be_missing = True
 
     def expect_complete(self) -> None:
-        """Note that all vectors were made, as far as they can be."""
+        """Record that no vector can be missing, so `make_few` does nothing for now."""
         self._may_be_missing = False
 
     def make_few(self) -> None:
@@ -288,7 +288,7 @@ class IndexKeeper:
         self._unindexed_paths: set[str] = set()
 
     def open(self) -> None:
-        """Learn from the index, if it is available, whether the vault was scanned before."""
+        """Read from the index whether the vault was ever scanned. Ignores an unavailable index."""
         with suppress(Unavailable):
             self._was_scanned = self._index.with_retry(self._is_marked_scanned)
 
@@ -336,11 +336,12 @@ class IndexKeeper:
         return self._background is None or self._background.wait_until_settled(timeout)
 
     def prepare(self, *, vectors: bool = True) -> None:
-        """Bring the index up to date for a question, as far as about a second of work goes.
+        """Bring the index up to date for a question, with at most about a second of work.
 
-        A background is waited for. Without one, a vault that was never scanned is read completely;
-        a few missing `vectors` are made too. Raises nothing: the question itself meets what is
-        wrong, and reports it.
+        With a background thread, waits for it, for seconds at most. Without one, a vault that was
+        never scanned is read completely, however long that takes; with `vectors`, some missing
+        vectors are made too. Raises nothing: the
+        question that follows raises what is wrong.
         """
         if self._background is not None:
             self._background.wait_until_ready(vectors=vectors)
@@ -414,7 +415,7 @@ class IndexKeeper:
         return self._database.meta(SCANNED) is not None
 
     def _note_vanished(self, count: int) -> None:
-        """Note how many notes seem to have vanished at once; 0 if none."""
+        """Record how many notes seem to have vanished at once; 0 ends the doubt about them."""
         if count and not self._vanished_count:
             self._vanished_since = time.monotonic()
         self._vanished_count = count
