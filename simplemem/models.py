@@ -44,6 +44,7 @@ class Value:
         self.__dict__.update(values)
 
     def _default_of(self, item: dataclasses.Field[Any]) -> object:
+        """Return the default of a field. Raises TypeError if it has none."""
         if item.default_factory is not dataclasses.MISSING:
             return item.default_factory()
         if item.default is dataclasses.MISSING:
@@ -71,6 +72,7 @@ class Value:
         return hash(self._values())
 
     def _values(self) -> tuple[object, ...]:
+        """Return the values of all fields, in their order, for comparisons and hashes."""
         return tuple(getattr(self, item.name) for item in _fields_of(self))
 
     def as_dict(self) -> dict[str, Any]:
@@ -86,10 +88,12 @@ def _fields_by_name(cls: type[Value]) -> dict[str, dataclasses.Field[Any]]:
 
 
 def _fields_of(value: Value) -> tuple[dataclasses.Field[Any], ...]:
+    """Return the fields of a value, in their order."""
     return dataclasses.fields(value)  # type: ignore[arg-type]  # `Value` makes dataclasses
 
 
 def _as_json(value: object) -> Any:
+    """Return a value, and the values in it, as JSON has them."""
     if isinstance(value, Value):
         return value.as_dict()
     if isinstance(value, Mapping):
@@ -103,6 +107,7 @@ def _as_json(value: object) -> Any:
 
 
 def _without_zero(values: dict[str, Any], key: str) -> dict[str, Any]:
+    """Return a copy of `values`, without `key` if its value is 0, empty or None."""
     return {name: value for name, value in values.items() if value or name != key}
 
 

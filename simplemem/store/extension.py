@@ -148,7 +148,10 @@ class ExtensionAPI:
                 yield Read(path, text, file.sha256, problem or "")
 
     def private_among(self, paths: Iterable[str]) -> set[str]:
-        """Return the notes among these that must not be sent to a service, or cannot be read."""
+        """Return the paths of notes among these that must not be sent to a service.
+
+        Notes that cannot be read count as such. Reads the files.
+        """
         rules = self._parts.settings.embed.private
         private = set(paths)
         for note in self.read(list(private)):

@@ -337,7 +337,11 @@ class EnhancedStore:
         return name_of(self._opened.resolver.path_of(name))
 
     def has(self, name: str) -> bool:
-        """Return whether there is a note of exactly this name. Quicker than `resolve`."""
+        """Return whether there is a note of exactly this name, which includes its folder.
+
+        Titles and aliases do not count, and the index is not asked. Raises Invalid or TooLong for
+        an illegal name.
+        """
         return self._opened.reader.exists(path_of(check_name(name)))
 
     def names(self, prefix: str = "", limit: int = 100) -> list[str]:

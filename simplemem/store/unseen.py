@@ -46,7 +46,10 @@ class _Renaming(NamedTuple):
 def check_unseen_links(
     vault: NoteSource, moves: Moves, new_texts: Mapping[str, bytes] = _NO_TEXTS
 ) -> None:
-    """Raise ReadOnly if moves would lead a link elsewhere that this view cannot follow.
+    """Raise ReadOnly if moves would lead a link of or to a hidden note elsewhere.
+
+    Hidden are the notes that the access rules of `vault` do not show. Without such rules, no note
+    is read.
 
     `new_texts` has the texts that moved notes get, by their paths before the moves. Other notes
     keep theirs.
@@ -76,9 +79,9 @@ def would_break_unseen_links(
 def check_new_path(vault: NoteSource, path: str) -> None:
     """Raise ReadOnly if a new note at this path would take over a link that leads elsewhere today.
 
-    This is about links in notes that the view does not show. An unresolved link among them may lead
-    to the new note. If no other file has the same name, no note is read. Otherwise, only notes are
-    read that are in folders where a link with that name would lead elsewhere.
+    This is about links in notes that the access rules of `vault` hide. An unresolved link among
+    them may lead to the new note. If no other file has the same name, no note is read. Otherwise,
+    only notes are read that are in folders where a link with that name would lead elsewhere.
     """
     if not vault.access.is_partial:
         return
@@ -127,7 +130,7 @@ def _takes_links_in(folder: str, path: str, renaming: _Renaming) -> bool:
 
 
 def _unseen_notes(vault: NoteSource, paths: Iterable[str]) -> list[str]:
-    """Return those of the paths that are notes which the view does not show."""
+    """Return those of the paths that are notes which the access rules hide."""
     return [path for path in paths if is_note(path) and vault.access.hides(path)]
 
 
