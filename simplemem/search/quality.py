@@ -266,8 +266,9 @@ class HitQuality:
     ) -> float:
         """Return how good a hit is by itself, from 0 to 1.
 
-        This is the share of the question that it covers, or the score of the reranker. It does not
-        depend on the other hits.
+        This is the share of the question that it covers, and does not depend on the other hits.
+        After a reranking, for a query without words, and for a note whose name is the query, it is
+        the score that the hit has already. `text` is the text of the note; None to read it.
         """
         query = ranking.query
         if ranking.reranking or not query.words or hit.note in ranking.matches.title_matches:

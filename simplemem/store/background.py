@@ -56,7 +56,7 @@ class Milestone:
         self.begin()
 
     def begin(self) -> None:
-        """Record that the work towards it begins, or begins again."""
+        """Record that the work towards it begins (again): from now on it is not reached."""
         self._cpu_before = time.process_time()
         self._began_at = time.monotonic()
         self._reached.clear()

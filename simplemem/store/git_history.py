@@ -28,7 +28,7 @@ _LOG = logging.getLogger(__name__)
 
 
 class GitHistory:
-    """The git commits of the notes of a vault, as far as this view may see them.
+    """The git commits of the notes of a vault, as far as the access rules show them.
 
     Guards why git failed when it was last asked.
     """
