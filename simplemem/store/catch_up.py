@@ -38,7 +38,12 @@ class CatchUp:
         self._compared_generation: int | None = None
 
     def catch_up(self) -> None:
-        """Index everything that was saved up to this moment."""
+        """Finish interrupted writes, and index everything that was saved up to this moment.
+
+        Looks at the paths that were reported as changed. Compares the whole vault if that is not
+        known, the last comparison is long ago, or the index is incomplete. Raises a SimplememError
+        if that fails; the next call then compares everything.
+        """
         with self._guard:
             self._vault.finish_interrupted()
             generation = self._compared_generation
@@ -53,18 +58,24 @@ class CatchUp:
             self._compared_generation = self._index.seen_generation
 
     def _changed_paths(self, generation: int | None) -> set[str]:
-        """Return the paths that may have changed since the index had this generation."""
+        """Return the paths that may have changed since the index had this generation.
+
+        It is {EVERYTHING} if nothing was watched, or the index has another generation now.
+        """
         if self._watch is None or generation != self._index.generation:
             return {EVERYTHING}
         return self._watch.paths(0)
 
     def _is_long_ago(self) -> bool:
-        """Return whether everything is due to be compared again."""
+        """Return whether the settings say that everything is due to be compared again."""
         seconds = time.monotonic() - self._compared_at
         return seconds > 60 * self._settings.scan_minutes
 
     def _compare_all(self) -> None:
-        """Compare the whole vault with the index, and watch it from then on."""
+        """Compare the whole vault with the index, and watch it from then on.
+
+        The settings may forbid to watch. An earlier watch ends.
+        """
         self.end()
         if self._settings.watch == "auto":
             # Outside Linux, the system reports a change only a moment after it.
@@ -74,6 +85,6 @@ class CatchUp:
         self._compared_at = time.monotonic()
 
     def end(self) -> None:
-        """Stop watching."""
+        """Stop watching; do nothing if nothing is watched."""
         if self._watch is not None:
             self._watch.close()

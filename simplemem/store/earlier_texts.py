@@ -61,7 +61,10 @@ class _Neighbours(NamedTuple):
     first_after: Version | None
 
     def nearest_to(self, moment: Moment) -> Version | None:
-        """Return the one that a moment directly follows, or precedes if it is `before` a change."""
+        """Return the change that a moment directly follows, or precedes if it is `before` a change.
+
+        None if there is no such change.
+        """
         return self.first_after if moment.is_before else self.last
 
 
@@ -84,9 +87,10 @@ class EarlierTexts:
     def moment_of(self, when: str, *, start: bool = False) -> Moment:
         """Return the moment that a version or date means.
 
-        It is right after the version or at the end of the day; with `start`, before the
-        version or at the beginning of the day. "before v12" is always before the version.
-        Raises NotFound for an unknown version and Invalid for what is no date.
+        It is right after the operation of the version, or at the end of the day, at the latest now.
+        With `start`, it is before that operation or at the beginning of the day. "before v12" is
+        always before the version. Four digits that are no version are a year. Raises NotFound for
+        an unknown version and Invalid for what is no date.
         """
         prefix = _BEFORE.match(when)
         reference = when
@@ -111,7 +115,10 @@ class EarlierTexts:
         return Moment(number, version.when, version, is_before=is_before)
 
     def _moment_of_date(self, date: str, *, start: bool) -> Moment:
-        """Return the moment at which a date begins or ends, at the latest now."""
+        """Return the moment at which a date ends, or begins with `start`; at the latest now.
+
+        Raises Invalid for what is no date.
+        """
         now = datetime.now()  # noqa: DTZ005  (people mean their own clock)
         try:
             date_and_time = read_when(date, now, end=not start)
@@ -134,9 +141,9 @@ class EarlierTexts:
     def note_at(self, path: str, at: str, *, start: bool = False, name: str = "") -> EarlierNote:
         """Return a note as it was at a version, date or commit, followed back through its moves.
 
-        `path` is its current path, `name` the one that it is asked for by. At a version
-        that took the note away, it is the note as the version met it. Raises as `moment_of`
-        and `text_at_commit` do.
+        `path` is its current path, `name` the one that it is asked for by. `start` is that of
+        `moment_of`. At a version that deleted the note, it is the note as it was before. A note
+        that did not exist then has no hash. Raises as `moment_of` and `text_at_commit` do.
         """
         if self._commits.means_commit(at):
             old_path, data = self._commits.text_at_commit(path, at)
@@ -164,7 +171,11 @@ class EarlierTexts:
         return then
 
     def _note_at_version(self, moment: Moment, paths: list[str]) -> EarlierNote | None:
-        """Return a note as the version of a moment left or met it; None for another note."""
+        """Return a note as the version of a moment left it, or met it if the moment is before.
+
+        `paths` are those that the note may have. None if the moment has no version, or the version
+        changed none of the paths.
+        """
         version = moment.version
         if version is None:
             return None
@@ -182,7 +193,10 @@ class EarlierTexts:
         return None
 
     def notes_at(self, when: Moment | datetime) -> Iterator[tuple[EarlierNote, bool]]:
-        """Yield every note that the log names as it was at a moment, and whether it differs now."""
+        """Yield every note that the log names, in order of paths, as it was at a moment.
+
+        With each comes whether it differs now: another text, created since, or gone.
+        """
         moment = self.moment_at(when) if isinstance(when, datetime) else when
         last = dict[str, Version]()
         first_after = dict[str, Version]()
@@ -204,7 +218,11 @@ class EarlierTexts:
         neighbours: _Neighbours,
         moment: Moment,
     ) -> tuple[EarlierNote, bool]:
-        """Return what was at a path between two changes of it, and whether it differs now."""
+        """Return what was at a path between two of its changes, and whether it differs now.
+
+        The change log says what the last change left and what the next one met. Where these differ,
+        somebody changed the file in between, and `doubt` says so.
+        """
         current = self.file_now(path)
         current_sha256 = current.sha256 if current is not None else None
         hash_left = _hash_after(neighbours.last, path)
@@ -237,7 +255,10 @@ class EarlierTexts:
         *,
         differs: bool,
     ) -> bytes | None:
-        """Return the text of this hash; None for no note, or if it is no longer kept."""
+        """Return the text of this hash; None for no note, or if it is no longer kept.
+
+        `current` is the file now, whose text is returned if it does not differ.
+        """
         if not digest:
             return None
         if differs:
@@ -271,7 +292,7 @@ class EarlierTexts:
 
 
 def is_version_id(text: str) -> bool:
-    """Return whether a text has the form of a version of ours: `v12`, or `12`."""
+    """Return whether a text has the form of a version in the change log: `v12`, or `12`."""
     return _VERSION.fullmatch(text.strip()) is not None
 
 
@@ -294,7 +315,10 @@ def _hash_before(version: Version, path: str) -> str | None:
 
 
 def _is_older(file: File | None, moment: Moment) -> bool:
-    """Return whether there is a file older than a moment, by its own time, which may lag."""
+    """Return whether a file was last written before a moment, by its own time, which may lag.
+
+    False for no file, and for a moment whose time cannot be read.
+    """
     if file is None:
         return False
     try:

@@ -33,7 +33,8 @@ _SHORT_IDS = range(10, 40)  # digits of a commit id that are tried
 class _Selection(NamedTuple):
     """The changes that a caller asks for: of an author, after a number and up to another.
 
-    `is_narrowed` is False if the caller asks for all of them.
+    `by` is the author's name, "" for any. `after` is excluded, `upto` included. `is_narrowed` is
+    False if the caller asks for all changes.
     """
 
     by: str
@@ -82,10 +83,15 @@ class NoteHistory:
     ) -> tuple[HistoryEntry, ...]:
         """Return changes of one note, of all, or of the operation of a version, newest first.
 
-        `by`, `since` and `until` (a date or version) narrow them down. Of a note, git
-        commits are among them unless they are narrowed down. With `steps`, the changes of
-        all notes have one entry per operation. Raises NotFound for an unknown note or
-        version, and Invalid for what is no date.
+        `name` is a note, a version such as "v12", or None for all notes. At most `limit` entries
+        are returned, but all changes of a version's operation. `by` (an author), `since` and
+        `until` (a date or version) narrow the changes down, but not those of a version. Git commits
+        are among the changes of a note, unless these are narrowed down. With `diff`, each entry has
+        its difference. With `steps` and without `diff`, the changes of all notes have one entry per
+        operation.
+
+        Raises NotFound for an unknown note or version, Ambiguous if several notes have the name,
+        and Invalid for what is no date.
         """
         limit = max(limit, 0)
         selection = self._selection_of(by, since, until)
@@ -106,7 +112,10 @@ class NoteHistory:
         return tuple(islice(entries, limit))
 
     def _selection_of(self, by: str, since: str, until: str) -> _Selection:
-        """Return the changes of an author between two moments; "" for any author or moment."""
+        """Return the changes of an author between two moments; "" for any author or moment.
+
+        Raises NotFound for an unknown version and Invalid for what is no date.
+        """
         after = 0
         if since:
             after = self._texts.moment_of(since, start=True).number
@@ -127,7 +136,8 @@ class NoteHistory:
     ) -> Iterator[HistoryEntry]:
         """Return the changes and commits of a note, newest first; perhaps more than `limit`.
 
-        An entry is made when it is taken, as its difference takes time.
+        An entry is made when it is taken, as its difference takes time. Commits that contain
+        nothing but listed changes are left out.
         """
         commits = [] if selection.is_narrowed else self._commits.commits_of(path, limit)
         max_changes = None if selection.is_narrowed or commits else limit
@@ -148,9 +158,10 @@ class NoteHistory:
         return merge(of_changes, of_commits, key=attrgetter("when"), reverse=True)
 
     def _entries_of_operations(self, changes: Sequence[Version]) -> tuple[HistoryEntry, ...]:
-        """Return one entry per operation.
+        """Return one entry per operation, in the order of the changes, which are newest first.
 
-        It is that of the main change, with the version of the first one.
+        It is the entry of the operation's main change, with the version of the first change, and
+        with the number of changes in `notes`.
         """
         entries = []
         for _, group in groupby(changes, attrgetter("group")):
@@ -162,7 +173,10 @@ class NoteHistory:
         return tuple(entries)
 
     def _entry_of(self, version: Version, *, diff: bool, commit: str | None = None) -> HistoryEntry:
-        """Return the entry of a change, with the commit that contains it, if any."""
+        """Return the entry of a change, with the commit that contains it, if any.
+
+        Its difference is None without `diff`, or if one of the texts is no longer kept.
+        """
         new_name = None
         if version.new_path:
             new_name = name_of(version.new_path)
@@ -187,7 +201,11 @@ class NoteHistory:
         )
 
     def _entry_of_commit(self, commit: NoteCommit, *, diff: bool) -> HistoryEntry:
-        """Return the entry of a git commit that changed a note."""
+        """Return the entry of a git commit that changed a note.
+
+        Its difference is None without `diff`, or if one of the texts is not known. In a partial
+        view, the subject of the commit is left out.
+        """
         name = name_of(commit.path)
         old_name = None if commit.old_path is None else name_of(commit.old_path)
         difference = None
@@ -257,7 +275,7 @@ class NoteHistory:
             return path
 
     def _deleted_paths(self, bare_name: str) -> list[str]:
-        """Return the paths of deleted notes that have this name within their folders."""
+        """Return the paths of deleted notes that have this name, whatever their folders."""
         key = compare_key(bare_name)
         paths = []
         for path in self._changes.deleted_paths():
@@ -282,8 +300,14 @@ class NoteHistory:
     ) -> tuple[Difference, ...]:
         """Return what a version changed, what lies between two, or what changed in a note.
 
-        `what` is a version or a note. `since` is a version, date or commit; without it, it
-        is the last change of the note. Raises NotFound for an unknown version or note.
+        With `other`, both are versions, and the result is the difference between the texts that
+        they left. Else `what` is a version, with one difference per change of its operation, or a
+        note, with one difference from `since` until now. `since` is a version, date or commit;
+        without it, the difference begins before the note's last change. With `since`, `what` is
+        always a note.
+
+        Raises NotFound for an unknown note or version, or a note without recorded changes;
+        Ambiguous if several notes have the name; Invalid if `since` is no date.
         """
         if other is not None:
             one = self._changes.find(what)
@@ -296,7 +320,7 @@ class NoteHistory:
         return (self._diff_of_note(what, since),)
 
     def _diff_of_versions(self, one: Version, two: Version) -> Difference:
-        """Return the difference between the texts that two changes left."""
+        """Return the difference between the texts that two changes left, also of two notes."""
         old_path = one.new_path or one.path
         new_path = two.new_path or two.path
         _, old = self._texts_of(one)
@@ -304,14 +328,18 @@ class NoteHistory:
         return _difference((old_path, new_path), (one.id, two.id), old, new)
 
     def _diff_of_change(self, change: Version) -> Difference:
-        """Return what a change changed."""
+        """Return the difference between the texts before and after a change."""
         new_path = change.new_path or change.path
         labels = (f"before {change.id}", change.id)
         old, new = self._texts_of(change)
         return _difference((change.path, new_path), labels, old, new)
 
     def _diff_of_note(self, name: str, since: str | None) -> Difference:
-        """Return what changed in a note since a moment, or with its last change."""
+        """Return what changed in a note since a moment; without one, with its last change.
+
+        A deleted note has no text now. Raises as `path_with_a_past`, `last_change` and `note_at`
+        do.
+        """
         path = self.path_with_a_past(name)
         current = self._reader.bytes_of(path) or b""
         label = since or ""
@@ -326,7 +354,11 @@ class NoteHistory:
         return _difference((then.path, path), (label, "now"), old, current, then.doubt)
 
     def _operation_named(self, what: str) -> list[Version] | None:
-        """Return the changes of the operation that a version names; None for what names a note."""
+        """Return the changes of the operation that a version names, oldest first.
+
+        None if the text is no version, or if a note has it as its path. Raises NotFound for an
+        unknown version.
+        """
         if not is_version_id(what):
             return None
         path = path_of(what.strip())
@@ -337,9 +369,10 @@ class NoteHistory:
         return self._changes.step(version.group)
 
     def blame(self, name: str) -> tuple[BlamedLine, ...]:
-        """Return who last changed each line of a note, by our own history.
+        """Return who last changed each line of a note, by the change log of simplemem.
 
-        What the history did not see was written by hand.
+        A change that the log does not have counts as made by hand ("human"). Where no author is
+        found, the kind is "unknown". Raises NotFound or Ambiguous for the name.
         """
         path = self._resolver.path_of(name)
         file = self._vault.read(path)
@@ -355,7 +388,10 @@ class NoteHistory:
         return tuple(lines)
 
     def _states_of(self, path: str, current: str) -> Iterator[tuple[str | None, Origin]]:
-        """Yield the hashes of the texts that a note had, and who wrote them, newest first."""
+        """Yield the hashes of the texts that a note had, and who wrote them, newest first.
+
+        `current` is the hash of its text now. A hash is None where the note did not exist.
+        """
         digest: str | None = current
         for version in self._changes.of(path):
             if version.after != digest:
@@ -369,7 +405,10 @@ class NoteHistory:
 
 
 def _commits_by_group(commits: Sequence[NoteCommit], groups: set[str]) -> dict[str, str]:
-    """Return which commit has each of these operations, by their groups."""
+    """Return the commit that contains each of these operations, by the operation's group.
+
+    Operations that no commit contains are absent.
+    """
     commit_ids = {}
     for commit in commits:
         for version in commit.versions:
@@ -379,7 +418,7 @@ def _commits_by_group(commits: Sequence[NoteCommit], groups: set[str]) -> dict[s
 
 
 def _is_our_own(commit: NoteCommit, groups: set[str]) -> bool:
-    """Return whether a commit was made for operations that are all among these."""
+    """Return whether a commit was made by simplemem for operations that are all among these."""
     return bool(commit.versions) and groups.issuperset(commit.versions)
 
 
@@ -395,7 +434,11 @@ def main_change_of(step: Sequence[Version]) -> Version:
 
 
 def _short_id(commit_id: str) -> str:
-    """Return the first digits of a commit id, so many that it is no number of a version."""
+    """Return the first 10 or more digits of a commit id, so many that one is a letter.
+
+    A short id of digits only could be taken for a version. If all are digits, the whole id is
+    returned.
+    """
     for size in _SHORT_IDS:
         if not commit_id[:size].isdigit():
             return commit_id[:size]
@@ -410,7 +453,11 @@ def _hash_of(data: bytes | None) -> str | None:
 def _diff_of(
     old: bytes | None, new: bytes | None, titles: tuple[str, str] = ("before", "after")
 ) -> str | None:
-    """Return the difference between two texts; None if one of them is lost."""
+    """Return the difference between two texts; None if one of them is lost (None).
+
+    `titles` name the two in it. It is "" for equal texts, and for texts that are too large to
+    compare.
+    """
     if old is None or new is None:
         return None
     return unified_diff(old, new, titles, LONG_DIFF)
@@ -423,7 +470,11 @@ def _difference(
     new: bytes | None,
     doubt: str = "",
 ) -> Difference:
-    """Return the difference between two texts, or why it is uncertain."""
+    """Return the difference between two texts, with a doubt if there is one.
+
+    `paths` and `labels` are those of the old and the new text. If a text is lost (None), or the two
+    are too large to compare, the difference is "", and its `doubt` says why.
+    """
     old_name = name_of(paths[0])
     new_name = name_of(paths[1])
     titles = (f"{old_name} ({labels[0]})", f"{new_name} ({labels[1]})")

@@ -19,7 +19,7 @@ from simplemem.vault.values import FileChange
 
 
 class LinkRewrites(NamedTuple):
-    """The changes of notes with such links, and warnings about notes that cannot be changed.
+    """The changes that rewrite such links, and warnings about notes that cannot be changed.
 
     Each change names its note by the path before the moves.
     """
@@ -40,7 +40,11 @@ class LinkRewriter:
         self._obsidian = obsidian
 
     def rewrites_for(self, moves: Moves) -> LinkRewrites:
-        """Return the changes that keep every link's meaning through moves and new files."""
+        """Return the changes that keep every link's target through moves and new files.
+
+        Reads the notes that may have such links, and skips those that cannot be read. Writes
+        nothing.
+        """
         files_before = self._index.files_named
         files_after = self.named_after(moves)
         link_format = self._obsidian.current.link_format
@@ -81,7 +85,10 @@ class LinkRewriter:
         return lambda path: hides(path) or hides(path_of(name_of(path)))
 
     def named_after(self, moves: Moves) -> Callable[[str], Sequence[str]]:
-        """Return a function that returns the files that have a name after the moves."""
+        """Return a function that returns the files that have a name after the moves, sorted.
+
+        It takes a result of `name_key`.
+        """
         arriving = dict[str, set[str]]()
         for path in (*moves.new_paths.values(), *moves.created):
             arriving.setdefault(name_key(path), set()).add(path)

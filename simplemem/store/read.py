@@ -29,7 +29,7 @@ _MAX_HEADINGS = 50  # that an error names
 
 
 class NoteText(NamedTuple):
-    """The text of a note, and why it cannot be read as a note; None if it can."""
+    """The text of a note, and why the note must not be rewritten; None if it may be."""
 
     text: str
     problem: str | None
@@ -72,9 +72,15 @@ class MemoryReader:
     ) -> Memory:
         """Return a note, or one section of it, now or at a version, date or commit.
 
-        A section is a heading, a path of headings ("A#B"), or a block ("^block"). `version` may
-        also be the hash of a text. Raises NotFound if there was no such note or section, or if its
-        text is no longer kept.
+        `section` is a heading, a path of headings ("A#B"), or a block ("^block"). `version` is a
+        version such as "v12", a commit, or the hash of a text. A version alone names its note
+        itself: `name` is not looked at. `at` is a version, date or commit. If both are given, `at`
+        counts unless `version` is a commit or a hash. What is uncertain about a text at a moment is
+        in `problem` of the result.
+
+        The index is brought up to date first. Raises NotFound if there was no such note, version or
+        section, or if the text is no longer kept; Ambiguous if several notes have the name; Invalid
+        if `at` is no date.
         """
         # For what the name means, and for what links to the note.
         self._keeper.prepare(vectors=False)
@@ -100,8 +106,8 @@ class MemoryReader:
     ) -> NoteText:
         """Return the whole text of a note, now or at a version, date or commit.
 
-        It is quicker than `read`, as links, headings and tokens are not looked for. Raises as
-        `read` does.
+        Without `version` and `at`, it is quicker than `read`, as links, headings and tokens are not
+        looked for. With them, it takes as long. Raises as `read` does.
         """
         if version is not None or at is not None:
             memory = self.read(name, version=version, at=at)
@@ -111,7 +117,12 @@ class MemoryReader:
         return NoteText(note.text, note.problem)
 
     def _read_now(self, path: str, section: str | None) -> Memory:
-        """Return a note as it is on the disk. What the index knows of it is not parsed again."""
+        """Return a note, or a section of it, as it is on the disk now.
+
+        Remembers its text, so that a later Conflict can show what has changed since. If the index
+        has this very text and the whole note is asked for, title, tags and links are taken from the
+        index. Raises NotFound if there is no such note or section.
+        """
         file = self._vault.read(path)
         self._reader.remember(file)
         outline = self._keeper.revalidated(lambda: self._index.outline(path), _rows_of)
@@ -120,7 +131,7 @@ class MemoryReader:
         return self._memory_by_outline(file, outline)
 
     def _memory_by_outline(self, file: File, outline: Outline) -> Memory:
-        """Return a memory whose tags and links are those that the index has."""
+        """Return a whole note whose title, dates, tags and links are those that the index has."""
         row = outline.row
         text = file.data.decode("utf-8", "replace")
         note = Note(text, row.sha256, read_header(text), row.problem)
@@ -134,7 +145,10 @@ class MemoryReader:
         return self._memory(row.path, note, head, span, tags, links)
 
     def _read_version(self, version: str, section: str | None) -> Memory:
-        """Return the text that a version left, or took away if it deleted the note."""
+        """Return the text that a version left, or took away if it deleted the note.
+
+        Raises NotFound for an unknown version, or if the text is no longer kept.
+        """
         change = self._changes.find(version)
         path = change.new_path or change.path
         digest = change.before if change.after is None else change.after
@@ -146,7 +160,11 @@ class MemoryReader:
         return self._memory_of(path, data, section, version)
 
     def _read_then(self, name: str, at: str, section: str | None) -> Memory:
-        """Return a note as it was at a moment. Its `problem` says what is uncertain about that."""
+        """Return a note as it was at a moment; its `problem` says what is uncertain about that.
+
+        Raises NotFound if the note did not exist then or its text is no longer kept; also as
+        `path_with_a_past` and `note_at` do.
+        """
         path = self._history.path_with_a_past(name)
         then = self._texts.note_at(path, at, name=name)
         if then.data is None:
@@ -166,7 +184,12 @@ class MemoryReader:
         version: str | None,
         mtime_ns: int = 0,
     ) -> Memory:
-        """Return a memory made of a text, which need not be the current text at the path."""
+        """Return a memory made of a text, which need not be the current text at the path.
+
+        `version` becomes that of the memory. `mtime_ns`, the time of the file, stands in for a
+        missing `modified`. Links lead where they would lead now. Raises NotFound for an unknown
+        section.
+        """
         note = read_note(data)
         span: tuple[int, int] | None = (note.content_start, len(note.text))
         if section:
@@ -200,7 +223,11 @@ class MemoryReader:
         tags: Sequence[Tag],
         links: Sequence[LinkOut],
     ) -> Memory:
-        """Return a memory whose content is a span of the text of its note."""
+        """Return a memory whose content is a span of the text of its note.
+
+        `span` is its first and its last position, the latter exclusive. The backlinks are those
+        that the index has now.
+        """
         start, stop = span
         content = note.text[start:stop]
         properties = note.header.properties
@@ -230,12 +257,12 @@ class MemoryReader:
 
 
 def _rows_of(outline: Outline | None) -> Iterable[NoteRow]:
-    """Return the rows that an answer about one note shows."""
+    """Return the row of the note that an outline describes; nothing without an outline."""
     return () if outline is None else (outline.row,)
 
 
 def _no_section(section: str, path: str, note: Note) -> NotFound:
-    """Return the error for a section that a note does not have."""
+    """Return the error for a section that a note does not have; it names up to 50 headings."""
     headings = [heading.text for heading in note.body.headings][:_MAX_HEADINGS]
     hint = ""
     if not headings:
@@ -252,7 +279,11 @@ def _link(
     line: int,
     display: str,
 ) -> LinkOut:
-    """Return a link as callers see it: by the name that it leads to, or as it is written."""
+    """Return a link as callers see it.
+
+    `path` is the file that it leads to, and the link has that file's name. With None it leads
+    nowhere, and has the `target` as it is written. `ambiguous` are other files that it may mean.
+    """
     return LinkOut(
         target if path is None else name_of(path),
         path is not None,

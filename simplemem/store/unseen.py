@@ -106,7 +106,7 @@ def check_new_path(vault: NoteSource, path: str) -> None:
 
 
 def _files_called(paths: Iterable[str], keys: tuple[str, ...]) -> list[str]:
-    """Return the paths whose name has one of these keys."""
+    """Return the paths whose name has one of these keys, which are results of `lookup_keys`."""
     # Of 10,000 paths, `endswith` rules out nearly all in a tenth of the time that their keys take.
     likely = [path for path in paths if not path.isascii() or path.lower().endswith(keys)]
     return [path for path in likely if name_key(path) in keys]
@@ -135,7 +135,10 @@ def _unseen_notes(vault: NoteSource, paths: Iterable[str]) -> list[str]:
 
 
 def _breaks_link_from_unseen(vault: NoteSource, unseen: Sequence[str], renaming: _Renaming) -> bool:
-    """Return whether a link in one of these notes, which are not shown, would lead elsewhere."""
+    """Return whether a link in one of these hidden notes would lead elsewhere.
+
+    `unseen` are their paths. Notes that cannot be read count as notes without links.
+    """
     moves, files_before, files_after = renaming
     for path, note in _notes_that_may_link(vault, unseen, moves.paths()):
         if find_changed_links(note, note, path, moves, files_before, files_after):
@@ -146,7 +149,11 @@ def _breaks_link_from_unseen(vault: NoteSource, unseen: Sequence[str], renaming:
 def _breaks_link_to_unseen(
     vault: NoteSource, renaming: _Renaming, new_texts: Mapping[str, bytes]
 ) -> bool:
-    """Return whether a link in a note that moves would lead elsewhere, from or to a hidden file."""
+    """Return whether a link in a moving note would lead elsewhere, from or to a hidden file.
+
+    `new_texts` has the texts that moving notes get, by their old paths. Notes that cannot be read
+    are skipped.
+    """
     moves, files_before, files_after = renaming
     hides = vault.access.hides
     with vault.reading() as read:
@@ -172,10 +179,10 @@ def _breaks_link_to_unseen(
 def _notes_that_may_link(
     vault: NoteSource, paths: Iterable[str], targets: Iterable[str]
 ) -> Iterator[tuple[str, Note]]:
-    """Yield those of some notes whose text may contain a link to one of the targets.
+    """Yield the path and parsed text of notes that may contain a link to one of the targets.
 
     Parsing all notes takes seconds at 10,000 of them, so the text is searched for a word of each
-    name first.
+    name first. Notes that cannot be read are skipped.
     """
     words = {_longest_word(base_name(target)) for target in targets}
     with vault.without_rules().reading() as read:
@@ -197,7 +204,10 @@ def _longest_word(name: str) -> str:
 
 
 def _may_contain_link(data: bytes, words: set[str]) -> bool:
-    """Return whether a text may contain a link to a name that has one of these words."""
+    """Return whether a text may contain a link to a name that has one of these words.
+
+    A word "" may be in any text.
+    """
     if b"[" not in data:
         return False
     if "" in words or _ENCODED_LETTER.search(data):
@@ -214,7 +224,7 @@ def _may_contain_link(data: bytes, words: set[str]) -> bool:
 
 
 def _files_by_name(paths: Iterable[str]) -> FilesNamed:
-    """Return a function that returns the files with a name, as links look it up."""
+    """Return a function that returns the files with a name, sorted; it takes a `name_key`."""
     by_key = defaultdict[str, list[str]](list)
     for path in sorted(paths):
         by_key[name_key(path)].append(path)
