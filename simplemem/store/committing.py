@@ -28,11 +28,16 @@ _LOG = logging.getLogger(__name__)
 class Committing:
     """Commits the operations of one vault, one after the other, if the settings ask for it.
 
-    Guards the operations that wait, by the id of their first version. While it is off, no thread is
-    started and libgit2 is not imported.
+    Guards the operations that wait, by the id of their first version, and `failures`: the sentences
+    on commits that failed. While it is off, no thread is started and libgit2 is not imported.
     """
 
     def __init__(self, vault: NoteSource, settings: GitSettings) -> None:
+        """Start the thread and have the vault report its writes to it, unless committing is off.
+
+        It is off by the setting `git.commit`, for a read-only vault, for one that is a branch, and
+        outside a git repository.
+        """
         self._vault = vault
         self._settings = settings
         self._operations: SimpleQueue[str | None] = SimpleQueue()  # None ends the thread
@@ -46,9 +51,11 @@ class Committing:
             self._thread.start()
 
     def state(self) -> dict[str, object]:
-        """Return whether changes are committed, and how many wait for it.
+        """Return the setting `commit`, and how many operations are `waiting` to be committed.
 
-        If the branch has a remote, `ahead` and `behind` are the commits not exchanged with it.
+        If the branch has a `remote`, there is its name too, and `ahead` and `behind`: how many
+        commits only we and only the remote have, as of the last exchange. If git cannot be used,
+        these are absent. Contacts nobody.
         """
         state: dict[str, object] = {
             "commit": self._settings.commit,
@@ -64,7 +71,11 @@ class Committing:
         return state
 
     def close(self, seconds: float) -> None:
-        """Commit the operations that wait, in this time at most, and end the thread."""
+        """End the thread once the waiting operations are committed; wait for that up to `seconds`.
+
+        If it takes longer, the thread goes on until the process ends, and the rest is not
+        committed.
+        """
         self._operations.put(None)
         if self._thread.is_alive():
             self._thread.join(seconds)
@@ -90,7 +101,9 @@ class Committing:
     def _commit(self, operation: str) -> None:
         """Commit an operation, with trailers that say who asked for it, with which tool, and why.
 
-        Raises Unavailable if one of its texts is lost, or git does not allow the commit.
+        Does nothing if the operation changed no text or path. Raises Unavailable if one of its
+        texts is no longer kept, or git does not allow the commit, and NotFound if there is no
+        repository.
         """
         from simplemem.gitrepo.committing import commit_patches
 
@@ -129,7 +142,10 @@ class Committing:
 
 
 def _subject_of(versions: Sequence[Version]) -> str:
-    """Return the subject of a commit, such as "simplemem: move Kite to craft/Kite and 1 more"."""
+    """Return the subject of a commit, such as "simplemem: move Kite to craft/Kite and 1 more".
+
+    It describes the first of `versions` and counts the others.
+    """
     first = versions[0]
     subject = f"simplemem: {first.op} {name_of(first.path)}"
     if first.new_path:

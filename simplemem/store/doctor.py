@@ -94,8 +94,10 @@ class Doctor:
     ) -> tuple[Finding, ...]:
         """Return what is wrong with the vault, its index or their disk. Changes no note.
 
-        Runs all checks, or those in `only`. If the index is damaged, the checks after that are left
-        out, as they would ask it. Raises Invalid for an unknown check.
+        Runs the checks in `only`, or all of them if it is empty, and returns what they find in the
+        order of `CHECKS`. `progress` is called while notes are read. The check "index" may bring
+        the index up to date. If it finds the index damaged, the checks after it are left out, as
+        they would read the index. Raises Invalid for an unknown check.
         """
         for name in sorted(set(only) - set(CHECKS)):
             names = ", ".join(CHECKS)
@@ -112,14 +114,18 @@ class Doctor:
         return tuple(findings)
 
     def _check_conflicts(self, _: Progress) -> Iterator[Finding]:
-        """Find files that a synchroniser left beside a note."""
+        """Yield a warning for each file that a synchroniser left beside a note. Changes nothing."""
         hint = "`simplemem conflicts merge` merges the two; --dry-run shows the differences."
         for copy in self._conflicts.copies():
             message = f"a conflict copy of {copy.of} by {copy.maker}"
             yield _warning("conflicts", copy.path, message, hint)
 
     def _check_git(self, _: Progress) -> Iterator[Finding]:
-        """Find commits that were not exchanged with the remote."""
+        """Yield a remark if the branch and its remote have commits that the other lacks.
+
+        Nobody is contacted: the numbers are as of the last exchange. Yields nothing without a
+        remote.
+        """
         state = self._committing.state()
         only_local = state.get("ahead")
         only_remote = state.get("behind")
@@ -141,7 +147,7 @@ def _warning(check: str, path: str, message: str, hint: str = "", line: int = 0)
 
 
 def _remark(check: str, message: str, hint: str) -> Finding:
-    """Return a finding about the whole vault that asks for nothing."""
+    """Return a finding of the level "note" about the whole vault, which need not be fixed."""
     return Finding(check, "note", "", message, hint)
 
 
@@ -164,9 +170,11 @@ class NoteChecks:
         self._max_note_bytes = max_note_bytes
 
     def check_notes(self, _: Progress) -> Iterator[Finding]:
-        """Find notes that cannot be indexed, or whose frontmatter cannot be read.
+        """Yield warnings for notes that are not indexed, or that cannot be read completely.
 
-        That of a template may contain `{{placeholders}}`, so it need not be readable.
+        Those on unreadable frontmatter belong to the check "headers", the others to "notes". The
+        frontmatter of a template may contain `{{placeholders}}`, so it need not be readable. Reads
+        the index and no note.
         """
         settings = self._obsidian.current
         for path, reason in self._monitor.not_indexed():
@@ -190,7 +198,11 @@ class NoteChecks:
                 yield _warning("notes", path, problem, hint)
 
     def check_secrets(self, report: Progress) -> Iterator[Finding]:
-        """Find secrets in notes and their names. A finding never shows the secret itself."""
+        """Yield a warning for each secret in a note's name or text, at most 20 for each text.
+
+        A finding never shows the secret itself. Reads every note on the disk; of notes that are too
+        large or cannot be read, only the name is searched.
+        """
         # Its patterns take a moment to compile.
         from simplemem.note.secrets import find_secrets
 
@@ -218,6 +230,11 @@ class NoteChecks:
 
 
 def _unreadable_frontmatter(path: str, problem: str, *, is_searched: bool) -> Finding:
+    """Return the warning that the frontmatter of a note cannot be read.
+
+    `problem` is that of the index; the line in it becomes that of the finding, 0 if it names none.
+    `is_searched` says whether searches find the note.
+    """
     position = _POSITION.search(problem)
     line = int(position["line"]) if position is not None else 0
     reason = _POSITION.sub("", problem)
@@ -245,9 +262,11 @@ class PlaceChecks:
         self._is_index_local = is_index_local
 
     def check_place(self, _: Progress) -> Iterator[Finding]:
-        """Find a vault or index that other computers write too, and say where an index server is.
+        """Yield findings about the folder, disk or server that the vault and its index are on.
 
-        Notes are safe on a shared disk, an SQLite index is not.
+        They are warnings only if other computers may damage an SQLite index; notes are safe on a
+        shared disk. For an index in a database server, there is always a remark that says where it
+        is.
         """
         if not self._is_index_local:
             yield self._place_of_index()
@@ -255,7 +274,10 @@ class PlaceChecks:
         yield from self._check_network_disk()
 
     def _place_of_index(self) -> Finding:
-        """Return a remark, never a problem: which server has the index, and how far it is."""
+        """Return a remark on an index in a server: where it is, and its size.
+
+        It also says how long ago the index was compared with the notes.
+        """
         tables = self._database
         seconds = time.monotonic() - self._keeper.compared_at
         message = (
@@ -266,7 +288,10 @@ class PlaceChecks:
         return _remark("place", message, hint)
 
     def _check_synced_folder(self) -> Iterator[Finding]:
-        """Find a vault in a folder that a service copies to other computers."""
+        """Yield one finding if a service copies the vault's folder to other computers.
+
+        It is a warning if the SQLite index is in that folder too, else a remark.
+        """
         root = self._vault.root
         service = _sync_service_of(root)
         if not service:
@@ -288,7 +313,10 @@ class PlaceChecks:
             yield _remark("place", message, hint)
 
     def _check_network_disk(self) -> Iterator[Finding]:
-        """Find a vault or an SQLite index on a disk of another computer."""
+        """Yield a remark if the vault is on a disk of another computer, a warning if its index is.
+
+        Only an SQLite index is looked at.
+        """
         vault_disk = file_system(str(self._vault.root))
         if vault_disk in SHARED:
             message = (
@@ -308,7 +336,10 @@ class PlaceChecks:
 
 
 def _sync_service_of(root: Path) -> str:
-    """Return the service that copies a folder to other computers; "" if none is recognised."""
+    """Return the name of the service that copies a folder elsewhere; "" if none is found.
+
+    Syncthing is recognised by its `.stfolder` in the folder or one above it, others by the path.
+    """
     if any((folder / ".stfolder").exists() for folder in (root, *root.parents)):
         return "Syncthing"
     match = _SYNC_SERVICE.search(root.as_posix())
@@ -333,9 +364,13 @@ class IndexChecks:
         self._sync_of = sync_of
 
     def check_index(self, report: Progress) -> Iterator[Finding]:
-        """Find damage of the index, or rows that differ from those of a rebuilt one.
+        """Yield an error for each damage of the index, or each row unlike that of a rebuilt index.
 
-        Vectors are not compared, as it costs much to make them again.
+        Builds a second index from the notes and removes it afterwards. If the two differ, the vault
+        is locked unless it is read-only, the index is brought up to date, and they are compared
+        again, as a write may have come between. At most 20 rows are reported, and none if the index
+        is damaged. Vectors are not compared, as it costs much to make them again. Raises
+        Unavailable if the vault stays locked.
         """
         damage = self._database.check()
         for problem in damage:
@@ -366,7 +401,10 @@ class IndexChecks:
         rows: IndexUpdater,
         report: Progress,
     ) -> list[RowDifference]:
-        """Bring the rebuilt index up to date, and return where it differs from the current one."""
+        """Bring the rebuilt index up to date, and return where it differs from the current one.
+
+        At most 20 differences are returned. `report` is called while notes are read.
+        """
         rows.scan(report)
         with self._database.reading() as current_rows, rebuilt.reading() as rebuilt_rows:
             return list(
@@ -375,7 +413,10 @@ class IndexChecks:
 
 
 def _unequal_row(difference: RowDifference) -> Finding:
-    """Return the finding for a row in which the index differs from a rebuilt one."""
+    """Return the error for a row in which the index differs from a rebuilt one.
+
+    The finding has the path of the note if the row has one, else "".
+    """
     current, rebuilt = difference
     message = (
         f"the index contains {_show_row(current)} where a rebuilt index contains"
@@ -387,7 +428,7 @@ def _unequal_row(difference: RowDifference) -> Finding:
 
 
 def _show_row(row: tuple[object, ...] | None) -> str:
-    """Return a row of the index as a finding shows it."""
+    """Return a row of the index as a finding shows it, shortened; "nothing" if there is no row."""
     return "nothing" if row is None else shorten(repr(row), _MAX_ROW_SHOWN)
 
 
@@ -399,7 +440,11 @@ class LinkChecks:
         self._broken_links = broken_links
 
     def check_links(self, _: Progress) -> Iterator[Finding]:
-        """Find broken links, with what they may mean, and links that could mean several files."""
+        """Yield a finding for each broken link, and for each link that could mean several files.
+
+        That on a broken link may have candidates and a fix. A link that could mean several files
+        works, so it gets a finding of the level "note".
+        """
         for broken_link in self._broken_links.find():
             yield broken_link.finding
 

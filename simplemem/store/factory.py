@@ -82,10 +82,13 @@ class StoreParts:
         read_only: bool,
         person: bool = False,
     ) -> None:
-        """Open a vault and its index, and make the objects.
+        """Open a vault and its index, and make the objects. No thread for indexing is started yet.
 
-        Creates the folder if it does not exist and may be written. Raises NotFound if there is
-        none, and Unavailable if the index cannot be opened.
+        Creates the folder if it does not exist and `read_only` is not set. `settings` are loaded
+        from files and the environment if they are None. With `person`, the log records changes as
+        those of a human, else of an agent. Starts the thread that commits to git if the settings
+        ask for it. Raises NotFound if there is no folder and none can be created, and Unavailable
+        if the index cannot be opened.
         """
         self.root = root.absolute()
         self.settings = settings = settings or load_settings(vault=self.root)
@@ -289,7 +292,8 @@ class StoreParts:
     def start(self, *, embed: bool) -> None:
         """Start the background thread, and the exchange with a remote if the settings want it.
 
-        Does nothing if they run already.
+        With `embed`, the thread makes missing vectors too. What is slow to load is kept from now
+        on. If the thread runs already, nothing is started and `embed` is ignored.
         """
         self.lifetime.expect_more()
         if self._background is not None:
@@ -314,13 +318,21 @@ class StoreParts:
             self.lifetime.on_close(sync.end)
 
     def _sync_for_user(self) -> None:
-        """Exchange all notes with the remote, also those that this store may not see."""
+        """Exchange all notes with the remote, also those that this store may not see.
+
+        Opens the vault a second time, without access rules, and closes it again. Raises what
+        `RemoteSync.sync` raises.
+        """
         settings = self.settings.for_a_person()
         with closing(StoreParts(self.root, settings, read_only=False, person=True)) as parts:
             parts.remote_sync.sync(who="simplemem", tool="sync")
 
     def close(self) -> None:
-        """End background work, and close all files."""
+        """End background work, close all files, and commit to git what waits for it.
+
+        Waits for the commits for 5 seconds at most, or 0.5 seconds if `start` or `expect_more` was
+        called.
+        """
         self.lifetime.end()
         self.rows.stop.set()
         if self._background is not None:
@@ -335,7 +347,10 @@ class StoreParts:
         self.committing.close(_HURRIED_COMMIT_SECONDS if is_hurried else _LAST_COMMIT_SECONDS)
 
     def sync_of(self, database: Engine) -> IndexUpdater:
-        """Return what brings a database up to date with the vault."""
+        """Return a new object that can bring a database up to date with the vault.
+
+        Nothing is indexed yet.
+        """
         return IndexUpdater(
             self.vault,
             database,
@@ -346,12 +361,12 @@ class StoreParts:
         )
 
     def _begin_index_again(self) -> None:
-        """Continue with another index that replaced ours. The index asks for it when it is used."""
+        """Continue with the index that replaced ours. The index calls this when it notices that."""
         self.keeper.begin_again()
 
     @cached_property
     def remote_sync(self) -> RemoteSync:
-        """What exchanges the vault with its remote. It is loaded when it is first needed."""
+        """The object that exchanges the vault with its remote. It is made on first use."""
         from simplemem.store.syncing import RemoteSync
 
         return RemoteSync(
@@ -367,14 +382,14 @@ class StoreParts:
 
     @cached_property
     def broken_links(self) -> BrokenLinkFinder:
-        """What finds broken links. It is loaded when it is first needed, as few stores need it."""
+        """The object that finds broken links. It is made on first use, as few stores need it."""
         from simplemem.store.broken_links import BrokenLinkFinder
 
         return BrokenLinkFinder(self.vault, self.index, self.changes)
 
     @cached_property
     def doctor(self) -> Doctor:
-        """What checks the vault. It is loaded when it is first needed."""
+        """The object that checks the vault and its index. It is made on first use."""
         from simplemem.store.doctor import (
             Doctor,
             IndexChecks,
@@ -406,7 +421,7 @@ class StoreParts:
 
     @cached_property
     def link_fixer(self) -> LinkFixer:
-        """What fixes broken links. It is loaded when it is first needed."""
+        """The object that fixes broken links. It is made on first use."""
         from simplemem.store.link_fixes import LinkFixer
 
         return LinkFixer(
@@ -420,9 +435,10 @@ class StoreParts:
 
 
 def _open_folder(root: Path, *, read_only: bool) -> bool:
-    """Create the folder of a vault if needed; return whether it is only to be read.
+    """Create the folder of a vault if it is missing; return whether the vault is read-only.
 
-    Raises NotFound if there is no folder and none can be created.
+    It is if `read_only` is set, or if the folder cannot be written. With `read_only`, nothing is
+    created. Raises NotFound if there is no folder and none can be created, or if `root` is a file.
     """
     if not root.exists() and not read_only:
         try:
@@ -451,7 +467,10 @@ def _open_vault(
     read_only: bool,
     person: bool,
 ) -> NoteSource:
-    """Open the vault of a folder, or the branch that the settings name in its place."""
+    """Open the vault of a folder, or the branch of a repository if the settings name one.
+
+    With `person`, changes are recorded as those of a human, else of an agent.
+    """
     access = Access(
         settings.access.hidden,
         settings.access.read_only,
@@ -477,9 +496,11 @@ def _open_vault(
 
 
 def _open_database(path: Path, settings: Settings, vault: NoteSource) -> Engine:
-    """Open the index where the settings want it.
+    """Open the index where the settings want it: SQLite at `path`, or PostgreSQL.
 
-    Who sees less of the vault has a schema of their own in PostgreSQL, or a file of their own.
+    In PostgreSQL, a store that sees less of the vault has a schema of its own, named after the file
+    name in `path`. Raises Unavailable if PostgreSQL's driver is not installed or the index cannot
+    be opened.
     """
     address = Key(settings.index.engine, setting="index.engine").value()
     if not address:
@@ -500,16 +521,21 @@ def _open_database(path: Path, settings: Settings, vault: NoteSource) -> Engine:
 
 
 def _schema_name(location: str) -> str:
-    """Return the schema for a location of notes: its name for people, and a hash."""
+    """Return the PostgreSQL schema for the notes at `location`.
+
+    It is the last part of `location` in at most 20 letters, digits and underscores, and a hash.
+    """
     plain_name = re.sub(r"[^a-z0-9]+", "_", Path(location).name.lower()).strip("_")[:20]
     digest = hashlib.sha256(location.encode()).hexdigest()[:8]
     return f"{plain_name}_{digest}"
 
 
 def _index_path(root: Path, settings: Settings, vault: NoteSource) -> Path:
-    """Return where the index is: beside the notes, if it can be.
+    """Return the path of the SQLite index. Creates nothing.
 
-    Who sees less of the vault has an index of their own.
+    It is that in the settings; else in `.simplemem` beside the notes; else in the user's cache, for
+    a read-only vault whose `.simplemem` has no index or cannot be written. A store that sees less
+    of the vault has a file of its own: its name contains a hash of the folders it sees.
     """
     hidden_folders = sorted(settings.access.hidden)
     only_folders = [f"+{folder}" for folder in sorted(settings.access.only)]

@@ -14,7 +14,10 @@ MAX_VERSIONS = 200  # of the change log, the latest: older changes are not searc
 
 @dataclass(frozen=True)
 class FormerNote:
-    """A note that once had a name, and where the change log says that it went."""
+    """A note that once had a name, and where the change log says that it went.
+
+    `last_name` is the name that its last change left it, or that it had when it was deleted.
+    """
 
     name: str
     current_name: str | None  # None if the note is gone
@@ -24,9 +27,10 @@ class FormerNote:
     last_name: str
 
     def error(self) -> NotFound:
-        """Return the error for a reader who asked for `name`.
+        """Return the NotFound for a reader who asked for `name`. Does not raise it.
 
-        It has the current name, or a hint that says how to get the note back.
+        It has the current name as its `new_name` and candidate, or a hint that says how to restore
+        the note or read its last text.
         """
         if self.current_name is not None:
             return NotFound(
@@ -52,11 +56,13 @@ class FormerNote:
 def find_former_note(
     versions: Sequence[Version], name: str, exists: Callable[[str], bool]
 ) -> FormerNote | None:
-    """Return the note that last had a name; None if no change in the log names it.
+    """Return the note that last had a name; None if no change among `versions` names it.
 
-    `versions` are the newest first. `exists` returns whether there is a note at a path. The
-    changes after the one that names the note are followed from the oldest on, so that a note
-    which was moved and moved back is found where its last change left it.
+    `versions` are changes of the log, the newest first; texts found after a crash are ignored.
+    `name` is a whole name or its last part. `exists` returns whether there is a note at a path. The
+    changes after the one that names the note are followed from the oldest on, so that a note which
+    was moved and moved back is found where its last change left it. Raises Invalid if `name` is not
+    a valid reference.
     """
     changes = [version for version in versions if version.op != "recovered"]
     newest_index = _index_of_newest(changes, name)
@@ -81,7 +87,11 @@ def find_former_note(
 
 
 def _index_of_newest(changes: Sequence[Version], name: str) -> int | None:
-    """Return the index of the first of some changes that names a note; None if none does."""
+    """Return the index of the newest change that names a note; None if none does.
+
+    `changes` are the newest first, so it is the first such index. Raises Invalid for an invalid
+    name.
+    """
     for index, change in enumerate(changes):
         if _path_named(change, name):
             return index
@@ -119,7 +129,11 @@ def _path_after(change: Version) -> str:
 
 
 def _path_named(change: Version, reference: str) -> str:
-    """Return the path of a change that a reference names; "" if it names none."""
+    """Return the path before or after a change that a reference names; "" if it names neither.
+
+    If it names both, the path before the change is returned. Raises Invalid for an invalid
+    reference.
+    """
     for path in (change.path, change.new_path):
         if path is not None and is_named(name_of(path), reference):
             return path

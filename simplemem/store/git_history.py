@@ -30,7 +30,7 @@ _LOG = logging.getLogger(__name__)
 class GitHistory:
     """The git commits of the notes of a vault, as far as the access rules show them.
 
-    Guards why git failed when it was last asked.
+    Guards `trouble`: why `commits_of` returned no commits the last time, "" if git did not fail.
     """
 
     def __init__(self, vault: NoteSource, changes: ChangeTable, settings: GitSettings) -> None:
@@ -41,10 +41,12 @@ class GitHistory:
         self.trouble = ""  # why the commits asked for last are missing; "" if they are not
 
     def means_commit(self, text: str) -> bool:
-        """Return whether a version that somebody names is a commit of git.
+        """Return whether a version that somebody names is the id of a commit, full or shortened.
 
-        A short id with a letter is one, as no version of ours and no date looks like that.
-        It is one only where commits are read: in a repository, unless `git.history` is off.
+        It is if it has 7 to 64 hexadecimal digits, one of them a letter if it is shorter than 40,
+        since no id in the change log and no date looks like that. Whether the commit exists is not
+        looked at. Returns False where commits are not read: outside a repository, or if
+        `git.history` is off.
         """
         text = text.strip().lower()
         if _COMMIT.fullmatch(text) is None:
@@ -54,9 +56,12 @@ class GitHistory:
         return self._reads_commits()
 
     def commits_of(self, path: str, limit: int) -> list[NoteCommit]:
-        """Return the commits of a note, newest first, as far as they may be seen.
+        """Return the commits of a note, newest first, without those of hidden places.
 
-        If git fails, there are none, and `self.trouble` says why.
+        At most `limit` are read before the hidden ones are left out. If the current path of the
+        note has no commits, those of its former paths in the change log are tried. Returns [] if
+        commits are not read, or if git fails; then `self.trouble` says why, and a warning is
+        logged.
         """
         self.trouble = ""
         if not self._reads_commits():
@@ -80,7 +85,8 @@ class GitHistory:
     def text_at_commit(self, path: str, commit: str) -> tuple[str, bytes]:
         """Return the path and the bytes that a note had at a commit.
 
-        Raises NotFound if the commit does not contain the note under any of its last names.
+        The note is looked for under its current path and its former ones. Raises NotFound if no
+        such commit contains it, or if it was in a hidden place then, and Unavailable if git fails.
         """
         from simplemem.gitrepo.history import read_text_at
 
@@ -93,11 +99,11 @@ class GitHistory:
         raise NotFound(f"no commit {commit[:12]} that contains {name_of(path)}", hint=hint)
 
     def _reads_commits(self) -> bool:
-        """Return whether commits are read at all. It is cheap, and does not load libgit2."""
+        """Return whether commits are read at all. Fast; does not load libgit2."""
         return self._settings.history and self._vault.is_in_git()
 
     def _repository(self) -> OpenRepository:
-        """Return the repository that has the history of the notes."""
+        """Return the repository that has the history of the notes, not opened yet."""
         return self._vault.git_repository(self._settings.folders)
 
     def _names(self, path: str) -> list[str]:

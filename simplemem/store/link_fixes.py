@@ -23,7 +23,11 @@ from simplemem.vault.values import FileChange
 
 
 class _NotePlan(NamedTuple):
-    """What fixing changes in a note, if anything, and why some of its links cannot be fixed."""
+    """What fixing the links of a note changes, and why some of them cannot be fixed.
+
+    `change` is None if nothing is changed. `problems` has a sentence for each such link, or one for
+    a note that cannot be read or edited.
+    """
 
     change: NoteFix | None
     problems: list[str]
@@ -51,7 +55,13 @@ class LinkFixer:
         self._writer = writer
 
     def plan(self, progress: Progress | None = None, *, only: Collection[str] = ()) -> FixPlan:
-        """Return what the doctor finds, and which broken links can be fixed. Writes nothing."""
+        """Return what the doctor finds, and which broken links can be fixed. Writes no note.
+
+        Runs the checks in `only`, or all of them if it is empty; links are fixed only if "links" is
+        among them. `progress` is called while notes are read. In the result, `left` has the
+        findings that the changes do not fix, and `problems` says why some fixes are not possible.
+        Raises Invalid for an unknown check.
+        """
         findings = self._doctor.examine(progress, only=only)
         new_targets = dict[
             str, dict[str, LinkTarget]
@@ -81,9 +91,10 @@ class LinkFixer:
         new_targets: Mapping[str, LinkTarget],
         files_named: FilesNamed,
     ) -> _NotePlan:
-        """Return what fixing the links of one note changes.
+        """Return what fixing the links of one note changes. Reads the note and writes nothing.
 
-        `new_targets` has the links by their targets.
+        `new_targets` has what a broken link is to lead to, by its current target. A note that
+        cannot be read or may not be edited is a problem in the result; no SimplememError is raised.
         """
         try:
             self._access.check(path, is_named_by_caller=True)

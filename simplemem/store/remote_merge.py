@@ -23,9 +23,10 @@ class RemoteMerge:
     """
 
     def __init__(self, exchange: Exchange, base: Commit, their_commit: Commit) -> None:
-        """Merge the changes since a common commit. Writes nothing.
+        """Merge what both sides changed since the commit `base`, in memory. Writes nothing.
 
-        Raises Unavailable if the remote changed a file that is neither a note nor an attachment.
+        `their_commit` is the newest one of the remote; ours is that of `exchange`. Raises
+        Unavailable if the remote changed a file that is neither a note nor an attachment.
         """
         self._exchange = exchange
         self._their_commit = their_commit
@@ -56,7 +57,11 @@ class RemoteMerge:
                 )
 
     def _moves_of(self, changes: list[TreeChange]) -> dict[str, str]:
-        """Return the moves among some changes. Of a path that still has a file, there is none."""
+        """Return the new path of each file that one of the changes moved, by its old one.
+
+        If two changes move a file, the later one in `changes` counts. A path that still has a file
+        after the merge is left out.
+        """
         moves = {}
         for old, new in changes:
             if old is None or new is None or old.path == new.path:
@@ -66,14 +71,21 @@ class RemoteMerge:
         return moves
 
     def _merge_change(self, their_change: TreeChange, our_change: TreeChange | None) -> None:
-        """Decide what becomes of a file that the remote changed, and perhaps we did too."""
+        """Add to `files` what becomes of a file that the remote changed, and perhaps we did too.
+
+        A file that one side deleted and the other changed is kept, with the change.
+        """
         if our_change is None:
             self._take(their_change)
         elif their_change.new is not None:  # what they deleted stays, as it was changed here
             self._merge_both(their_change.old, our_change.new, their_change.new)
 
     def _take(self, change: TreeChange) -> None:
-        """Do what the remote did to a file that was not changed here."""
+        """Add to `files` what the remote did to a file that was not changed here.
+
+        A file that it created or moved is merged with the file of ours at its new path, if there is
+        one.
+        """
         old, new = change
         if old is not None and new is not None and old.path == new.path:
             self.files[new.path] = new.data
@@ -84,9 +96,10 @@ class RemoteMerge:
             self._add(new)
 
     def _add(self, file: CommittedFile) -> None:
-        """Take a file of the remote that has no common earlier text, or that we deleted.
+        """Add to `files` a file of the remote that has no common earlier text, or that we deleted.
 
-        It is merged with the file that our last commit has at its path, if there is one.
+        It is merged with the file that our last commit has at its path, if there is one. If they
+        are in conflict, a copy is added too.
         """
         current = self._exchange.text_in_last_commit(file.path)
         self._merge_texts(None, current, file.data, file.path)
@@ -97,7 +110,11 @@ class RemoteMerge:
         our_file: CommittedFile | None,
         their_file: CommittedFile,
     ) -> None:
-        """Merge the changes of both sides to a file; it may have moved on either."""
+        """Add to `files` the merge of both sides' changes to a file; it may have moved on either.
+
+        If both moved it, our path counts. If there was no such file before, or we deleted it, the
+        file of the remote is taken.
+        """
         if base_file is None or our_file is None:
             self._add(their_file)
             return
@@ -117,7 +134,12 @@ class RemoteMerge:
         their_text: bytes,
         path: str,
     ) -> None:
-        """Merge two texts of a file, or put theirs beside ours."""
+        """Add to `files` the merge of two texts of a file, or ours with theirs in a copy beside it.
+
+        A copy is made for a conflict and for a file that is not Markdown, and is added to `copies`.
+        If we have no text or did not change it, theirs is taken. `base` is the common earlier text,
+        None if there is none.
+        """
         if our_text is None or our_text in (base, their_text):
             self.files[path] = their_text
             return
@@ -134,7 +156,11 @@ class RemoteMerge:
         self.copies.append(copy_path)
 
     def _copy_path(self, path: str) -> str:
-        """Return the path of the remote's text beside ours, as git's merge tools name it."""
+        """Return the path for the remote's text beside ours, in the form of git's merge tools.
+
+        For "a.md", it is such as "a.REMOTE.1234.md". The number is made from the id of the remote's
+        commit.
+        """
         stem, dot, extension = path.rpartition(".")
         digits = str(self._their_commit.id)[:7]
         number = int(digits, 16)
@@ -142,7 +168,10 @@ class RemoteMerge:
 
 
 def _merge_notes(base_data: bytes | None, our_data: bytes, their_data: bytes) -> bytes | None:
-    """Return the merge of two texts of a note; None if they are in conflict, or are no text."""
+    """Return the merge of two texts of a note; None if they are in conflict or not UTF-8.
+
+    `base_data` is their common earlier text, None if there is none.
+    """
     with suppress(UnicodeDecodeError):
         base_text = None if base_data is None else base_data.decode("utf-8")
         our_text = our_data.decode("utf-8")

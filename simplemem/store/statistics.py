@@ -44,7 +44,12 @@ class Statistics:
         self._read_only = read_only
 
     def collect(self, *, reranker: str, rerank_trouble: str) -> dict[str, Any]:
-        """Return the numbers, by the names of the JSON output."""
+        """Return numbers about the vault and its index, by their names in the output of `stats`.
+
+        `reranker` is the name of the reranker in use, and is returned as it is. `rerank_trouble`
+        says why it does not work, or is ""; it becomes one of the `warnings`. There is a `branch`
+        and a `commit` only if the vault is a branch. The index is not brought up to date first.
+        """
         embedding = self._embedding.report()
         stats: dict[str, Any] = {"vault": str(self._root)}
         if self._vault.revisions is not None:
@@ -72,18 +77,24 @@ class Statistics:
         return stats
 
     def _without_templates(self, problems: Sequence[Mapping[str, str]]) -> list[Mapping[str, str]]:
-        """Return the notes with problems but for templates, which may contain placeholders."""
+        """Return the problems of notes that are no templates: those may contain placeholders."""
         template_reason = self._obsidian.current.template_reason
         return [row for row in problems if template_reason(row["path"]) is None]
 
     def _lag_seconds(self) -> int | None:
-        """Return how long ago this process compared the vault with the index; None if never."""
+        """Return how many seconds ago this process compared the vault with the index.
+
+        Returns None if it never did.
+        """
         if not self._keeper.compared_at:
             return None
         return round(time.monotonic() - self._keeper.compared_at)
 
     def _warnings(self, rerank_trouble: str) -> list[str]:
-        """Return what of the settings does not take effect."""
+        """Return sentences on settings that have no effect: Obsidian's filters, and the reranker.
+
+        `rerank_trouble` is the last of them, unless it is "".
+        """
         warnings = []
         for entry, reason in self._obsidian.current.unread_filters().items():
             warnings.append(f"Obsidian's excluded-files entry {entry} is not applied: {reason}")

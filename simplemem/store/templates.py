@@ -43,7 +43,13 @@ class TemplateNotes:
         self._editor = editor
 
     def daily(self, **by: Unpack[AuthorArgs]) -> Saved:
-        """Return today's daily note; create it from its template if it does not exist."""
+        """Return today's daily note; create it from its template if it does not exist.
+
+        Its name, folder and template are those of Obsidian's settings. Without a template, or if
+        its file does not exist, the note is empty. An existing note is not changed. `by` says who
+        asks. Raises ReadOnly if the note is missing and the vault may not be changed, and
+        AlreadyExists if another program creates it meanwhile.
+        """
         settings = self._obsidian.current
         name = settings.daily_note(local_now())
         file = self._reader.file(path_of(name))
@@ -56,10 +62,13 @@ class TemplateNotes:
         return self.create(template, name, **by)
 
     def create(self, template: str, name: str, **by: Unpack[AuthorArgs]) -> Saved:
-        """Create a note from a template, or an empty one for the template "".
+        """Create a note from a template, or an empty one for the template "", and index it.
 
-        The text is that of the template, byte for byte, but for `{{title}}`, `{{date}}` and
-        `{{time}}`. Raises NotFound for an unknown template, and AlreadyExists.
+        `template` is a name in Obsidian's template folder, or that of any other note. The text is
+        that of the template, byte for byte, but for `{{title}}`, `{{date}}` and `{{time}}`. `by`
+        says who asks. Raises ReadOnly if the note may not be written, Invalid or TooLong for an
+        illegal name, NotFound for an unknown template, Ambiguous if it means several notes, and
+        AlreadyExists if there is a note called `name`.
         """
         self._writer.check_writable()
         path = path_of(check_name(name))
@@ -78,7 +87,8 @@ class TemplateNotes:
     def _template_path(self, template: str) -> str:
         """Return the path of a template in Obsidian's template folder, or of any other note.
 
-        Raises NotFound, which names the templates.
+        Raises NotFound, which names up to 20 templates, if there is none, and Ambiguous if a name
+        means several notes.
         """
         folder = self._obsidian.current.templates_folder
         path = path_of(f"{folder}/{template}".lstrip("/"))
@@ -90,7 +100,7 @@ class TemplateNotes:
             raise self._no_template(template) from None
 
     def _no_template(self, template: str) -> NotFound:
-        """Return the error for a template that does not exist."""
+        """Return the error for a template that does not exist. It names up to 20 templates."""
         folder = self._obsidian.current.templates_folder
         entries = self._vault.entries_below(folder) if folder else []
         names = [
