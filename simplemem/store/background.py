@@ -77,7 +77,8 @@ class Milestone:
     def wait_for_small_work(self, max_wait: float = _MAX_WAIT_SECONDS) -> bool:
         """Wait until it is reached, or the work has taken a second of CPU time or `max_wait`.
 
-        Returns whether it was reached.
+        The times count from the last `begin`; the CPU time is that of the whole process. Returns
+        whether it was reached.
         """
         while not self._reached.wait(_MILESTONE_POLL_SECONDS):
             cpu_seconds = time.process_time() - self._cpu_before
@@ -137,7 +138,10 @@ class Background:
         self._thread.start()
 
     def stop(self) -> None:
-        """End the thread, which finishes the note that it is working on."""
+        """End the thread, which finishes the note that it is working on.
+
+        Waits a few seconds for it, unless the thread itself calls this.
+        """
         self._stop.set()
         self.wake()
         if self._thread.is_alive() and self._thread is not threading.current_thread():
@@ -166,14 +170,17 @@ class Background:
         return self._scanned.is_reached
 
     def wait_until_settled(self, timeout: float) -> bool:
-        """Wait for the comparison of the vault with the index; return whether it is done."""
+        """Wait at most `timeout` seconds for the comparison of the vault with the index.
+
+        Returns whether it is done.
+        """
         return self._scanned.wait(timeout)
 
     def wait_until_ready(self, *, vectors: bool) -> None:
         """Wait until the vault is indexed, with `vectors` also embedded.
 
         Waits only for work that takes seconds, so it may return before. Returns at once in the
-        background thread itself.
+        background thread itself, and once that is told to stop.
         """
         if threading.current_thread() is self._thread or self._stop.is_set():
             return
@@ -209,7 +216,10 @@ class Background:
         self._listen(self._seconds_to_rest(is_leader=is_leader))
 
     def _begin_to_watch(self) -> None:
-        """Start the watch if there is none and the settings allow it, and ask for a scan."""
+        """Start the watch if there is none and the settings allow it, and ask for a scan.
+
+        Does nothing if there is one.
+        """
         if self._watch is None and self._watch_mode != "off":
             is_polling = self._watch_mode == "poll"
             self._watch = self._vault.watch(poll=is_polling, warn=_LOG.warning)
@@ -246,7 +256,10 @@ class Background:
         return max(_MIN_REST_SECONDS, min(seconds, seconds_to_retry))
 
     def _listen(self, seconds: float) -> None:
-        """Wait at most so long for a change or `wake`, and note which paths may have changed."""
+        """Wait at most so many seconds for a change or `wake`.
+
+        Notes which paths may have changed, or that a scan is wanted if that is not known.
+        """
         if self._watch is None:
             self._wake.wait(seconds)
             self._wake.clear()
@@ -279,7 +292,10 @@ class Background:
         return self._is_scan_wanted or is_interval_over or now > self._retry_at
 
     def _scan(self) -> None:
-        """Compare the whole vault with the index."""
+        """Compare the whole vault with the index, and wake those who wait for that.
+
+        They are woken also if it failed, but not if another scan was asked for meanwhile.
+        """
         self._is_scan_wanted = False
         self._is_fill_wanted = True
         self._retry_at = math.inf
@@ -298,7 +314,10 @@ class Background:
                 self._scanned.reach()
 
     def _fill(self) -> None:
-        """Prune the history, as something was written, and make missing vectors."""
+        """Prune the history, as something was written, and make missing vectors.
+
+        Then wakes those who wait for vectors, also if some could not be made.
+        """
         self._is_fill_wanted = False
         self._attempt(self._keeper.prune_history)
         if self._embed:
@@ -315,7 +334,10 @@ class Background:
                 self._embedded.reach()
 
     def _is_interrupted(self) -> bool:
-        """Return whether something more urgent than vectors waits. They are resumed afterwards."""
+        """Return whether something more urgent than vectors waits, or the thread is to stop.
+
+        If something is more urgent, the vectors are made afterwards.
+        """
         self._listen(0.0)
         is_urgent = self._is_scan_wanted or bool(self._changed_paths)
         if is_urgent:
@@ -325,7 +347,8 @@ class Background:
     def _attempt(self, work: Callable[[], T]) -> T | None:
         """Return the result of some work; None if it failed.
 
-        A failure is logged, and tried again with the next scan. It never ends the thread.
+        A failure is logged, and most failures are tried again with another scan soon. None of them
+        ends the thread. Stopped is no failure: a pass was told to end, and the thread ends too.
         """
         try:
             return work()

@@ -62,10 +62,12 @@ class BatchWriter:
         self._settings = settings
 
     def write(self, make_drafts: Callable[[], Sequence[Draft]], author: Author) -> BatchResult:
-        """Make drafts and write them while the vault is locked.
+        """Make drafts and write them as one operation while the vault is locked, and index them.
 
-        If one of the files changed meanwhile, the drafts are made again. Raises Conflict if the
-        new drafts are the same ones, or the files keep changing.
+        If one of the files changed meanwhile, the drafts are made again, so `make_drafts` may be
+        called often. Raises Conflict, with nothing written, if it returns the same object again or
+        the files keep changing; ReadOnly for a read-only vault; Invalid or TooLong for a draft that
+        is not allowed; and what `make_drafts` raises.
         """
         previous: Sequence[Draft] | None = None
         with self._writer.lock():
@@ -83,7 +85,10 @@ class BatchWriter:
         raise AssertionError("unreachable")
 
     def _write(self, drafts: Sequence[Draft], author: Author) -> BatchResult:
-        """Write drafts. Raises Conflict, with nothing written, if a file is not as it was."""
+        """Write drafts, index them, and return what was written.
+
+        Raises Conflict, with nothing written, if a file is not as it was; and as `_check` does.
+        """
         self._writer.check_writable()
         warnings = list[str]()
         changes = list[FileChange]()
@@ -128,7 +133,11 @@ class BatchWriter:
 
 
 def _file_change(draft: Draft) -> FileChange:
-    """Return the change of a file that makes it what a draft says."""
+    """Return the change of a file that makes it what a draft says.
+
+    A note whose text changes gets a new `modified`, unless the draft has a time (`at`). Raises
+    Invalid for a lone surrogate.
+    """
     old_sha256 = None
     if draft.old_text is not None:
         old_sha256 = sha256(_encode(draft.old_text))

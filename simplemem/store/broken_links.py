@@ -35,7 +35,10 @@ _REASONS = {
 
 
 class BrokenLink(NamedTuple):
-    """A link that leads nowhere, and where it certainly is to lead, if that is known."""
+    """A link that leads nowhere, and where it certainly is to lead; None if that is not known.
+
+    `target` is its text, `finding` what the doctor says of it.
+    """
 
     finding: Finding
     target: str
@@ -62,7 +65,11 @@ class BrokenLinkFinder:
         self._changes = changes
 
     def find(self) -> Iterator[BrokenLink]:
-        """Yield every broken link, except those in conflict copies and templates."""
+        """Yield every broken link, except those in conflict copies or to variables of templates.
+
+        Such a link contains `{{`. `new_target` is None for a link in a note that cannot be read: it
+        could not be fixed.
+        """
         targets = _LikelyTargets(self._vault, self._index, self._changes)
         unreadable = {row["path"] for row in self._index.counts()["problems"]}
         for link in self._index.links():
@@ -142,7 +149,10 @@ class _LikelyTargets:
         return guess
 
     def _guess_from_history(self, target: str, source: str) -> _Guess | None:
-        """Return what became of the file that the link meant; None if it meant none, ever."""
+        """Return what became of the file that the link meant; None if it never meant one.
+
+        None also if that file's place today is not known, or is one that the vault does not have.
+        """
         former_path = resolve_link(target, source, self._former_files_named).path
         if former_path is None:
             return None
@@ -166,7 +176,10 @@ class _LikelyTargets:
         return _Guess((path,), LinkTarget(path, former_path), reason)
 
     def _guess_from_names(self, target: str) -> _Guess | None:
-        """Return the only file with a name, alias or title; None if there are none or several."""
+        """Return the only file with a name, alias or title; None if there are none or several.
+
+        None also in a view of a part of a vault, and for a common name such as "readme".
+        """
         # Of a part of a vault, nothing is certain: the link may lead to a file that is not seen.
         if self._is_partial_view:
             return None
@@ -201,7 +214,10 @@ class _LikelyTargets:
         return matches
 
     def _candidates(self, target: str) -> tuple[str, ...]:
-        """Return files with this name; if there are none, files with a similar one."""
+        """Return files with this name; if there are none, files with a similar one. At most 3.
+
+        Similar names are looked up for the first 100 targets only.
+        """
         matches = self._matches(target)
         if matches:
             return tuple(matches)[:_MAX_CANDIDATES]
@@ -214,7 +230,10 @@ class _LikelyTargets:
         return tuple(similar[:_MAX_CANDIDATES])
 
     def _find_similar(self, name: str) -> list[str]:
-        """Return the paths whose base name is a likely misspelling of a name, or the reverse."""
+        """Return the paths whose base name is a likely misspelling of a name, or the reverse.
+
+        The likeliest come first. Names with other digits are none.
+        """
         digits = _digits_of(name)
         names = []
         for other in self._paths_by_base_name:

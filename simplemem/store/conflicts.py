@@ -39,7 +39,10 @@ _READ_AGAIN = "Read the note again, apply your change to its current text, and p
 
 
 class _Attempt(NamedTuple):
-    """What a change makes of its base, and that merged with another text."""
+    """The text that a change makes of the text it was based on, and a merge of it.
+
+    `merged` joins that text with another text of the same note.
+    """
 
     own_text: str
     merged: Merged
@@ -64,9 +67,10 @@ class LostRaces:
     def resolve(self, file: File, edit: NoteEdit, if_sha256: str) -> str | None:
         """Return the text to write for a change that is based on another text than the current one.
 
-        It is the merge that `if_sha256` accepts. Returns None if the change was made
-        already, by this very call whose answer was lost. Raises Conflict, with a merge to
-        accept, if it lost a race.
+        It is the merge that `if_sha256` ("BASE+CURRENT") accepts. Returns None if the change was
+        made already, by this very call whose answer was lost. Otherwise raises Conflict, with a
+        merge to accept if there is one; Invalid or TooLong if the changed text is not allowed;
+        Unreadable if the note must not be rewritten.
         """
         base_sha256, plus, current_sha256 = if_sha256.partition("+")
         is_accepting = bool(plus)
@@ -148,8 +152,8 @@ class LostRaces:
     def _lost(self, file: File, base: bytes | None, attempt: _Attempt | None) -> Conflict:
         """Return the error that says what the note is now, and what the change would make of it.
 
-        The texts that it names by their hashes are kept. Raises Invalid for a change that
-        would not be allowed anyway.
+        The texts that it names by their hashes are stored in the history. Raises Invalid or TooLong
+        for a change that would not be allowed anyway.
         """
         message = f"{name_of(file.path)} has changed since it was read"
         details: dict[str, Any] = {
@@ -181,7 +185,11 @@ class LostRaces:
 
 
 def _try_change(base: bytes | None, edit: NoteEdit, current: bytes) -> _Attempt | None:
-    """Return what a change makes of its base, merged with a text; None if it does not fit."""
+    """Return what a change makes of its base, merged with a text; None if it does not fit.
+
+    None also without a base, or for a text that is not UTF-8. If the merge is not clean and the
+    change can be applied to any text (`rebasable`), it is applied to `current` instead.
+    """
     if base is None:
         return None
     try:
@@ -202,7 +210,10 @@ def _try_change(base: bytes | None, edit: NoteEdit, current: bytes) -> _Attempt 
 
 
 def _merge_details(file: File, merged: Merged) -> dict[str, object]:
-    """Return what an error says of a merge with the current text of a note."""
+    """Return what an error says of a merge with the current text of a note.
+
+    The merged text itself is left out if it is long.
+    """
     data = merged.text.encode("utf-8", "surrogatepass")
     details: dict[str, object] = {
         "clean": merged.is_clean,
@@ -259,10 +270,11 @@ class ConflictCopies:
     ) -> tuple[ConflictMerge, ...]:
         """Return what merges would make of conflict copies: of a copy, of all of a note, or of all.
 
-        `name` is that of the copy or the note. Each merge is of its copy alone, unless
-        `in_sequence`: then the copies of a note are merged one after the other, the text of each
-        has what those before it added, and `merge_all` writes them as one change. Raises NotFound
-        if `name` has no copy.
+        `name` is that of the copy or the note; None for all. Nothing is written. Each merge is of
+        its copy alone, unless `in_sequence`: then the copies of a note are merged one after the
+        other, the text of each has what those before it added, and `merge_all` writes them as one
+        change. A file that cannot be read is a `problem` in its merge. Raises NotFound if `name`
+        has no copy.
         """
         copies = self.copies()
         if name is not None:
@@ -287,7 +299,7 @@ class ConflictCopies:
         return tuple(merges)
 
     def _preview(self, copy: ConflictCopy, merged_text: str | None = None) -> ConflictMerge:
-        """Return what a merge would make of a copy and its note.
+        """Return what a merge would make of a copy and its note; its `problem` if there is none.
 
         `merged_text` is what earlier merges made of the note, if there were any.
         """
@@ -335,7 +347,8 @@ class ConflictCopies:
     def _likely_base(self, copy: ConflictCopy, note: File, other: File) -> tuple[str | None, str]:
         """Return the text that a note and a copy of it likely began as, and which version that is.
 
-        It is the text nearest to both. Returns None and "" if no text explains them.
+        It is the text nearest to both; the copy's text itself, if the note was made of it. The name
+        of the version may be "". Returns None and "" if no text explains them.
         """
         versions = self._changes.of(copy.original, _MAX_VERSIONS)
         labels = _labels_of(versions)
@@ -368,7 +381,10 @@ class ConflictCopies:
     def merge(
         self, merge: ConflictMerge, *, keep: Keep = "merge", **by: Unpack[AuthorArgs]
     ) -> ConflictMerged:
-        """Write a merge that was shown, and put the copy into the trash: `merge_all` of one."""
+        """Write a merge that was shown, and put the copy into the trash: `merge_all` of one.
+
+        `keep` and what it raises are those of `merge_all`.
+        """
         return self.merge_all([merge], keep=keep, **by)[0]
 
     def merge_all(
@@ -376,11 +392,13 @@ class ConflictCopies:
     ) -> tuple[ConflictMerged, ...]:
         """Write what was shown for copies of one note, and put the copies into the trash.
 
-        Several copies must have been merged `in_sequence`. `keep` is "merge", "note" or "copy"
-        for one of the texts, or "marked" for both where they differ. It is one change,
-        which one undo takes back. Nothing is written if one of the copies cannot be merged
-        as `keep` says (Conflict, Unreadable), if the note or a copy has changed since
-        (Conflict), or if `keep` is "copy" and the copies differ (Invalid).
+        Several copies must have been merged `in_sequence`. `keep` is "merge", "note" or "copy" for
+        one of the texts, or "marked" for both where they differ. It is one change, which one undo
+        takes back. Returns one result per copy; the first has the warnings.
+
+        Nothing is written if one of the copies cannot be merged as `keep` says (Conflict,
+        Unreadable), if the note or a copy has changed since (Conflict), if `keep` is "copy" and the
+        copies differ or the text is refused (Invalid, TooLong), or if the vault is ReadOnly.
         """
         self._writer.check_writable()
         for planned in merges:
@@ -526,7 +544,11 @@ def _distance(one: str, other: str) -> int:
 
 
 def _must_be_mergeable(merge: ConflictMerge, keep: Keep) -> None:
-    """Raise Conflict or Unreadable if a merge needs a decision that `keep` does not make."""
+    """Raise Conflict or Unreadable if a merge needs a decision that `keep` does not make.
+
+    Conflict if texts differ in the same places and `keep` is "merge"; Unreadable if the two cannot
+    be merged and neither is to be kept as it is.
+    """
     if keep in ("copy", "note"):
         return
 

@@ -44,9 +44,10 @@ def check_text(
 ) -> list[str]:
     """Return warnings about the secrets that a change adds to the text of a note.
 
-    Without a `name`, the texts are the old and the new name of a note. Raises TooLong if a text
-    grew beyond the limit, and Invalid if the settings refuse secrets. If the text is not new but
-    restored (`is_new=False`), it raises neither.
+    Without a `name`, the texts are the old and the new name of a note. The result is empty if there
+    are none, or if the settings do not look for secrets. Raises TooLong if a text grew beyond the
+    limit, and Invalid if the settings refuse secrets. If the text is not new but restored
+    (`is_new=False`), it raises neither.
     """
     if is_new and len(new_text) > max(MAX_TEXT, len(old_text)):
         message = f"the text has {len(new_text)} characters; the limit for a note is {MAX_TEXT}"
@@ -145,8 +146,10 @@ def new_note_text(
 ) -> str:
     """Return the text of a new note: frontmatter, a blank line, and the content.
 
-    Properties that are None are left out. With `tags_as_map`, the tags are written in the notation
-    of the original simplemem. Raises Invalid for tags that cannot be read.
+    Properties that are None are left out. `modified` is `now`, whatever `metadata` says; `created`
+    is `now` if `metadata` has none. A line end is added to the content. With `tags_as_map`, the
+    tags are written in the notation of the original simplemem. Raises Invalid for tags or
+    properties that cannot be written.
     """
     header = render_header(_properties_of_new_note(metadata, now, tags_as_map=tags_as_map))
     body = content.lstrip("\r\n")
@@ -160,7 +163,11 @@ def new_note_text(
 def _properties_of_new_note(
     metadata: Mapping[str, Any], now: str, *, tags_as_map: bool
 ) -> dict[str, Any]:
-    """Return the properties of a new note in the order in which they are written."""
+    """Return the properties of a new note in the order in which they are written.
+
+    Title, description, type and tags come first, `created` and `modified` last. Raises Invalid for
+    tags that cannot be read.
+    """
     user_properties = {str(key): value for key, value in metadata.items() if value is not None}
 
     properties = {}
@@ -184,7 +191,10 @@ def _properties_of_new_note(
 
 
 def _tag_properties(request: TagRequest, *, as_map: bool) -> dict[str, Any]:
-    """Return the property `tags` of a new note, and other properties with the values of tags."""
+    """Return the property `tags` of a new note, and other properties with the values of tags.
+
+    With `as_map`, all are in `tags`, as a map. Without tags, there is no such property.
+    """
     if as_map:
         tag_map = {tag: value for tag, value in request.items() if value is not None}
         return {"tags": tag_map} if tag_map else {}
@@ -213,7 +223,8 @@ _MIN_LINE_SIMILARITY = 0.6
 def replace_content(note: Note, content: str) -> str:
     """Return the text of a note with another body.
 
-    Its frontmatter, the blank lines below that, and its kind of line ends stay.
+    Its frontmatter, the blank lines below that, and its kind of line ends stay. A body whose last
+    line ended with a line end gets one again.
     """
     start = note.content_start
     old_body = note.text[start:]
@@ -242,7 +253,8 @@ def apply_edits(note: Note, edits: Sequence[Mapping[str, str]]) -> str:
 def _apply_edit(note: Note, body: str, edit: Mapping[str, str]) -> str:
     """Return the body with `old` of an edit replaced by its `new`.
 
-    Raises Invalid unless both are texts, and `old` occurs exactly once in the body.
+    Line ends of `old` may differ from those of the body; those of `new` become the note's. Raises
+    Invalid unless both are texts, and `old` occurs exactly once in the body.
     """
     is_mapping = isinstance(edit, Mapping)
     old = edit.get("old") if is_mapping else None
@@ -276,7 +288,10 @@ def _apply_edit(note: Note, body: str, edit: Mapping[str, str]) -> str:
 
 
 def _not_in_body(requested: str, body: str, *, is_in_header: bool) -> Invalid:
-    """Return the error for a text that is to be replaced and does not occur in the body."""
+    """Return the error for a text that is to be replaced and does not occur in the body.
+
+    Its hint names a similar line, or metadata if the text is in the frontmatter (`is_in_header`).
+    """
     quoted = _quote(requested)
     if is_in_header:
         hint = (
@@ -333,7 +348,7 @@ def _lines_with(text: str, head: str, body: str) -> list[int]:
 
 
 def _quote(text: str) -> str:
-    """Return a text as an error shows it."""
+    """Return a text in quotation marks, as an error shows it: its first 80 characters."""
     if len(text) > _MAX_QUOTED:
         text = text[: _MAX_QUOTED - 3] + "..."
     return repr(text)
@@ -350,7 +365,8 @@ def apply_metadata(text: str, metadata: Mapping[str, Any]) -> str:
     """Return the text of a note with these properties; None removes one, all others stay.
 
     A list of tags replaces the tags; a map of tags changes those that it names. `modified` is
-    ignored. Raises Invalid if the frontmatter cannot be changed so.
+    ignored. Raises Invalid for a property that cannot be written, and Unreadable if the frontmatter
+    cannot be changed.
     """
     for name, value in metadata.items():
         key = str(name)
@@ -367,7 +383,7 @@ def apply_metadata(text: str, metadata: Mapping[str, Any]) -> str:
 def _apply_tags(text: str, key: str, tags: object) -> str:
     """Return the text of a note with other tags: a list replaces them, a map changes some.
 
-    `key` is the spelling of `tags` in the note.
+    `key` is the caller's spelling of `tags`. Raises as `apply_metadata` does.
     """
     request = parse_tag_request(tags)
     if not isinstance(tags, list):
@@ -380,7 +396,10 @@ def _apply_tags(text: str, key: str, tags: object) -> str:
 
 
 def _apply_property(text: str, key: str, value: object) -> str:
-    """Return the text of a note with a property, or without it if the value is None."""
+    """Return the text of a note with a property, or without it if the value is None.
+
+    The property keeps the spelling that the note has. Raises as `apply_metadata` does.
+    """
     properties = read_header(text).properties
     own_key = find_key(properties, key) or key
     if value is None:
@@ -408,9 +427,11 @@ def stamp_modified(text: str, now: str) -> str:
 
 
 def _in_notation_of(old: object, now: str) -> str:
-    """Return the local time `now` as a date, with an offset or in UTC if the old one was so.
+    """Return the local time `now` in the notation of an old value.
 
-    A property with a date has the type "Date" in Obsidian, which does not accept a time.
+    It is a date if the old value is one, has an offset or is in UTC if the old one was so, and is
+    `now` itself otherwise. A property with a date has the type "Date" in Obsidian, which does not
+    accept a time.
     """
     match = None
     if isinstance(old, str):

@@ -80,7 +80,7 @@ class Embedding:
         self._retry_at = 0.0
 
     def close(self) -> None:
-        """Close the embedder's connections."""
+        """Close the embedder's connections. A later call may load the embedder again."""
         with self._guard:
             loaded = self._loaded
             self._loaded = None
@@ -88,7 +88,11 @@ class Embedding:
             loaded.embedder.close()
 
     def load(self) -> LoadedEmbedder:
-        """Return the embedder that the settings name. The first call loads it."""
+        """Return the embedder that the settings name, or the problem with it.
+
+        The first call loads it, which may take a moment. Never raises for a bad setting: that is
+        logged.
+        """
         with self._guard:
             if self._loaded is None:
                 self._loaded = self._load()
@@ -106,7 +110,7 @@ class Embedding:
     def _configured(self) -> tuple[str, bool]:
         """Return the name of the embedder that the settings name, and whether it is remote.
 
-        The name is "" if there is none. The bundled model is not loaded for this.
+        The name is "" if there is none. Any embedder but the bundled one is loaded for this.
         """
         if self._settings.embed.provider == "wordllama":
             return WordLlama.name, WordLlama.remote
@@ -121,14 +125,14 @@ class Embedding:
         return name != ""
 
     def is_remote(self) -> bool:
-        """Return whether vectors come from a service."""
+        """Return whether vectors come from a service; False if there is no embedder."""
         _, is_remote = self._configured()
         return is_remote
 
     def coverage(self) -> Coverage | None:
-        """Return how words cover passages by the bundled word vectors.
+        """Return how words cover passages by the bundled word vectors; None with another embedder.
 
-        None with another embedder.
+        Loads the embedder.
         """
         embedder = self.load().embedder
         if not isinstance(embedder, WordLlama):
@@ -187,7 +191,10 @@ class Embedding:
         return self.trouble() or "Searched by words only: no note has a vector yet."
 
     def trouble(self) -> str:
-        """Return a sentence with the last failure to make vectors; "" if they are made."""
+        """Return a sentence with the last failure to make vectors; "" if there is none.
+
+        The next vectors that are made clear the failure.
+        """
         if not self._failure:
             return ""
         return f"{self._failure}; new texts are searched by words only until it works again."
@@ -203,13 +210,15 @@ class Embedding:
     ) -> int:
         """Make missing vectors, once no other process does, and return for how many notes.
 
-        With `begin`, the user asked for it: all vectors are made, also with a new embedder. Without
-        it, somebody waits for the answer to a query: only a few vectors are made, for the time of a
-        query, and none if many are missing or another process is at it.
+        With `begin`, the user asked for it: all vectors are made, also with a new embedder, and the
+        call waits as long as others are at it. Without it, somebody waits for the answer to a
+        query: only a few vectors are made, for the time of a query, and none if many are missing or
+        another process is at it.
 
         It ends after `work_seconds` of CPU time at the latest, and keeps what was made. `ready` has
         texts that need not be read again. `into` is the index to fill, if it is not the current
-        one.
+        one. Without an embedder, or if the embedder fails, returns 0; a failure is recorded for
+        `trouble`.
         """
         embedder = self.load().embedder
         if embedder is None:
@@ -244,7 +253,10 @@ class Embedding:
         return self.count_pending() <= max_notes
 
     def _wait_for_turn(self, *, is_patient: bool) -> bool:
-        """Return whether no other process makes vectors; wait for that if `is_patient`."""
+        """Take this process's turn to make vectors, and return whether it may make them.
+
+        While another process has the turn, waits if `is_patient`, else returns False.
+        """
         while not self._turn.acquire_or_keep() and self._turn_file.exists():
             if not is_patient:
                 return False
@@ -256,7 +268,9 @@ class Embedding:
     ) -> float | None:
         """Make missing vectors for a server. Never waits for another process.
 
-        Returns in how many seconds to try again; None if nothing is left to do.
+        Ends early once `stopped()` is True. `ready` has texts that need not be read again. Returns
+        in how many seconds to try again, as another process makes vectors or the embedder failed
+        (which is logged); None if there is nothing to do or no embedder.
         """
         embedder = self.load().embedder
         if embedder is None:
@@ -283,9 +297,11 @@ class Embedding:
         return max(0.0, self._retry_at - time.monotonic())
 
     def reuse_vectors(self, old: Engine, into: Engine, progress: Progress | None = None) -> int:
-        """Copy vectors that a service made for another index, wherever the text is the same.
+        """Copy vectors of a service from the index `old` to `into`, wherever the text is the same.
 
-        Returns for how many notes. No text is paid for twice.
+        Returns for how many notes. So no text is paid for twice. The service is asked for the
+        vector of one word, as its dimension may have changed. Returns 0 if the embedder is no
+        service, or if the old vectors cannot be read.
         """
         embedder = self.load().embedder
         if not isinstance(embedder, ServiceEmbedder):
@@ -331,9 +347,9 @@ class Embedding:
         )
 
     def _run(self, job: EmbeddingJob) -> int:
-        """Run a job, and return for how many notes it made vectors.
+        """Run a job, end this process's turn, and return for how many notes it made vectors.
 
-        Then other processes have their turn. If the embedder fails, returns 0 and records the
+        If the embedder fails, records the failure and returns 0; otherwise forgets an earlier
         failure.
         """
         self._has_begun = True
@@ -349,7 +365,10 @@ class Embedding:
         return note_count
 
     def _record_failure(self, failure: str) -> None:
-        """Let the embedder rest for a while, and keep the failure for `stats` of any process."""
+        """Let the embedder rest for a while, and keep the failure for `stats` of any process.
+
+        The rest is twice as long after each failure in a row.
+        """
         self._failure = failure
         self._retry_at = time.monotonic() + self._delay
         self._delay = min(2 * self._delay, _MAX_DELAY)
@@ -366,7 +385,10 @@ class Embedding:
         self._retry_at = 0.0
 
     def count_pending(self, status: IndexProgress | None = None) -> int:
-        """Return how many notes wait for a vector of the embedder that the settings name."""
+        """Return how many notes wait for a vector of the embedder that the settings name.
+
+        It is 0 if there is none. `status` is how far the index is; None to ask it.
+        """
         name, is_remote = self._configured()
         if not name:
             return 0
@@ -376,7 +398,10 @@ class Embedding:
         return self._index.embedded(name, is_remote).waiting
 
     def count_private(self) -> int:
-        """Return how many notes have no vector because their text is not sent to a service."""
+        """Return how many notes have no vector because their text is not sent to a service.
+
+        It is 0 for an embedder on this machine.
+        """
         if not self.is_remote():
             return 0
         return self._index.embedded("", False).private
@@ -402,7 +427,7 @@ class Embedding:
         }
 
     def _count_embedded(self, space: VectorSpace) -> int:
-        """Return how many notes have a vector of the embedder that made this space."""
+        """Return how many notes have a vector of the embedder of this space; 0 if it has none."""
         if not space.embedder:
             return 0
         counts = self._index.embedded(space.embedder, space.remote)

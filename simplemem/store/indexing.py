@@ -49,11 +49,14 @@ class Indexing:
         accept_deletions: bool = False,
         begin: bool = True,
     ) -> SyncReport:
-        """Index the vault: text first, vectors after it. Returns what has changed.
+        """Index the vault: text first, vectors after it. Return what has changed.
 
-        `rebuild` makes a new index and then replaces the old one with it. With `accept_deletions`,
-        many notes may be gone. Without `begin`, no vectors of another embedder are made, and none
-        if many are missing.
+        `progress` is called as notes are read and embedded. `rebuild` makes a new index and then
+        replaces the old one with it. If many notes are gone at once, they stay in the index until a
+        later scan, unless `accept_deletions` is set. Vectors are not made without `embed` or an
+        embedder. Without `begin`, no vectors of another embedder are made, and none if many are
+        missing. A failure of the embedder is in `trouble` of the result. Raises Unavailable if the
+        vault cannot be read.
         """
         if embed:
             embedder, _ = self._embedding.load()
@@ -71,18 +74,24 @@ class Indexing:
         return report
 
     def catch_up(self, *, embed: bool) -> None:
-        """Index what was saved up to this moment; with `embed`, also make a few missing vectors."""
+        """Index what was saved up to this moment; with `embed`, also make a few missing vectors.
+
+        Raises a SimplememError if that fails.
+        """
         self._catching_up.catch_up()
         if embed and self._embedding.count_pending():
             self._fill(None, begin=False)
 
     def _fill(self, progress: Progress | None, *, begin: bool) -> int:
-        """Make missing vectors; return of how many notes."""
+        """Make missing vectors; return for how many notes. `begin` is that of `Embedding.fill`."""
         fill = partial(self._embedding.fill, progress, begin=begin, ready=self._rows.waiting)
         return self._index.with_retry(fill)
 
     def _rebuild(self, progress: Progress | None, *, embed: bool) -> None:
-        """Build a new index, and replace the old one with it."""
+        """Build a new index, and replace the old one with it; with `embed`, make its vectors too.
+
+        Vectors that a service made are copied from the old index.
+        """
         self._obsidian.follow()
         new_database = self._database.build_replacement()
         rows = self._sync_of(new_database)

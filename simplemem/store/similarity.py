@@ -38,8 +38,9 @@ class Likeness(NamedTuple):
         """Return, by path, (score, similarity by meaning, similarity by words), each from 0 to 1.
 
         The similarity by meaning is (1 + cosine) / 2, and has `weight` in the score; that by words
-        has the rest. Notes whose score and similarity are below `least` are left out. If nothing
-        was compared by meaning, the score is that by words, and no note is left out.
+        has the rest. Notes whose score and similarity by meaning are both below `least` are left
+        out. If nothing was compared by meaning, the score is that by words, and no note is left
+        out.
         """
         scores = {}
         for path in self.words if self.missing else self.meaning:
@@ -57,7 +58,9 @@ class Likeness(NamedTuple):
 class Answers(NamedTuple):
     """The notes that answer a question, with their scores, and their passages; both best first.
 
-    The best note has the score 1. `quality` says how good it is in itself, from 0 to 1.
+    The best note has the score 1. `quality` says how good it is in itself, from 0 to 1. `degraded`
+    says why the search was less than it could be, `reranker` which one ordered the notes; both are
+    "" if there is nothing to say.
     """
 
     notes: dict[str, float]
@@ -97,7 +100,11 @@ class NoteSimilarity:
     def likeness(self, question: str, paths: Collection[str], most: int = 0) -> Likeness:
         """Return how similar some notes are to a question: all of them, or the `most` similar ones.
 
-        Notes without a vector, or without a word of the question, are absent.
+        Notes without a vector are absent from `meaning`, those without a word of the question from
+        `words`. Notes excluded from search are compared too. The index is brought up to date first,
+        and the embedder of the store is asked for the question's vector. A failure of it is in
+        `missing`. Both maps are empty if the question has no words. If the index is incomplete,
+        that becomes a notice.
         """
         self._keeper.prepare()
         self._monitor.state_of_answer(self._monitor.state_if_behind())
@@ -145,9 +152,12 @@ class NoteSimilarity:
         passages: int = 0,
         rerank: bool = True,
     ) -> Answers:
-        """Return the best of some notes for a question, and so many of their passages.
+        """Return the best `limit` of some notes for a question, and as many passages of them.
 
-        The question is read as words only: it has no search operators.
+        `passages` is the number of passages, `paths` are the notes. The question is read as words
+        only: it has no search operators. With `rerank`, the reranker of the settings, if any,
+        orders the best notes. The index is brought up to date first. If it is incomplete,
+        `degraded` says so, and it becomes a notice. Without `paths`, the answer is empty.
         """
         if not paths:
             return Answers({}, [])
@@ -181,7 +191,10 @@ class NoteSimilarity:
         )
 
     def _passages_of(self, ranking: Ranking, limit: int, best_score: float) -> list[Piece]:
-        """Return the best passages of ranked notes, with their scores as shares of the best."""
+        """Return the best passages of ranked notes, with their scores as shares of the best.
+
+        At most `limit` are returned.
+        """
         if not limit:
             return []
         pieces = []
@@ -207,7 +220,7 @@ class NoteSimilarity:
     def vectors_of(self, paths: Sequence[str]) -> dict[str, list[float]]:
         """Return the vectors of notes by path: the mean of their passages' vectors, of length one.
 
-        Notes without one are absent.
+        Notes without one are absent; so are all if no embedder has made vectors.
         """
         if not self.embedder:
             return {}
@@ -224,6 +237,7 @@ class NoteSimilarity:
         """Copy vectors from another store's index into this one, wherever the text is the same.
 
         Only vectors that an embedding service made are copied; the bundled model makes them anew.
+        Nothing is copied if this store's embedder is no service.
         """
         self._embedding.reuse_vectors(other._database, self._database)
 

@@ -81,9 +81,9 @@ class RemoteSync:
     def sync(self, **by: Unpack[AuthorArgs]) -> Synced:
         """Commit the notes' changes, fetch, merge and push; return what was exchanged.
 
-        Files that the user has staged are not committed; the result lists them as `waiting`. If
-        another writer is faster, starts again, a few times. Raises Unavailable, with a reason, if
-        nothing could be exchanged, and ReadOnly.
+        Indexes what was saved first. Files that the user has staged are not committed; the result
+        lists them as `waiting`. If another writer is faster, starts again, five times at most.
+        Raises Unavailable, with a reason, if nothing could be exchanged, and ReadOnly.
         """
         self._writer.check_writable()
         committed_count = 0
@@ -98,7 +98,10 @@ class RemoteSync:
         )
 
     def _commit_local_changes(self) -> _Committed:
-        """Commit the changes of notes and attachments that the user has not staged."""
+        """Commit the changes of notes and attachments that the user has not staged.
+
+        Returns how many files were committed, and which are staged. Hidden files are left alone.
+        """
         root = self._vault.root
         folders = self._trusted_folders
         with self._writer.lock():
@@ -122,9 +125,11 @@ class RemoteSync:
         return _Committed(len(patches), tuple(staged_paths))
 
     def _exchange(self, by: AuthorArgs, committed: _Committed) -> Synced:
-        """Fetch, merge and push once.
+        """Fetch, merge, write the merged notes and push, once; return what was exchanged.
 
-        Raises PushRejected or Conflict if another writer was faster, here or at the remote.
+        Raises PushRejected or Conflict if another writer was faster, here or at the remote; and
+        Unavailable if the remote cannot be reached, shares no commit with this history, or changed
+        a file that is staged here.
         """
         with open_exchange(self._vault.root, self._trusted_folders) as exchange:
             exchange.fetch()
@@ -206,10 +211,10 @@ class RemoteSync:
         staged_paths: Collection[str],
         by: AuthorArgs,
     ) -> str:
-        """Write the merged files while the vault is locked; return the version, "" if none.
+        """Write the merged files under the vault's lock, which the caller holds, and index them.
 
-        Raises Conflict if a note was saved during the merge, and Unavailable if the user
-        has staged it.
+        Returns the version, "" if nothing changes. Raises Conflict if a note was saved during the
+        merge, and Unavailable if the user has staged it.
         """
         changes = self._file_changes(exchange, files, staged_paths)
         if not changes or exchange.theirs is None:
@@ -225,7 +230,10 @@ class RemoteSync:
         files: Files,
         staged_paths: Collection[str],
     ) -> list[FileChange]:
-        """Return the changes that make files of the vault what the merge says."""
+        """Return the changes that make files of the vault what the merge says.
+
+        Files that are so already have none. Raises as `_write_merge` does.
+        """
         changes = []
         for path, data in files.items():
             if path in staged_paths:
@@ -245,7 +253,11 @@ class RemoteSync:
 
 
 def _push_only(exchange: Exchange, committed: _Committed) -> Synced:
-    """Push our commits, if there are any, to a remote that has no new ones."""
+    """Push our commits, if there are any, to a remote that has no new ones.
+
+    Returns what was exchanged: no note was merged. Raises PushRejected if another writer was
+    faster.
+    """
     has_commits = exchange.theirs != exchange.ours
     if has_commits:
         exchange.push(exchange.ours.id)

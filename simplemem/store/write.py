@@ -107,17 +107,22 @@ class NoteEditor:
         if_sha256: str | None = None,
         **by: Unpack[AuthorArgs],
     ) -> Saved:
-        """Create a note.
+        """Create a note, and return what was saved.
 
-        The warnings name unresolved links in it, and notes that say nearly the same.
+        `metadata` are its properties. With `tags_as_map`, its tags are written in the notation of
+        the original simplemem. The warnings name unresolved links in it, and notes that say nearly
+        the same.
 
-        With `overwrite`, it replaces the note of that name, and links that the new name
-        would take over are rewritten first; otherwise no other note is touched. The
-        replaced text stays in the history: `read(name, version=saved.previous_sha256)`
-        returns it, and `undo(saved.version)` restores it.
+        With `overwrite`, it replaces the note of that name, and links that the new name would take
+        over are rewritten first; otherwise no other note is touched. The replaced text stays in the
+        history: `read(name, version=saved.previous_sha256)` returns it, and `undo(saved.version)`
+        restores it. `if_sha256` counts only if a note is replaced.
 
-        Raises AlreadyExists if there is such a note, unless a call with the same arguments
-        made it; Conflict if it is to be replaced and has another hash than `if_sha256`.
+        If a call with the same content and metadata made the note already, nothing is written
+        (`changed` is False). Otherwise raises AlreadyExists if there is such a note, or if links
+        would lead to the new note that lead to another one today. Raises Conflict if the note to
+        replace has another hash than `if_sha256`; Invalid or TooLong for a name or text that is not
+        allowed; ReadOnly if the vault or the note may not be written.
         """
         self._writer.check_writable()
         metadata = metadata or {}
@@ -153,10 +158,11 @@ class NoteEditor:
         return saved
 
     def _create_file(self, path: str, text: str, change: Author, *, overwrite: bool) -> Saved:
-        """Create a file and index it, while the vault is locked.
+        """Create a file and index it, while the caller holds the vault's lock.
 
-        Raises AlreadyExists if a link would lead to it that leads to another note today,
-        unless such links may be rewritten (`overwrite`).
+        Raises AlreadyExists if a link would lead to it that leads to another note today, unless
+        such links may be rewritten (`overwrite`). Raises ReadOnly if that is a link in a hidden
+        note, and as `check_text` does.
         """
         name = name_of(path)
         warnings = check_text(self._settings, "", "", name)
@@ -179,7 +185,11 @@ class NoteEditor:
         change: Author,
         if_sha256: str | None,
     ) -> Saved:
-        """Replace the text of a note, while the vault is locked, and index it."""
+        """Replace the text of a note and index it, while the caller holds the vault's lock.
+
+        Raises ReadOnly if the settings forbid to replace a text, Conflict if the note has another
+        hash than `if_sha256`, and as `check_text` does.
+        """
         path = current.path
         data = encoded(text)
         self._access.check_deletable(path, instead="Read the note, and update it.")
@@ -192,7 +202,10 @@ class NoteEditor:
         return self.finish_write(written, data, warnings)
 
     def _check_unchanged(self, current: File, if_sha256: str, new_data: bytes) -> None:
-        """Raise Conflict if a note is neither what the caller read nor the new text."""
+        """Raise Conflict if a note is neither what the caller read nor the new text.
+
+        The error has the difference from the text that the caller read, as far as it is kept.
+        """
         if current.sha256 == if_sha256 or current.data == new_data:
             return
         text_read = self._kept_texts.content(if_sha256) or self._reader.remembered(if_sha256)
@@ -216,12 +229,18 @@ class NoteEditor:
     ) -> Saved:
         """Change a note's body (one of `content`, `append`, `edits`), its properties, or both.
 
-        `append` becomes a block of its own at the end, or continues the list or table that the note
-        ends with. Without `if_sha256`, the change is applied to whatever the note is now. With it,
-        a repeated call whose change was made already writes nothing (`changed` is False), and
-        "BASE+CURRENT" accepts the merge that a Conflict offered. Raises NotFound or Ambiguous for
-        the name, Invalid if the change cannot be made, and Conflict if the note has another hash
-        than `if_sha256`.
+        `content` replaces the body. `append` becomes a block of its own at the end, or continues
+        the list or table that the note ends with. `edits` are replacements `{"old": ..., "new":
+        ...}`. `metadata` sets properties; None removes one. The result's warnings name what is odd,
+        such as secrets.
+
+        Without `if_sha256`, the change is applied to whatever the note is now. With it, a repeated
+        call whose change was made already writes nothing (`changed` is False), and "BASE+CURRENT"
+        accepts the merge that a Conflict offered.
+
+        Raises NotFound or Ambiguous for the name, Invalid if the change cannot be made or none is
+        given, Unreadable for a note that must not be rewritten, TooLong, ReadOnly, and Conflict if
+        the note has another hash than `if_sha256`.
         """
         _check_single_change(content, append, edits)
         if content is None and append is None and not edits and not metadata:
@@ -257,7 +276,9 @@ class NoteEditor:
     ) -> Saved:
         """Replace a whole note, frontmatter included, byte for byte: for a user's editor.
 
-        Raises Conflict if the note has another hash than `if_sha256`.
+        `modified` is not changed. If the note has this text already, nothing is written (`changed`
+        is False). Raises Conflict if the note has another hash than `if_sha256`, NotFound or
+        Ambiguous for the name, Invalid or TooLong for the text, and ReadOnly.
         """
         edit = NoteEdit(lambda _: text, verbatim=True)
         return self._edit_note(name, edit, if_sha256, author_of_call(by, "edit"))
@@ -267,8 +288,10 @@ class NoteEditor:
     ) -> Saved:
         """Set tags, and remove those that are null, in the notation that the note has.
 
-        Tags in the text stay, and the warnings name their lines. Raises Invalid if no tag
-        is given, and Conflict if the note has another hash than `if_sha256`.
+        `tags` are a map of tags to values, a list, or a text. Tags in the body stay, and the
+        warnings name their lines. Raises Invalid if no tag is given, NotFound or Ambiguous for the
+        name, Unreadable for a note that must not be rewritten, ReadOnly, and Conflict if the note
+        has another hash than `if_sha256`.
         """
         changes = parse_tag_request(tags)
         if not changes:
@@ -289,7 +312,8 @@ class NoteEditor:
     def _edit_note(self, name: str, edit: NoteEdit, if_sha256: str | None, change: Author) -> Saved:
         """Read, edit and replace a note. If another writer was faster, start again.
 
-        Raises Conflict if the note has another hash than `if_sha256`, or is gone meanwhile.
+        Also sets `modified` and indexes the note. Raises Conflict if the note has another hash than
+        `if_sha256`, is gone meanwhile, or keeps changing; and what `edit` raises.
         """
         self._writer.check_writable()
         path = self._resolver.path_of(name)
@@ -317,7 +341,9 @@ class NoteEditor:
     def _apply(self, file: File, note: Note, edit: NoteEdit, if_sha256: str | None) -> str | None:
         """Return the text that an edit makes of a note; None if the edit was made already.
 
-        Raises Conflict if the caller read another text, and Invalid if the note cannot be edited.
+        If the caller read another text, it is the merge that `if_sha256` accepts. Raises Conflict
+        without such a merge, Unreadable if the note must not be rewritten, and Invalid if the edit
+        cannot be made or the note would get a scope that is not its own.
         """
         if if_sha256 is None or if_sha256 == file.sha256:
             if not edit.verbatim:
@@ -342,9 +368,11 @@ class NoteEditor:
         warnings: Sequence[str],
         rewrites: Sequence[FileChange] = (),
     ) -> Saved:
-        """Index a note that was written (`data`), and the notes whose links were rewritten for it.
+        """Index a note that was written, and the notes whose links were rewritten for it.
 
-        Returns the answer for the caller, with these warnings and those of the index.
+        `data` is the note's new text, `rewrites` are the changes of the other notes. Returns the
+        answer for the caller, with these warnings, those of the index, and one per rewritten note.
+        If nothing was written, nothing is indexed.
         """
         name = name_of(written.path)
         note = read_note(data, written.sha256)
@@ -380,7 +408,7 @@ class NoteEditor:
 def _is_created_already(current: File, content: str, metadata: Mapping[str, Any]) -> bool:
     """Return whether an existing note is what this call makes, but for its time.
 
-    If it is, this very call made it, and its answer was lost.
+    If it is, this very call made it, and its answer was lost. False for a note without `modified`.
     """
     modified = read_note(current.data).text_property("modified")
     if not modified:
@@ -417,9 +445,9 @@ def _remarks_on_append(note: Note) -> list[str]:
 
 
 def _tags_left(text: str, metadata: Mapping[str, Any]) -> list[str]:
-    """Return warnings about tags that `metadata` removes and that are still in the text.
+    """Return warnings about tags that `metadata` removes and that are still in the body.
 
-    A list of tags removes none by name.
+    A list of tags removes none by name, so there is no warning about it.
     """
     tags = find_value(metadata, "tags")
     if tags is None or isinstance(tags, list):
@@ -457,7 +485,7 @@ class NewNoteRemarks:
         return [*link_warnings, *duplicate_warnings]
 
     def _unresolved_links(self, path: str, note: Note) -> list[str]:
-        """Return a warning that names the links of a note which lead nowhere.
+        """Return a warning that names up to 5 links of a note which lead nowhere; [] without any.
 
         Until the index is complete, that is not known, and none is returned.
         """
@@ -472,7 +500,10 @@ class NewNoteRemarks:
         return [f"unresolved links: {', '.join(unresolved[:_MAX_NAMED])}"]
 
     def _near_duplicates(self, path: str, note: Note) -> list[str]:
-        """Return a warning for each note that has nearly the same words at its beginning."""
+        """Return a warning for each note that has nearly the same words at its beginning.
+
+        At most 3 notes are compared, and none if the new note has fewer than 4 words.
+        """
         words = _first_words(note)
         if len(words) < _MIN_WORDS_COMPARED:
             return []
@@ -492,6 +523,7 @@ class NewNoteRemarks:
         """Return the paths of at most 3 notes that are most like a new one, in order of paths.
 
         They are compared by meaning in a server with local vectors, else by the longest `words`.
+        The new note itself, at `path`, is left out.
         """
         vector = None
         space = self._index.progress().space
@@ -549,10 +581,12 @@ class WriteIndexer:
         deleted: Sequence[str] = (),
         moved: Mapping[str, str] = MappingProxyType({}),
     ) -> list[str]:
-        """Index notes that were written, deleted or moved, and notify listeners. Returns warnings.
+        """Index notes that were written, deleted or moved, and notify listeners. Return warnings.
 
-        `texts` has the new texts by path, `moved` the new path of each note that moved by
-        its old one. Results that are missing in `written` are read from the disk.
+        `texts` has the new texts by path, `moved` the new path of each note that moved by its old
+        one. Results that are missing in `written` are read from the disk. There are warnings about
+        a note that is too large or excluded from search, and if the index fails; none of these
+        raises.
         """
         results = list(written)
         entries = {
@@ -587,7 +621,7 @@ class WriteIndexer:
     def _warn_of_hidden(self, paths: Collection[str]) -> list[str]:
         """Return a warning for each new note that is excluded from search, with the reason.
 
-        While the index is unavailable, none is returned.
+        The warnings also become notices. While the index is unavailable, there are none.
         """
         if not paths:
             return []
