@@ -92,7 +92,7 @@ class Committing:
                 self._record_failure(error)
 
     def _record_failure(self, error: Exception) -> None:
-        """Log a failure, once if it repeats."""
+        """Add a failure to `failures` and log a warning, unless it was recorded before."""
         sentence = f"a change was not committed to git; commit it yourself: {error}"
         if sentence not in self.failures:
             self.failures.append(sentence)
@@ -124,7 +124,10 @@ class Committing:
         commit_patches(self._vault.root, patches, _subject_of(versions), trailers, when, folders)
 
     def _patch_of(self, version: Version) -> Patch:
-        """Return what a change did to its note. Raises Unavailable if a text of it is lost."""
+        """Return the texts and paths of a note before and after a change.
+
+        Raises Unavailable if the history no longer keeps one of the texts.
+        """
         from simplemem.gitrepo.committing import Patch
 
         old_text = self._read_text(version, version.before)
@@ -132,7 +135,11 @@ class Committing:
         return Patch(version.path, version.new_path or version.path, old_text, new_text)
 
     def _read_text(self, version: Version, sha256: str | None) -> bytes | None:
-        """Return a text of a change; None if there is no note."""
+        """Return the text of a change that has this hash; None if the hash is None.
+
+        A hash is None where there was no note. Raises Unavailable if the history no longer keeps
+        the text.
+        """
         if sha256 is None:
             return None
         text = self._vault.history.read_text(sha256)

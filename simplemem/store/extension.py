@@ -32,7 +32,7 @@ _FIRST_PAGE = "0-name"  # the cursor of a list by name
 
 
 class Read(NamedTuple):
-    """A note's text, and why it must not be changed, "" if it may be."""
+    """A note's path, text and hash, and why the note must not be changed, "" if it may be."""
 
     path: str
     text: str
@@ -55,27 +55,42 @@ class ExtensionAPI:
     # The life of the store
 
     def on_close(self, end: Callable[[], None]) -> None:
-        """Call a function when the store closes."""
+        """Have a function called when the store closes, after those that were given before it."""
         self._parts.lifetime.on_close(end)
 
     def expect_more(self) -> None:
-        """Keep what is slow to load, because more questions will come."""
+        """Note that more questions will come, so that what is slow to load is loaded and kept."""
         self._parts.lifetime.expect_more()
 
     def recover(self) -> None:
-        """Finish writes that a crash interrupted."""
+        """Finish writes that a crash interrupted, and save texts that they left.
+
+        Does not change a read-only vault. Raises Unavailable if another process keeps the vault
+        locked.
+        """
         self._parts.vault.recover()
 
     def prepare(self, *, vectors: bool = True) -> None:
-        """Bring the index up to date for a question; see `IndexKeeper.prepare`. Never raises."""
+        """Bring the index up to date for a question; see `IndexKeeper.prepare`. Never raises.
+
+        With `vectors`, some missing vectors are made too.
+        """
         self._parts.keeper.prepare(vectors=vectors)
 
     def catch_up(self) -> None:
-        """Index what a person or another program wrote. Not while the vault is locked."""
+        """Index what people and other programs wrote up to this moment.
+
+        Not to be called by a caller that has the vault locked. Finishes interrupted writes first.
+        Reads the files that the kernel reports as changed, or compares the whole vault if that is
+        not known.
+        """
         self._parts.catching_up.catch_up()
 
     def look_at(self, paths: Iterable[str]) -> None:
-        """Index files that may have changed."""
+        """Index files that may have changed; `paths` are those in the vault.
+
+        The whole vault is compared if one of Obsidian's settings is among them.
+        """
         self._parts.keeper.look_at(paths)
 
     def take_notices(self) -> list[str]:
@@ -89,21 +104,30 @@ class ExtensionAPI:
     # Files of simplemem itself
 
     def folder(self) -> Path:
-        """Return `.simplemem` of the vault, which is created if it does not exist."""
+        """Return the folder `.simplemem` of the vault, which is created if it does not exist.
+
+        Raises ReadOnly or Unavailable if it cannot be created.
+        """
         return self._parts.vault.own_folder()
 
     def side_file(self, name: str) -> SideFile:
-        """Return a file in `.simplemem` that several processes append lines to."""
+        """Return a file in `.simplemem` that several processes append lines to.
+
+        `name` is its name. It is neither opened nor created yet.
+        """
         return SideFile(str(self._parts.root), name)
 
     def lock_file(self, path: str) -> FileLock:
-        """Return a lock that one process at a time can take."""
+        """Return a lock that one process at a time can take. It is not taken yet.
+
+        `path` is that of the lock's file in the vault.
+        """
         return FileLock(str(self._parts.root), path)
 
     # Notes and files
 
     def files(self) -> set[str]:
-        """Return the paths of all files, notes and attachments."""
+        """Return the paths of all notes and attachments in the index. The disk is not read."""
         return self._parts.index.files()
 
     def indexed(self) -> frozenset[str]:
@@ -111,7 +135,10 @@ class ExtensionAPI:
         return frozenset(self._parts.index.rows())
 
     def list_all(self, conditions: Filter | None = None) -> list[Listed]:
-        """Return all notes that pass a filter, sorted by name."""
+        """Return all notes that pass a filter, sorted by name; all notes without a filter.
+
+        Raises Invalid for an illegal filter.
+        """
         notes = list[Listed]()
         cursor = _FIRST_PAGE
         while cursor:
@@ -121,7 +148,10 @@ class ExtensionAPI:
         return notes
 
     def with_property(self, key: str) -> dict[str, str]:
-        """Return the paths of the notes that have a property, by its value."""
+        """Return the paths of notes that have a property, by its value as a text.
+
+        If several notes have the same value, the first path counts.
+        """
         return self._parts.index.paths_by_property(key)
 
     def entries_below(self, folder: str) -> list[Entry]:
@@ -129,15 +159,21 @@ class ExtensionAPI:
         return self._parts.vault.entries_below(folder)
 
     def exists(self, path: str) -> bool:
-        """Return whether there is a file that this store may see."""
+        """Return whether there is a file at a path that this store may see. Reads the disk."""
         return self._parts.reader.exists(path)
 
     def bytes_of(self, path: str) -> bytes | None:
-        """Return the bytes of a file, a note or not; None if there is none."""
+        """Return the bytes of a file, a note or not; None if this store sees no file at the path.
+
+        Raises Unreadable or Unavailable if the file cannot be read.
+        """
         return self._parts.reader.bytes_of(path)
 
     def read(self, paths: Iterable[str]) -> Iterator[Read]:
-        """Yield notes as they are on the disk. Those that cannot be read are left out."""
+        """Yield notes as they are on the disk, in the order of `paths`.
+
+        Those that do not exist, cannot be read or may not be seen are left out.
+        """
         with self._parts.vault.reading() as read_file:
             for path in paths:
                 try:
@@ -148,9 +184,10 @@ class ExtensionAPI:
                 yield Read(path, text, file.sha256, problem or "")
 
     def private_among(self, paths: Iterable[str]) -> set[str]:
-        """Return the paths of notes among these that must not be sent to a service.
+        """Return those of some paths whose notes must not be sent to a service. Reads the files.
 
-        Notes that cannot be read count as such. Reads the files.
+        A note is private by the setting `embed.private`. Notes that cannot be read count as
+        private.
         """
         rules = self._parts.settings.embed.private
         private = set(paths)
@@ -188,15 +225,22 @@ class ExtensionAPI:
     # Changes
 
     def since(self, mark: Mark | None) -> Changes:
-        """Return the notes that were indexed since a mark, by any process; all without one."""
+        """Return the notes that any process indexed since a mark, and the new mark.
+
+        All notes are returned if the mark is None or of an index that was replaced. Removed notes
+        are not listed.
+        """
         return self._parts.index.since(mark)
 
     def changes(self, *, after: int = 0) -> list[Version]:
-        """Return the changes of the log whose number is greater than `after`, newest first."""
+        """Return the changes in the log whose number is greater than `after`, newest first.
+
+        Changes of hidden notes are left out.
+        """
         return self._parts.changes.recent(after=after)
 
     def last_version(self) -> int:
-        """Return the number of the last change, 0 if there is none."""
+        """Return the number of the last change, hidden ones included; 0 if there is none."""
         return self._parts.changes.newest()
 
     def notes_at(self, when: Moment | datetime) -> Iterator[tuple[EarlierNote, bool]]:
@@ -214,7 +258,11 @@ class ExtensionAPI:
         return 0
 
     def is_by_hand(self, path: str, sha256: str) -> bool:
-        """Return whether a person gave a note this text, with a command or outside simplemem."""
+        """Return whether a person gave a note this text, with a command or outside simplemem.
+
+        `sha256` is the hash of the text. A text other than that of the last logged change, and a
+        note that the log does not know, count as a person's.
+        """
         versions = self._parts.changes.of(path, 1)
         if not versions:
             return True
@@ -228,21 +276,31 @@ class ExtensionAPI:
         self._parts.writer.check_writable()
 
     def check_text(self, name: str, old_text: str, new_text: str) -> list[str]:
-        """Return warnings about a text that is to be written; see `text_checks.check_text`."""
+        """Return warnings about secrets that a change adds to the text of a note. Writes nothing.
+
+        `name` is that of the note. Raises TooLong if the new text is over the limit and longer than
+        the old one, and Invalid if the settings refuse secrets.
+        """
         return check_text(self._parts.settings, name, old_text, new_text)
 
     def change(
         self, make_drafts: Callable[[], Sequence[Draft]], **by: Unpack[AuthorArgs]
     ) -> BatchResult:
-        """Make drafts and write them as one change, all or none, with one undo.
+        """Make drafts and write them as one change, all or none, which one undo takes back.
 
-        If one of the files changed meanwhile, the drafts are made again. Raises Conflict if that
-        does not help.
+        `make_drafts` is called while the vault is locked, and again if one of the files changed
+        meanwhile. `by` says who asks. Raises Conflict if the files keep changing or the same drafts
+        are made again, and ReadOnly if a file may not be changed; nothing is written then.
         """
         return self._parts.batches.write(make_drafts, author_of_call(by, ""))
 
     def move(self, new_paths: Mapping[str, str], **by: Unpack[AuthorArgs]) -> tuple[Moved, ...]:
-        """Give files other paths as one change, all or none. Links keep their targets."""
+        """Give files other paths as one change, all or none. Links keep their targets.
+
+        `new_paths` has the new path of each file by its old one. Returns one result per file, in
+        this order. Raises NotFound if an old path has no file, AlreadyExists if a new one is taken,
+        Invalid if it is the old one or not legal, and ReadOnly if a change is not allowed.
+        """
         return self._parts.mover.move_files(new_paths, **by)
 
     # Search
@@ -283,10 +341,14 @@ class ExtensionAPI:
     def vectors_of(self, paths: Sequence[str]) -> dict[str, list[float]]:
         """Return the vectors of notes by path: the mean of their passages' vectors, of length one.
 
-        Notes without one are absent.
+        Notes without a vector are absent.
         """
         return self._parts.similarity.vectors_of(paths)
 
     def take_vectors(self, other: ExtensionAPI) -> None:
-        """Copy vectors of a service from another store's index, wherever the text is the same."""
+        """Copy an embedding service's vectors from another store's index, where texts are the same.
+
+        The vectors of the bundled model are not copied; they are made again when they are needed.
+        Asks the service for one vector, to learn its length.
+        """
         self._parts.similarity.take_vectors(other._parts.similarity)

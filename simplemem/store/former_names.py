@@ -99,9 +99,10 @@ def _index_of_newest(changes: Sequence[Version], name: str) -> int | None:
 
 
 def _follow(change: Version, later_changes: Sequence[Version]) -> Version:
-    """Return the last change of the note that a change is of.
+    """Return the last change of the note that `change` changed, or `change` if none follows.
 
-    `later_changes` are the newest first.
+    `later_changes` are the newest first. If the note was deleted and another one was put at its
+    path, changes of that one are not followed.
     """
     last = change
     for later in reversed(later_changes):

@@ -107,7 +107,10 @@ class GitHistory:
         return self._vault.git_repository(self._settings.folders)
 
     def _names(self, path: str) -> list[str]:
-        """Return the last visible paths of a note in our own history, its current one first."""
+        """Return the visible paths of a note in the change log, its current one first.
+
+        At most five are returned.
+        """
         paths = [path]
         paths.extend(version.path for version in self._changes.of(path, _MAX_CHANGES))
         hides = self._access.hides

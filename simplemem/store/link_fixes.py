@@ -127,9 +127,13 @@ class LinkFixer:
         return _NotePlan(change, problems)
 
     def fix(self, plan: FixPlan, **by: Unpack[AuthorArgs]) -> FixResult:
-        """Make the planned changes as one change, which one `undo` takes back.
+        """Make the planned changes as one operation, which one `undo` takes back.
 
-        Raises Conflict, with nothing changed, if one of the notes has changed since.
+        Indexes the changed notes. `by` says who asks; without a reason, the log says "fixed
+        unresolved links". Returns the changed paths, and as warnings the problems of the plan and
+        of the index; without planned changes, nothing is written, and `version` is "". Raises
+        Conflict, with nothing changed, if one of the notes has changed since, and ReadOnly if the
+        vault or one of the notes may not be changed.
         """
         if not plan.changes:
             return FixResult("", (), plan.problems)
