@@ -98,7 +98,10 @@ class ExtensionAPI:
         return self._parts.notices.pop_all()
 
     def embedding(self) -> dict[str, Any]:
-        """Return who makes vectors, how many notes have them, and why others lack them."""
+        """Return who makes vectors, how many notes have them, and why others do not.
+
+        It is what `stats` has as "embedding". Loads the embedder if that is not loaded yet.
+        """
         return self._parts.embedding.report()
 
     # Files of simplemem itself
@@ -201,10 +204,10 @@ class ExtensionAPI:
     def resolve_links(
         self, links: Sequence[tuple[str, str]], among: Iterable[str] | None = None
     ) -> list[str | None]:
-        """Return the paths that links lead to, None for an unresolved one.
+        """Return the path that each link leads to, None for an unresolved one.
 
-        A link is its target and the path of its note. With `among`, they are resolved as if only
-        these files existed.
+        The paths are in the order of `links`. A link is its target and the path of its note. With
+        `among`, links are resolved as if only these files existed, else by the files of the index.
         """
         index = self._parts.index
         if among is None and len(links) > _MAX_LINKS_LOOKED_UP:
@@ -213,13 +216,19 @@ class ExtensionAPI:
         return [resolve_link(target, source, files_named).path for target, source in links]
 
     def files_called(self, name: str) -> Sequence[str]:
-        """Return all files with a name, compared as links compare names."""
+        """Return the paths of all files with a name, compared as links compare names.
+
+        Returns an empty sequence if no file has it.
+        """
         if well_formed(name) != name:  # half a character is in no file's name
             return ()
         return self._parts.index.files_named(name_key(name))
 
     def find_former_note(self, name: str) -> FormerNote | None:
-        """Return the note that last had a name, by the change log; None if it knows none."""
+        """Return the note that last had a name, by the change log; None if it names none.
+
+        Raises Invalid if the name is not valid.
+        """
         return self._parts.resolver.find_former_note(name)
 
     # Changes
@@ -244,13 +253,18 @@ class ExtensionAPI:
         return self._parts.changes.newest()
 
     def notes_at(self, when: Moment | datetime) -> Iterator[tuple[EarlierNote, bool]]:
-        """Yield the notes of the log as they were at a moment, and whether each differs now."""
+        """Yield every note in the log as it was at a moment, and whether it differs now.
+
+        They are sorted by path. A datetime stands for the moment after the last change that was
+        logged until then.
+        """
         return self._parts.texts.notes_at(when)
 
     def first_version(self, path: str) -> int:
-        """Return the number of the change that made a note, under any name; 0 if there is none.
+        """Return the number of the change that created the note at a path; 0 if none did.
 
-        A note that a person made by hand has none.
+        The note is followed back through its moves. A note that a person created without simplemem
+        has no such change.
         """
         versions = self._parts.changes.of(path)
         if versions and versions[-1].before is None:
@@ -306,9 +320,12 @@ class ExtensionAPI:
     # Search
 
     def likeness(self, question: str, paths: Collection[str], most: int = 0) -> Likeness:
-        """Return how similar some notes are to a question: all of them, or the `most` similar ones.
+        """Return how similar the notes at `paths` are to a question.
 
-        Notes without a vector, or without a word of the question, are absent.
+        With `most`, only so many notes are returned, the most similar ones; 0 stands for all. A
+        note is absent from the similarities by meaning if it has no vector, and from those by words
+        if it has no word of the question. Brings the index up to date first, and may ask an
+        embedding service for the question's vector.
         """
         return self._parts.similarity.likeness(question, paths, most)
 
@@ -321,9 +338,11 @@ class ExtensionAPI:
         passages: int = 0,
         rerank: bool = True,
     ) -> Answers:
-        """Return the best of some notes for a question, and so many of their passages.
+        """Return the best `limit` of some notes for a question, and their best passages.
 
-        The question is read as words only: it has no search operators.
+        `paths` are those of the notes, and `passages` is how many passages are returned at most.
+        The question is read as words only: it has no search operators. With `rerank`, a reranker
+        may order the notes, if the settings name one. Brings the index up to date first.
         """
         return self._parts.similarity.answers(
             question, paths, limit, passages=passages, rerank=rerank
