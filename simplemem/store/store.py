@@ -94,10 +94,13 @@ def open_store(
     read_only: bool = False,
     person: bool = False,
 ) -> EnhancedStore:
-    """Open a vault; create it if it does not exist.
+    """Open a vault and its index; create the vault if it does not exist.
 
-    Without a path, it is the vault that the settings or the current folder lead to. The history
-    records whether changes are made by a `person` or by a program.
+    Without a path, it is the vault that the settings or the current folder lead to. Without
+    `settings`, they are loaded from files and the environment. With `read_only`, no note is changed
+    and no vault created. The history records changes as those of a human if `person` is set, else
+    of an agent. Raises NotFound if there is no such folder and none can be created, Invalid for
+    wrong settings or an empty path, and Unavailable if the index cannot be opened.
     """
     root = find_vault(os.fspath(path) if path is not None else None)
     settings = settings or load_settings(vault=root)
@@ -134,14 +137,20 @@ def _checks_arguments(method: Callable[P, T]) -> Callable[P, T]:
 
 
 def _wrong_type(method: str, argument: str, annotation: str, value: object) -> Exception:
-    """Return the error for an argument of a wrong type."""
+    """Return the error for an argument of a wrong type; does not raise it.
+
+    It is Invalid, with a hint, if `_TYPE_HINTS` has one for the annotation, else TypeError.
+    """
     message = f"{method}(): {argument} must be {annotation}, not {type(value).__name__}"
     hint = _TYPE_HINTS.get(annotation)
     return TypeError(message) if hint is None else Invalid(message, hint=hint)
 
 
 def _check_hash(if_sha256: object) -> None:
-    """Raise Invalid if a text cannot be the hash of a note; None is no condition."""
+    """Raise Invalid if a text cannot be the hash of a note. None, no condition, is accepted.
+
+    Two hashes joined by "+" are accepted too.
+    """
     if isinstance(if_sha256, str) and not _HASHES.fullmatch(if_sha256):
         raise Invalid(
             f"if_sha256 is not a SHA-256 hash: {if_sha256[:80]!r}",
@@ -168,6 +177,7 @@ class EnhancedStore:
         read_only: bool = False,
         person: bool = False,
     ) -> None:
+        """Open a vault and its index, as `open_store` does for a path. Creates a missing folder."""
         self._parts = StoreParts(root, settings, read_only=read_only, person=person)
         self._is_closed = False
         self.root = self._parts.root
@@ -182,12 +192,13 @@ class EnhancedStore:
         return self
 
     def __exit__(self, *error: object) -> None:
+        """Close the store. An error of the block is raised on."""
         self.close()
 
     def close(self) -> None:
-        """Stop background work, close all files, and commit to git what is due.
+        """Stop background work, close all files, and commit to git what waits for it.
 
-        A second call does nothing.
+        Waits some seconds at most for the commits. A second call does nothing.
         """
         if not self._is_closed:
             self._is_closed = True
@@ -203,26 +214,38 @@ class EnhancedStore:
     # --- The index ---
 
     def start(self, *, embed: bool = True) -> None:
-        """Keep the index up to date from now on, in the background: scan, watch, and embed."""
+        """Keep the index up to date from now on: scan and watch the vault in a background thread.
+
+        With `embed`, the thread makes missing vectors too. If the settings ask for it, another
+        thread exchanges changes with the git remote at intervals. A second call starts nothing.
+        """
         self._opened.start(embed=embed)
 
     def wait_until_settled(self, timeout: float = 60.0) -> bool:
-        """Wait for the first scan of the background; return whether it is done."""
+        """Wait for the first scan of the background thread, for `timeout` seconds at most.
+
+        Returns whether the scan is done; True at once if there is no such thread.
+        """
         return self._opened.keeper.wait_until_settled(timeout)
 
     def on_change(self, listener: ChangeCallback) -> None:
-        """Call a function with the names of notes that changed, once they are indexed."""
+        """Have a function called with the names of changed notes, once they are indexed.
+
+        It is called from the thread that indexes them, and its errors are logged only. Changes that
+        other programs make are noticed after `start`, or when the index is brought up to date.
+        """
         self._opened.listeners.subscribe(listener)
 
     def state(self) -> IndexState:
-        """Return how far the index can be trusted now."""
+        """Return how far the index can be trusted now, and why not. Indexes nothing."""
         return self._opened.monitor.state()
 
     @_checks_arguments
     def reach(self, commit: str) -> None:
         """Answer from now on from this commit of the vault's branch, or a later one.
 
-        Does nothing if the vault is a folder. Raises Unavailable if the commit has not arrived.
+        Fetches the commit and indexes its notes if the index has an older one. Does nothing if the
+        vault is a folder. Raises Unavailable if the commit has not arrived.
         """
         self._opened.keeper.reach(commit)
 
@@ -252,9 +275,12 @@ class EnhancedStore:
     ) -> SyncReport:
         """Index the vault: text first, vectors after it. Returns what has changed.
 
-        `rebuild` makes a new index and then replaces the old one with it. With `accept_deletions`,
-        many notes may be gone. Without `begin`, no vectors of another embedder are made, and none
-        if many are missing; `state` says how many are.
+        `progress` is called as notes are read and embedded. Without `embed`, no vectors are made.
+        `rebuild` makes a new index and then replaces the old one with it. If many notes are gone at
+        once, they stay in the index until a later scan, unless `accept_deletions` is set. Without
+        `begin`, no vectors of another embedder are made, and none if many are missing; `state` says
+        how many are. A failure of the embedder is in `trouble` of the result. Raises Unavailable if
+        the vault cannot be read.
         """
         return self._opened.indexing.sync(
             progress=progress,
@@ -265,10 +291,10 @@ class EnhancedStore:
         )
 
     def catch_up(self, *, embed: bool) -> None:
-        """Index what was saved up to this moment, for a process that goes on.
+        """Index what was saved up to this moment, for a process that has no background thread.
 
-        It costs what has changed, by the kernel's list of changed files. With `embed`, a few
-        missing vectors are made too.
+        With `embed`, a few missing vectors are made too. It takes as long as the changed files
+        need, as the operating system lists them; where it does not, the whole vault is compared.
         """
         self._opened.indexing.catch_up(embed=embed)
 
@@ -277,8 +303,11 @@ class EnhancedStore:
     ) -> MovedIndex:
         """Build the index in another engine, with the vectors that were paid for here.
 
-        `engine` is as in the setting `index.engine`; None is the SQLite index. If an earlier call
-        was interrupted, continue it. The index in use stays as it is, and in use.
+        `engine` is as in the setting `index.engine`; None is the SQLite index. `progress` is called
+        as notes are read and embedded. If an earlier call was interrupted, continues it. The index
+        in use stays as it is, and in use: the settings are not changed. Missing vectors are made,
+        and `trouble` of the result says why some are not. Raises Unavailable if the other index
+        cannot be opened.
         """
         from pydantic import SecretStr  # a command that moves no index does without Pydantic
 
@@ -315,7 +344,10 @@ class EnhancedStore:
             )
 
     def stats(self) -> dict[str, Any]:
-        """Return numbers about the vault and its index."""
+        """Return numbers about the vault and its index, as the command `stats` shows them as JSON.
+
+        The index is not brought up to date first.
+        """
         reranker = self._opened.searching.reranker
         return self._opened.statistics.collect(
             reranker=reranker.name if reranker is not None else "none",
@@ -323,7 +355,10 @@ class EnhancedStore:
         )
 
     def inspect(self) -> dict[str, dict[str, Any]]:
-        """Return everything that was read from every note."""
+        """Return what the index has read from every note, by path, as JSON values.
+
+        The index is brought up to date first.
+        """
         self._opened.keeper.prepare(vectors=False)
         return self._opened.index.inspection()
 
@@ -332,7 +367,9 @@ class EnhancedStore:
     def resolve(self, name: str) -> str:
         """Return the name of the note that a name, title, alias or wikilink means.
 
-        Raises NotFound, with similar names, and Ambiguous if several notes are meant.
+        "daily" means today's daily note. Raises NotFound, which says what became of the note or
+        which names are similar, Ambiguous if several notes are meant, and Invalid for an illegal
+        name.
         """
         return name_of(self._opened.resolver.path_of(name))
 
@@ -345,16 +382,19 @@ class EnhancedStore:
         return self._opened.reader.exists(path_of(check_name(name)))
 
     def names(self, prefix: str = "", limit: int = 100) -> list[str]:
-        """Return names that begin with a prefix, for completion; those of past sessions last.
+        """Return up to `limit` names that begin with a prefix, for completion.
 
-        The prefix may also be that of the file name.
+        A name counts too if its last part begins with the prefix. Case does not matter. Names in
+        the archive folders of the settings are last. The index is brought up to date first.
         """
         return [name for name, _ in self._names_with_prefix(prefix, limit)]
 
     def short_names(self, prefix: str = "", limit: int = 100) -> list[str]:
-        """Return what a prefix may be completed to: file names that only one note has, or paths.
+        """Return what a prefix may be completed to: file names without folders, or whole names.
 
-        Paths are returned if the prefix has a folder in it, or begins no such file name.
+        These are the file names that only one note has. Whole names, with their folders, are
+        returned if the prefix contains "/", or if no such file name begins with it. At most `limit`
+        are returned.
         """
         matches = self._names_with_prefix(prefix, limit)
         file_names = [name.rsplit("/", 1)[-1] for name, is_unique in matches if is_unique]
@@ -365,9 +405,10 @@ class EnhancedStore:
         return short_names
 
     def _names_with_prefix(self, prefix: str, limit: int) -> list[tuple[str, bool]]:
-        """Return names that begin with a prefix, or whose file names do.
+        """Return up to `limit` names that begin with a prefix, or whose last parts do.
 
-        Each comes with whether no other note has the same file name.
+        Each comes with whether no other note has the same file name. Brings the index up to date
+        first.
         """
         self._opened.keeper.prepare(vectors=False)
         last_folders = self._opened.searching.filters.archive
@@ -375,7 +416,10 @@ class EnhancedStore:
         return [(name_of(path), is_unique) for path, is_unique in matches]
 
     def tags(self) -> dict[str, int]:
-        """Return every tag, and how many notes have it."""
+        """Return how many notes have each tag, the most used tag first.
+
+        The index is brought up to date first. Hidden notes do not count.
+        """
         self._opened.keeper.prepare(vectors=False)
         return self._opened.index.tag_counts()
 
@@ -392,14 +436,15 @@ class EnhancedStore:
     ) -> Memory:
         """Return a note, or one section of it, now or at a version, date or commit.
 
-        A section is a heading, a path of headings ("A#B"), or a block ("^block"). The id of a
-        version alone decides which note is read; `name` counts for a commit, a date and the hash of
-        a text, which may be a `version` too. Of both `version` and `at`, a hash or a commit goes
-        first, and otherwise `at`.
+        `section` is a heading, a path of headings ("A#B"), or a block ("^block"). `version` is a
+        version such as "v12", a commit, or the hash of a text. A version such as "v12" alone names
+        its note itself: `name` is not looked at. `at` is a version, date or commit. If both are
+        given, `at` counts unless `version` is a commit or a hash. What is uncertain about a text at
+        a moment is in `problem` of the result. The index is brought up to date first.
 
-        Raises NotFound if there was no such note or section, or if its text is no longer kept;
-        Ambiguous for a name of several notes; Unreadable or TooLong for a text that cannot be
-        returned.
+        Raises NotFound if there was no such note, version or section, or if its text is no longer
+        kept; Ambiguous for a name of several notes; Invalid if `at` is no date; Unreadable or
+        TooLong for a text that cannot be returned.
         """
         return self._opened.memories.read(name, section=section, version=version, at=at)
 
@@ -413,8 +458,8 @@ class EnhancedStore:
     ) -> NoteText:
         """Return the whole text of a note, now or at a version, date or commit.
 
-        It is quicker than `read`, as links, headings and tokens are not looked for. Raises as
-        `read` does.
+        For the text of now, it is quicker than `read`, as links, headings and tokens are not looked
+        for. Raises as `read` does.
         """
         return self._opened.memories.read_text(name, version=version, at=at)
 
@@ -434,11 +479,13 @@ class EnhancedStore:
     ) -> Found:
         """Return the notes that answer a query, best first; for a query without words, the newest.
 
-        `mode` is "hybrid", "text" or "semantic". `explain` adds the numbers behind the ranking,
-        `why` says where one note is in it or why it is missing, `authors` says who changed each
-        note last. With `rerank`, a reranker may order the hits, if the settings name one. Scores
-        fall from hit to hit; with `own_scores`, each is what the hit has by itself, for a caller
-        that filters by it. Raises Invalid for an unknown mode or filter.
+        `limit` is how many notes are returned at most; None stands for that of the settings. `mode`
+        is "hybrid", "text" or "semantic". `explain` adds the numbers behind the ranking, `why` is
+        the name of a note whose rank or absence is explained, `authors` says who changed each note
+        last. With `rerank`, a reranker may order the hits, if the settings name one. Scores fall
+        from hit to hit; with `own_scores`, each is what the hit has by itself, for a caller that
+        filters by it. The index is brought up to date first. Raises Invalid for an unknown mode or
+        filter or a limit below 1, and NotFound or Ambiguous for `why`.
         """
         searching = self._opened.searching
         request = SearchRequest(
@@ -463,7 +510,12 @@ class EnhancedStore:
         budget_tokens: int = 1500,
         filter: Filter | None = None,
     ) -> Pack:
-        """Return the best passages for a query, cited, within a budget of tokens."""
+        """Return the best passages for a query, cited, within a budget of tokens.
+
+        They are of the best notes that pass the filter, and of notes linked with these. The index
+        is brought up to date first. A budget above 100,000 is read as 100,000. Raises Invalid for a
+        budget below 50 or an unknown filter.
+        """
         build = partial(self._opened.searching.context.build, query, budget_tokens, filter)
         return self._opened.index.with_retry(build)
 
@@ -478,7 +530,10 @@ class EnhancedStore:
     ) -> tuple[Backlink, ...]:
         """Return notes that link to a note, or are near to it in meaning, each once.
 
-        With a `query`, they are in its order. `kinds` may leave out "link" or "semantic".
+        Those with links are first. With a `query`, all are in the order of a search for it, and
+        those that it does not find are last. `kinds` may leave out "link" or "semantic". A limit
+        above 200 is read as 200. Raises Invalid for an unknown kind or a limit below 1, and
+        NotFound or Ambiguous for the name.
         """
         finder = self._opened.searching.backlinks
         backlinks = partial(finder.backlinks, name, query, limit, kinds)
@@ -486,7 +541,10 @@ class EnhancedStore:
 
     @_checks_arguments
     def related(self, name: str, limit: int = 3) -> tuple[str, ...]:
-        """Return the names of notes that are near in meaning to a note, nearest first."""
+        """Return the names of at most `limit` notes near in meaning to a note, nearest first.
+
+        Notes that link to the note are left out. Raises NotFound or Ambiguous for the name.
+        """
         related = partial(self._opened.searching.backlinks.related, name, limit)
         return self._opened.index.with_retry(related)
 
@@ -510,15 +568,22 @@ class EnhancedStore:
         if_sha256: str | None = None,
         **by: Unpack[AuthorArgs],
     ) -> Saved:
-        """Create a note. The warnings name unresolved links, and notes that say nearly the same.
+        """Create a note, and return what was saved.
+
+        `metadata` are its properties. With `tags_as_map`, its tags are written in the notation of
+        the original simplemem. The warnings name unresolved links, and notes that say nearly the
+        same.
 
         With `overwrite`, it replaces the note of that name, and links that the new name would take
         over are rewritten first; otherwise no other note is touched. The replaced text stays in the
         history: `read(name, version=saved.previous_sha256)` returns it, and `undo(saved.version)`
-        restores it.
+        restores it. `if_sha256` counts only if a note is replaced.
 
-        Raises AlreadyExists if there is such a note, unless a call with the same arguments made it;
-        Conflict if it is to be replaced and has another hash than `if_sha256`.
+        If a call with the same content and metadata made the note already, nothing is written
+        (`changed` is False). Otherwise raises AlreadyExists if there is such a note, or if links
+        would lead to the new note that lead to another one today. Raises Conflict if the note to
+        replace has another hash than `if_sha256`; Invalid or TooLong for a name or text that is not
+        allowed; ReadOnly if the vault or the note may not be written.
         """
         return self._opened.editor.create(
             name,
@@ -533,13 +598,20 @@ class EnhancedStore:
     def create_from(self, template: str, name: str, **by: Unpack[AuthorArgs]) -> Saved:
         """Create a note from a template, or an empty one for the template "".
 
-        The text is that of the template, byte for byte, but for `{{title}}`, `{{date}}` and
-        `{{time}}`. Raises NotFound for an unknown template, and AlreadyExists.
+        `template` is a name in Obsidian's template folder, or that of any other note. The text is
+        that of the template, byte for byte, but for `{{title}}`, `{{date}}` and `{{time}}`. Raises
+        NotFound for an unknown template, Ambiguous if it means several notes, AlreadyExists if
+        there is a note called `name`, Invalid or TooLong for an illegal name, and ReadOnly.
         """
         return self._opened.templates.create(template, name, **by)
 
     def daily(self, **by: Unpack[AuthorArgs]) -> Saved:
-        """Return today's daily note; create it from its template if it does not exist."""
+        """Return today's daily note; create it from its template if it does not exist.
+
+        Its name and template are those of Obsidian's settings; without a template, it is created
+        empty. An existing note is not changed. Raises ReadOnly if it is missing and may not be
+        created.
+        """
         return self._opened.templates.daily(**by)
 
     @_checks_arguments
@@ -556,9 +628,18 @@ class EnhancedStore:
     ) -> Saved:
         """Change a note's body (one of `content`, `append`, `edits`), its properties, or both.
 
-        `append` becomes a block of its own at the end, or continues the list or table that the note
-        ends with. Raises Invalid if the change cannot be made, and Conflict if the note has another
-        hash than `if_sha256`.
+        `content` replaces the body. `append` becomes a block of its own at the end, or continues
+        the list or table that the note ends with. `edits` are replacements `{"old": ..., "new":
+        ...}`. `metadata` sets properties; None removes one. The result's warnings name what is odd,
+        such as secrets.
+
+        Without `if_sha256`, the change is applied to whatever the note is now. With it, a repeated
+        call whose change was made already writes nothing (`changed` is False), and "BASE+CURRENT"
+        accepts the merge that a Conflict offered.
+
+        Raises NotFound or Ambiguous for the name, Invalid if the change cannot be made or none is
+        given, Unreadable for a note that must not be rewritten, TooLong, ReadOnly, and Conflict if
+        the note has another hash than `if_sha256`.
         """
         return self._opened.editor.update(
             name,
@@ -576,7 +657,9 @@ class EnhancedStore:
     ) -> Saved:
         """Replace a whole note, frontmatter included, byte for byte: for a user's editor.
 
-        Raises Conflict if the note has another hash than `if_sha256`.
+        The property `modified` is not set. If the note has this text already, nothing is written
+        (`changed` is False). Raises Conflict if the note has another hash than `if_sha256`,
+        NotFound or Ambiguous for the name, Invalid or TooLong for the text, and ReadOnly.
         """
         return self._opened.editor.write_text(name, text, if_sha256=if_sha256, **by)
 
@@ -586,17 +669,21 @@ class EnhancedStore:
     ) -> Saved:
         """Set tags, and remove those that are null, in the notation that the note has.
 
-        Tags in the text stay, and the warnings name their lines. Raises Invalid if no tag is given,
-        and Conflict if the note has another hash than `if_sha256`.
+        `tags` are a map of tags to values, a list, or a text. Tags in the body stay, and the
+        warnings name their lines. Raises Invalid if no tag is given, NotFound or Ambiguous for the
+        name, Unreadable for a note that must not be rewritten, ReadOnly, and Conflict if the note
+        has another hash than `if_sha256`.
         """
         return self._opened.editor.change_tags(name, tags, if_sha256=if_sha256, **by)
 
     @_checks_arguments
     def move(self, name: str, new_name: str, **by: Unpack[AuthorArgs]) -> Moved:
-        """Give a note another name. Links to it and in it keep their targets and forms.
+        """Give a note another name, which includes its folder: "B" moves "A/B" to the top folder.
 
-        A repeated call whose answer was lost gives the same answer. Raises NotFound or Ambiguous
-        for the name, AlreadyExists if the new name is taken, and Invalid if it is not legal.
+        Links to it and in it keep their targets and forms; they are rewritten in the same
+        operation. If the note is gone because its last change was this very move, a repeated call
+        changes nothing and returns that version again. Raises NotFound or Ambiguous for the name,
+        AlreadyExists if the new name is taken, Invalid or TooLong if it is not legal, and ReadOnly.
         """
         return self._opened.mover.move(name, new_name, **by)
 
@@ -604,10 +691,12 @@ class EnhancedStore:
     def delete(
         self, name: str, *, if_sha256: str | None = None, **by: Unpack[AuthorArgs]
     ) -> Deleted:
-        """Move a note to the trash. The answer says how many links are unresolved by that.
+        """Move a note to the trash. Links to it stay as they are, unresolved; `undo` restores it.
 
-        Raises NotFound or Ambiguous for the name, and Conflict if the note has another hash than
-        `if_sha256`.
+        The result counts these links. If the note is gone because its last change was this very
+        deletion, a repeated call with the same `if_sha256` deletes nothing and returns that version
+        again, with a count of 0. Raises NotFound or Ambiguous for the name, Conflict if the note
+        has another hash than `if_sha256`, and ReadOnly.
         """
         return self._opened.mover.delete(name, if_sha256=if_sha256, **by)
 
@@ -615,8 +704,10 @@ class EnhancedStore:
     def delete_all(self, names: Iterable[str], **by: Unpack[AuthorArgs]) -> tuple[Deleted, ...]:
         """Move notes to the trash as one change, which one undo takes back.
 
-        All names are looked up first: raises NotFound or Ambiguous, with nothing deleted, if one of
-        them means no note. Links among the notes are not counted as unresolved.
+        A note that is named twice is deleted once. All names are looked up first: raises NotFound
+        or Ambiguous, with nothing deleted, if one of them means no note or several; Conflict if a
+        note changes meanwhile, and ReadOnly. Links among the notes are not counted as unresolved.
+        Returns () for no names.
         """
         return self._opened.mover.delete_all(names, **by)
 
@@ -636,10 +727,13 @@ class EnhancedStore:
     ) -> tuple[HistoryEntry, ...]:
         """Return changes of one note, of all, or of the operation of a version, newest first.
 
-        `by`, `since` and `until` (a date or version) narrow them down. Of a note, git commits are
-        among them unless they are narrowed down. With `steps`, the changes of all notes have one
-        entry per operation. Raises NotFound for an unknown note or version, and Invalid for what is
-        no date.
+        `name` is a note, a version such as "v12", or None for all notes. At most `limit` entries
+        are returned, but all changes of a version's operation. `by` (an author), `since` and
+        `until` (a date or version) narrow the changes down, but not those of a version. Git commits
+        are among the changes of a note, unless these are narrowed down; `git_trouble` says why they
+        are missing. With `diff`, each entry has its difference. With `steps` and without `diff`,
+        the changes of all notes have one entry per operation. Raises NotFound or Ambiguous for the
+        note or version, and Invalid for what is no date.
         """
         return self._opened.history.entries(
             name, limit=limit, diff=diff, by=by, since=since, until=until, steps=steps
@@ -655,16 +749,21 @@ class EnhancedStore:
     ) -> tuple[Difference, ...]:
         """Return what a version changed, what lies between two, or what changed in a note.
 
-        `what` is a version or a note. `since` is a version, date or commit; without it, it is the
-        last change of the note. Raises NotFound for an unknown version or note.
+        With `other`, both are versions, and the result is the difference between the texts that
+        they left. Else `what` is a version, with one difference per change of its operation, or a
+        note, with one difference from `since` until now. `since` is a version, date or commit;
+        without it, the difference begins before the note's last change. With `since`, `what` is
+        always a note. Raises NotFound for an unknown note or version, or a note without recorded
+        changes; Ambiguous if several notes have the name; Invalid if `since` is no date.
         """
         return self._opened.history.diff(what, other, since=since)
 
     @_checks_arguments
     def blame(self, name: str) -> tuple[BlamedLine, ...]:
-        """Return who last changed each line of a note, by our own history.
+        """Return who last changed each line of a note, by the change log of simplemem.
 
-        What the history did not see was written by hand.
+        A change that the log does not have counts as made by hand. Raises NotFound or Ambiguous for
+        the name.
         """
         return self._opened.history.blame(name)
 
@@ -677,8 +776,10 @@ class EnhancedStore:
     def next_to_undo(self, name: str | None = None, *, undone: bool = False) -> str:
         """Return the version to undo next; if `undone`, the undo to take back (redo) next.
 
-        It is of one note or of all. Raises NotFound if there is none. An undo can be taken back
-        only if nothing else was changed since.
+        It is that of one note or, without a name, of all. Undoes nothing. Of all notes, only the
+        latest 1,000 operations are considered. An undo can be taken back only if nothing else was
+        changed since. Raises NotFound if there is no such version or note, and Ambiguous for a name
+        of several notes.
         """
         return self._opened.undo.next_to_undo(name, undone=undone)
 
@@ -705,10 +806,12 @@ class EnhancedStore:
     ) -> UndoneMany:
         """Undo everything that somebody changed since a date or version, as one operation.
 
-        A `preview` changes nothing. If its `plan` is passed as `expected`, the undo is made only if
-        it would do what the preview showed; else Conflict is raised. Notes that have to stay as
-        they are come back with the reason. Raises NotFound if somebody of this name has changed
-        nothing since, Invalid if `by` or `since` is blank, and ReadOnly.
+        `by` is whose changes are undone; `change` says who undoes them. A `preview` changes
+        nothing. If its `plan` is passed as `expected`, the undo is made only if it would do what
+        the preview showed; else Conflict is raised. Notes that have to stay as they are come back
+        with the reason, and with them the other notes of the same operation. Raises NotFound if
+        somebody of this name has changed nothing since, Invalid if `by` or `since` is blank, and
+        ReadOnly.
         """
         return self._opened.undo_by_author.undo_all(
             by, since, preview=preview, expected=expected, **change
@@ -727,8 +830,8 @@ class EnhancedStore:
 
         With `new_name`, it becomes another note. Without `at`, it is the last text of a deleted
         note. Raises AlreadyExists if another note has the name now, NotFound if the note did not
-        exist then or its text is no longer kept, and Invalid without `at` if the note exists. The
-        result has a warning if the text of that time is uncertain.
+        exist then or its text is no longer kept, Invalid without `at` if the note exists, and
+        ReadOnly. The result has a warning if the text of that time is uncertain.
         """
         return self._opened.undo.restore(name, at=at, new_name=new_name, **by)
 
@@ -745,9 +848,10 @@ class EnhancedStore:
     ) -> tuple[ConflictMerge, ...]:
         """Return what merges would make of conflict copies: of a copy, of all of a note, or of all.
 
-        `name` is that of the copy or the note. Each merge is of its copy alone, unless
-        `in_sequence`: then the copies of a note are merged one after the other, the text of each
-        has what those before it added, and `merge_conflicts` writes them as one change. Raises
+        `name` is that of the copy or the note; None stands for all copies. Nothing is written. Each
+        merge is of its copy alone, unless `in_sequence`: then the copies of a note are merged one
+        after the other, the text of each has what those before it added, and `merge_conflicts`
+        writes them as one change. A file that cannot be read is a `problem` in its merge. Raises
         NotFound if `name` has no copy.
         """
         return self._opened.conflicts.previews(name, in_sequence=in_sequence)
@@ -758,7 +862,7 @@ class EnhancedStore:
     ) -> ConflictMerged:
         """Write a merge that was shown, and put the copy into the trash.
 
-        It is `merge_conflicts` of one copy.
+        It is `merge_conflicts` of one copy, and raises what that raises.
         """
         return self._opened.conflicts.merge(merge, keep=keep, **by)
 
@@ -770,14 +874,21 @@ class EnhancedStore:
 
         Several copies must have been merged `in_sequence`. `keep` is "merge", "note" or "copy" for
         one of the texts, or "marked" for both where they differ. It is one change, which one undo
-        takes back. Nothing is written if one of the copies cannot be merged as `keep` says
-        (Conflict, Unreadable), if the note or a copy has changed since (Conflict), or if `keep` is
-        "copy" and the copies differ (Invalid).
+        takes back. Returns one result per copy; the first has the warnings.
+
+        Nothing is written if one of the copies cannot be merged as `keep` says (Conflict,
+        Unreadable), if the note or a copy has changed since (Conflict), if `keep` is "copy" and the
+        copies differ or the text is refused (Invalid, TooLong), or if the vault is ReadOnly.
         """
         return self._opened.conflicts.merge_all(merges, keep=keep, **by)
 
     def sync_with_remote(self, **by: Unpack[AuthorArgs]) -> Synced:
-        """Exchange changes with the remote of the vault's git repository."""
+        """Commit the notes' changes, fetch and merge those of the git remote, and push.
+
+        Indexes what was saved first. Returns what was exchanged; files that the user has staged are
+        not committed, and are listed as `waiting`. Raises Unavailable, with a reason, if nothing
+        could be exchanged, and ReadOnly.
+        """
         return self._opened.remote_sync.sync(**by)
 
     def doctor(
@@ -785,19 +896,28 @@ class EnhancedStore:
     ) -> tuple[Finding, ...]:
         """Return what is wrong with the vault, its index or their disks; changes no note.
 
-        `only` names the checks to make; without it, all are made. Raises Invalid for an unknown
-        one.
+        `only` names the checks to make; without it, all are made. `progress` is called while notes
+        are read. If the index is damaged, the checks after that one are left out. Raises Invalid
+        for an unknown check.
         """
         return self._opened.doctor.examine(progress, only=only)
 
     def plan_fixes(
         self, progress: Progress | None = None, *, only: Collection[str] = ()
     ) -> FixPlan:
-        """Return what `doctor` finds, and how broken links can be fixed; writes nothing."""
+        """Return what `doctor` finds, and how broken links can be fixed; writes no note.
+
+        `only` and `progress` are those of `doctor`; links are fixed only if "links" is among the
+        checks. Raises Invalid for an unknown check.
+        """
         return self._opened.link_fixer.plan(progress, only=only)
 
     def fix(self, plan: FixPlan, **by: Unpack[AuthorArgs]) -> FixResult:
-        """Carry out a plan: all of it as one change, which one `undo` takes back, or nothing."""
+        """Carry out a plan: all of it as one change, which one `undo` takes back, or nothing.
+
+        Without changes in the plan, nothing is written, and `version` of the result is "". Raises
+        Conflict, with nothing changed, if one of the notes has changed since, and ReadOnly.
+        """
         return self._opened.link_fixer.fix(plan, **by)
 
     def own_files(self) -> tuple[OwnFile, ...]:
@@ -819,7 +939,9 @@ class EnhancedStore:
     ) -> Page:
         """Return a page of the notes that pass a filter, newest first by default.
 
-        `cursor` is that of the page before. Raises Invalid for an unknown order or cursor.
+        `cursor` is the `next_cursor` of the page before; None for the first page. A limit above
+        1,000 is read as 1,000. Raises Invalid for an unknown order, filter or cursor, a cursor of
+        another order, or a limit below 1.
         """
         list_page = partial(self._opened.searching.lister.list, filter, sort, limit, cursor)
         return self._opened.index.with_retry(list_page)
