@@ -18,7 +18,10 @@ NOTHING_FOUND = "Nothing found; these are the nearest."
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 class Value:
-    """The base of the values: a subclass is a frozen dataclass, and has `as_dict()` for programs.
+    """The base of the values: a subclass is a frozen dataclass, and `as_dict()` gives its JSON.
+
+    A value is made from positional or named fields, is compared and hashed by them, and refuses
+    changes with FrozenInstanceError. A missing, unknown or repeated field raises TypeError.
 
     The methods are written here once. `dataclass` would compile six of them for each of 35 classes,
     which was a tenth of the time of a short command.
@@ -76,13 +79,16 @@ class Value:
         return tuple(getattr(self, item.name) for item in _fields_of(self))
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the fields as JSON values."""
+        """Return the fields by name as JSON values: values in them become maps, tuples lists.
+
+        Sets become lists too, NaN becomes None, and other objects become texts.
+        """
         return {item.name: _as_json(getattr(self, item.name)) for item in _fields_of(self)}
 
 
 @cache
 def _fields_by_name(cls: type[Value]) -> dict[str, dataclasses.Field[Any]]:
-    """Return the fields of a class of values, in their order."""
+    """Return the fields of a class of values by name, in their order."""
     fields = dataclasses.fields(cls)  # type: ignore[arg-type]  # `Value` makes dataclasses
     return {item.name: item for item in fields}
 
@@ -93,7 +99,7 @@ def _fields_of(value: Value) -> tuple[dataclasses.Field[Any], ...]:
 
 
 def _as_json(value: object) -> Any:
-    """Return a value, and the values in it, as JSON has them."""
+    """Return a value, and the values in it, as JSON has them, as `Value.as_dict` says."""
     if isinstance(value, Value):
         return value.as_dict()
     if isinstance(value, Mapping):
@@ -112,7 +118,10 @@ def _without_zero(values: dict[str, Any], key: str) -> dict[str, Any]:
 
 
 class AuthorArgs(TypedDict, total=False):
-    """Who makes a change, with which tool, and why. The history records it."""
+    """Who makes a change, with which tool, and why. The history records it.
+
+    Each may be absent.
+    """
 
     who: str
     tool: str
@@ -127,9 +136,10 @@ Only such an author contains it, so that no client can pass for a token by the n
 
 
 def is_called(who: str, name: str) -> bool:
-    """Return whether an author is called so, with or without the version that the client states.
+    """Return whether an author has a name, with or without the version that a client states.
 
-    The name of a token matches every client that has it. The name "" matches every author.
+    Case and repeated blanks do not matter. The name of a token matches every client that has it.
+    The name "" matches every author.
     """
     author = who.casefold()
     token_name, _, _ = author.partition(AUTHOR_SEPARATOR)
@@ -144,8 +154,11 @@ def is_called(who: str, name: str) -> bool:
 class IndexState(Value):
     """How complete the index is.
 
-    `pending` counts the notes that are not fully searchable: `missing_notes` are not indexed yet,
-    or have changed since; `missing_vectors` cannot be found by meaning.
+    `state` is "ready" if nothing is missing that the answer needs, "indexing" while the whole vault
+    is compared with the index, else "partial". `notes` counts those in the index, and `pending`
+    those that are not fully searchable: `missing_notes` are not indexed yet, or have changed since;
+    `missing_vectors` cannot be found by meaning. `reason` is a sentence for the user, "" if there
+    is nothing to say.
     """
 
     state: Literal["ready", "indexing", "partial"]
@@ -162,7 +175,10 @@ class IndexState(Value):
         return self.state == "ready"
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the fields as JSON values, without those that say nothing."""
+        """Return the fields as JSON values, without the commit and the counts that are empty.
+
+        `notes` and `pending` are always there.
+        """
         optional = ("commit", "missing_notes", "missing_vectors")
         values = super().as_dict()
         return {key: value for key, value in values.items() if value or key not in optional}
@@ -173,9 +189,10 @@ _FILTER_TYPES: Mapping[str, type] = {"require_all": bool, "properties": Mapping}
 
 
 class Filter(Value):
-    """Which notes a search or list is restricted to.
+    """Which notes a search or list is restricted to; a note must meet all the given fields.
 
-    Names and dates are as a user writes them; the store resolves them.
+    Names and dates are as a user writes them; the store resolves them. `Filter.of` describes the
+    fields and takes lenient arguments.
     """
 
     tags: Mapping[str, str] = field(default_factory=dict)  # "" stands for any value of the tag
@@ -228,7 +245,12 @@ class Filter(Value):
 
 
 class LinkOut(Value):
-    """A link in a note. `target` is the name of the note or file, or the text if there is none."""
+    """A link in a note. `target` is the name of the note or file, or the text if there is none.
+
+    `resolved` is False if it leads nowhere. `kind` is "wiki", "markdown", "embed" or "property".
+    `line` is its line in the file, `display` the text that is shown instead of the target, and
+    `ambiguous` the names of other files that it may mean.
+    """
 
     target: str
     resolved: bool
@@ -239,7 +261,15 @@ class LinkOut(Value):
 
 
 class Memory(Value):
-    """A whole note. `content` is the body without the frontmatter, `text` the whole file."""
+    """A note, or one section of it. `content` is that text without the frontmatter.
+
+    `text` is the whole file, and `sha256` the hash of its bytes, for `if_sha256`. `tags` are the
+    names of all tags, `tag_map` has them with their values, `frontmatter` all properties. `links`
+    are those of the whole note, `backlinks` the names of notes that link to it. `tokens` counts
+    `content`, as an estimate. `problem` says why the note must not be rewritten, or what is
+    uncertain about an earlier text; None if nothing. `version` is what an earlier text was asked
+    for by; None for the current one.
+    """
 
     name: str
     path: str
@@ -276,7 +306,11 @@ class Memory(Value):
 
 
 class Listed(Value):
-    """A note in a list."""
+    """A note in a list.
+
+    `size` is that of the file in bytes. `created` is None if the note does not say it. `problem`
+    says what is wrong with the file; None if nothing.
+    """
 
     name: str
     path: str
@@ -294,7 +328,8 @@ class Listed(Value):
 class Page(Value):
     """Part of a list. `next_cursor` leads to the next part; it is None at the end.
 
-    `degraded` says which part of the filter matches no note at all.
+    `total` counts the notes of the whole list. `degraded` says which part of the filter matches no
+    note at all; "" if none.
     """
 
     items: tuple[Listed, ...]
@@ -307,7 +342,9 @@ class Page(Value):
 class Hit(Value):
     """A note that a search found, with enough of it to cite it.
 
-    `authors` and `written` say who changed it and when, if the filter asks for an author.
+    `score` says how good the hit is. `snippet` is its best passage, at `heading` and `line` of the
+    file. `why` explains the score, if that was asked for. `authors` and `written` say who changed
+    it and when, if the filter asks for an author.
     """
 
     name: str
@@ -327,17 +364,19 @@ class Hit(Value):
     written: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the fields as JSON values, without authors if they are not known."""
+        """Return the fields as JSON values, without `authors` and `written` if not known."""
         optional = ("authors", "written")
         values = super().as_dict()
         return {key: value for key, value in values.items() if value or key not in optional}
 
 
 class Found(Value):
-    """The answer to a search.
+    """The answer to a search, with the best hit first.
 
-    `degraded` says why the search was less than it could be. `why` explains the rank, or the
-    absence, of a note that the caller named.
+    `mode` is what the caller asked for: "hybrid", "text" or "semantic". `index` is the state of the
+    index that the answer was made of. `degraded` says why the search was less than it could be; ""
+    if it was not. `explain` has the details of the search, if they were asked for. `why` explains
+    the rank, or the absence, of a note that the caller named.
     """
 
     query: str
@@ -366,9 +405,10 @@ class Mention(Value):
 
 
 class Backlink(Value):
-    """A note that links to this one, or is similar to it.
+    """A note that links to this one ("link"), or is similar to it ("semantic").
 
-    The fields describe the first link; `also` has the others.
+    `form` (of the link, "" for a similar note), `snippet` and `line` describe the first link or the
+    most similar passage; `also` has the other links.
     """
 
     name: str
@@ -384,8 +424,10 @@ class Backlink(Value):
 class Pack(Value):
     """Passages that fit a budget of tokens, as context for a model.
 
-    `left_out` counts those for which the budget was too small, and `duplicates` those that repeat
-    another; `omitted` lists both.
+    `text` is for the model, `items` are its passages, and `tokens` is its size. `left_out` counts
+    those for which the budget was too small, and `duplicates` those that repeat another; `omitted`
+    lists both, each with its name, its line, and why. `degraded`, `absent` and `only_nearest` are
+    those of `Found`.
     """
 
     query: str
@@ -409,7 +451,12 @@ class Pack(Value):
 
 
 class Saved(Value):
-    """A write that is on the disk. `changed` is False if the note already had this content."""
+    """A write that is on the disk. `changed` is False if the note already had this content.
+
+    `sha256` is the hash of the note now, `previous_sha256` the one before, None for a new note.
+    `version` is the change in the history, "" if nothing was written. `tags` and `tag_map` are
+    those of the note now. `warnings` are sentences for the user.
+    """
 
     name: str
     path: str
@@ -423,7 +470,10 @@ class Saved(Value):
 
 
 class Moved(Value):
-    """A note under its new name. `rewritten` are the notes whose links were changed."""
+    """A note under its new name. `rewritten` are the notes whose links were changed.
+
+    Undoing `version` moves it back and restores the links.
+    """
 
     name: str
     path: str
@@ -435,7 +485,10 @@ class Moved(Value):
 
 
 class Deleted(Value):
-    """A note that is in the trash. Undoing `version` brings it back."""
+    """A note that is in the trash. Undoing `version` brings it back.
+
+    `links_left_unresolved` counts the links of other notes that lead nowhere now.
+    """
 
     name: str
     version: str
@@ -446,11 +499,11 @@ class Synced(Value):
     """What was exchanged with a remote."""
 
     remote: str
-    committed: int  # changes of this machine
-    changed: tuple[str, ...]  # the notes that were changed elsewhere, and merged
-    copies: tuple[str, ...]  # what could not be merged, beside the notes
-    waiting: tuple[str, ...]  # is not committed, because the user has staged it
-    pushed: bool
+    committed: int  # files whose changes on this machine were committed
+    changed: tuple[str, ...]  # the paths of files that were changed elsewhere, and merged
+    copies: tuple[str, ...]  # names of copies beside notes that could not be merged
+    waiting: tuple[str, ...]  # paths that are not committed, because the user has staged them
+    pushed: bool  # commits were sent to the remote
     version: str  # of the change that wrote the merged notes, "" if there were none
 
 
@@ -467,7 +520,11 @@ class MovedIndex(Value):
 
 
 class Undone(Value):
-    """A change that was undone. Undoing `version` brings it back."""
+    """A change that was undone. Undoing `version`, the change that undid it, makes it again.
+
+    `what` is a sentence that says what was undone. `sha256` is the hash of the note now; None if it
+    does not exist any more.
+    """
 
     name: str
     sha256: str | None
@@ -481,9 +538,9 @@ class UndoneNote(Value):
     name: str
     new_name: str | None  # after a move is undone
     becomes: str  # changed back, moved back, brought back or deleted
-    since: str  # the time of the first of the changes
-    before: str | None
-    sha256: str | None
+    since: str  # the version of the first of the changes
+    before: str | None  # the hash of the note now; None if there is none
+    sha256: str | None  # its hash afterwards; None if the note is deleted
 
 
 class LeftAsIs(Value):
@@ -494,7 +551,11 @@ class LeftAsIs(Value):
 
 
 class UndoneMany(Value):
-    """All changes of an author since a time, undone as one change. `version` is "" in a preview."""
+    """All changes of an author since a time, undone as one; `version` is "" in a preview.
+
+    `notes` are undone, `left` are not. `plan` stands for exactly these changes: undoing them after
+    a preview is refused if the plan differs by then.
+    """
 
     by: str
     since: str
@@ -505,7 +566,14 @@ class UndoneMany(Value):
 
 
 class HistoryEntry(Value):
-    """A change of one note, or of several `notes` at once, from our history or from git."""
+    """A change of one note, or of several `notes` at once, from our history or from git.
+
+    `version` is its id, in git the first digits of the commit. `name` is the note before the
+    change, `new_name` its name after a move, else None. `op` is "create", "update", "move",
+    "delete", "undo", "restore" or "recovered" (found after a crash). `before` and `sha256` are the
+    hashes of the text before and after it; None for no note. `diff` is None if it was not asked for
+    or a text is lost. `commit` is the git commit that contains the change, None if none is known.
+    """
 
     version: str
     name: str
@@ -536,7 +604,9 @@ class BlamedLine(Value):
 class Difference(Value):
     """The difference between two texts of one note, or of two notes.
 
-    `doubt` says what is not certain about it; it is "" if everything is.
+    `name` and `new_name` are the notes of the old and the new text. `diff` is in the unified
+    format, "" for equal texts. `doubt` says what is not certain about it; it is "" if everything
+    is.
     """
 
     name: str
@@ -550,7 +620,8 @@ class Difference(Value):
 class Restored(Value):
     """A note that has an earlier text again: that of the version or date `at`.
 
-    `changed` is False if it already had this text.
+    `changed` is False if it already had this text. `previous_sha256` is None if the note did not
+    exist. Undoing `version` takes it back.
     """
 
     name: str
@@ -563,7 +634,11 @@ class Restored(Value):
 
 
 class ConflictCopy(Value):
-    """A file that a sync program or git left beside a note that was changed in two places."""
+    """A file that a sync program or git left beside a note that was changed in two places.
+
+    `name` and `path` are those of the copy, `of` and `original` the name and the path of the note.
+    `maker` is the program that made the copy.
+    """
 
     name: str
     path: str
@@ -573,7 +648,13 @@ class ConflictCopy(Value):
 
 
 class ConflictMerge(Value):
-    """The result of merging a note and a conflict copy of it."""
+    """The result of merging a note and a conflict copy of it; nothing is written yet.
+
+    `clean` says that the two do not overlap; `conflicts` counts the places where they do, which are
+    marked in `text`. `diff` is what the merge changes in the note, or how the two differ if there
+    is a `problem`. `note_sha256` and `copy_sha256` are what was merged. `problem` says why they
+    cannot be merged; "" if they can be.
+    """
 
     copy: ConflictCopy
     text: str | None  # None if there is a `problem`
@@ -589,7 +670,8 @@ class ConflictMerge(Value):
 class ConflictMerged(Value):
     """A conflict copy that was merged into its note, or dropped.
 
-    Undoing `version` restores both files.
+    `name` is the note, `copy` the name of the copy, and `sha256` the hash of the note now.
+    `changed` is False if the copy added nothing to the note. Undoing `version` restores both files.
     """
 
     name: str
@@ -601,7 +683,10 @@ class ConflictMerged(Value):
 
 
 class OwnFile(Value):
-    """A file or folder in `.simplemem/`, and whether it can be deleted without a loss."""
+    """A file or folder in `.simplemem/`, and whether it can be deleted without a loss.
+
+    `holds` says what is in it.
+    """
 
     path: str
     holds: str
@@ -611,7 +696,9 @@ class OwnFile(Value):
 class Finding(Value):
     """A problem that the doctor found.
 
-    `candidates` are the notes that an unresolved link may mean; `fix` says what fixing would do.
+    `check` is the check that found it, `path` the note or file. `line` is 0 if it is about no line.
+    `hint` says what to do, `candidates` are the notes that an unresolved link may mean, and `fix`
+    says what fixing would do; each is empty if there is nothing to say.
     """
 
     check: str
@@ -625,7 +712,10 @@ class Finding(Value):
 
 
 class NoteFix(Value):
-    """The fixes of one note."""
+    """The fixes of one note.
+
+    `what` has a sentence for each, `diff` shows all of them.
+    """
 
     path: str
     what: tuple[str, ...]
