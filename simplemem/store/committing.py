@@ -101,9 +101,9 @@ class Committing:
     def _commit(self, operation: str) -> None:
         """Commit an operation, with trailers that say who asked for it, with which tool, and why.
 
-        Does nothing if the operation changed no text or path. Raises Unavailable if one of its
-        texts is no longer kept, or git does not allow the commit, and NotFound if there is no
-        repository.
+        `operation` is the id of its first version. Does nothing if it only recorded texts that were
+        found after a crash. Raises Unavailable if one of its texts is no longer kept, or git does
+        not allow the commit, and NotFound if there is no repository.
         """
         from simplemem.gitrepo.committing import commit_patches
 

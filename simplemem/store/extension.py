@@ -140,7 +140,7 @@ class ExtensionAPI:
     def list_all(self, conditions: Filter | None = None) -> list[Listed]:
         """Return all notes that pass a filter, sorted by name; all notes without a filter.
 
-        Raises Invalid for an illegal filter.
+        Raises Invalid, NotFound or Ambiguous for a filter that cannot be resolved.
         """
         notes = list[Listed]()
         cursor = _FIRST_PAGE
@@ -286,7 +286,10 @@ class ExtensionAPI:
     # Writing
 
     def must_be_writable(self) -> None:
-        """Raise ReadOnly if the vault may not be changed."""
+        """Raise ReadOnly if the vault may not be changed.
+
+        If it may, Obsidian's settings are read again if they have changed.
+        """
         self._parts.writer.check_writable()
 
     def check_text(self, name: str, old_text: str, new_text: str) -> list[str]:
@@ -312,8 +315,9 @@ class ExtensionAPI:
         """Give files other paths as one change, all or none. Links keep their targets.
 
         `new_paths` has the new path of each file by its old one. Returns one result per file, in
-        this order. Raises NotFound if an old path has no file, AlreadyExists if a new one is taken,
-        Invalid if it is the old one or not legal, and ReadOnly if a change is not allowed.
+        this order. Indexes what was saved a moment ago first. Raises NotFound if an old path has no
+        file, AlreadyExists if a new one is taken, Invalid if it is the old one or not legal, and
+        ReadOnly if a change is not allowed, or would break a link of a hidden note.
         """
         return self._parts.mover.move_files(new_paths, **by)
 
@@ -354,7 +358,10 @@ class ExtensionAPI:
         return self._parts.similarity.embedder
 
     def vector_of(self, path: str) -> tuple[list[float], str] | None:
-        """Return the vector of a note and the name of its embedder; None if it has none."""
+        """Return the vector of a note and the name of its embedder; None if it has none.
+
+        The vector is that of `vectors_of`. `path` is that of the note.
+        """
         return self._parts.similarity.vector_of(path)
 
     def vectors_of(self, paths: Sequence[str]) -> dict[str, list[float]]:

@@ -499,8 +499,8 @@ def _open_database(path: Path, settings: Settings, vault: NoteSource) -> Engine:
     """Open the index where the settings want it: SQLite at `path`, or PostgreSQL.
 
     In PostgreSQL, a store that sees less of the vault has a schema of its own, named after the file
-    name in `path`. Raises Unavailable if PostgreSQL's driver is not installed or the index cannot
-    be opened.
+    name in `path`. Raises Unavailable if PostgreSQL's driver is not installed, the variable or file
+    that the settings name has no address, or the index cannot be opened.
     """
     address = Key(settings.index.engine, setting="index.engine").value()
     if not address:

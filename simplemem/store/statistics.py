@@ -77,7 +77,7 @@ class Statistics:
         return stats
 
     def _without_templates(self, problems: Sequence[Mapping[str, str]]) -> list[Mapping[str, str]]:
-        """Return the problems of notes that are no templates: those may contain placeholders."""
+        """Return the problems of notes other than templates, which may contain placeholders."""
         template_reason = self._obsidian.current.template_reason
         return [row for row in problems if template_reason(row["path"]) is None]
 

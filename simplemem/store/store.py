@@ -192,7 +192,7 @@ class EnhancedStore:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Close the store. An error of the block is raised on."""
+        """Close the store. An error of the block is not suppressed."""
         self.close()
 
     def close(self) -> None:
@@ -485,7 +485,8 @@ class EnhancedStore:
         last. With `rerank`, a reranker may order the hits, if the settings name one. Scores fall
         from hit to hit; with `own_scores`, each is what the hit has by itself, for a caller that
         filters by it. The index is brought up to date first. Raises Invalid for an unknown mode or
-        filter or a limit below 1, and NotFound or Ambiguous for `why`.
+        a limit below 1, Invalid, NotFound or Ambiguous for a filter that cannot be resolved, and
+        NotFound or Ambiguous for `why`.
         """
         searching = self._opened.searching
         request = SearchRequest(
@@ -514,7 +515,7 @@ class EnhancedStore:
 
         They are of the best notes that pass the filter, and of notes linked with these. The index
         is brought up to date first. A budget above 100,000 is read as 100,000. Raises Invalid for a
-        budget below 50 or an unknown filter.
+        budget below 50, and Invalid, NotFound or Ambiguous for a filter that cannot be resolved.
         """
         build = partial(self._opened.searching.context.build, query, budget_tokens, filter)
         return self._opened.index.with_retry(build)
@@ -609,8 +610,9 @@ class EnhancedStore:
         """Return today's daily note; create it from its template if it does not exist.
 
         Its name and template are those of Obsidian's settings; without a template, it is created
-        empty. An existing note is not changed. Raises ReadOnly if it is missing and may not be
-        created.
+        empty. An existing note is not changed (`changed` is False). If the note is missing, raises
+        ReadOnly if it may not be created, Invalid or TooLong if the settings give it an illegal
+        name, and AlreadyExists if another program creates it meanwhile.
         """
         return self._opened.templates.daily(**by)
 
@@ -788,8 +790,9 @@ class EnhancedStore:
         """Undo a change by its version, or the last change of a note by the note's name.
 
         Changes of the same operation, such as the links that a move rewrote, are undone with it. Of
-        a note, the last change is undone that was not undone yet. Raises Conflict if one of the
-        notes has changed since, NotFound if there is no such change, Invalid for a commit of git,
+        a note, the last change is undone that was not undone yet. An undo is itself a change, which
+        can be undone (a redo). Raises Conflict if one of the notes has changed since, NotFound if
+        there is no such change, Ambiguous for a name of several notes, Invalid for a commit of git,
         and ReadOnly.
         """
         return self._opened.undo.undo(version_or_name, **by)
@@ -839,7 +842,10 @@ class EnhancedStore:
 
     @_checks_arguments
     def conflict_copies(self) -> tuple[ConflictCopy, ...]:
-        """Return the files that synchronisers and git left beside notes changed in two places."""
+        """Return the files that synchronisers and git left beside notes changed in two places.
+
+        They are those of the index; the disk is not read.
+        """
         return self._opened.conflicts.copies()
 
     @_checks_arguments
@@ -921,7 +927,10 @@ class EnhancedStore:
         return self._opened.link_fixer.fix(plan, **by)
 
     def own_files(self) -> tuple[OwnFile, ...]:
-        """Return what is in `.simplemem/` of the vault, and whether it can be rebuilt."""
+        """Return what is in `.simplemem/` of the vault, and whether each can be rebuilt.
+
+        The index is first, if it is a file there. Nothing is created or changed.
+        """
         from simplemem.store.folder import own_files
 
         parts = self._opened
@@ -940,8 +949,9 @@ class EnhancedStore:
         """Return a page of the notes that pass a filter, newest first by default.
 
         `cursor` is the `next_cursor` of the page before; None for the first page. A limit above
-        1,000 is read as 1,000. Raises Invalid for an unknown order, filter or cursor, a cursor of
-        another order, or a limit below 1.
+        1,000 is read as 1,000. If no note passes, `degraded` says which condition no note meets.
+        Raises Invalid for an unknown order, a cursor of a list in another order, a limit below 1,
+        or a filter that cannot be resolved.
         """
         list_page = partial(self._opened.searching.lister.list, filter, sort, limit, cursor)
         return self._opened.index.with_retry(list_page)

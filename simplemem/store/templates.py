@@ -46,8 +46,9 @@ class TemplateNotes:
         """Return today's daily note; create it from its template if it does not exist.
 
         Its name, folder and template are those of Obsidian's settings. Without a template, or if
-        its file does not exist, the note is empty. An existing note is not changed. `by` says who
-        asks. Raises ReadOnly if the note is missing and the vault may not be changed, and
+        its file does not exist, the note is created empty. An existing note is not changed
+        (`changed` is False). `by` says who asks. If the note is missing, raises ReadOnly if it may
+        not be created, Invalid or TooLong if Obsidian's settings give it an illegal name, and
         AlreadyExists if another program creates it meanwhile.
         """
         settings = self._obsidian.current
