@@ -177,7 +177,7 @@ class Background:
         return self._scanned.wait(timeout)
 
     def wait_until_ready(self, *, vectors: bool) -> None:
-        """Wait until the vault is indexed, with `vectors` also embedded.
+        """Wait until all notes are indexed; with `vectors`, also until they have vectors.
 
         Waits only for work that takes seconds, so it may return before. Returns at once in the
         background thread itself, and once that is told to stop.

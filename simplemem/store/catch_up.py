@@ -16,9 +16,10 @@ _LOG = logging.getLogger(__name__)
 
 
 class CatchUp:
-    """Looks at the paths that the operating system reports as changed; in doubt, at all of them.
+    """Looks at the paths that the operating system reports as changed; if unsure, at all.
 
-    Guards the watch, and which generation of the index was compared with the whole vault.
+    Guards the watch, and which generation of the index was compared with the whole vault. The
+    generation differs once the index was replaced by another one.
     """
 
     def __init__(

@@ -239,6 +239,7 @@ class Embedding:
             cpu_deadline = time.process_time() + work_seconds
 
             def is_late() -> bool:
+                """Return whether the time of the clock or of the CPU is used up."""
                 return time.monotonic() > deadline or time.process_time() > cpu_deadline
 
             return self._run(self._job(embedder, progress, is_late, ready, into))

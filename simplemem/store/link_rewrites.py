@@ -94,6 +94,7 @@ class LinkRewriter:
             arriving.setdefault(name_key(path), set()).add(path)
 
         def files_named(key: str) -> Sequence[str]:
+            """Return the files that have a name after the moves, sorted, by its `name_key`."""
             files = {path for path in self._index.files_named(key) if path not in moves.new_paths}
             return sorted(files | arriving.get(key, set()))
 

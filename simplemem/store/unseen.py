@@ -77,11 +77,12 @@ def would_break_unseen_links(
 
 
 def check_new_path(vault: NoteSource, path: str) -> None:
-    """Raise ReadOnly if a new note at this path would take over a link that leads elsewhere today.
+    """Raise ReadOnly if a new note at this path would take over a link to another note.
 
-    This is about links in notes that the access rules of `vault` hide. An unresolved link among
-    them may lead to the new note. If no other file has the same name, no note is read. Otherwise,
-    only notes are read that are in folders where a link with that name would lead elsewhere.
+    This is about links in notes that the access rules of `vault` hide, and that lead to the other
+    note today. An unresolved link among them may lead to the new note. Without such rules, no note
+    is read. If no other file has the same name, none is read either. Otherwise, only notes are read
+    that are in folders where a link with that name would lead elsewhere.
     """
     if not vault.access.is_partial:
         return
@@ -196,7 +197,7 @@ def _notes_that_may_link(
 
 
 def _longest_word(name: str) -> str:
-    """Return the part of a name that is written the same in every link to it; "" if there is none.
+    """Return the part of a name that every link to it writes in the same way; "" if none.
 
     Blanks and punctuation may be written differently.
     """

@@ -118,11 +118,11 @@ class NoteEditor:
         history: `read(name, version=saved.previous_sha256)` returns it, and `undo(saved.version)`
         restores it. `if_sha256` counts only if a note is replaced.
 
-        If a call with the same content and metadata made the note already, nothing is written
-        (`changed` is False). Otherwise raises AlreadyExists if there is such a note, or if links
-        would lead to the new note that lead to another one today. Raises Conflict if the note to
-        replace has another hash than `if_sha256`; Invalid or TooLong for a name or text that is not
-        allowed; ReadOnly if the vault or the note may not be written.
+        Without `overwrite`, if a call with the same content and metadata made the note already,
+        nothing is written (`changed` is False). Otherwise raises AlreadyExists if there is such a
+        note, or if links would lead to the new note that lead to another one today. Raises Conflict
+        if the note to replace has another hash than `if_sha256`; Invalid or TooLong for a name or
+        text that is not allowed; ReadOnly if the vault or the note may not be written.
         """
         self._writer.check_writable()
         metadata = metadata or {}
