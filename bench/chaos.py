@@ -129,7 +129,8 @@ class Writer:
             self.change(talk, {name: text}, "update_memory", name=name, content=text)
         elif kind == "append":
             line = f"more {self.made}"
-            self.change(talk, {name: f"{old}\n{line}"}, "update_memory", name=name, append=line)
+            # What is appended is a block of its own.
+            self.change(talk, {name: f"{old}\n\n{line}"}, "update_memory", name=name, append=line)
         elif kind == "delete":
             self.change(talk, {name: None}, "delete_memory", name=name)
         else:

@@ -340,8 +340,7 @@ class IndexKeeper:
 
         With a background thread, waits for it, for seconds at most. Without one, a vault that was
         never scanned is read completely, however long that takes; with `vectors`, some missing
-        vectors are made too. Raises nothing: the
-        question that follows raises what is wrong.
+        vectors are made too. Raises nothing: the question that follows raises what is wrong.
         """
         if self._background is not None:
             self._background.wait_until_ready(vectors=vectors)
