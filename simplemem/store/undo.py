@@ -233,8 +233,8 @@ class Undo:
         """Return the version to undo next; if `undone`, the undo to take back (redo) next.
 
         It is the id of the first change of an operation, of one note or of all. Undoes nothing. Of
-        the whole vault, only the latest 1,000 operations are considered. Raises NotFound if there is
-        none. An undo can be taken back only if nothing else was changed since.
+        the whole vault, only the latest 1,000 operations are considered. Raises NotFound if there
+        is none. An undo can be taken back only if nothing else was changed since.
         """
         if name is None:
             versions = self._changes.recent(_MAX_OPERATIONS)
