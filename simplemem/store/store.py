@@ -708,9 +708,15 @@ class EnhancedStore:
 
         A note that is named twice is deleted once. All names are looked up first: raises NotFound
         or Ambiguous, with nothing deleted, if one of them means no note or several; Conflict if a
-        note changes meanwhile, and ReadOnly. Links among the notes are not counted as unresolved.
-        Returns () for no names.
+        note changes meanwhile, ReadOnly, and Invalid if `names` is a single text, whose letters may
+        be names of notes. Links among the notes are not counted as unresolved. Returns () for no
+        names.
         """
+        if isinstance(names, str):
+            raise Invalid(
+                "delete_all(): names must be several names, not a text",
+                hint="Pass a list of names, or call delete for one note.",
+            )
         return self._opened.mover.delete_all(names, **by)
 
     # --- History ---

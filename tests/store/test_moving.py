@@ -109,3 +109,15 @@ def test_a_link_saved_by_hand_a_moment_before_follows_at_every_move(
                     left.unlink()
             store.move(f"n{number}", f"first/other{number}")
             assert (vault / "hand.md").read_text() == f"See [[other{number}]]."
+
+
+def test_a_single_text_is_not_taken_for_the_names_of_notes_to_delete(
+    plain_store: EnhancedStore, write: Callable[[str, str | bytes], Path]
+) -> None:
+    write("A.md", "One.\n")
+    write("b.md", "Two.\n")
+    plain_store.sync()
+    with pytest.raises(Invalid, match="several names"):
+        plain_store.delete_all("Ab")
+    assert plain_store.read_text("A").text == "One.\n"
+    assert plain_store.read_text("b").text == "Two.\n"
