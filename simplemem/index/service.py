@@ -37,28 +37,16 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _LOG = logging.getLogger(__name__)
-_CHECK_SECONDS = 24 * 3600.0
+_CHECK_SECONDS = 24 * 3600.0  # between two checks of the whole index
 _MAX_ATTEMPTS = 5
-_MAX_SIMILAR = 1_000  # answers of which notes are like a note; 6 MB
-_MAX_PATHS = 50_000  # 6 MB
+_MAX_SIMILAR = 1_000  # remembered answers to queries with `like`; 6 MB
+_MAX_PATHS = 50_000  # remembered paths of notes; 6 MB
 _ORDER = {
     "modified": "n.modified DESC",
     "created": "n.created DESC",
     "name": "n.path_key",
     "title": "n.title_key",
 }
-
-
-def _count_excluded(snapshot: Snapshot, narrow: IndexFilter) -> int:
-    """Return how many notes would pass a filter but are excluded from search."""
-    searched = replace(narrow, phrases=(), without=(), without_forms=())
-    with_excluded = replace(searched, hidden=True)
-    return _count_notes(snapshot, with_excluded) - _count_notes(snapshot, searched)
-
-
-def _count_notes(snapshot: Snapshot, narrow: IndexFilter) -> int:
-    source, values = snapshot.condition(narrow)
-    return read_integer(snapshot.db.execute(f"SELECT count(*) FROM {source}", values))
 
 
 class IndexService:
@@ -72,7 +60,7 @@ class IndexService:
     def __init__(self, database: Engine, on_replaced: Callable[[], None] = lambda: None) -> None:
         self.database = database
         self.path = database.path
-        self.seen_generation = database.generation  # of the index as it was when it was last asked
+        self.seen_generation = database.generation  # of the index at the last query
         self._on_replaced = on_replaced
         self._nearest = vectors.NearestNotes()
         self._segments: SegmentCache | None = None
@@ -154,6 +142,7 @@ class IndexService:
         background work of a server.
         """
         last_check = float(self.with_retry(lambda: self.database.meta("checked")) or 0)
+        # A clock that was wrong may have left a time in the future: then check now.
         if abs(time.time() - last_check) < _CHECK_SECONDS:
             return
         problems = self.database.check()
@@ -202,7 +191,10 @@ class IndexService:
     # -- searching
 
     def vocabulary(self, groups: Sequence[api.AnyOf]) -> tuple[Sequence[int], IndexProgress]:
-        """Return for each group of terms how many notes have one of them, and how far the index is."""
+        """Return how many notes have one of the terms of each group, and the state of the index.
+
+        The numbers are in the order of `groups`.
+        """
 
         def read(db: Connection) -> tuple[Sequence[int], IndexProgress]:
             snapshot = self._snapshot(db)
@@ -213,16 +205,17 @@ class IndexService:
     def ask(self, question: IndexQuery) -> Matches:
         """Return the notes and blocks that the words, names or vector of a query lead to.
 
-        Only notes that pass the query's filter are among them. For a query of notes like a note
-        (`like`), the answer is remembered until somebody writes.
+        Only notes that pass the query's filter are among them. The answer to a query with `like` is
+        remembered until somebody writes, by the path and `max_nearest`: all such queries must have
+        the same filter and no other condition.
         """
 
         def read(db: Connection) -> Matches:
             snapshot = self._snapshot(db)
-            key = question.like, question.max_nearest
-            answer = snapshot.similar.get(key) or self._answer(snapshot, question)
-            if question.like and len(snapshot.similar) < _MAX_SIMILAR:
-                snapshot.similar[key] = answer
+            if question.like:
+                answer = self._answer_like(snapshot, question)
+            else:
+                answer = self._answer(snapshot, question)
             if question.counts_excluded:
                 excluded = _count_excluded(snapshot, question.narrow)
                 answer = answer._replace(excluded=excluded)
@@ -230,10 +223,20 @@ class IndexService:
 
         return self._read(read)
 
+    def _answer_like(self, snapshot: Snapshot, question: IndexQuery) -> Matches:
+        """Return the answer to a query with `like`, from the snapshot if it remembers one."""
+        key = question.like, question.max_nearest
+        answer = snapshot.similar.get(key)
+        if answer is None:
+            answer = self._answer(snapshot, question)
+            if len(snapshot.similar) < _MAX_SIMILAR:
+                snapshot.similar[key] = answer
+        return answer
+
     def _answer(self, snapshot: Snapshot, question: IndexQuery) -> Matches:
         """Compute the answer to a query in one snapshot."""
         db = snapshot.db
-        # Sent first, so that a server has the answer by the time it is read.
+        # This statement is sent first: PostgreSQL computes its answer during the other steps.
         name_rows = _select_names(db, question)
 
         narrow = snapshot.without_empty_archives(question.narrow)
@@ -249,7 +252,8 @@ class IndexService:
         if similarities is not None:
             found.update(similarities.scores)
         paths = snapshot.paths(found)
-        named = {note_id: share for note_id, share in named.items() if note_id in paths}
+        # A part of a query that is a name ranks a note higher, but does not find it.
+        named = {note_id: share for note_id, share in named.items() if note_id in found}
         return Matches(
             notes=by_words,
             blocks=blocks,
@@ -277,11 +281,11 @@ class IndexService:
         vector = _comparable_vector(snapshot, question)
         if vector is None:
             return None
-        index = self.database.generation, snapshot.progress.space, len(vector)
-        state = index, snapshot.rev
+        # If one of these differs, all vectors in memory are read again.
+        index_key = self.database.generation, snapshot.progress.space, len(vector)
         return self._nearest.find(
             snapshot.db,
-            state=state,
+            state=(index_key, snapshot.rev),
             query=vector,
             ids=ids,
             limit=question.max_nearest,
@@ -330,7 +334,10 @@ class IndexService:
     def find_matching(
         self, groups: Sequence[api.AnyOf], note_ids: Sequence[NoteId]
     ) -> list[tuple[int, set[NoteId]]]:
-        """Return per group of terms how many notes have one of them, and which of `note_ids` do."""
+        """Return for each group of terms how many notes have one of them, and which of `note_ids`.
+
+        The pairs are in the order of `groups`.
+        """
 
         def read(db: Connection) -> list[tuple[int, set[NoteId]]]:
             terms = self._snapshot(db).terms()
@@ -339,9 +346,9 @@ class IndexService:
         return self._read(read)
 
     def page(self, narrow: IndexFilter, sort: str, limit: int, after: int = 0) -> NotePage:
-        """Return a page of the notes that pass a filter: `limit` notes after the first `after`.
+        """Return a page of the notes that pass a filter, and how many pass in all.
 
-        `sort` is one of `api.SORTS`; dates are newest first, names and titles ascend. With `limit`
+        The page has at most `limit` notes; the first `after` notes are left out before it. `sort` is one of `api.SORTS`; dates are newest first, names and titles ascend. With `limit`
         0, only the total is counted.
         """
 
@@ -404,7 +411,7 @@ class IndexService:
         return self._read(lambda db: notes.paths_by_property(db, key))
 
     def folders_with_notes(self, folders: Iterable[str]) -> tuple[str, ...]:
-        """Return those of some folders in or below which there is a note."""
+        """Return those of `folders` in or below which there is a note. Each folder ends in "/"."""
         folder_list = list(folders)
         return self._read(lambda db: notes.folders_with_notes(db, folder_list))
 
@@ -417,16 +424,16 @@ class IndexService:
         return self._read(lambda db: notes.files_named(db, key))
 
     def links(self, to: str | None = None) -> Sequence[api.StoredLink]:
-        """Return the links of other notes to the file `to`, or every link if it is None.
+        """Return the links of other notes to the file `to`; with None, every link.
 
-        Links of conflict copies to that file are left out: they only repeat those of their notes.
+        For `to`, links of conflict copies are left out: they only repeat those of their notes.
         """
         return self._read(lambda db: list(notes.links(db, to)))
 
     def sources_that_could_mean(self, files: Iterable[str]) -> list[str]:
-        """Return the notes with a link that is looked up by the name of one of these files.
+        """Return the paths of the notes with a link that could mean one of these files, in order.
 
-        Such a link may mean another file of that name.
+        Such a link is looked up by the name of the file, and may mean another file of that name.
         """
         file_list = list(files)
         return self._read(lambda db: notes.sources_that_could_mean(db, file_list))
@@ -434,8 +441,8 @@ class IndexService:
     def conflict_copies(self) -> list[tuple[str, str, str]]:
         """Return each conflict copy whose note still exists: (copy, note, program that made it).
 
-        A file whose name only may be that of a copy is left out while searches show it. So is a
-        file that simplemem named itself.
+        A note with a name that people choose too is left out if searches show it. So is a file that
+        simplemem named itself.
         """
         return self._read(notes.conflict_copies)
 
@@ -444,8 +451,8 @@ class IndexService:
     def embedded(self, embedder: str, remote: bool) -> api.Embedded:
         """Return how many notes have, lack or get no vectors of an embedder.
 
-        It may not have been used yet. `remote` says whether it is a service, which gets no private
-        notes.
+        `embedder` is its name; it may be one that was not used yet. `remote` says whether it is a
+        service, which gets no private notes.
         """
         return self._read(lambda db: embeddings.embedded(db, embedder, remote))
 
@@ -472,8 +479,8 @@ class IndexService:
     def since(self, mark: api.Mark | None) -> api.Changes:
         """Return the notes that any process wrote since a mark, and the new mark.
 
-        All notes are returned without a mark, or if the mark is of an index that was replaced.
-        Removed notes are not listed, but `count` is then smaller than expected.
+        All notes are returned if `mark` is None, or of an index that was replaced. Removed notes are
+        not listed; the caller notices them because `count` is smaller than expected.
         """
 
         def read(db: Connection) -> api.Changes:
@@ -501,20 +508,21 @@ class IndexService:
 
 
 def lets_all_pass(narrow: IndexFilter) -> bool:
-    """Return whether a filter has no condition, whether or not hidden notes pass."""
+    """Return whether a filter has no condition. That hidden notes pass or not does not count."""
     return replace(narrow, hidden=False, require_all=False) == IndexFilter()
 
 
 class Snapshot:
-    """What one thread knows of one state of the index: term counts, paths, and the last filter.
+    """What one thread has read of one state of the index: counts, paths, and the last filter.
 
-    It is made anew when somebody writes, and reads what it lacks through its connection.
+    Whatever else is asked for is read through its connection. After each write, the thread makes
+    another `Snapshot`.
     """
 
     def __init__(self, db: Connection, get_segments: Callable[[], SegmentCache]) -> None:
         self.db = db
         self.state = db.state()
-        self.similar: dict[tuple[str, int], Matches] = {}  # what is like a note
+        self.similar: dict[tuple[str, int], Matches] = {}  # answers to queries with `like`
         commit = db.execute("SELECT value FROM meta WHERE key = $1", (COMMIT,))
         self.rev = notes.newest_rev(db)
         self.progress = IndexProgress(
@@ -526,7 +534,7 @@ class Snapshot:
         self._get_segments = get_segments
         self._terms: TermIndex | None = None
         self._narrow: IndexFilter | None = None  # the last filter
-        self._ids: Sequence[NoteId] = ()  # that passed it
+        self._ids: Sequence[NoteId] = ()  # of the notes that passed it
         self._paths: dict[NoteId, str] = {}
         self._folders_with_notes: dict[tuple[str, ...], tuple[str, ...]] = {}
 
@@ -548,9 +556,10 @@ class Snapshot:
         return self._paths
 
     def without_empty_archives(self, narrow: IndexFilter) -> IndexFilter:
-        """Return a filter without those of its archive folders to leave out that have no note.
+        """Return a filter that does not mention archive folders without a note.
 
-        Most vaults have none, and a filter without conditions is cheaper.
+        Most vaults have no note there, and a filter without conditions is cheaper. A filter for
+        notes inside the archive is returned as it is.
         """
         if narrow.archived or not narrow.archive:
             return narrow
@@ -581,12 +590,28 @@ class Snapshot:
         return self._ids
 
 
-def _comparable_vector(snapshot: Snapshot, question: IndexQuery) -> bytes | None:
-    """Return the vector of a query; None if it cannot be compared with those of the index.
+def _count_excluded(snapshot: Snapshot, narrow: IndexFilter) -> int:
+    """Return how many notes would pass a filter but are excluded from search.
 
-    It can if it is of the same embedder and width. For a query of notes like a note, that is the
-    mean of this note's vectors. A vector that does not say its embedder is taken to be of the
-    index's.
+    Conditions on words are left out: the text of an excluded note is not indexed.
+    """
+    searched = replace(narrow, phrases=(), without=(), without_forms=())
+    with_excluded = replace(searched, hidden=True)
+    return _count_notes(snapshot, with_excluded) - _count_notes(snapshot, searched)
+
+
+def _count_notes(snapshot: Snapshot, narrow: IndexFilter) -> int:
+    """Return how many notes pass a filter."""
+    source, values = snapshot.condition(narrow)
+    return read_integer(snapshot.db.execute(f"SELECT count(*) FROM {source}", values))
+
+
+def _comparable_vector(snapshot: Snapshot, question: IndexQuery) -> bytes | None:
+    """Return the vector of a query; None if there is none that is comparable with the index's.
+
+    For a query with `like`, it is the mean of that note's vectors. Otherwise it is the query's own
+    vector, if it has the embedder and the width of the vectors in the index. A vector without the
+    name of an embedder is assumed to be of the right one.
     """
     if question.like:
         row = notes.row_at(snapshot.db, question.like)
@@ -607,9 +632,10 @@ def _comparable_vector(snapshot: Snapshot, question: IndexQuery) -> bytes | None
 
 
 def _select_names(db: Connection, question: IndexQuery) -> Iterable[tuple[NoteId, int, str]]:
-    """Query the names of visible notes that a query is or contains.
+    """Query the visible notes whose name is the whole query or a part of it.
 
-    Rows as in `notes.query_names`. Empty, without a statement, if the query looks for no name.
+    The rows are those of `notes.query_names`. If the query looks for no name, no statement is sent,
+    and there are no rows.
     """
     keys = {*question.names, *question.inner_names}
     if not question.title and not keys:
@@ -623,10 +649,10 @@ def _match_names(
 ) -> tuple[dict[NoteId, int], dict[NoteId, float]]:
     """Return the notes among `ids` (None: all) that a query names, as a whole and in part.
 
-    The first result says how exactly the name of a note equals the whole query: 0 for a title or
-    file name that is the same letter for letter, 1 for such an alias, 2 and 3 for a title and an
-    alias of the same words. The second result is the largest share of the query that a name of the
-    note is.
+    The first result has a number for each note with a name that equals the whole query: 0 if a
+    title or file name is the same letter for letter, 1 if an alias is, 2 if a title has the same
+    words, 3 if an alias has. The second result has, for each note with a name that is a part of the
+    query, the largest share of the query that one of its names makes up.
     """
     names = list(name_rows)
     if names and ids is not None:
@@ -637,10 +663,10 @@ def _match_names(
     named: dict[NoteId, float] = {}
     for note_id, is_alias, key in names:
         if not key or key in question.names:
-            by_words = 2 if key else 0
-            exactness = is_alias + by_words
-            best_exactness = title_matches.get(note_id, exactness)
-            title_matches[note_id] = min(exactness, best_exactness)
+            is_equal_by_letters = not key
+            inexactness = is_alias if is_equal_by_letters else is_alias + 2
+            least_inexactness = title_matches.get(note_id, inexactness)
+            title_matches[note_id] = min(inexactness, least_inexactness)
 
         if key in question.inner_names:
             share = question.inner_names[key]

@@ -287,6 +287,24 @@ def test_no_note_is_forgotten_when_more_paths_are_met_than_are_kept(
         assert len(by_note(near)) == count
 
 
+def test_whether_a_name_within_a_query_counts_does_not_depend_on_earlier_queries(
+    store: EnhancedStore, write: Write
+) -> None:
+    write("crane.md", "It lifts loads.\n")
+    write("harbour.md", "Ships lie there.\n")
+    store.sync()
+    index = store._parts.index
+    question = IndexQuery((Term(("ships",)),), inner_names={"crane": 0.5})
+    assert index.ask(question).named == {}
+
+    assert index.ask(
+        IndexQuery((Term(("loads",)),))
+    ).notes  # the path of the crane is now in memory
+    assert index.ask(question).named == {}
+    both = index.ask(IndexQuery((Term(("ships",)), Term(("loads",))), inner_names={"crane": 0.5}))
+    assert list(both.named.values()) == [0.5]
+
+
 def test_the_id_of_a_block_is_in_no_vector_and_has_none() -> None:
     note = read_note(
         b"# Day\n\n> [!quote] You\n> Plum jam.\n\n^turn-1-abc\n\nA last line.^2\n\n> ^in-quote\r\n"
