@@ -47,6 +47,8 @@ COLUMNS = (
 _INSERT = f"""
     INSERT INTO changes (seq, {COLUMNS}, author)
     SELECT coalesce(max(seq), 0) + 1, {marks(15)} FROM changes"""
+# In `lineages`, `there` is 0 if the log says that the note was deleted at `path`. `holds` is 0 if
+# another note has come to `path` since (docs/internals/history.md).
 _BEGIN_LINEAGE = """
     INSERT INTO lineages (id, path, there, holds)
     SELECT coalesce(max(id), 0) + 1, $1, 1, 1 FROM lineages RETURNING id"""
@@ -58,13 +60,13 @@ _NAMED_HERE = """
       AND c.op <> 'recovered'
     ORDER BY c.seq"""
 
-_TAIL_BYTES = 1024  # of the lines read last; a log with others in their place is another log
+_TAIL_BYTES = 1024  # the end of what was read; if it differs now, the log is another one
 
 
 class _Unread(NamedTuple):
-    """The lines of the log that the table lacks.
+    """The lines of the log that the table lacks, which begin at the byte `offset`.
 
-    They begin at the byte `offset`. In another log than the one that was read, these are all.
+    If `is_other_log`, the table was read from another log, and these are all lines of this one.
     """
 
     offset: int
@@ -78,9 +80,9 @@ class _Unread(NamedTuple):
 
 
 def catch_up(database: Engine, log: Log) -> None:
-    """Add to the table the changes that the log has more. Another log replaces the whole table.
+    """Add the changes of the log that the table lacks. Another log replaces the whole table.
 
-    Does not write if there are none. Raises what reading the log raises, and the errors of the
+    Does not write if none is missing. Raises what reading the log raises, and the errors of the
     engine.
     """
     with database.reading() as db:
@@ -106,7 +108,8 @@ def catch_up(database: Engine, log: Log) -> None:
 def _read_unread(db: Connection, log: Log) -> _Unread:
     """Return the lines of the log that the table lacks, by the offset and digest in `meta`.
 
-    If the lines read last are no longer at their place, it is another log, of which all is unread.
+    If the bytes before the offset are not those that were read last, a log with a remote is fetched
+    first. If they still differ, this is another log, and all its lines are returned.
     """
     position = db.execute("SELECT value FROM meta WHERE key = 'log'").get
     if position is None:
@@ -157,12 +160,12 @@ def _insert(db: Connection, version: Version) -> None:
 
 
 def _update_lineages(db: Connection, version: Version, path: str, new_path: str | None) -> int:
-    """Return the id of the lineage of a change, after writing where the change leaves its note.
+    """Update the lineage of the note that a change is of, and return its id.
 
-    A lineage is a note as the log knows it, whatever its paths were. It is that of the note at
-    `path`, or of the note that simplemem deleted there; a note that was created begins a new one.
-    `new_path` is where the change moved the note, None if it did not. A recovered text changes no
-    lineage, and may have none: 0.
+    A lineage is one note as the log knows it, whatever its paths were. That of a change is the one
+    that holds `path`; a note that was created begins a new one. `new_path` is where the change
+    moved the note, None if it did not. A recovered text updates no lineage; the result is 0 if no
+    lineage holds its path.
     """
     statement = "SELECT id, there FROM lineages WHERE path = $1 AND holds = 1"
     row: DatabaseRow | None = db.execute(statement, (path,)).fetchone()
@@ -189,19 +192,22 @@ def _update_lineages(db: Connection, version: Version, path: str, new_path: str 
 
 
 def is_named_by_us(db: Connection, path: str) -> bool:
-    """Return whether simplemem created or moved the note at a path there, so named it.
+    """Return whether the note at a path has its name from simplemem, which created or moved it.
 
-    False if it only carried the note over from another computer (`sync`), or found it there. By the
-    table of changes, which is not brought up to date here.
+    False if simplemem found the note there, or only copied it from another computer (`sync`). Looks
+    only at the table of changes, and does not bring it up to date.
     """
     key = well_formed(path)
     changes = db.execute(_NAMED_HERE, (key,)).fetchall()
-    if any(new_path == key for _, _, new_path in changes):
+    was_moved_here = any(new_path == key for _, _, new_path in changes)
+    if was_moved_here:
         return True
     if not changes:
         return False
+
     tool, before, _ = changes[0]
-    return before is None and tool != "sync"
+    was_created = before is None
+    return was_created and tool != "sync"
 
 
 # -- authors
@@ -211,9 +217,10 @@ _RESERVED_NAMES = ("human", "unknown")
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Who wrote something: a kind, the name of an agent, and when at the latest (in UTC).
+    """Who wrote something, and when at the latest, in UTC.
 
-    The name and the time are "" if they are not known. The time does not count in comparisons.
+    `name` is that of an agent. The name and the time are "" if they are not known. Two origins that
+    differ only in the time are equal.
     """
 
     kind: Literal["human", "agent", "unknown"]
@@ -236,7 +243,7 @@ def author_of(version: Version) -> Origin:
 
     name = version.who
     if not name:
-        is_agent = "_" in version.tool  # as in the names of the tools of agents
+        is_agent = "_" in version.tool  # all tools of agents have such names
         name = "an agent without a name" if is_agent else "a program"
     elif name.casefold() in _RESERVED_NAMES:
         name = f"an agent called {name}"
@@ -249,7 +256,7 @@ T = TypeVar("T")
 
 _NO_LIMIT = 1 << 62  # greater than any number of a change
 
-# The places of columns in a row of COLUMNS and `seq`.
+# The indexes of columns in a row that has COLUMNS and then `seq`.
 _VERSION = 0
 _OPERATION = 1
 _PATH = 2
@@ -268,7 +275,7 @@ _OF_LINEAGE = """
     op <> 'recovered' AND lineage =
     (SELECT lineage FROM changes WHERE (path = $1 OR new_path = $1) AND op <> 'recovered'
      ORDER BY seq DESC LIMIT 1)"""
-# The changes of an operation stand together, and all of them have the number of the first as their `step`.
+# The changes of an operation are consecutive, and the `step` of each is the number of the first.
 _OF_OPERATION = """
     step = $1 AND seq >= (SELECT max(seq) FROM changes WHERE version = $1 AND step = $1)"""
 _WRITES_TEXT = """
@@ -277,10 +284,10 @@ _WRITES_TEXT = """
 
 
 class ChangeTable:
-    """The changes of one vault that this store may see, from its log. Any thread may ask.
+    """The changes of one vault that this store may see. Any thread may call its methods.
 
-    Before each answer, the table gets the changes that the log has more. Changes of hidden notes
-    are never returned.
+    Before each answer, the changes of the log that the table lacks are added to it. Changes of
+    hidden notes are never returned.
     """
 
     def __init__(
@@ -291,13 +298,13 @@ class ChangeTable:
     ) -> None:
         self._database = database
         self._vault = vault
-        self._with_retry = with_retry  # repeats a question if the index is replaced meanwhile
+        self._with_retry = with_retry  # calls a function again if the index is replaced meanwhile
 
     def of(self, path: str, limit: int | None = None, *, recovered: bool = False) -> list[Version]:
-        """Return the changes of the note at a path, newest first, followed back through its moves.
+        """Return the changes of the note at a path, newest first, at its former paths too.
 
-        At most `limit` are returned. With `recovered`, texts that were found after a crash are
-        among them.
+        At most `limit` are returned; None means all. With `recovered`, texts that were found after
+        a crash are among them.
         """
 
         def question(db: Connection) -> list[Version]:
@@ -314,10 +321,10 @@ class ChangeTable:
         upto: int = _NO_LIMIT,
         by: str = "",
     ) -> list[Version]:
-        """Return the changes of the latest `limit` operations, newest first; of all if it is None.
+        """Return the changes of the latest `limit` operations, newest first; None means all.
 
-        They have numbers greater than `after`, and `upto` at most. With `by`, only changes by
-        clients with this name are returned.
+        Only changes with numbers greater than `after` and at most `upto` count. With `by`, only
+        those by clients with this name count.
         """
 
         def question(db: Connection) -> list[Version]:
@@ -338,7 +345,7 @@ class ChangeTable:
     def find(self, version: str) -> Version:
         """Return the change with an id such as "v12".
 
-        Raises NotFound, also for one of a hidden note.
+        Raises NotFound if there is none, or if it is of a hidden note.
         """
         changes = self._where("version = $1", number_of(version))
         if not changes:
@@ -372,7 +379,7 @@ class ChangeTable:
         return self._ask(lambda db: last_before(db.execute(statement), when))
 
     def may_show(self, sha256: str) -> bool:
-        """Return whether a text, by its hash, may be shown: a visible change replaced or wrote it.
+        """Return whether the text with a hash may be shown: a visible change wrote or replaced it.
 
         Always true for a store that sees the whole vault.
         """
@@ -381,7 +388,7 @@ class ChangeTable:
         return bool(self._where("after = $1", sha256) or self._where("before = $1", sha256))
 
     def last_author(self, sha256: str) -> Origin:
-        """Return who wrote a text first, by its hash. A person, if no change has written it.
+        """Return who was the first to write the text with a hash; a person if no change wrote it.
 
         Undoing and restoring do not count as writing. Hidden changes count too.
         """
@@ -390,7 +397,7 @@ class ChangeTable:
         return HUMAN if first is None else author_of(_version(first))
 
     def _where(self, condition: str, *values: Value) -> list[Version]:
-        """Return the visible changes that fulfil an SQL condition, newest first.
+        """Return the visible changes for which an SQL condition holds, newest first.
 
         `values` are those of its `$1`, `$2`, ….
         """
@@ -402,7 +409,7 @@ class ChangeTable:
         return self._ask(question)
 
     def _ask(self, question: Callable[[Connection], T]) -> T:
-        """Return what `question` finds in the table, after adding what the log has more.
+        """Bring the table up to date with the log, and return what `question` finds in it.
 
         Both are repeated if the index is replaced meanwhile.
         """
@@ -418,7 +425,7 @@ class ChangeTable:
     # Visibility
 
     def _visible(self, db: Connection, rows: Iterable[DatabaseRow]) -> Iterator[Version]:
-        """Yield, of the changes in some rows, those that this store may see, in the same order."""
+        """Yield the changes of those rows that this store may see, in the same order."""
         if not self._vault.access.is_partial:
             yield from map(_version, rows)
             return
@@ -432,19 +439,20 @@ class ChangeTable:
     def _names_visible_note(self, version: Version) -> bool:
         """Return whether this store may see the paths that a change names, old and new.
 
-        A recovered file whose name begins with a dot is never visible: it may have held any note.
+        A recovered file whose name begins with a dot is never visible: it is a temporary file of
+        simplemem, which may contain the text of any note.
         """
         file_name = version.path.rpartition("/")[2]
         if version.op == "recovered" and file_name.startswith("."):
-            return False  # a file of our own, which may have held the text of any note
+            return False
         hides = self._vault.access.hides
         return not hides(version.path) and not hides(version.new_path or version.path)
 
     def _has_visible_past(self, db: Connection, lineage: int) -> bool:
-        """Return whether this store may see the earlier changes of a note, by its lineage.
+        """Return whether this store may see the changes of a note, which is given by its lineage.
 
         True if its file exists at a visible path, or if simplemem deleted it at such a path. False
-        if another program removed it, or another note has its path now.
+        if another program removed it, or if another note has its path now.
         """
         statement = "SELECT path, there, holds FROM lineages WHERE id = $1"
         row = db.execute(statement, (lineage,)).fetchone()
@@ -466,9 +474,10 @@ class ChangeTable:
 def _rows_back_through_moves(
     db: Connection, path: str, *, recovered: bool
 ) -> Iterator[DatabaseRow]:
-    """Yield rows of the changes of a note, newest first; before a move, those of its old path.
+    """Yield rows of the changes of the note at a path, newest first.
 
-    They have the columns of COLUMNS and `seq`. Recovered texts are among them if `recovered`.
+    After the row of a move to this path, those of the old path follow, and so on. Rows have COLUMNS
+    and `seq`. Recovered texts are among them if `recovered`.
     """
     seq = _NO_LIMIT
     while path:
@@ -486,9 +495,9 @@ def _rows_back_through_moves(
 
 
 def _rows_by(db: Connection, client: str, after: int, upto: int) -> Iterator[DatabaseRow]:
-    """Query the changes of clients with a name, of all if it is "", newest first.
+    """Query the changes by clients with a name, newest first; "" means all clients.
 
-    Their numbers are greater than `after` and `upto` at most.
+    Their numbers are greater than `after` and at most `upto`.
     """
     names = []
     if client:
@@ -497,6 +506,7 @@ def _rows_by(db: Connection, client: str, after: int, upto: int) -> Iterator[Dat
 
     is_any_client = int(not client)
     is_one_of_the_names = db.dialect.in_texts("who", "$4")
+    # With "+", the index by version is not used, and rows are read in the order of `seq`.
     condition = f"+version > $1 AND +version <= $2 AND ($3 = 1 OR {is_one_of_the_names})"
     return _rows_where(db, condition, after, upto, is_any_client, TextList(names))
 
@@ -504,7 +514,7 @@ def _rows_by(db: Connection, client: str, after: int, upto: int) -> Iterator[Dat
 def _rows_where(
     db: Connection, condition: str, *values: Value, order: str = "DESC"
 ) -> Iterator[DatabaseRow]:
-    """Query the changes that fulfil an SQL condition, newest first unless `order` is "ASC".
+    """Query the changes for which an SQL condition holds, newest first unless `order` is "ASC".
 
     `values` are those of its `$1`, `$2`, …; the rows have the columns of COLUMNS.
     """
@@ -514,7 +524,7 @@ def _rows_where(
 
 
 def _version(row: DatabaseRow) -> Version:
-    """Return a row of COLUMNS as a change."""
+    """Return the change in a row that begins with COLUMNS."""
     fields = row[_PATH : _KIND + 1]
     return Version(format_version(row[_VERSION]), format_version(row[_OPERATION]), *fields)
 
@@ -522,8 +532,9 @@ def _version(row: DatabaseRow) -> Version:
 def written_by(author: str, bind: Callable[[str], str]) -> str:
     """Return the SQL condition, for `notes n`, that the text of a note is by an author.
 
-    `author` is "human", "agent", or how the name of an agent begins, without regard to case. Nobody
-    matches "unknown" or "". `bind` adds a value to those of the statement, and returns its mark.
+    `author` is "human", "agent", or the beginning of the name of an agent. Case does not matter. No
+    note passes for "unknown" or "". `bind` adds a value to those of the statement, and returns its
+    mark, such as `$3`.
     """
     key = author.casefold()
     if key == "unknown" or not key:

@@ -47,7 +47,7 @@ from simplemem.note.words import words_key
 from simplemem.obsidian.settings import FilesNamed, Resolution, lookup_keys, name_key, resolve_link
 from simplemem.vault.values import Entry
 
-# The rows that belong to a note: their columns, the note first.
+# The tables whose rows belong to a note, with their columns; the first is the id of the note.
 OF_NOTE = {
     "aliases": "note_id, seq, alias, key",
     "names": "note_id, seq, key, is_alias",
@@ -56,7 +56,7 @@ OF_NOTE = {
     "properties": "note_id, seq, key, value",
     "links": "note_id, seq, form, target, subpath, display, line, key, path, ambiguous",
 }
-_ROW = ", ".join(f"n.{name}" for name in NoteRow._fields)
+_ROW_COLUMNS = ", ".join(f"n.{name}" for name in NoteRow._fields)
 
 _CONTENT_COLUMNS = (
     "sha256", "size", "mtime_ns", "ctime_ns", "checked_ns",
@@ -70,14 +70,14 @@ _ASSIGNMENTS = ", ".join(
     f"{column} = ${number}" for number, column in enumerate(_CONTENT_COLUMNS, 1)
 )
 _UPDATE = f"UPDATE notes SET {_ASSIGNMENTS} WHERE id = ${len(_CONTENT_COLUMNS) + 1}"
+# "0" is the character after "/", so the range has all paths that begin with the folder and "/".
 _IS_BELOW = "path = $1 OR (path >= $1 || '/' AND path < $1 || '0')"
 
-
-_MAX_WAITING_TOKENS = 200_000  # of notes that are not written yet
+_MAX_WAITING_TOKENS = 200_000  # tokens that `PendingRows` keeps; more are written at once
 
 
 def stat_of(entry: Entry) -> Stat:
-    """Return the size and times of a listed file, which tell whether it may have changed since."""
+    """Return the size and times of a listed file, by which a later change of it is noticed."""
     return Stat(entry.size, entry.mtime_ns, entry.ctime_ns)
 
 
@@ -92,14 +92,14 @@ def is_note(path: str) -> bool:
 class PendingRows:
     """Rows of notes that are still to be written, in the order of their statements.
 
-    For one transaction, in which nobody else writes: the files of a name are read once. Nothing
-    that was added is found in the index before `write`.
+    For one transaction. Nobody else writes meanwhile, so which files have a name is read once and
+    remembered. What was added is not in the index before `write`.
     """
 
     def __init__(self, db: Connection) -> None:
         self.db = db
         self.files_named = cache(partial(files_named, db))
-        self.rev: int | None = None  # the number of the change that they all are
+        self.rev: int | None = None  # of the change that all these rows belong to
         self._waiting: dict[str, list[tuple[Any, ...]]] = {}
         self._words = SegmentBuilder()
         self._vectors: list[tuple[int, bytes]] = []
@@ -111,14 +111,14 @@ class PendingRows:
     def add_words(self, note: NoteTokens) -> None:
         """Keep the words of a note for `write`.
 
-        If those of many notes wait, these are written at once, to save memory.
+        If over 200,000 tokens of earlier notes wait, these are written first, to save memory.
         """
         if len(self._words.tokens) > _MAX_WAITING_TOKENS:
             self._write_words()
         self._words.add(note)
 
     def add_vectors(self, vectors: Iterable[tuple[int, bytes]]) -> None:
-        """Keep (place, vector) for `write`."""
+        """Keep pairs of a place id and its vector for `write`."""
         self._vectors.extend(vectors)
 
     def replace(
@@ -127,23 +127,23 @@ class PendingRows:
         note_id: int,
         new_rows: list[tuple[Any, ...]],
         *,
-        new: bool,
+        is_new: bool,
     ) -> None:
-        """Keep the rows of a note for a table, in place of those that the table has.
+        """Keep rows of a note for `write`, which replace all rows that a table has of the note.
 
-        `new_rows` are in the order of their keys. If the old rows are equal to the first of them,
-        only the others are kept; else all old rows are deleted at once. With `new`, the note has no
-        rows yet, and the table is not asked.
+        `new_rows` are sorted. Old rows that are equal to the first new rows stay, and only the
+        further new rows are kept. If any old row differs, all old rows are deleted now. If the note
+        `is_new`, it has no rows yet, and the table is not queried.
         """
         columns = OF_NOTE[table]
-        if not new:
-            # Without ORDER BY: SQLite would prepare an ordering statement again for every note.
+        if not is_new:
+            # With ORDER BY, SQLite would prepare the statement again for each note.
             sql = f"SELECT {columns} FROM {table} WHERE note_id = $1"
             old_rows = sorted(self.db.execute(sql, (note_id,)))
             if old_rows == new_rows:
                 return
             if old_rows == new_rows[: len(old_rows)]:
-                new_rows = new_rows[len(old_rows) :]  # the usual result of an append
+                new_rows = new_rows[len(old_rows) :]  # usually, because text was appended
             else:
                 self.db.execute(f"DELETE FROM {table} WHERE note_id = $1", (note_id,)).fetchall()
         if new_rows:
@@ -151,7 +151,7 @@ class PendingRows:
             self.add(f"INSERT INTO {table} ({columns}) VALUES ({marks(count)})", new_rows)
 
     def write(self) -> None:
-        """Write all rows, words and vectors that wait, and keep none of them."""
+        """Write all rows, words and vectors that were added, and forget them here."""
         for sql, rows in self._waiting.items():
             self.db.executemany(sql, rows)
         self._waiting.clear()
@@ -160,67 +160,69 @@ class PendingRows:
         self._vectors = []
 
     def _write_words(self) -> None:
-        """Write the words that wait as a segment of the term index; merge small ones if due."""
-        if self._words.note_ids:
-            segments_to_merge = add_notes(self.db, self._words)
-            self._words = SegmentBuilder()
-            if segments_to_merge:
-                from simplemem.index.terms.merging import merge_packed  # numpy: seldom needed
+        """Write the words as a new segment of the term index; merge small segments if due."""
+        if not self._words.note_ids:
+            return
+        segments_to_merge = add_notes(self.db, self._words)
+        self._words = SegmentBuilder()
+        if segments_to_merge:
+            # Imported late, because it needs numpy.
+            from simplemem.index.terms.merging import merge_packed
 
-                merge_packed(self.db, segments_to_merge)
+            merge_packed(self.db, segments_to_merge)
 
 
 def put(
     rows: PendingRows,
     note_id: int | None,
-    read: ParsedNote,
+    parsed: ParsedNote,
     hidden: str | None,
     private: str | None,
 ) -> int:
-    """Write a note's own row, add what belongs to it to `rows`, and return its id.
+    """Write a note's row in `notes`, add its rows of other tables to `rows`, and return its id.
 
-    `note_id` is the note that is replaced, None for a new one. `hidden` and `private` are the
-    reasons for which it is left out of search and not sent to services, None if it is not. Its
-    text, words and vectors are not among this; see `put_text` in text.py.
+    `note_id` is the note that is replaced, None for a new one. `hidden` is the reason why the note
+    is left out of search, `private` why it is not sent to services; None for no reason. Writes none
+    of its text, words and vectors; see `put_text` in text.py.
     """
     db = rows.db
-    new = note_id is None
+    is_new = note_id is None
     if rows.rev is None:
         rows.rev = next_rev(db)
 
-    values = _content_values(read, hidden, private, rows.rev)
+    values = _content_values(parsed, hidden, private, rows.rev)
     if note_id is None:
-        name_keys = _name_keys(read.path)
-        cursor = db.execute(_INSERT, (*values, read.path, *name_keys))
+        name_keys = _name_keys(parsed.path)
+        cursor = db.execute(_INSERT, (*values, parsed.path, *name_keys))
         note_id = read_integer(cursor)
     else:
         db.execute(_UPDATE, (*values, note_id)).fetchall()
 
-    rows_by_table = _rows_of_note(note_id, read, rows.files_named)
+    rows_by_table = _rows_of_note(note_id, parsed, rows.files_named)
     for table, table_rows in rows_by_table.items():
-        rows.replace(table, note_id, table_rows, new=new)
+        rows.replace(table, note_id, table_rows, is_new=is_new)
     return note_id
 
 
 def _content_values(
-    read: ParsedNote,
+    parsed: ParsedNote,
     hidden: str | None,
     private: str | None,
     rev: int,
 ) -> tuple[Value, ...]:
-    """Return the values of `_CONTENT_COLUMNS` for a note, as read now.
+    """Return the values of `_CONTENT_COLUMNS` for a note that was read just now.
 
-    `hidden` and `private` are reasons or None. A visible note then waits for vectors, also a
-    private one; a hidden one needs none.
+    `hidden` and `private` are reasons or None. By these values, a visible note waits for vectors,
+    even if it is private. A hidden note needs none, so it counts as embedded.
     """
-    note = read.note
-    metadata = read.metadata
+    note = parsed.note
+    metadata = parsed.metadata
     words = note.content.split()
-    needs_no_vectors = int(hidden is not None)
+    embedded = int(hidden is not None)
     refused = None
     return (
         note.sha256,
-        *read.stat,
+        *parsed.stat,
         time.time_ns(),  # checked_ns
         metadata.title,
         compare_key(metadata.title),
@@ -233,21 +235,21 @@ def _content_values(
         hidden,
         note.problem,
         private,
-        needs_no_vectors,
+        embedded,
         refused,
         rev,
     )
 
 
 def _rows_of_note(
-    note_id: int, read: ParsedNote, files_named: FilesNamed
+    note_id: int, parsed: ParsedNote, files_named: FilesNamed
 ) -> dict[str, list[tuple[Any, ...]]]:
-    """Return the rows that belong to a note, by table, in the order of their keys.
+    """Return the rows of a note for each table of `OF_NOTE`, sorted.
 
-    Links are resolved by the files that exist now.
+    Links are resolved by `files_named`.
     """
-    note = read.note
-    titles = (read.metadata.title, base_name(read.path))
+    note = parsed.note
+    titles = (parsed.metadata.title, base_name(parsed.path))
     alias_rows = [
         (note_id, seq, alias, compare_key(alias)) for seq, alias in enumerate(note.aliases)
     ]
@@ -257,7 +259,7 @@ def _rows_of_note(
         for seq, (key, value) in enumerate(note.header.properties.items())
     ]
     link_rows = [
-        (note_id, seq, *_link_values(link, read.path, files_named))
+        (note_id, seq, *_link_values(link, parsed.path, files_named))
         for seq, link in enumerate(note.links)
     ]
     return {
@@ -287,18 +289,21 @@ def _tag_pair_rows(note_id: int, note: Note) -> list[tuple[Any, ...]]:
 def _name_rows(
     note_id: int, titles: Iterable[str], aliases: Iterable[str]
 ) -> list[tuple[Any, ...]]:
-    """Return the rows of a note's names, each once: as title or file name, else as alias.
+    """Return the rows of the table `names` for a note: the words of each title and alias.
 
-    Names are compared by their words; one without words is left out.
+    Names with the same words have one row. It is an alias only if no title has these words. A name
+    without words is left out.
     """
-    is_alias = {words_key(alias): 1 for alias in aliases}
-    is_alias |= {words_key(title): 0 for title in titles}
-    is_alias.pop("", None)
-    return [(note_id, seq, key, flag) for seq, (key, flag) in enumerate(is_alias.items())]
+    is_alias_by_key = {words_key(alias): 1 for alias in aliases}
+    is_alias_by_key |= {words_key(title): 0 for title in titles}
+    is_alias_by_key.pop("", None)
+    return [
+        (note_id, seq, key, is_alias) for seq, (key, is_alias) in enumerate(is_alias_by_key.items())
+    ]
 
 
 def _link_values(link: Link, source: str, files_named: FilesNamed) -> tuple[Any, ...]:
-    """Return the columns of a link, `form` to `ambiguous`, resolved by the files there are now."""
+    """Return the columns of a link, `form` to `ambiguous`, resolved by `files_named`."""
     resolution = resolve_link(link.target, source, files_named)
     path, candidates = _resolution_values(resolution)
     return (
@@ -321,27 +326,27 @@ def _as_json(value: Any) -> str:
 
 
 def _name_keys(path: str) -> tuple[str, str]:
-    """Return the keys that find a note: of its path without `.md`, and of its file name."""
+    """Return two keys of a path: of the path without `.md`, and of the file name without `.md`."""
     path_key = compare_key(name_of(path))
     file_name_key = compare_key(base_name(path))
     return path_key, file_name_key
 
 
 def remove(db: Connection, note_id: int) -> None:
-    """Remove a note's own row and those that belong to it. Links to it are not resolved again.
+    """Remove a note's row in `notes` and its rows in the tables of `OF_NOTE`.
 
-    Its text is not removed; see `remove_text` in text.py.
+    Links to it are not resolved again. Its text is not removed; see `remove_text` in text.py.
     """
-    next_rev(db)
+    next_rev(db)  # by this number, others notice the removal
     for table in OF_NOTE:
         db.execute(f"DELETE FROM {table} WHERE note_id = $1", (note_id,)).fetchall()
     db.execute("DELETE FROM notes WHERE id = $1", (note_id,)).fetchall()
 
 
 def rename(db: Connection, note_id: int, path: str) -> None:
-    """Give a note another path. Everything else of it stays, its vectors too.
+    """Give a note another path, which must be free. Everything else of it stays, its vectors too.
 
-    It must be put again, because its title may be its file's name. The path must be free.
+    The caller must `put` the note again: its title may be the name of its file.
     """
     name_keys = _name_keys(path)
     sql = "UPDATE notes SET path = $1, path_key = $2, name_key = $3 WHERE id = $4"
@@ -355,9 +360,9 @@ def record_move(db: Connection, note_id: int, path: str) -> None:
 
 
 def record_stat(db: Connection, note_id: int, stat: Stat, modified: str | None = None) -> None:
-    """Record that a file was read again with the same bytes: its stat and date.
+    """Record the stat and date of a file that was read again and has the same bytes.
 
-    The date stays if `modified` is None. `rev` stays, because the note has not changed.
+    With `modified` None, the date stays. `rev` stays, because the note has not changed.
     """
     sql = """
         UPDATE notes SET size = $1, mtime_ns = $2, ctime_ns = $3, checked_ns = $4,
@@ -388,11 +393,11 @@ def count(db: Connection) -> int:
 
 
 def rows(db: Connection, where: str, *values: Value) -> list[NoteRow]:
-    """Return the rows of `notes n` for which an SQL condition holds. It may end with ORDER BY.
+    """Return the rows of `notes n` for which an SQL condition holds.
 
-    `values` are those of its `$1`, `$2`, ….
+    `where` is the condition, and may end with ORDER BY. `values` are those of its `$1`, `$2`, ….
     """
-    answer = db.execute(f"SELECT {_ROW} FROM notes n WHERE {where}", values)
+    answer = db.execute(f"SELECT {_ROW_COLUMNS} FROM notes n WHERE {where}", values)
     return [NoteRow._make(row) for row in answer]
 
 
@@ -459,12 +464,12 @@ def find_by_name(db: Connection, key: str) -> tuple[list[str], ...]:
 
 
 def query_names(db: Connection, title: str, keys: Iterable[str]) -> Iterable[tuple[Any, ...]]:
-    """Query the visible notes that have a name: (note id, is_alias, key). Read when iterated.
+    """Query the visible notes with a given name: rows of (note id, is_alias, key).
 
-    `is_alias` is 1 for an alias, and 0 for a title or file name. `key` is the one of `keys`
-    (results of `words_key`) that the name equals; it is "" for a name that equals `title` letter
-    for letter, without case. Such a name may lack the mark at the end of a question. A note may
-    come several times.
+    `is_alias` is 1 for an alias, and 0 for a title or file name. `keys` are results of `words_key`;
+    `key` is the one of them that the name has. It is "" for a name that equals `title` letter for
+    letter, except for case and for marks such as "?" at the end of `title`. A note may come several
+    times. The rows are read when they are iterated.
     """
     is_one_of_the_keys = db.dialect.in_texts("k.key", "$3")
     sql = f"""
@@ -477,8 +482,8 @@ def query_names(db: Connection, title: str, keys: Iterable[str]) -> Iterable[tup
         SELECT n.id, k.is_alias, k.key FROM names k JOIN notes n ON n.id = k.note_id
         WHERE n.hidden IS NULL AND {is_one_of_the_keys}"""
     title_key = compare_key(title)
-    title_key_without_mark = compare_key(title.rstrip("?？!. "))
-    values = (title_key, title_key_without_mark, TextList(keys))
+    key_without_marks = compare_key(title.rstrip("?？!. "))
+    values = (title_key, key_without_marks, TextList(keys))
     names: Iterable[tuple[Any, ...]] = db.execute(sql, values)
     return names
 
@@ -494,7 +499,7 @@ def paths_by_property(db: Connection, key: str) -> dict[str, str]:
     paths = {}
     for json_value, path in db.execute(sql, (key,)):
         value = json.loads(json_value)
-        paths[str(value)] = str(path)
+        paths[str(value)] = str(path)  # the first path comes last
     return paths
 
 
@@ -504,10 +509,10 @@ def complete_name(
     limit: int,
     last: Iterable[str],
 ) -> list[tuple[str, bool]]:
-    """Return up to `limit` visible notes whose name or path starts with `prefix`.
+    """Return up to `limit` visible notes whose file name or path starts with `prefix`.
 
-    Case does not matter. Each is a path, and whether no other note has its file name. Notes in the
-    folders `last` come last.
+    Case does not matter. Each note is a pair: its path, and whether no other note has its file
+    name. Notes in the folders `last` come last.
     """
     sql = f"""
         SELECT path, NOT EXISTS (
@@ -527,18 +532,19 @@ def complete_name(
 
 
 def folders_with_notes(db: Connection, folders: Iterable[str]) -> tuple[str, ...]:
-    """Return those of some folders, which end in "/", in or below which there is a note."""
+    """Return those of `folders` in or below which there is a note. Each folder ends in "/"."""
     sql = f"SELECT EXISTS (SELECT 1 FROM notes WHERE path_key >= $1 AND path_key < $1 || '{LAST}')"
-    folders_with_notes = []
+    used_folders = []
     for folder in folders:
         key = compare_key(folder)
-        if db.execute(sql, (key,)).get:
-            folders_with_notes.append(folder)
-    return tuple(folders_with_notes)
+        has_notes = db.execute(sql, (key,)).get
+        if has_notes:
+            used_folders.append(folder)
+    return tuple(used_folders)
 
 
 def vector_space(db: Connection) -> VectorSpace:
-    """Return whose vectors the index has, and their width. The embedder is "" before the first."""
+    """Return the embedder whose vectors the index has; its name is "" before the first embedder."""
     row = db.execute("SELECT embedder, dimension, remote FROM vector_space").fetchone()
     if row is None:
         return VectorSpace()
@@ -560,13 +566,13 @@ def waiting(db: Connection) -> int:
 
 def files_named(db: Connection, key: str) -> list[str]:
     """Return the paths of the files with a name, in order. `key` is a result of `name_key`."""
-    # Without ORDER BY: SQLite would prepare an ordering statement again for every value.
+    # With ORDER BY, SQLite would prepare the statement again for each name.
     answer = db.execute("SELECT path FROM files WHERE name_key = $1", (key,))
     return sorted(path for (path,) in answer)
 
 
 def named_in_memory(paths: Iterable[str]) -> FilesNamed:
-    """Return a function like `files_named` for these paths: from a key to paths, in order.
+    """Return a function that does for these paths what `files_named` does for the index.
 
     It looks in a dictionary, which is cheaper than SQL for many links.
     """
@@ -582,9 +588,9 @@ def all_files(db: Connection) -> set[str]:
 
 
 def record_files(db: Connection, added: Collection[str], removed: Collection[str]) -> None:
-    """Record which files were added and removed, and resolve the links that could mean them.
+    """Record which files were added and removed, and resolve again the links that could mean them.
 
-    Files that are already recorded may be among the added ones. The notes of removed files stay.
+    `added` may have files that are recorded already. The notes of removed files stay.
     """
     added = _without_stored_files(db, added)
     if not added and not removed:
@@ -608,7 +614,7 @@ def _without_stored_files(db: Connection, paths: Collection[str]) -> list[str]:
 
 
 def _resolve_links_again(db: Connection, keys: Iterable[str]) -> None:
-    """Resolve the links that have one of some lookup keys, and write those that changed."""
+    """Resolve the links with one of these lookup keys, and write those that changed."""
     sql = f"""
         SELECT l.note_id, l.seq, n.path, l.target, l.path, l.ambiguous
         FROM links l JOIN notes n ON n.id = l.note_id
@@ -625,19 +631,19 @@ def _resolve_links_again(db: Connection, keys: Iterable[str]) -> None:
 
 
 def _file_row(path: str) -> tuple[str, str, str | None]:
-    """Return the row of a file: path, name key, and key of the note that it may be a copy of.
+    """Return the row of a file: its path, the key of its name, and `copy_of`.
 
-    The last is None if its name is not that of a conflict copy.
+    If the name is that of a conflict copy, `copy_of` is the key of the note's path, else None.
     """
     copy = parse_conflict_name(path)
-    original = None if copy is None else compare_key(copy.original)
-    return path, name_key(path), original
+    copy_of = None if copy is None else compare_key(copy.original)
+    return path, name_key(path), copy_of
 
 
 def _resolution_values(resolution: Resolution) -> tuple[str | None, str]:
-    """Return the path and the candidates (a JSON list) of a link, as they are stored.
+    """Return what is stored of a resolved link: its path, and a JSON list of candidates.
 
-    The path is None for an unresolved link.
+    The path is None for an unresolved link. The list is empty unless there are several candidates.
     """
     if not resolution.ambiguous:
         return resolution.path, "[]"
@@ -645,9 +651,9 @@ def _resolution_values(resolution: Resolution) -> tuple[str | None, str]:
 
 
 def sources_that_could_mean(db: Connection, files: Iterable[str]) -> list[str]:
-    """Return the notes with a link that is looked up by the name of one of these files.
+    """Return the paths of the notes with a link that could mean one of these files, in order.
 
-    Such a link may mean another file of that name.
+    Such a link is looked up by the name of the file, and may mean another file of that name.
     """
     sql = f"""
         SELECT DISTINCT n.path FROM links l JOIN notes n ON n.id = l.note_id
@@ -665,14 +671,15 @@ def _lookup_keys(files: Iterable[str]) -> list[str]:
 
 
 def links(db: Connection, to: str | None = None, source: str | None = None) -> Iterator[StoredLink]:
-    """Query the links of other notes to the file `to`, those of the note `source`, or all.
+    """Query the links of other notes to the file `to`, or else those of the note `source`.
 
-    Links of conflict copies to a file are left out, because they repeat those of their notes. The
-    answer is read when it is iterated.
+    Without either, all links are queried. For `to`, links of conflict copies are left out, because
+    they repeat those of their notes. The rows are read when they are iterated.
     """
     where = ""
     values: list[Value] = []
     if to is not None:
+        # The reason why a conflict copy is hidden begins with COPY_REASON.
         where = """WHERE l.path = $1 AND s.path != l.path
                      AND instr(coalesce(s.hidden, ''), $2) != 1"""
         values = [to, COPY_REASON]
@@ -695,7 +702,7 @@ def _stored_link(row: tuple[Any, ...]) -> StoredLink:
 def outline(db: Connection, path: str) -> Outline | None:
     """Return the row, tags (each with its source), aliases and links of the note at a path.
 
-    None if the index does not have it.
+    Returns None if the index has no note there.
     """
     row = row_at(db, path)
     if row is None:
@@ -714,18 +721,18 @@ def outline(db: Connection, path: str) -> Outline | None:
 
 # -- conflict copies
 
-# A copy with a name that no person gives is hidden from search while its note exists. A copy with a
-# name that people give too ("Chapter 2") is hidden only while its text is similar to the note's. A
-# note that simplemem itself named is no copy. Nothing else decides, so that an index equals a
-# rebuilt one.
+# Some names of copies are `certain`: no person would choose them. A copy with such a name is hidden
+# from search while its note exists. A copy with a name that people choose too ("Chapter 2") is
+# hidden only while its text is similar to the note's. A note that simplemem itself named is no copy.
+# Nothing else decides, so a rebuilt index hides the same copies.
 
 
 def copy_at(db: Connection, path: str) -> tuple[ConflictName, str] | None:
-    """Return what the name of a conflict copy says of its note, and the path of that note.
+    """Return the parsed name of a conflict copy, and the path of the note that it is a copy of.
 
-    None if the name is not that of a copy, if that note is not there, or if the log says that
-    simplemem gave this file its name. The table of changes must have all that the log has about
-    this path. The contents are not compared.
+    Returns None if the name is not that of a copy, if that note does not exist, or if the table of
+    changes says that simplemem gave this file its name. The caller has brought that table up to
+    date. The contents are not compared.
     """
     name = parse_conflict_name(path)
     if name is None:
@@ -749,8 +756,8 @@ def copies_of(db: Connection, originals: Iterable[str]) -> list[str]:
 def conflict_copies(db: Connection) -> list[tuple[str, str, str]]:
     """Return each conflict copy whose note still exists: (copy, note, program that made it).
 
-    A file whose name only may be that of a copy is left out while searches show it. So is a file
-    that simplemem named itself.
+    A note with a name that people choose too is left out if searches show it. So is a file that
+    simplemem named itself.
     """
     sql = """
         SELECT f.path, n.hidden IS NULL FROM files f LEFT JOIN notes n ON n.path = f.path

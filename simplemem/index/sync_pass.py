@@ -19,20 +19,20 @@ from simplemem.vault.values import Entry
 
 MAX_BATCH_NOTES = 1000  # in one transaction
 _MAX_BATCH_BYTES = 8 << 20
-_MIN_BULK_NOTES = 250  # to read in one pass; the index is then written as for the first time
+_MIN_BULK_NOTES = 250  # a pass that reads more notes uses the bulk load of the engine
 _MAX_SURE_DELETIONS = 20  # notes that may vanish at once without suspicion
-_MIN_COUNTED_NOTES = 20  # a shorter pass is over before anyone misses its notes
+_MIN_COUNTED_NOTES = 20  # a pass that reads fewer notes is too short to publish its progress
 
 
 class Stopped(Exception):
-    """A pass was ended before it was done (`NoteIndexer.stop`).
+    """A pass ended before it was done, because `NoteIndexer.stop` was set.
 
-    What it has written so far is complete.
+    The notes that it has written are complete.
     """
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class FilesAndRows:
     """The two sides of a comparison: files as they were listed, and what the index has of them."""
 
     entries: dict[str, Entry]  # by path
@@ -43,11 +43,11 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """The differences between the files of a snapshot and its rows."""
+    """The differences between files and the rows of the index."""
 
     new_files: Set[str]
     deleted_files: Set[str]
-    to_read: Sequence[str]  # notes whose rows may be wrong, in order
+    to_read: Sequence[str]  # paths of notes whose rows may be wrong, sorted
     missing_notes: Sequence[NoteRow]  # notes whose file was deleted or moved
     too_large: Set[str]  # notes of the index whose file has become too large
 
@@ -61,21 +61,20 @@ class _Plan:
 
 @dataclass(slots=True)
 class SyncPass:
-    """One comparison of files with the index, from a snapshot to the report; for one use.
+    """One comparison of files with the index, which ends with a report. For one use.
 
     Guards the notes whose file is missing: a new file with the same bytes is one of them, moved.
     """
 
     indexer: NoteIndexer
-    snapshot: Snapshot
+    snapshot: FilesAndRows
     progress: Progress | None = None
     report: SyncReport = field(default_factory=SyncReport)
 
     _rows: dict[str, NoteRow] = field(init=False)
     _files: set[str] = field(init=False)
-    _missing: dict[str, list[NoteRow]] = field(
-        default_factory=dict
-    )  # notes without a file, by hash
+    # Notes whose file is missing, by the hash of their bytes.
+    _missing: dict[str, list[NoteRow]] = field(default_factory=dict)
     _is_bulk: bool = False
     _is_counted: bool = False
 
@@ -86,9 +85,9 @@ class SyncPass:
     def carry_out(self, total: int | None) -> SyncReport:
         """Bring the rows in line with the files, and return what was changed. For one call.
 
-        `total` is the number of notes in the index. If it is given, a suspicious number of deleted
-        notes is reported as `doubted`, and their rows stay; None believes every deletion. Raises
-        Stopped if `indexer.stop` is set, Replaced if another index took the place of this one, and
+        `total` is the number of notes in the index. By it, a suspicious number of deleted notes is
+        recognised: they are reported as `doubted`, and their rows stay. With None, every deletion
+        is accepted. Raises Stopped if `indexer.stop` is set, Replaced if another index took the place of this one, and
         Unavailable if the vault cannot be read.
         """
         if total is not None:
@@ -107,6 +106,7 @@ class SyncPass:
         self._write_files_and_moves(plan)
         self._put_notes([self.snapshot.entries[path] for path in plan.to_read])
         self._remove_notes(plan.too_large)
+        self._tidy_up()
         return self.report
 
     def follow_moves(self) -> None:
@@ -132,10 +132,10 @@ class SyncPass:
     # What to do
 
     def _suspect_mass_delete(self, total: int) -> None:
-        """Leave notes that vanished out of this pass, as doubted, if there are too many of them.
+        """If too many notes vanished, report them as doubted, and leave them out of this pass.
 
-        An unmounted folder is not a mass deletion. But if at least half as many notes have arrived,
-        the folder was moved. `total` is the number of notes in the index.
+        The folder may only be unmounted. But if at least half as many new notes have arrived, the
+        folder was moved, and nothing is doubted. `total` is the number of notes in the index.
         """
         entries = self.snapshot.entries
         vanished = self._rows.keys() - entries.keys()
@@ -153,7 +153,7 @@ class SyncPass:
     def _make_plan(self) -> _Plan:
         """Return the differences between the files and the index. Writes nothing to the index.
 
-        Files that are too large are reported as skipped.
+        Notes that are too large are recorded as skipped, and reported.
         """
         entries = self.snapshot.entries
         new_files = entries.keys() - self._files
@@ -172,7 +172,7 @@ class SyncPass:
         )
 
     def _is_deleted(self, path: str) -> bool:
-        """Return whether the vault says that a file is gone, and not only out of reach."""
+        """Return whether a file was deleted. False if the vault cannot reach it at the moment."""
         return self.indexer.vault.is_certainly_gone(path)
 
     def _forget_skipped(self) -> None:
@@ -186,7 +186,7 @@ class SyncPass:
     def _is_to_read(self, entry: Entry) -> bool:
         """Return whether a file is a note whose rows may be wrong.
 
-        A note that is too large is not; it is recorded as skipped.
+        False for a note that is too large, which is recorded as skipped and reported.
         """
         path, size, mtime_ns, ctime_ns, _ = entry
         if not is_note(path):
@@ -201,9 +201,9 @@ class SyncPass:
         return self.indexer.has_outdated_rows(row)
 
     def _find_missing_notes(self, deleted_files: Collection[str]) -> list[NoteRow]:
-        """Return the notes of the index whose file was deleted, or was never listed as a file.
+        """Return the notes of the index whose file was deleted, or is not in its list of files.
 
-        Such a file may be found again at another path.
+        Such a note may be found again at another path.
         """
         missing_notes = []
         for path, row in self._rows.items():
@@ -242,10 +242,10 @@ class SyncPass:
                 self.indexer.database.begin_bulk_load()
 
     def _find_moved(self, paths: Collection[str]) -> dict[str, NoteRow]:
-        """Return the new files that have the bytes of a missing note, each with that note's row.
+        """Return the new notes among `paths` with the bytes of a missing note, and its row for each.
 
-        Reads files of the right size. A missing note is returned once, and is then no longer
-        missing.
+        Reads the files that have the size of a missing note. A missing note that was found is then
+        no longer missing.
         """
         if not self._missing:
             return {}
@@ -261,10 +261,10 @@ class SyncPass:
         return moved
 
     def _paths_of_moved_size(self, paths: Collection[str]) -> list[str]:
-        """Return those of some paths that are new notes with the size of a missing one, in order."""
+        """Return those of `paths` that are new notes with the size of a missing one, sorted."""
         origins = list(chain.from_iterable(self._missing.values()))
         sizes = {origin.size for origin in origins}
-        # The index does not have the size of a note that was moved twice.
+        # A note that was moved and not read again has no size in the index.
         is_any_size_possible = any(origin.is_at_new_path for origin in origins)
 
         candidates = []
@@ -279,9 +279,9 @@ class SyncPass:
     def _move_rows(self, db: Connection, moved: dict[str, NoteRow]) -> None:
         """Give moved notes their new paths, so that searches find them until they are read again.
 
-        `moved` has the old row by the new path; each move is recorded in `indexer.moved_from`. A
-        note that another process has moved or removed meanwhile stays as it is, and a path with a
-        note is not overwritten.
+        `moved` has the old row by the new path. A note is left as it is if another process has
+        moved or removed it meanwhile, or if the new path has a note. Each move that is written is
+        recorded in `indexer.moved_from`.
         """
         for path, origin in moved.items():
             is_path_free = notes.row_at(db, path) is None
@@ -295,10 +295,10 @@ class SyncPass:
     def _put_notes(self, entries: Sequence[Entry]) -> None:
         """Read files that may have changed, and write their rows, one batch per transaction.
 
-        Between two transactions, other processes write. Reports progress after each batch. Raises
-        Stopped.
+        Other processes can write between two transactions. Reports progress after each batch.
+        Raises Stopped.
         """
-        # Moved notes can be found all the time.
+        # Searches already find moved notes, by their old rows.
         moved_from = self.indexer.moved_from
         unread = sum(entry.path not in moved_from for entry in entries)
         self._count_unread(unread)
@@ -309,7 +309,7 @@ class SyncPass:
             done += len(batch)
             self._count_unread(max(0, unread - done))
 
-            batch.clear()  # before the collector looks at what is in use
+            batch.clear()  # so that the collector can free its notes
             if self._is_bulk:
                 gc.collect(0)
             self.indexer.database.checkpoint(is_bulk=True)
@@ -318,10 +318,10 @@ class SyncPass:
         self._count_unread(0)
 
     def _read_batches(self, entries: Sequence[Entry]) -> Iterator[list[tuple[str, ReadOutcome]]]:
-        """Yield batches of files that were read, as (path, outcome).
+        """Read files, and yield them in batches of (path, outcome).
 
-        Each is read outside a transaction. Otherwise other writers would wait. Raises Stopped if
-        the pass is to end.
+        A batch is limited in notes and in bytes. It is read outside a transaction, so that other
+        writers need not wait. Raises Stopped if `indexer.stop` is set.
         """
         pending = deque(entries)
         while pending:
@@ -340,7 +340,7 @@ class SyncPass:
             yield batch
 
     def _write_batch(self, batch: Sequence[tuple[str, ReadOutcome]]) -> None:
-        """Write a batch of files that were read, in one transaction, then their conflict copies."""
+        """Write the rows of a batch and of its conflict copies, in one transaction."""
         with self.indexer.database.writing(self.snapshot.generation) as db:
             rows = PendingRows(db)
             paths = [path for path, _ in batch]
@@ -360,14 +360,14 @@ class SyncPass:
         outcome: ReadOutcome,
         current: NoteRow | None,
     ) -> None:
-        """Write what came of reading a file, and report it.
+        """Write the result of reading a file, and report it.
 
         `current` is the row that the index has now. A file that cannot be read keeps its rows and
-        is reported as skipped; one that is gone is ignored. Raises Unavailable if the vault cannot
-        be read at the moment.
+        is reported as skipped; a file that is gone is ignored. Raises Unavailable if the vault
+        cannot be read at the moment.
         """
         if current != self._rows.get(path):
-            # Another process has written or removed the note since: what was read may be older.
+            # Another process has written or removed the note since, perhaps from a newer text.
             outcome = self.indexer.read(path)
 
         if isinstance(outcome, NotFound):
@@ -375,7 +375,7 @@ class SyncPass:
         if isinstance(outcome, Unavailable):
             raise outcome
         if isinstance(outcome, Exception):
-            # The rows stay as they are: a file that cannot be read was not deleted (F10).
+            # The rows stay: a file that cannot be read was not deleted (tests/faults.md, F10).
             reason = str(outcome)
             self.report.skipped.append((path, reason))
             self.indexer.skipped[path] = reason
@@ -388,7 +388,8 @@ class SyncPass:
     def _write_note(self, rows: PendingRows, note: ParsedNote, current: NoteRow | None) -> None:
         """Add the rows of a note to `rows`, and report it as added, modified or moved.
 
-        Only the stat and date are written if nothing else differs from `current`, the row now.
+        `current` is the row that the index has now. If the bytes are the same and no row is
+        outdated, only the stat and the date are written, and nothing is reported.
         """
         if current is not None and self._is_up_to_date(current, note):
             notes.record_stat(rows.db, current.id, note.stat, note.metadata.modified)
@@ -413,15 +414,14 @@ class SyncPass:
         self.indexer.put_note(rows, note, current or origin)
 
     def _is_up_to_date(self, row: NoteRow, note: ParsedNote) -> bool:
-        """Return whether the row has the bytes of the note, and the settings have changed nothing."""
+        """Return whether a row has the bytes of the note, and `has_outdated_rows` is false."""
         has_same_bytes = row.sha256 == note.note.sha256
         return has_same_bytes and not self.indexer.has_outdated_rows(row)
 
     def _pop_origin(self, db: Connection, sha256: str) -> NoteRow | None:
-        """Return the missing note that has these bytes, so that a new file is this note, moved.
+        """Return the missing note with these bytes, which is then no longer missing; None if none has.
 
-        It is then no longer missing. None if there is none. A note to which another process has
-        given a new path since is not the one.
+        Notes that another process has moved or removed since are passed over.
         """
         same_bytes = self._missing.get(sha256, [])
         while same_bytes:
@@ -433,20 +433,23 @@ class SyncPass:
     def _remove_notes(self, too_large: Collection[str]) -> None:
         """Remove the notes whose file was deleted and not moved, and those that are too large.
 
-        Reports them as removed, and updates the conflict copies of those that are too large. Then
-        merges segments of the term index, and tidies up the index.
+        Reports them as removed. Updates the conflict copies of notes that are too large; those of
+        deleted notes were updated when the files were written.
         """
         missing_notes = chain.from_iterable(self._missing.values())
         deleted = [row.path for row in missing_notes if self._is_deleted(row.path)]
 
-        database = self.indexer.database
-        with database.writing(self.snapshot.generation) as db:
+        with self.indexer.database.writing(self.snapshot.generation) as db:
             for path in (*deleted, *too_large):
                 self.indexer.remove_at(db, path)
                 self.report.removed.append(path)
 
             rewritten_copies = self.indexer.update_conflict_copies(PendingRows(db), too_large)
             self.report.modified += rewritten_copies
+
+    def _tidy_up(self) -> None:
+        """Merge segments of the term index, and let the engine do its other work after a pass."""
+        database = self.indexer.database
         database.merge_segments_at_rest(self.snapshot.generation)
         database.checkpoint()
 

@@ -1,6 +1,7 @@
 """Parse a note into what the index stores of it, and write its text.
 
-A parsed note has metadata, passages, blocks and a language. Texts that lack their vectors wait here.
+A parsed note has metadata, passages, blocks and a language. Texts that lack their vectors wait in
+an `EmbeddingQueue`.
 """
 
 from __future__ import annotations
@@ -123,7 +124,7 @@ def _cut_into_blocks(note: Note) -> list[Chunk]:
 def _find_language(note: Note, title: str) -> str:
     """Return the language of a note's stems: the one it declares, else the one of its words.
 
-    "" for English, and if the language is not clear.
+    It is "" for English, and if the language is not clear.
     """
     declared = note.text_property("lang") or note.text_property("language")
     return language_of(f"{title}\n{note.content}", declared)
@@ -141,7 +142,7 @@ _INSERT_PLACE: Final = """
 
 
 class EmbeddedChunk(NamedTuple):
-    """A chunk under its id, and the text of its vector; "" if it gets no vector."""
+    """A chunk with its id, and the text that is embedded for it; "" if it gets no vector."""
 
     chunk_id: int
     chunk: Chunk
@@ -157,10 +158,11 @@ class _HashedText(NamedTuple):
 
 
 def embedded_chunks(note_id: int, parsed: ParsedNote) -> Iterator[EmbeddedChunk]:
-    """Yield every passage, then every block of a note, with the text of its vector.
+    """Yield every passage, then every block of a note, with the text that is embedded for it.
 
-    Such a text is the heading above the chunk and the text of the chunk. It is "" for headings, ids
-    of blocks and blocks that are a whole passage, which get no vector.
+    This text is the heading above the chunk and the text of the chunk. It is "" for chunks that get
+    no vector: headings, ids of blocks, frontmatter that cannot be parsed, and blocks that are a
+    whole passage.
     """
     first_id = note_id << SHIFT
     passage_spans = {(passage.start, passage.stop) for passage in parsed.passages}
@@ -169,11 +171,12 @@ def embedded_chunks(note_id: int, parsed: ParsedNote) -> Iterator[EmbeddedChunk]
         enumerate(parsed.blocks, first_id | BLOCK),
     )
     for chunk_id, chunk in chunks:
+        gets_vector = chunk.kind == "passage"
+        if not gets_vector and chunk.kind != "heading":
+            gets_vector = (chunk.start, chunk.stop) not in passage_spans
+
         text = ""
-        is_passage = chunk.kind == "passage"
-        if is_passage or (
-            chunk.kind != "heading" and (chunk.start, chunk.stop) not in passage_spans
-        ):
+        if gets_vector:
             text = _text_to_embed(chunk, parsed.metadata.title)
         yield EmbeddedChunk(chunk_id, chunk, text)
 
@@ -199,10 +202,10 @@ def put_text(
 ) -> list[tuple[int, str]]:
     """Add a note's places, words and vectors to `rows`, in place of those it has.
 
-    With `new`, the note has none yet. Vectors whose text has not changed stay, and those of chunks
-    that have not changed are not written. Returns the ids and texts of the chunks that need a
-    vector; if there are none, the note is marked as done. No text of a private note is returned if
-    a remote service computes the vectors.
+    With `new`, the note has none yet. Vectors of texts that have not changed are kept. Returns the
+    ids and texts of the chunks that lack a vector; if there are none, the note is marked as
+    embedded. A `private` note loses all its vectors, and none of its texts are returned, if a
+    remote service computes the vectors.
     """
     db = rows.db
     old_places: dict[int, DatabaseRow] = {}
@@ -213,7 +216,7 @@ def put_text(
         old_digests = {place: row[-1] for place, row in old_places.items() if row[-1] is not None}
         old_vectors = db.vectors.read(list(old_digests))
         vector_of_text = {old_digests[chunk_id]: vector for chunk_id, vector in old_vectors.items()}
-        remove_note(db, note_id)
+        remove_note(db, note_id)  # its words; the new ones are added below
 
     chunks = list(embedded_chunks(note_id, parsed))
     texts = [_HashedText(chunk_id, text, text_hash(text)) for chunk_id, _, text in chunks if text]
@@ -223,6 +226,7 @@ def put_text(
     if private and vector_space(db).remote:
         texts = []
 
+    # The same text may be in another chunk now: vectors are found by the hash of their text.
     vectors: dict[int, bytes] = {}
     missing: list[tuple[int, str]] = []
     for chunk_id, text, digest in texts:
@@ -244,8 +248,9 @@ def put_text(
 
 
 def _place_rows(chunks: Sequence[EmbeddedChunk], texts: Iterable[_HashedText]) -> list[DatabaseRow]:
-    """Return the rows of the table `places` of some chunks; those without a text have no hash."""
+    """Return the rows of the table `places` for chunks. A chunk that gets no vector has no hash."""
     digests = {text.chunk_id: text.digest for text in texts}
+    # The chunks of a section share their headings, and this is faster than `json.dumps`.
     quote = json.encoder.encode_basestring
     headings_as_json = {
         headings: f"[{', '.join(map(quote, headings))}]"
@@ -277,21 +282,21 @@ def _replace_places(
     old_rows: Mapping[int, DatabaseRow],
     new_rows: Sequence[DatabaseRow],
 ) -> None:
-    """Put new places of a note in place of the old ones. Those that are equal stay.
+    """Replace the places of a note. Old rows that equal a new one stay.
 
-    Old rows that changed are deleted at once; changed and new ones are added to `rows`.
+    The other old rows are deleted now; the other new rows are added to `rows`.
     """
     changed_rows = [row for row in new_rows if old_rows.get(row[0]) != row]
     if old_rows:
-        unchanged = {row[0] for row in new_rows} - {row[0] for row in changed_rows}
-        outdated = IntegerList(old_rows.keys() - unchanged)
+        unchanged_ids = {row[0] for row in new_rows} - {row[0] for row in changed_rows}
+        outdated = IntegerList(old_rows.keys() - unchanged_ids)
         sql = f"DELETE FROM places WHERE {rows.db.dialect.in_integers('id', '$1')}"
         rows.db.execute(sql, (outdated,)).fetchall()
     rows.add(_INSERT_PLACE, changed_rows)
 
 
 def text_digests(db: Connection, note_id: int) -> dict[int, bytes]:
-    """Return the hashes of the texts of a note that are to have a vector, by place id."""
+    """Return the hashes of a note's texts by place id, for the places that should have a vector."""
     sql = "SELECT id, hash FROM places WHERE id >= $1 AND id < $2 AND hash IS NOT NULL"
     return dict(db.execute(sql, chunk_ids_of_note(note_id)))
 
@@ -299,7 +304,9 @@ def text_digests(db: Connection, note_id: int) -> dict[int, bytes]:
 def _note_tokens(note_id: int, parsed: ParsedNote) -> NoteTokens:
     """Return the tokens of a note, as the term index stores them.
 
-    The title and file name are one text, description and aliases another; neither is in a block.
+    The title and the file name are one text, the description and the aliases another. Neither text
+    belongs to a block. Blocks that read the same have the same key; 0 is the key of a block without
+    words.
     """
     name = base_name(parsed.path)
     title = parsed.metadata.title
@@ -324,9 +331,9 @@ def _note_tokens(note_id: int, parsed: ParsedNote) -> NoteTokens:
 
 
 def _summary_tokens(parsed: ParsedNote) -> TextTokens:
-    """Return the tokens of the description and the aliases, and a mark of the note's language.
+    """Return the tokens of the description and the aliases, and a token that marks the language.
 
-    By the mark, a query finds out which languages the notes are in.
+    By these marks, a search knows which languages the notes are in.
     """
     lines = [parsed.metadata.description, *parsed.note.aliases]
     tokens = _text_tokens("\n".join(lines).strip(), parsed.language)
@@ -337,9 +344,9 @@ def _summary_tokens(parsed: ParsedNote) -> TextTokens:
 
 
 def _text_tokens(text: str, language: str) -> TextTokens:
-    """Return the tokens of a text: its words, and as extras the parts of names and its stems.
+    """Return the tokens of a text: its words, and as extras the parts of names and the stems.
 
-    `language` is that of the stems; "" for none besides the English ones.
+    `language` is that of the stems. With "", none are added; words have English stems anyway.
     """
     parts = parts_of_names(text)
     stems = stems_of(text, language) if language else ""
@@ -383,9 +390,9 @@ class EmbeddingQueue:
         self._characters = 0
 
     def keep(self, note_id: int, texts: list[tuple[int, str]]) -> None:
-        """Store the texts of a note, with the ids of their chunks, in place of those it has.
+        """Store the texts of a note, with the ids of their chunks. They replace earlier ones.
 
-        If there is no room, or no text, the note is left out.
+        If there is no room or no text, nothing is stored, and the earlier texts are removed.
         """
         size = sum(len(text) for _, text in texts)
         self.pop(note_id)
@@ -396,7 +403,7 @@ class EmbeddingQueue:
                 self._characters += size
 
     def pop(self, note_id: int) -> list[tuple[int, str]] | None:
-        """Remove the texts of a note, and return them with the ids of their chunks; None without."""
+        """Remove and return the texts of a note, with the ids of their chunks; None if it has none."""
         with self._lock:
             texts = self._texts.pop(note_id, None)
             if texts is not None:
@@ -406,12 +413,11 @@ class EmbeddingQueue:
 
 # -- single notes
 
-# A conflict copy has these properties from its note. If they differ, it is a note of its own.
+# A conflict copy has the values of its note for these. A note with other values is no copy of it.
 _IDENTITY_PROPERTIES = ("id", "created")
 
 ReadOutcome = ParsedNote | Stat | SimplememError | OSError
-"""The result of reading a file: the note; or the stat of a file that is as the index has it; or the
-error."""
+"""The result of reading a file: the note; its stat if the index has the same bytes; or the error."""
 
 
 @dataclass(slots=True)
@@ -424,7 +430,7 @@ class NoteIndexer:
 
     vault: NoteSource
     database: Engine
-    hidden_reason: Callable[[str], str | None]  # why a note is left out of recall, by its path
+    hidden_reason: Callable[[str], str | None]  # why the settings hide the note at a path
     max_note_bytes: int
     private: Sequence[str] = ()  # the rules for notes that are not sent to remote services
 
@@ -444,9 +450,9 @@ class NoteIndexer:
     ) -> ReadOutcome:
         """Read and parse the note at a path.
 
-        Returns only its stat if the index has the same bytes and time, and `has_outdated_rows` is
-        false. `row` is what the index has of it, None to parse it anyway. `read_file` is that of
-        the vault by default. An error of reading is returned, not raised.
+        `row` is what the index has of the note; with None, the note is always parsed. If the row
+        has the same bytes and time and is not outdated, only the stat is returned. An error of
+        reading is returned, not raised. `read_file` replaces the method of the vault.
         """
         read_file = read_file or self.vault.read
         try:
@@ -462,10 +468,10 @@ class NoteIndexer:
         return parse_note(path, read_note(file.data, file.sha256), stat)
 
     def has_outdated_rows(self, row: NoteRow) -> bool:
-        """Return whether the rows of a note must be written anew although its file is the same.
+        """Return whether the rows of a note must be written again although its file is the same.
 
-        That is so if the note has a new path, or if by the settings or the log it is now hidden,
-        shown, private or no copy. Each scan asks this of each note.
+        They must if the note was moved, if the settings now hide it, show it or make it private or
+        public, or if the log now says that it is no conflict copy. Each scan calls this per note.
         """
         if row.is_at_new_path:
             return True
@@ -482,7 +488,7 @@ class NoteIndexer:
         return was_private != is_private
 
     def _is_named_by_us(self, path: str) -> bool:
-        """Return whether simplemem gave the note at a path its name, by the table of changes."""
+        """Return whether the table of changes says that simplemem gave the note at a path its name."""
         with self.database.reading() as db:
             return changes.is_named_by_us(db, path)
 
@@ -496,10 +502,10 @@ class NoteIndexer:
     # Write
 
     def put_note(self, rows: PendingRows, note: ParsedNote, old_row: NoteRow | None) -> None:
-        """Write a note's rows, and add the rest of it to `rows`, in place of what the index has.
+        """Replace what the index has of a note. Some of it is only added to `rows`, not written yet.
 
-        `old_row` is the row that it replaces, None for a new note. Of a hidden note, the text is
-        not indexed. Texts that need vectors are kept in `waiting`. Does not check its size.
+        `old_row` is the row that it replaces, None for a new note. The text of a hidden note is not
+        indexed. Texts that lack vectors are kept in `waiting`. The size is not checked.
         """
         hidden = self._hidden_reason_of(rows.db, note)
         private = private_reason(note.path, note.note, self.private)
@@ -517,9 +523,10 @@ class NoteIndexer:
             self.waiting.keep(note_id, without_vector)
 
     def write_note(self, rows: PendingRows, note: ParsedNote, old_row: NoteRow | None) -> None:
-        """Write all of a note in place of what the index has. A note that is too large is removed.
+        """Replace what the index has of a note, and write all that waits in `rows`.
 
-        `old_row` is the row that it replaces, None for a new note. Writes what waits in `rows` too.
+        `old_row` is the row that it replaces, None for a new note. If the note is too large, it is
+        removed from the index instead, and `rows` are not written.
         """
         if self.skip_if_large(note.path, note.stat.size):
             self.remove_at(rows.db, note.path)
@@ -529,9 +536,9 @@ class NoteIndexer:
         rows.write()
 
     def remove_at(self, db: Connection, path: str) -> None:
-        """Remove from the index the note that has a path now, if there is one. Its file stays.
+        """Remove the note that has a path now from the index, if there is one. Its file stays.
 
-        Another process may have given a new path to the note that had it before.
+        The row is looked up here, because another process may have given the note another path.
         """
         row = notes.row_at(db, path)
         if row is not None:
@@ -566,8 +573,8 @@ class NoteIndexer:
     def _hidden_reason_of(self, db: Connection, note: ParsedNote) -> str | None:
         """Return why a note is left out of search: by the settings, or as a conflict copy.
 
-        None if it is not. Reads the note that it would be a copy of, if its name alone does not
-        decide.
+        None if it is not left out. If the name alone does not decide whether it is a copy, the file
+        of the original is read.
         """
         reason = self.hidden_reason(note.path)
         if reason is not None:
@@ -584,8 +591,8 @@ class NoteIndexer:
     def _is_copy_of(self, note: Note, original_path: str) -> bool:
         """Return whether the contents of a note show that it is a copy of the note at a path.
 
-        They do if the texts are similar, and no `id` or `created` of the two differs. False if that
-        note cannot be read.
+        They do if the texts are similar and neither `id` nor `created` differs. False if the note
+        at that path cannot be read.
         """
         try:
             file = self.vault.read(original_path)

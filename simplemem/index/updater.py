@@ -2,8 +2,9 @@
 
 An update has these steps:
 
-1. List the files (`NoteSource`), and read what the index has of them, as one `Snapshot`.
-2. Decide which notes to read: those whose size or time differs, and those whose settings do.
+1. List the files (`NoteSource`), and read what the index has of them (`FilesAndRows`).
+2. Decide which notes to read: those whose size or time differs, and those that the settings now
+   treat differently.
 3. Find notes that were moved: a new file with the bytes of a note whose file is gone.
 4. Read and parse notes in batches, and write each batch in one transaction (`SyncPass`). The hash
    of the bytes decides whether a note has changed.
@@ -27,14 +28,14 @@ from simplemem.index import changes, notes
 from simplemem.index.api import NoteRow, ParsedNote, Progress, SyncReport
 from simplemem.index.engine import COMMIT, SET_META
 from simplemem.index.notes import PendingRows, stat_of
-from simplemem.index.sync_pass import Snapshot, SyncPass
+from simplemem.index.sync_pass import FilesAndRows, SyncPass
 from simplemem.index.text import NoteIndexer, parse_note
 from simplemem.note.names import parse_conflict_name
 from simplemem.note.note import Note
 from simplemem.vault.source import EVERYTHING, Revisions
 from simplemem.vault.values import Entry
 
-_MAX_CHANGED_PATHS = 1000  # between two revisions; for more, all notes are compared
+_MAX_CHANGED_PATHS = 1000  # between two revisions; if there are more, all notes are compared
 
 
 @dataclass(slots=True)
@@ -53,10 +54,10 @@ class IndexUpdater(NoteIndexer):
     ) -> None:
         """Index notes that were just written, deleted or moved by one operation of simplemem.
 
-        `written` has the path, the parsed note and the file of each; `removed` are paths. `moved`
-        has the new path of each moved note, by the old one; a moved note keeps its vectors, and
-        must be among `written`. All is one transaction. If the notes have revisions, the whole
-        vault is scanned instead.
+        `written` has the path, the note and the file of each written note; `removed` are paths.
+        `moved` has the new path of each moved note, by the old one. A moved note keeps its vectors,
+        and must be among `written` at its new path. All is written in one transaction. If the notes
+        have revisions, the vault is scanned instead.
         """
         if self.vault.revisions is not None:
             self.scan()
@@ -68,7 +69,8 @@ class IndexUpdater(NoteIndexer):
         self._read_log_for_copies(written_paths)
         with self.database.writing() as db:
             for old_path, new_path in moved.items():
-                self.remove_at(db, new_path)  # its file may be gone without our notice
+                # A note that the index still has there was deleted by another program.
+                self.remove_at(db, new_path)
                 row = notes.row_at(db, old_path)
                 if row is not None:
                     notes.rename(db, row.id, new_path)
@@ -79,14 +81,14 @@ class IndexUpdater(NoteIndexer):
             rows = PendingRows(db)
             for note in parsed:
                 row = notes.row_at(db, note.path)
-                # The background may have indexed the file already, but before the log said who
-                # wrote it.
+                # A background thread may have indexed the note already, before the log said that
+                # simplemem wrote it.
                 if moved or not self._is_indexed(note, row):
                     self.write_note(rows, note, row)
             self.update_conflict_copies(rows, {*written_paths, *removed_paths})
 
     def _is_indexed(self, note: ParsedNote, row: NoteRow | None) -> bool:
-        """Return whether a row (None: there is none) is of just this text and this stat."""
+        """Return whether a row has the bytes and the stat of a note, and is not outdated."""
         if row is None:
             return False
         is_same_file = row.sha256 == note.note.sha256 and row.stat == note.stat
@@ -95,9 +97,9 @@ class IndexUpdater(NoteIndexer):
     def look_at(self, paths: Collection[str], *, find_moved: bool = True) -> SyncReport:
         """Update the index for paths that may have changed: of files or folders, existing or not.
 
-        `EVERYTHING` stands for the whole vault. If a note's file is missing, the whole vault is
-        scanned, since the note may have been moved; with `find_moved=False`, it is not. Called with
-        the hints of a watcher. Raises as `scan` does.
+        `EVERYTHING` stands for the whole vault. With `find_moved`, the whole vault is scanned if the
+        file of a note is missing, because the note may have been moved. Called with the hints of a
+        watcher. Raises what `scan` raises.
         """
         if EVERYTHING in paths or self.vault.revisions is not None:
             return self.scan()
@@ -113,9 +115,9 @@ class IndexUpdater(NoteIndexer):
         """Compare the whole vault with the index, update the index, and report what changed.
 
         `entries` are the files, if the caller has listed them just now. A suspicious number of
-        deleted notes is reported as `doubted` and not believed, unless `accept_deletions` is set.
-        If the notes have revisions, only what differs between two of them is compared, and
-        deletions are always believed. Raises Stopped if `stop` is set, Replaced if another index
+        deleted notes is reported as `doubted`, and their rows stay, unless `accept_deletions` is
+        set. If the notes have revisions, only the files that differ between two revisions are
+        compared, and deletions are always accepted. Raises Stopped if `stop` is set, Replaced if another index
         took the place of this one, and Unavailable if the vault or the engine cannot be used.
         """
         revisions = self.vault.revisions
@@ -126,11 +128,10 @@ class IndexUpdater(NoteIndexer):
     def follow_moves(self) -> None:
         """Give the notes whose files another program has moved their new paths, and do no more.
 
-        The rest of a note follows when it is next compared with its file, such as a title that is
-        the name of the file.
+        The next comparison updates the rest, such as a title that is the name of the file.
         """
         entries = self.vault.scan()
-        SyncPass(self, self._snapshot(entries)).follow_moves()
+        SyncPass(self, self._with_all_rows(entries)).follow_moves()
 
     # Compare
 
@@ -150,18 +151,18 @@ class IndexUpdater(NoteIndexer):
         with paused_collector():
             if entries is None:
                 entries = self.vault.scan()
-            snapshot = self._snapshot(entries)
+            snapshot = self._with_all_rows(entries)
             total = None if accept_deletions else len(snapshot.rows)
             report = SyncPass(self, snapshot, progress).carry_out(total)
         self.unread = 0
         report.seconds = time.perf_counter() - began
         return report
 
-    def _snapshot(self, entries: Sequence[Entry]) -> Snapshot:
-        """Return these files, and all notes and files that the index has."""
+    def _with_all_rows(self, entries: Sequence[Entry]) -> FilesAndRows:
+        """Return these files, with all notes and files that the index has."""
         by_path = {entry.path: entry for entry in entries}
         with self.database.reading() as db:
-            return Snapshot(
+            return FilesAndRows(
                 entries=by_path,
                 rows=notes.rows_at(db),
                 files=notes.all_files(db),
@@ -177,10 +178,10 @@ class IndexUpdater(NoteIndexer):
     ) -> SyncReport:
         """Compare the files at some paths, and below them, with the index, and update it.
 
-        With `find_moved`, the whole vault is scanned if a note's file is missing. With
-        `accept_deletions`, any number of deletions is believed.
+        With `find_moved`, the whole vault is scanned instead if the file of a note is missing. With
+        `accept_deletions`, any number of deletions is accepted.
         """
-        snapshot, total = self._snapshot_of(paths)
+        snapshot, total = self._files_and_rows_at(paths)
         # A note whose file is gone may have been moved to a path that is not among these.
         is_any_missing = any(path not in snapshot.entries for path in snapshot.rows)
         if find_moved and is_any_missing:
@@ -190,10 +191,10 @@ class IndexUpdater(NoteIndexer):
         self._drop_unchanged(snapshot, paths)
         return SyncPass(self, snapshot).carry_out(None if accept_deletions else total)
 
-    def _snapshot_of(self, paths: Collection[str]) -> tuple[Snapshot, int]:
+    def _files_and_rows_at(self, paths: Collection[str]) -> tuple[FilesAndRows, int]:
         """Return the files and rows at some paths and below them, and the number of all notes.
 
-        What cannot be listed is taken as missing.
+        Files that cannot be listed are absent, as if they did not exist.
         """
         entries: dict[str, Entry] = {}
         rows: dict[str, NoteRow] = {}
@@ -209,7 +210,7 @@ class IndexUpdater(NoteIndexer):
                 rows |= notes_below
                 files |= files_below
 
-        snapshot = Snapshot(
+        snapshot = FilesAndRows(
             entries=entries,
             rows=rows,
             files=files,
@@ -224,11 +225,11 @@ class IndexUpdater(NoteIndexer):
             return [entry]
         return self.vault.entries_below(path)
 
-    def _drop_unchanged(self, snapshot: Snapshot, paths: Collection[str]) -> None:
-        """Drop from a snapshot the notes among `paths` whose files are as the index has them.
+    def _drop_unchanged(self, snapshot: FilesAndRows, paths: Collection[str]) -> None:
+        """Drop from `snapshot` the notes among `paths` whose files are as the index has them.
 
-        A pass would read these files twice. Most hints are about files that simplemem has written
-        itself.
+        Most hints of a watcher are about files that simplemem has written itself. If none remains,
+        the pass has nothing to do and starts no transaction.
         """
         hinted_files = snapshot.files.intersection(paths)
         candidates = snapshot.rows.keys() & snapshot.entries.keys() & hinted_files
@@ -248,8 +249,8 @@ class IndexUpdater(NoteIndexer):
     def _follow_revisions(self, revisions: Revisions, progress: Progress | None) -> SyncReport:
         """Bring the index to the current revision, and return what was changed.
 
-        Raises Unavailable if there is no revision any longer: otherwise all notes would be removed
-        from the index, with their vectors.
+        Raises Unavailable if there is no revision any longer. The index keeps its notes then, with
+        their vectors.
         """
         began = time.perf_counter()
         current = revisions.current()
@@ -272,15 +273,15 @@ class IndexUpdater(NoteIndexer):
         report = self._compare_paths(changed, accept_deletions=True) if changed else SyncReport()
         is_alone = self._set_revision(revisions, current, indexed)
         if not is_alone:
-            # A server that had fetched less may have written older texts meanwhile.
+            # Another server, with an older revision, may have written older texts meanwhile.
             self._compare_paths(changed, accept_deletions=True)
         return report
 
     def _set_revision(self, revisions: Revisions, revision: str, since: str | None) -> bool:
         """Record that the index has a revision, unless it has a later one by now.
 
-        Returns whether the index still had the revision `since` before, so no other process has
-        updated it.
+        Returns whether no other process has updated the index meanwhile: it still had the revision
+        `since`.
         """
         indexed: str | None = self.database.meta(COMMIT)
         if indexed == revision:
@@ -307,16 +308,16 @@ class IndexUpdater(NoteIndexer):
     def _read_log(self) -> None:
         """Bring the table of changes up to date with the log.
 
-        Never raises for a log that cannot be read, which must keep no note out of the index.
+        If the log cannot be read, nothing is raised: notes can be indexed without it.
         """
         with suppress(SimplememError, OSError):
             changes.catch_up(self.database, self.vault.history.log)
 
 
 def _is_outdated(revisions: Revisions, indexed: str | None, revision: str) -> bool:
-    """Return whether `revision` replaces `indexed`, the one that the index has.
+    """Return whether `revision` replaces `indexed`, the revision that the index has.
 
-    It does if that is None, not in the repository, or an ancestor of `revision`.
+    It does if `indexed` is None, not in the repository, or an ancestor of `revision`.
     """
     if indexed is None or revisions.changed_paths(indexed, revision) is None:
         return True
