@@ -40,11 +40,12 @@ def text_key(text: str) -> int | None:
     """Return a number that is equal for two blocks that read the same; None without words.
 
     Addresses, HTML tags and white space make no difference; letter case and marks do. The number
-    has 64 bits and a sign.
+    has 64 bits and a sign. A text without letters and digits has no words.
     """
     if "](" in text or "<" in text or "://" in text:
         text = _ADDRESS_OR_TAG.sub(" ", text)
 
+    # The digest of all words with one space between them, computed piece by piece.
     digest = hashlib.blake2b(digest_size=8)
     has_word = False
     separator = ""
@@ -282,10 +283,10 @@ def _add_line_at_end(text: str, span: Span, line: str, newline: str) -> str:
     insert_at = start + len(section_text)
 
     # A blank line separates the heading from the first line below it.
-    has_only_heading = "\n" not in section_text
+    has_only_heading = LINE_END.search(section_text) is None
     gap = newline * 2 if has_only_heading else newline
     added = gap + line
-    rest = text[insert_at:] or newline
+    rest = text[insert_at:] or newline  # the last line of the note gets a line end
     return text[:insert_at] + added + rest
 
 
@@ -343,8 +344,8 @@ def cut_passages(text: str, body: Body) -> tuple[Passage, ...]:
 def _find_passage_end(pieces: Sequence[_TextPiece], first: int) -> int:
     """Return the index behind the last piece of the passage that begins at index `first`.
 
-    A passage has at least one piece. Its last piece is no heading whose text would follow in the
-    next.
+    A passage has at least one piece. It does not end with a heading if the text below the heading
+    would be in the next passage, unless the heading is its only piece.
     """
     tokens = pieces[first].tokens
     end = first + 1
@@ -367,10 +368,11 @@ def _find_passage_end(pieces: Sequence[_TextPiece], first: int) -> int:
 
 
 def _find_next_start(pieces: Sequence[_TextPiece], first: int, end: int) -> int:
-    """Return with which piece the passage after `pieces[first:end]` begins.
+    """Return the index of the piece with which the passage after `pieces[first:end]` begins.
 
-    It repeats the last pieces of up to `OVERLAP_TOKENS`, but never so many that its first new piece
-    would not fit. Sections do not overlap. Returns `end` at the end of the pieces.
+    That passage repeats the last pieces, of up to `OVERLAP_TOKENS` together, but never so many that
+    its first new piece would not fit. Passages of different sections do not overlap. Returns `end`
+    at the end of the pieces.
     """
     if end == len(pieces) or pieces[end].opens_section:
         return end
@@ -542,7 +544,7 @@ def _word_runs(text: str, start: int, end: int) -> Iterator[tuple[int, int, int]
     run_tokens = 0
     word_start = start  # with the blanks before the word
     for word_end in _word_ends(text, start, end):
-        if is_ascii and word_end < end:
+        if is_ascii and word_end < end:  # at `end`, there may be only blanks
             # The same as count_tokens() of one word in ASCII, for speed.
             length = word_end - word_start
             tokens = length // 4 if length >= 12 else 2
@@ -559,7 +561,7 @@ def _word_runs(text: str, start: int, end: int) -> Iterator[tuple[int, int, int]
             for cut in _character_cuts(word_start, word_end, tokens):
                 yield run_start, cut, OVERLAP_TOKENS
                 run_start = cut
-            tokens = count_tokens(text[run_start:word_end])
+            tokens = count_tokens(text[run_start:word_end])  # of the rest of the word
 
         run_tokens += tokens
         word_start = word_end

@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+import pytest
+
 from simplemem.note.body import read_body
-from simplemem.note.passages import MAX_TOKENS, OVERLAP_TOKENS, Passage, cut_passages, text_key
+from simplemem.note.passages import (
+    MAX_TOKENS,
+    OVERLAP_TOKENS,
+    Passage,
+    add_line,
+    cut_passages,
+    text_key,
+)
 from simplemem.note.words import count_tokens
 
 
@@ -88,3 +97,12 @@ def test_a_long_text_has_the_same_key_however_it_is_spaced() -> None:
     assert text_key(" ".join(words)) == text_key("\n\t ".join(words)) is not None
     assert text_key(" ".join(words)) != text_key(" ".join(words[1:]))
     assert text_key("- \n" * 100_000) is None
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
+def test_a_line_is_added_below_the_last_line_of_a_section_with_any_line_ends(newline: str) -> None:
+    text = newline.join(["# History", "", "- one", ""])
+    assert add_line(text, "History", "- two") == newline.join(
+        ["# History", "", "- one", "- two", ""]
+    )
+    assert add_line(f"# History{newline}", "History", "- one") == text
