@@ -258,7 +258,7 @@ def _shown(
             facts, [*lines, [f"Nothing to change for {client.title}: ", (str(file), "cyan")]]
         )
     diff = unified_diff(
-        (before or "").encode(), (after or "").encode(), (str(file), str(file)), most=None
+        (before or "").encode(), (after or "").encode(), (str(file), str(file)), max_characters=None
     )
     return Answer({**facts, "diff": diff}, [*lines, *diff_lines(diff)])
 

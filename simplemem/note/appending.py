@@ -52,11 +52,11 @@ _CODE_OR_COMMENT = re.compile(r"\\[\\`] | (?P<backticks> `+ ) | (?P<comment> %% 
 def append_content(note: Note, addition: str) -> str:
     """Return the text of the note with an addition at its end, below a blank line.
 
-    There is no blank line if the note has no content, if one side has a blank line there already,
+    No blank line is added if the note has no content, if one side has a blank line there already,
     if a fence is open, if the addition continues the list or table that the note ends with, or if
     it is indented as more of the last block. Every byte of the note stays as it is. The line ends
-    of the addition become those of the note, and its last line is ended. `open_at_end` says what
-    the addition would become part of; this does not check it.
+    of the addition become those of the note, and its last line is ended. Does not check whether the
+    addition becomes part of open code or of an open comment: `open_at_end` does.
     """
     text = note.text
     newline = newline_of(text)
@@ -120,6 +120,7 @@ def _opens_comment(text: str, position: int) -> bool:
         token = _CODE_OR_COMMENT.search(text, position)
         if token is None:
             return False
+
         position = token.end()
         if token["comment"]:
             end = text.find("%%", position)
@@ -127,6 +128,7 @@ def _opens_comment(text: str, position: int) -> bool:
                 return True
             position = end + len("%%")
         elif token["backticks"]:
+            # Inline code ends with the next run of as many backticks; without one it is no code.
             length = len(token["backticks"])
             starts = backticks[length]
             index = bisect_left(starts, position)
@@ -171,13 +173,14 @@ def _is_indented_as_more(scan: BlockScanner, added: str) -> bool:
     """Return whether the addition is indented as more of what the note ends with.
 
     That is the last list item, code block or paragraph. Below a paragraph, a line that would begin
-    a list, quote, heading or code does not count.
+    a list, quote, heading or code does not count. The first line of `added` must not be blank.
     """
     if added[0] not in " \t":
         return False
     if scan.stack or scan.open == "code":
         return True
 
+    # Below, the note ends with a block that is in no list item and no quote.
     line = _split_lines(added)[0]
     if _indent_columns(line) >= _MIN_CODE_COLUMNS:
         return False
@@ -201,7 +204,8 @@ def _continues_list(scan: BlockScanner, added: str) -> bool:
     for item_width, item_mark in zip(scan.stack, scan.marks, strict=True):
         if item_mark == _QUOTE_MARK:
             return False
-        if indent < item_width:
+        is_beside_item = indent < item_width  # else it is within the item
+        if is_beside_item:
             return indent < _MIN_CODE_COLUMNS and item_mark == mark
         indent -= item_width
     return False
@@ -210,8 +214,8 @@ def _continues_list(scan: BlockScanner, added: str) -> bool:
 def _continues_table(scan: BlockScanner, added: str) -> bool:
     """Return whether the addition begins with a row of the table that the note ends with.
 
-    A line that begins with a bar is a row. Without it, a line must have as many bars as the last
-    row, which must not begin with one either. An addition that is a table of its own does not
+    A line that begins with a bar is a row. Any other line is one only if the last row does not
+    begin with a bar either and has as many bars. An addition that is a table of its own does not
     count.
     """
     if scan.open != "table" or scan.stack:
@@ -224,9 +228,10 @@ def _continues_table(scan: BlockScanner, added: str) -> bool:
         return True
 
     last_row = scan.lines[-1]
-    borders = len(_CELL_BORDER.findall(last_row))
-    has_open_ends = borders > 0 and not last_row.lstrip().startswith("|")
-    return has_open_ends and len(_CELL_BORDER.findall(lines[0])) == borders
+    if last_row.lstrip().startswith("|"):
+        return False
+    border_count = len(_CELL_BORDER.findall(last_row))
+    return border_count > 0 and len(_CELL_BORDER.findall(lines[0])) == border_count
 
 
 def _scan_body(note: Note) -> BlockScanner:

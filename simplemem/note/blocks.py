@@ -252,12 +252,12 @@ class BlockScanner:
                 return
             if mark in "=-" and self._end_setext_heading(mark):
                 return
-            if self.matched == len(self.stack) >= MAX_CONTAINERS:
-                break
+            if len(self.stack) >= MAX_CONTAINERS and self.matched == len(self.stack):
+                break  # too many are open, and a new one would not close any of them
             if mark in _CONTAINER_STARTERS and self._enter_container(mark):
                 if self.offset == len(self.line):
-                    return
-                continue
+                    return  # nothing follows the mark
+                continue  # another container or a leaf may begin behind the mark
             if self._begin_leaf(mark):
                 return
             break
@@ -463,7 +463,8 @@ class BlockScanner:
         """Add the block from a line that begins with `$$` to the line with the next `$$`.
 
         Blank lines and list markers do not end it, and its lines are skipped. Returns False if no
-        `$$` follows, or if the first line has both.
+        `$$` follows, or if the first line has both. A line that begins with `$$` ends a paragraph
+        even if no other `$$` follows.
         """
         starts_math = self.line.startswith("$$", self.offset)
         if not starts_math or "$$" in self.line[self.offset + 2 :]:
@@ -515,24 +516,29 @@ class BlockScanner:
         if not all(_DELIMITER.fullmatch(delimiter) for delimiter in delimiters):
             return False
 
-        if self.first == self.number - 1:
+        header_number = self.number - 1
+        paragraph_is_header = self.first == header_number
+        if paragraph_is_header:
             self.open = "table"
             self.kind = "table"
         else:
-            self._close(self.number - 1)
-            self._open_leaf("table", self.number - 1)
+            self._close(header_number)
+            self._open_leaf("table", header_number)
         return True
 
     def _may_be_delimiter_row(self) -> bool:
         """Return whether the line looks like a delimiter row below a possible header.
 
-        The number of cells is not compared.
+        The header is the line before. It must have a bar, and must not be the line in which a
+        container begins. The number of cells is not compared.
         """
         if self.open != "paragraph" or self._is_lazy():
             return False
         if self.is_lazy_line or self.text_indent >= _CODE_INDENT:
             return False
-        if self.entered_line == self.number - 1 or "|" not in self.lines[self.number - 1]:
+
+        header_number = self.number - 1
+        if self.entered_line == header_number or "|" not in self.lines[header_number]:
             return False
         return _DELIMITERS.match(self.line, self.offset) is not None
 

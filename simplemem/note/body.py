@@ -147,10 +147,10 @@ class _Bracket(NamedTuple):
 class InlineScanner:
     """Collects the links and tags of a text, one region after another, in `links` and `tags`.
 
-    A region is the text of a block or of a table's cell: no construct reaches beyond it. What was
-    looked for in vain in a region is not looked for again, so the time stays linear. `tags` has
-    pairs of the offset of the hash and the name. A link may come before one that begins earlier, if
-    it is within that one.
+    A region is the text of a block or of a table's cell: no construct reaches beyond it. A mark
+    that a search did not find in a region is not searched again there, so the time stays linear.
+    `tags` has pairs of the offset of the hash and the name. Links are in the order in which they
+    end: one that is within another comes before it.
 
     Methods that read a construct return the offset at which reading goes on.
     """
@@ -279,7 +279,8 @@ class InlineScanner:
     def _add_tag(self, start: int, name: str) -> int:
         """Collect a tag, and return where it ends. A slash at its end is not part of it.
 
-        `start` is the offset of the hash. A number, or nothing but slashes, is no tag.
+        `start` is the offset of the hash. A number, or nothing but slashes, is no tag: it is not
+        collected, but the offset of its end is returned all the same.
         """
         name = name.rstrip("/")
         end = start + 1 + len(name)
@@ -397,7 +398,8 @@ class InlineScanner:
         text = self.text
         content_end = self._wikilink_content_end(content_start)
         if content_end is None or not text[content_start:content_end].strip():
-            return self._open_bracket(start, content_start - 1, is_embed)
+            behind_first_bracket = content_start - 1
+            return self._open_bracket(start, behind_first_bracket, is_embed)
 
         content = text[content_start:content_end]
         end = content_end + len("]]")
@@ -461,8 +463,9 @@ class InlineScanner:
             return start + 1
 
         bracket = self.brackets.pop()
-        level = len(self.brackets)
+        level = len(self.brackets)  # how many brackets are open around it
         is_inactive = level < self.inactive_levels and not bracket.is_image
+        # The bracket is closed. Only those that are still open can stay inactive.
         self.inactive_levels = min(self.inactive_levels, level)
         if is_inactive:
             return start + 1
@@ -472,7 +475,7 @@ class InlineScanner:
             return start + 1
 
         if not bracket.is_image:
-            self.inactive_levels = level
+            self.inactive_levels = level  # all brackets around the link
             self._add_tag_of_link_text(bracket.content_start, start)
         self._add_markdown_link(bracket, start, destination)
         return self._skip_to(destination.end())
@@ -660,9 +663,11 @@ def _read_inline(
     """
     kind, first, end, level = leaf
     if kind in _KINDS_WITH_TEXT:
-        # For speed: most blocks have neither brackets nor hashes, except those of a heading.
+        # For speed: most blocks of one line have neither links nor tags. A heading has as many
+        # hashes as its level; any more may begin a tag.
         line = lines[first]
-        if end > first + 1 or "[" in line or line.count("#") != level:
+        has_more_lines = end > first + 1
+        if has_more_lines or "[" in line or line.count("#") != level:
             scanner.read(scanner.line_starts[first], block_end)
     elif kind == "table":
         for row in range(first, end):
@@ -674,7 +679,8 @@ def _read_inline(
 def _find_block_id(kind: str, last_line: str) -> str | None:
     """Return the id (`^id`) at the end of a block, without its caret; None if it has none.
 
-    `kind` is that of the block. Headings and paragraphs of any sort and tables can have an id.
+    `kind` is that of the block. Headings, tables, and paragraphs also of items and quotes, can have
+    an id.
     """
     if "^" not in last_line or kind not in _KINDS_WITH_IDS:
         return None
@@ -718,9 +724,9 @@ def _heading_text(lines: Sequence[str], leaf: Leaf) -> str:
 
     # A heading that is underlined may have several lines. Its last line is the underline.
     first_text = _LEADING_MARKS.sub("", line, count=1)
+    leading_marks = line.removesuffix(first_text)
     further_lines = lines[leaf.first + 1 : leaf.end - 1]
-    is_quoted = ">" in line.removesuffix(first_text)
-    if is_quoted:
+    if ">" in leading_marks:  # the heading stands in a quote, as do its further lines
         further_lines = [QUOTE_MARKS.sub("", text, count=1) for text in further_lines]
 
     parts = [part.strip(SPACES) for part in (first_text, *further_lines)]

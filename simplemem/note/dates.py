@@ -105,7 +105,7 @@ def sortable_time(text: str | None) -> str | None:
     try:
         moment = datetime.fromisoformat(text.strip())
         if moment.tzinfo is not None:
-            moment = moment.astimezone(UTC).astimezone().replace(tzinfo=None)
+            moment = moment.astimezone().replace(tzinfo=None)
     except (OverflowError, OSError, ValueError):
         return None
 
@@ -117,8 +117,8 @@ def sortable_time(text: str | None) -> str | None:
 def file_time(mtime_ns: int) -> str:
     """Return the time of the last change of a file, in the form of `sortable_time`.
 
-    `mtime_ns` counts nanoseconds since 1970. The time is local. One that no calendar has gives the
-    year 1970.
+    `mtime_ns` counts nanoseconds since 1970. The time is local. One that the calendar does not have
+    becomes the beginning of 1970.
     """
     try:
         moment = datetime.fromtimestamp(mtime_ns / 1e9)  # noqa: DTZ006  (local time, as notes are)
@@ -255,7 +255,7 @@ def _named_periods(now: datetime) -> dict[str, _Period]:
 def _next_month(month: datetime) -> datetime:
     """Return the first day of the month after the one whose first day is given.
 
-    After the last month that a calendar has, in the year 9999, this is the end of that month.
+    After the last month of the calendar, December 9999, this is the end of that month.
     """
     if month.year == MAXYEAR and month.month == len(_MONTHS):
         return _LAST_MOMENT
@@ -263,7 +263,10 @@ def _next_month(month: datetime) -> datetime:
 
 
 def _next_year(year: datetime) -> datetime:
-    """Return the first day of the next year; `year` is a first day. The year 9999 ends itself."""
+    """Return the first day of the year after the one whose first day is given.
+
+    After the year 9999, the last of the calendar, this is the end of that year.
+    """
     december = year.replace(month=len(_MONTHS))
     return _next_month(december)
 
@@ -286,11 +289,13 @@ def _year_or_month(text: str) -> _Period:
 
     Raises ValueError if there is no such year or month.
     """
-    month = int(text[5:] or 1)
-    start = datetime(int(text[:4]), month, 1)  # noqa: DTZ001  (local time, as notes are)
-    if len(text) == len("2026"):
-        return _Period(start, _next_year(start))
-    return _Period(start, _next_month(start))
+    year, _, month = text.partition("-")
+    if month:
+        first_day = datetime(int(year), int(month), 1)  # noqa: DTZ001  (local time, as notes are)
+        return _Period(first_day, _next_month(first_day))
+
+    first_day = datetime(int(year), 1, 1)  # noqa: DTZ001
+    return _Period(first_day, _next_year(first_day))
 
 
 def _day_or_second(text: str) -> _Period:
@@ -298,7 +303,11 @@ def _day_or_second(text: str) -> _Period:
 
     Raises ValueError for any other text, and for years before 1000.
     """
-    start = datetime.fromisoformat(sortable_time(text.upper()) or "")
+    local_time = sortable_time(text.upper())  # ISO 8601 has its T and Z as capitals
+    if local_time is None:
+        raise ValueError(text)
+
+    start = datetime.fromisoformat(local_time)
     length = _DAY if len(text) == len("2026-01-24") else timedelta(seconds=1)
     is_last = start > _LAST_MOMENT - length
     end = _LAST_MOMENT if is_last else start + length
@@ -306,12 +315,13 @@ def _day_or_second(text: str) -> _Period:
 
 
 def days_in(text: str, now: datetime | None) -> tuple[str, ...]:
-    """Return the days, months and years that a text speaks of, as beginnings of ISO days.
+    """Return the days, months and years that a text names, as ISO dates or parts of one.
 
     `2026` is a year, `2026-06` a month, `2026-06-03` a day. A month or day without a year is `-06`
     or `-06-03`: June, or 3 June, of any year. "Last week" gives each of its days. Dates that only
     limit a period ("before May") and words that are no dates in their context ("may") are left out.
     `now` is the local time that "yesterday" refers to; if it is None, such words are left out.
+    Whether the calendar has the days is not checked.
     """
     text = " ".join(text.casefold().split())
     days: list[str] = []
@@ -327,9 +337,9 @@ def _days_of_match(
     previous_word: str,
     now: datetime | None,
 ) -> list[str]:
-    """Return the beginnings of ISO days that a match of `_DATE_PHRASE` means.
+    """Return what a match of `_DATE_PHRASE` means, in the form of `days_in`.
 
-    Returns none if it is no date, or if it is relative to the current time and `now` is None.
+    Returns [] if it is no date, or if it is relative to the current time and `now` is None.
     """
     follows_preposition = previous_word in _DATE_PREPOSITIONS
     if match["month"]:
@@ -337,7 +347,7 @@ def _days_of_match(
     if match["iso"]:
         return [match["iso"]]
     if match["only_year"]:
-        # Any other number of four digits is a number: "2000 seats".
+        # Without a preposition, four digits are more likely an amount: "2000 seats".
         return [match["only_year"]] if follows_preposition else []
 
     period = None if now is None else _period_of(match["relative"], now)
@@ -348,9 +358,9 @@ def _days_of_match(
 
 
 def _days_of_month(match: re.Match[str], follows_preposition: bool) -> list[str]:
-    """Return the beginning of the ISO day that the name of a month means, as the only item.
+    """Return the month or day that the name of a month means, as the only item.
 
-    Returns nothing if the name is another word, such as the verb "may".
+    Returns [] if the name is another word, such as the verb "may".
     """
     month = match["month"]
     day = match["day"] or match["day_after"]
@@ -360,7 +370,9 @@ def _days_of_month(match: re.Match[str], follows_preposition: bool) -> list[str]
         return []
 
     iso_month = f"{year}-{_MONTHS.index(month) + 1:02d}"
-    return [f"{iso_month}-{int(day):02d}" if day else iso_month]
+    if not day:
+        return [iso_month]
+    return [f"{iso_month}-{int(day):02d}"]
 
 
 def full_day_in(title: str) -> str:
@@ -377,7 +389,7 @@ def full_day_in(title: str) -> str:
 
 
 def _is_full_day(day: str) -> bool:
-    """Return whether the beginning of an ISO day is a whole day, and one that the calendar has."""
+    """Return whether a day, month or year of `days_in` is a day, and one that the calendar has."""
     try:
         date.fromisoformat(day)
     except ValueError:

@@ -23,8 +23,9 @@ WHAT_YOU_WANT: Final = ("the text you want", "the current text")
 _MAX_BYTES: Final = 200_000  # of a text, if its diff may be left out
 _CONTEXT_LINES: Final = 3  # shown around a change, so that a reader finds the place
 _MAX_DIFFLIB_CELLS: Final = 40_000  # the lines of one side times those of the other
-_MAX_PASSES: Final = 12  # how often `match_lines` may look at each line, in addition to
-_EXTRA_STEPS: Final = 1_500_000  # so many steps whatever the length of the texts
+# The bound on the work of `match_lines`: so many steps for each line, and so many for any texts.
+_STEPS_PER_LINE: Final = 12
+_EXTRA_STEPS: Final = 1_500_000
 
 _NO_NEWLINE: Final = "\n\\ No newline at end of file\n"
 
@@ -48,19 +49,19 @@ def unified_diff(
     old: bytes | None,
     new: bytes,
     names: tuple[str, str],
-    most: int | None = SHORT_DIFF,
+    max_characters: int | None = SHORT_DIFF,
 ) -> str:
-    """Return the unified diff of two texts, cut after `most` characters.
+    """Return the unified diff of two texts, cut after `max_characters`.
 
     `names` are those of the old and the new text in its header. Returns "" if the texts are equal,
     if there is no old text, or if one of them has more than 200,000 bytes. A cut diff ends with a
-    whole line and the line `... (shortened)`. With `most` None, no text is too large, and nothing
-    is cut.
+    whole line and the line `... (shortened)`. With `max_characters` None, no text is too large, and
+    nothing is cut.
     """
     if old is None or old == new:
         return ""
     larger_size = max(len(old), len(new))
-    if most is not None and larger_size > _MAX_BYTES:
+    if max_characters is not None and larger_size > _MAX_BYTES:
         return ""
 
     old_lines = lines_of(old)
@@ -71,8 +72,8 @@ def unified_diff(
         lines += _hunk_lines(old_lines, new_lines, hunk)
 
     text = "".join(map(_end_line, lines))
-    if most is not None and len(text) > most:
-        whole_lines, _, _ = text[:most].rpartition("\n")
+    if max_characters is not None and len(text) > max_characters:
+        whole_lines, _, _ = text[:max_characters].rpartition("\n")
         text = whole_lines + "\n... (shortened)\n"
     return text
 
@@ -87,11 +88,11 @@ def _end_line(line: str) -> str:
     return line + _NO_NEWLINE
 
 
-def _group_into_hunks(all_changes: Iterator[_Change]) -> list[list[_Change]]:
+def _group_into_hunks(changes: Iterator[_Change]) -> list[list[_Change]]:
     """Return the changes in groups. Those whose context lines would meet are in one group."""
     hunks: list[list[_Change]] = []
     last_end = 0
-    for change in all_changes:
+    for change in changes:
         unchanged_lines = change.old_start - last_end
         if not hunks or unchanged_lines > 2 * _CONTEXT_LINES:
             hunks.append([])
@@ -142,8 +143,9 @@ def _prefix_lines(prefix: str, lines: _Lines) -> Iterator[str]:
 def _format_range(start: int, end: int) -> str:
     """Return the range of lines start:end, counted from 0, as the header of a hunk names it.
 
-    There, lines are counted from 1. A range of one line has no length; an empty one is named by the
-    line before it.
+    There, lines are counted from 1, and the length follows the first line: `4,2` for 3:5. A range
+    of one line is written without its length: `4`. An empty one has the number of the line before
+    it: `3,0` for 3:3.
     """
     length = end - start
     if length == 0:
@@ -161,6 +163,7 @@ def changed_regions(old: _Lines, new: _Lines) -> Iterator[_Change]:
     """
     old_start = 0
     new_start = 0
+    # A change ends before the next pair of equal lines. Behind the last lines, the ends are a pair.
     new_ends = [*match_lines(old, new), len(new)]
     for old_end, new_end in enumerate(new_ends):
         if new_end < 0:
@@ -191,22 +194,23 @@ def blame(
 ) -> list[_AuthorT | None]:
     """Return the author of each line of a text, as many as `lines_of` gives lines.
 
-    `states` are the states of the note, newest first, the text `now` among them as the first: the
-    hash of its text (None: there was no note) and the author. `text_of` returns the text with a
-    hash, or None if it is no longer kept. An author is None if several could have written the line,
-    because a text between is not kept, or if no state explains it. Spaces at line ends have no
-    author.
+    `states` are the states of the note, newest first; the first is that with the text `now`. A
+    state has the hash of its text (None: there was no note) and the author who wrote it. `text_of`
+    returns the text with a hash, or None if it is no longer kept. The author of a line is None if
+    several could have written it, because the texts between their changes are not kept, or if there
+    are no states. Changes of the spaces at line ends do not count.
     """
     lines = _stripped_lines(now)
     authors: list[_AuthorT | None] = [None] * len(lines)
     oldest_index = {sha: index for index, (sha, _) in enumerate(states)}
-    # Where the lines whose author is not determined yet are in the older text.
+    # For each line whose author is not determined yet: its index in `lines`, an ever older text.
     positions = {line: line for line in range(len(lines))}
     index = 0
 
     while positions and index < len(states):
-        # If the text has been there before, its lines are as old as that.
-        index = oldest_index[states[index][0]]
+        # A text that came back, for example by an undo, is as old as its first occurrence.
+        sha, _ = states[index]
+        index = oldest_index[sha]
         previous_index, previous_text = _previous_kept_text(states, index, text_of)
         author = _only_author(states[index:previous_index])
 
@@ -281,7 +285,7 @@ class _Matcher:
         self._one = one
         self._other = other
         line_count = len(one) + len(other)
-        self._steps_left = _MAX_PASSES * line_count + _EXTRA_STEPS
+        self._steps_left = _STEPS_PER_LINE * line_count + _EXTRA_STEPS
         self.matched = [-1] * len(one)
 
     def match_all(self) -> None:

@@ -146,7 +146,8 @@ def equal_in_yaml(one: object, other: object) -> bool:
 # -- YAML of plain headers, read line by line
 
 _MAX_PLAIN_CHARACTERS: Final = 8_000
-# What neither begins nor ends anything in YAML: no tabs, no hash, and a colon only within a word.
+# The characters that are part of any scalar which does not begin with them. Tabs and backslashes
+# are left out. Quotes, colons and hashes are added below, where a scalar may contain them.
 _INSIDE: Final = r"\w ./+(),&!?=;@\[\]{}|%~^$*<>\-"
 _QUOTED: Final = rf"\"[{_INSIDE}':#]*+\"|'[{_INSIDE}\":#]*+'"
 _PLAIN: Final = rf"\w(?:[{_INSIDE}'\"]|:(?=\S))*+"
@@ -158,7 +159,7 @@ _ITEM: Final = re.compile(rf"(?P<indent> *)- +{_VALUE}\n")
 def read_plain_yaml(text: str, start: int, end: int) -> YamlDocument | None:
     """Read text[start:end] as a block map of plain texts and lists of such texts.
 
-    Returns None if it is empty or may be more than that, has a key twice, or is long; then
+    Returns None if it is empty, is long, has a key twice, or may contain any other YAML; then
     `read_yaml` has to read it. Never raises.
     """
     if end - start > _MAX_PLAIN_CHARACTERS:
@@ -192,7 +193,8 @@ def _read_value(text: str, entry: re.Match[str], end: int) -> tuple[Node, int]:
     `entry` is a match of `_ENTRY`. Without a value on its line, the value is the list below it,
     else None.
     """
-    if entry.lastgroup != "key":
+    has_value_on_line = entry.lastgroup != "key"  # the last group is then "quoted" or "plain"
+    if has_value_on_line:
         return _plain_scalar(entry), entry.end()
 
     items = _match_items(text, entry.end(), end)
@@ -323,7 +325,7 @@ class _YamlReader:
         self._replace_characters()
 
     def read_document(self, events: Iterator[Any], end: int) -> YamlDocument:
-        """Return the only document; `end` is where it ends unless a line of dots ends it before.
+        """Return the only document. It ends at `end`, or at a line of three dots above that.
 
         Raises RefusedError for a second document, and for what `_node` refuses. Errors of PyYAML
         pass through.
@@ -372,7 +374,11 @@ class _YamlReader:
         self.source = self.source.translate(replacements)
 
     def _unused_codes(self) -> Iterator[int]:
-        """Yield the codes of characters that are not in the source, not even as an escape."""
+        r"""Yield the codes of characters that are not in the source, not even as an escape.
+
+        In double quotes, the escape `\U000F0000` stands for a character, with its digits in either
+        case.
+        """
         lowered = self.source.lower()
         for code in _PRIVATE_USE:
             escape = f"{code:08x}"
@@ -496,11 +502,11 @@ class _YamlReader:
         )
 
     def _key(self, event: _ValueEvent, names: Mapping[str, object]) -> Node:
-        """Return the node of a key. Raise RefusedError for one that `names` has already.
+        """Return the node of a key.
 
-        It is also raised for a key that is no text. Obsidian shows no properties at all if a key
-        occurs twice. The message does not quote the key, because text of a note must not look like
-        a message of this program.
+        Raises RefusedError for a key that is no scalar, or that is one of `names`, those of the map
+        so far. Obsidian shows no properties at all if a key occurs twice. The message does not
+        quote the key, because text of a note must not look like a message of this program.
         """
         import yaml
 
@@ -515,6 +521,7 @@ class _YamlReader:
             raise RefusedError("a key occurs twice", start)
 
         self._check_value(event, start)
+        # The name of a property is text, also if it reads like a number: `2026: a year`.
         return self._scalar(event, start)._replace(value=name)
 
 
@@ -622,7 +629,7 @@ def read_header(text: str) -> Header:
         return Header("none", {}, None, 0)
 
     try:
-        root, end = _read_properties(text, fences.start, fences.end)
+        root, end = _read_document(text, fences.start, fences.end)
     except RefusedError as refused:
         refusal = _problem_at(text, refused.message, refused.offset)
         return Header("broken", {}, refusal, fences.body_start)
@@ -683,10 +690,11 @@ def _find_fences(text: str) -> _Fences | None:
     return None
 
 
-def _read_properties(text: str, start: int, end: int) -> YamlDocument:
-    """Read text[start:end] as a map, or as nothing at all, by the faster reader if it can.
+def _read_document(text: str, start: int, end: int) -> YamlDocument:
+    """Read text[start:end] as YAML that is a map, or that has only comments and blanks.
 
-    Raises RefusedError for YAML that is no map, or that `read_yaml` refuses.
+    Raises RefusedError for any other YAML, and for what `read_yaml` refuses. The faster reader is
+    tried first.
     """
     document = read_plain_yaml(text, start, end)
     if document is None:
@@ -714,9 +722,9 @@ def _scalars(
     path: tuple[str, ...],
     flow: bool = False,
 ) -> Iterator[Scalar]:
-    """Yield the texts in a node, in order; numbers, dates in other types and keys are left out.
+    """Yield the texts in a node, in order; numbers, other values and keys are left out.
 
-    `path` is that of the node, `flow` whether the node around it is in brackets or braces.
+    `path` is that of the node. `flow` says that the node stands within brackets or braces.
     """
     is_flow = flow or node.style in ("[", "{")
     value = node.value

@@ -50,8 +50,9 @@ def find_unseen(text: str, first_line: int = 1) -> list[tuple[str, int]]:
     """Return what a person who reads this text does not see, each with its first line.
 
     There are at most two findings, one for characters and one for comments, such as `("3 characters
-    that readers do not see", 7)`. Characters that the writing needs and comments in fenced code do
-    not count. `first_line` is the number of the text's first line.
+    that readers do not see", 7)`; the list is empty if there is nothing. Characters that the
+    writing needs and comments in fenced code do not count. `first_line` is the number of the text's
+    first line.
     """
     findings = []
     runs = _find_unseen_characters(text)
@@ -69,6 +70,7 @@ def find_unseen(text: str, first_line: int = 1) -> list[tuple[str, int]]:
 
 def _find_unseen_characters(text: str) -> list[re.Match[str]]:
     """Return the runs of characters that are not displayed and that the writing does not need."""
+    # A text with right-to-left script needs single direction marks. A longer run is reported.
     ignored = _DIRECTION_MARKS if _RIGHT_TO_LEFT.search(text) else ""
     runs = []
     for run in _SUSPECT.finditer(text):

@@ -28,8 +28,8 @@ class Merged(NamedTuple):
         return self.conflicts == 0
 
 
-class _MergeRegion(NamedTuple):
-    """The lines between two cuts of each text."""
+class _Chunk(NamedTuple):
+    """The lines between two cuts, of each of the three texts."""
 
     base: list[str]
     current: list[str]
@@ -37,7 +37,7 @@ class _MergeRegion(NamedTuple):
 
 
 class _Cut(NamedTuple):
-    """A place that the three texts have in common, as an index into the lines of each."""
+    """A place between lines that the three texts have in common, as an index into each."""
 
     base: int
     current: int
@@ -94,10 +94,11 @@ def merge_lines(
 
 
 def _choose_newline(base: str | None, current: str, other: str) -> str:
-    """Return the line end of the merged text: that of the side that changed it.
+    """Return the line end of the merged text: that of the only side that changed it.
 
-    If both or no side did, the lesser of the two in the order of their characters is returned, so
-    that the result does not depend on which side is the current one.
+    If no side changed it, all have the same. If both changed it differently, or the base is not
+    known, the lesser of the two in the order of their characters is returned, so that the result
+    does not depend on which side is the current one.
     """
     base_newline = newline_of(base) if base else None
     current_newline = newline_of(current)
@@ -130,7 +131,7 @@ def _end_line(line: str, newline: str) -> str:
     return line + newline
 
 
-def _merge_chunk(chunk: _MergeRegion, *, keeps_additions: bool) -> list[str] | None:
+def _merge_chunk(chunk: _Chunk, *, keeps_additions: bool) -> list[str] | None:
     """Return the merged lines of a chunk; None if the sides conflict.
 
     With `keeps_additions`, lines that both sides added where the base has none do not conflict.
@@ -165,11 +166,11 @@ def _cut_into_chunks(
     base: list[str] | None,
     current: list[str],
     other: list[str],
-) -> Iterator[_MergeRegion]:
+) -> Iterator[_Chunk]:
     """Yield the chunks of three texts in order; together they have all lines.
 
-    Chunks of lines that all three texts share alternate with chunks of the lines between. Without a
-    base, the lines that both sides share take its place: nothing else of it is certain.
+    Chunks of lines that all three texts share alternate with chunks of the lines between. If the
+    base is not known, the lines that both sides share are taken for it: only those are certain.
     """
     current_keys = _without_ends(current)
     other_keys = _without_ends(other)
@@ -186,7 +187,7 @@ def _cut_into_chunks(
         end = _end_of_shared_lines(start, in_current, in_other)
         if end == start:
             end = _next_shared_line(start, in_current, in_other, last)
-        yield _MergeRegion(
+        yield _Chunk(
             base[start.base : end.base],
             current[start.current : end.current],
             other[start.other : end.other],
@@ -210,16 +211,17 @@ def _end_of_shared_lines(
     It is `start` if they share none there. `in_current` and `in_other` have for each line of the
     base its index in that text, or -1.
     """
-    to_current = start.current - start.base
-    to_other = start.other - start.base
+    # From an index of the base to that of the same line in the other texts, while they run along.
+    current_distance = start.current - start.base
+    other_distance = start.other - start.base
     end = start.base
     while (
         end < len(in_current)
-        and in_current[end] == end + to_current
-        and in_other[end] == end + to_other
+        and in_current[end] == end + current_distance
+        and in_other[end] == end + other_distance
     ):
         end += 1
-    return _Cut(end, end + to_current, end + to_other)
+    return _Cut(end, end + current_distance, end + other_distance)
 
 
 def _next_shared_line(

@@ -48,8 +48,8 @@ _HEADING: Final = re.compile(r"(?<=\S)#(?=[^\s.])")
 def check_name(name: str) -> str:
     """Return the name as a new note may have it: NFC, `/` between folders, without `.md`.
 
-    An illegal name is never repaired: raises TooLong or Invalid if no new note may have it; the
-    hint proposes a legal name. Does not look whether a note of this name exists.
+    An illegal name is never repaired. Raises TooLong or Invalid if no new note may have the name;
+    the hint proposes a legal one. Does not look whether a note of this name exists.
     """
     normalized = unicodedata.normalize("NFC", name)
     # `x.md.md` becomes `x`, because the name `x.md` would refer to the note `x`.
@@ -121,13 +121,13 @@ def _usable_name(name: str) -> str:
 
 
 def _replace_forbidden(run: re.Match[str]) -> str:
-    """Return what replaces a run of forbidden characters.
+    """Return what replaces a run of forbidden characters and the white space around them.
 
-    It is a hyphen within a word ("a/b" becomes "a-b"), a space between words, nothing at the ends.
-    White space alone stays.
+    It is a hyphen within a word ("a/b" becomes "a-b"), a space between words, nothing at the ends
+    of the name. A run of only spaces stays; tabs and line ends do not.
     """
     characters = run[0]
-    if not characters.strip(" \u3000"):
+    if not characters.strip(" \u3000"):  # the ordinary space and that of Chinese and Japanese
         return characters
 
     is_at_end = run.start() == 0 or run.end() == len(run.string)
@@ -153,6 +153,7 @@ def _cut(name: str) -> str:
         return name
 
     beginning = encoded[:MAX_SEGMENT_BYTES].decode("utf-8", "ignore")
+    # A letter and the accents that follow it as characters of their own stay together.
     while beginning and unicodedata.combining(name[len(beginning)]):
         beginning = beginning[:-1]
 
@@ -165,10 +166,10 @@ def _cut(name: str) -> str:
 def clean_reference(name: str) -> str:
     """Return the name that a caller refers to: `folder/Note` for `[[folder/Note#Part|text]]`.
 
-    Brackets, the displayed text, a heading, `.md` and leading slashes are removed; the result is in
-    NFC. It need not be legal for a new note, because notes exist under all kinds of names. Whether
-    a note has it is not looked at. Raises Invalid if it is empty, has a backslash or NUL, or could
-    lead out of the vault.
+    Brackets, the displayed text, a heading, `.md` and leading slashes are removed. The result is in
+    NFC. It need not be legal for a new note, because notes exist under all kinds of names. Does not
+    look whether a note has it. Raises Invalid if it is empty, has a backslash, a NUL, an empty part
+    or one of dots, or leads out of the vault.
     """
     reference = unicodedata.normalize("NFC", well_formed(name)).strip()
     heading_pattern = _HEADING
@@ -192,10 +193,12 @@ def clean_reference(name: str) -> str:
             "no name given",
             hint="Note names are paths in the vault without .md, such as projects/apollo.",
         )
-    has_empty_or_dots = any(segment in ("", ".", "..") for segment in reference.split("/"))
-    if _leads_out(reference.split("/")):
+    segments = reference.split("/")
+    if _leads_out(segments):
         message = f"the path {_quote(name)} leads out of the vault"
         raise Invalid(message, hint=_propose(name))
+
+    has_empty_or_dots = any(segment in ("", ".", "..") for segment in segments)
     if "\\" in reference or "\0" in reference or has_empty_or_dots:
         raise Invalid(f"{_quote(name)} is not a valid note name", hint=_propose(name))
     return reference
@@ -209,7 +212,10 @@ def compare_key(path_or_name: str) -> str:
     """
     if path_or_name.isascii():
         return path_or_name.lower()
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", path_or_name).casefold())
+
+    composed = unicodedata.normalize("NFC", path_or_name)
+    # casefold() takes some characters apart again, such as the accented letter ǰ.
+    return unicodedata.normalize("NFC", composed.casefold())
 
 
 def name_of(path: str) -> str:
@@ -230,8 +236,8 @@ def path_of(name: str) -> str:
 def is_named(name: str, reference: str) -> bool:
     """Return whether a reference names a note by its whole name or its last part.
 
-    `people/Ada` is named by `ada` and `[[Ada]]`, too. Whether other notes are named so as well is
-    not looked at. Raises Invalid if the reference is not valid.
+    `people/Ada` is named by `ada` and `[[Ada]]`, too. Does not look whether the reference names
+    other notes as well. Raises Invalid if the reference is not valid.
     """
     key = compare_key(clean_reference(reference))
     last_part = name.rsplit("/", 1)[-1]
@@ -244,7 +250,10 @@ def base_name(path: str) -> str:
 
 
 def _leads_out(segments: Sequence[str]) -> bool:
-    """Return whether a path leads out of the vault, by its `..`."""
+    """Return whether a path leads out of the vault, by its `..`.
+
+    It does even if it leads back in: `../vault/note`.
+    """
     depth = 0
     for segment in segments:
         if segment == "..":
@@ -257,7 +266,10 @@ def _leads_out(segments: Sequence[str]) -> bool:
 
 
 def _propose(name: str) -> str:
-    """Return the hint for an illegal name: a sentence with the most similar legal one."""
+    """Return the hint for an illegal name: a sentence with the most similar legal one.
+
+    If that would be too long, the hint asks for fewer or shorter folders.
+    """
     segments = name_of(name).replace("\\", "/").split("/")
     segments = [segment for segment in segments if segment.strip(" .~")]
     legal = "/".join(map(legal_name, segments)) or NAMELESS
@@ -397,7 +409,7 @@ class _CopyPattern(NamedTuple):
     pattern: re.Pattern[str]
 
 
-# Dropbox translates the term into the language of the computer. People's folders had these.
+# Dropbox translates the term into the language of the computer. These occurred in real folders.
 _CONFLICTED_COPY: Final = (
     "(?i:conflicted copy|conflict copy|in konflikt stehende kopie|konfliktkopie"
     "|copie en conflit|copia en conflicto|copia conflictiva|còpia en conflicte"
@@ -478,8 +490,8 @@ _GIT_COPY: Final = re.compile(r"(?P<original>.+\.md)(?:~[^~]+|\.orig)", re.IGNOR
 def parse_conflict_name(path: str) -> ConflictName | None:
     """Return what the path of a conflict copy tells; None if the path is an ordinary one.
 
-    Only the path is looked at. If the result is not `certain`, people give such names too, so the
-    caller has to compare the texts.
+    Reads no file. If the result is not `certain`, people give such names too, so the caller has to
+    compare the texts.
     """
     folder, slash, file_name = path.rpartition("/")
     stem = file_name[:-3]
@@ -490,7 +502,7 @@ def parse_conflict_name(path: str) -> ConflictName | None:
             return None
         return ConflictName(f"{folder}{slash}{git_copy['original']}", "git", certain=True)
 
-    # A quick check: the names of copies end so, and few others do.
+    # For speed: the name of a copy ends with a bracket, digit or capital, as few other names do.
     last = stem[-1:]
     may_be_copy = last in (")", "]") or last.isdigit() or last.isupper()
     if not may_be_copy:

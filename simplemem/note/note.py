@@ -227,19 +227,21 @@ def filter_pairs(
 def tag_map(tags: Sequence[Tag], properties: Properties) -> dict[str, TagValue]:
     """Return the tags as a map: `todo` and `status/done` give {"todo": True, "status": "done"}.
 
-    `properties` are those of the note that has the tags, in which values of tags may be. If a key
+    `properties` are those of the note that has the tags; they may contain values of tags. If a key
     has several values, only the first is its value; the other tags keep their full names, with
     True.
     """
-    spellings: dict[str, str] = {}  # by the case-folded key, as are the values
+    # Both are by the case-folded key. True is the value of a key that has no other value yet.
+    spellings: dict[str, str] = {}
     values: dict[str, TagValue] = {}
     for tag in tags:
         if tag.source == "map":
-            continue
+            continue  # its value is outside its name, as in all maps
 
         name, slash, value = tag.name.partition("/")
         key = name.casefold()
-        if name and slash and values.get(key, True) is True:
+        has_value = values.get(key, True) is not True
+        if name and slash and not has_value:
             spellings[key] = name
             values[key] = value
             continue
@@ -251,7 +253,8 @@ def tag_map(tags: Sequence[Tag], properties: Properties) -> dict[str, TagValue]:
 
     for name, outside_value in _values_outside_names(tags, properties):
         key = name.casefold()
-        if values.get(key, True) is True:
+        has_value = values.get(key, True) is not True
+        if not has_value:
             spellings.setdefault(key, bare_tag(name))
             values[key] = outside_value
     return {spellings[key]: value for key, value in values.items()}
@@ -263,7 +266,8 @@ def _values_outside_names(
 ) -> Iterator[tuple[str, TagValue]]:
     """Yield name and value of the tags whose value is not part of their name.
 
-    Such a value is in a map of tags, or in a property that is called like the tag.
+    Such a value is in a map of tags, or in a property that is called like the tag. All entries of a
+    map are yielded, also those whose value a tag's name could contain.
     """
     entries = find_value(properties, "tags")
     if isinstance(entries, Mapping):

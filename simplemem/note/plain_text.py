@@ -12,7 +12,7 @@ from typing import Final
 
 # -- markup
 
-# Looking for the end of a mark takes longer the more text follows, so only the beginning is read.
+# The search for the end of a mark takes longer the more text follows, so the text is cut.
 _MAX_CHARACTERS = 10_000
 
 _SPACE = re.compile(r"\s+")
@@ -48,8 +48,8 @@ _NESTING_GROUPS = frozenset({"marked", "words"})
 def plain_text(text: str, depth: int = 3) -> str:
     """Return the first 10,000 characters of Markdown as its reader sees them, on one line.
 
-    Markup is taken off, HTML comments are left out, and of a link the displayed text stays. Marks
-    inside marks are resolved `depth` levels deep.
+    Markup is removed, HTML comments are left out, and of a link the displayed text stays. Markup
+    within markup, such as a link in bold text, is removed `depth` levels deep.
     """
     source = without_html_comments(text[:_MAX_CHARACTERS])
     plain = _MARKUP.sub(lambda match: _visible_text(match, depth), source)
@@ -174,7 +174,8 @@ def _comments(text: str) -> Iterator[tuple[bool, Span]]:
     As in Obsidian, an HTML comment without an end goes to the end of the text if it begins a line;
     within a line it is no comment. `%%` without a second `%%` is no comment.
     """
-    last_end = text.rfind("-->")  # a search behind it, at each opening, would be quadratic
+    # Behind the last "-->", no opening is searched for its end: that would take quadratic time.
+    last_end = text.rfind("-->")
     position = 0
     while True:
         token = _CODE_OR_COMMENT.search(text, position)
@@ -190,8 +191,9 @@ def _comments(text: str) -> Iterator[tuple[bool, Span]]:
             continue
 
         begins_line = token["html_line"] is not None
-        if not begins_line and token["html"] is None:
-            continue  # code
+        is_code = not begins_line and token["html"] is None
+        if is_code:
+            continue
 
         start = position - len("<!--")
         if position <= last_end:

@@ -7,11 +7,10 @@ any other property came out different, the edit is refused with Unreadable.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from itertools import pairwise
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from simplemem.errors import Unreadable
 from simplemem.note.diff import changed_regions, match_lines
@@ -25,6 +24,7 @@ from simplemem.note.header import (
     skip_blanks,
 )
 from simplemem.note.text_edits import Edit, apply_edits
+from simplemem.note.words import BYTE_ORDER_MARK, LINE_END
 from simplemem.note.yaml_writer import (
     clean_value,
     format_block,
@@ -34,9 +34,6 @@ from simplemem.note.yaml_writer import (
     format_scalar,
     format_text,
 )
-
-_LINE_END: Final = re.compile(r"\r\n|\r|\n")
-_BOM: Final = "\ufeff"
 
 
 def set_property(text: str, key: str, value: object) -> str:
@@ -168,7 +165,7 @@ def _verify_edit(
     """
     body = text[header.body_start :]
     if header.style == "none":
-        body = body.removeprefix(_BOM)
+        body = body.removeprefix(BYTE_ORDER_MARK)
 
     changed_header = read_header(changed)
     is_as_expected = (
@@ -212,7 +209,7 @@ def _line_end(text: str, position: int) -> _LineEnd:
 
     The last line of a text, if nothing ends it, has an LF as its break.
     """
-    match = _LINE_END.search(text, position)
+    match = LINE_END.search(text, position)
     if match is None:
         return _LineEnd(len(text), len(text), "\n")
     return _LineEnd(match.start(), match.end(), match[0])
@@ -231,7 +228,7 @@ def _add_property(text: str, header: Header, key: str, value: object) -> str:
     if header.style == "none":
         return _add_header(text, key, value)
 
-    end = header.end
+    end = header.end  # the start of a line, so that a line end stands before it
     newline = text[end - 1]
     if text[end - 2 : end] == "\r\n":
         newline = "\r\n"
@@ -250,7 +247,7 @@ def _add_header(text: str, key: str, value: object) -> str:
 
     The text must have no header. The body follows as it was.
     """
-    body = text.removeprefix(_BOM)
+    body = text.removeprefix(BYTE_ORDER_MARK)
     bom_length = len(text) - len(body)
     bom = text[:bom_length]
 
@@ -272,12 +269,12 @@ def _set_entry(
     be written there, and Unreadable if a comment would be lost.
     """
     is_same_type = type(value) is type(old.value)
-    has_items = value and old.children
-    if isinstance(value, (list, dict)) and is_same_type and has_items:
+    both_have_items = value and old.children
+    if isinstance(value, (list, dict)) and is_same_type and both_have_items:
         return _change_collection(text, key, old, value)
 
     value_start = skip_blanks(text, key.end, old.start) + 1  # right after the colon
-    begins_below_key = _LINE_END.search(text, value_start, old.start) is not None
+    begins_below_key = LINE_END.search(text, value_start, old.start) is not None
     inline = format_inline(value, old.style)
     if inline is not None and not begins_below_key:
         return [_replace_inline(value_start, old, inline)]
@@ -300,7 +297,7 @@ def _find_comment(text: str, value_start: int, value: Node) -> str:
     If the value begins on a later line than its key, the comment behind the key is meant.
     `value_start` is the offset behind the colon.
     """
-    line_break = _LINE_END.search(text, value_start, value.start)
+    line_break = LINE_END.search(text, value_start, value.start)
     if line_break is not None:
         comment = text[value_start : line_break.start()]
     else:
@@ -404,10 +401,10 @@ def _change_block_list(
 
 
 def _replace_items_on_lines(items: Sequence[Node], values: Sequence[object]) -> list[Edit]:
-    """Return the edits that give items other values, as far as there are items and values.
+    """Return the edits that give each item the value at the same index, on the item's own line.
 
-    An item that takes the place of another keeps its line, with the comment on it. As many edits
-    are returned as the shorter of the two has items.
+    The comment on the line stays. As many edits are returned as the shorter of the two sequences
+    has items: further items and further values are left to the caller.
     """
     edits: list[Edit] = []
     for item, value in zip(items, values, strict=False):
@@ -462,10 +459,10 @@ def _change_block_map(
     new_names = list(entries)
 
     edits: list[Edit] = []
-    new_indexes = match_lines(old_names, new_names)
+    new_indexes = match_lines(old_names, new_names)  # -1 for an entry that does not stay in place
     for (key, old), new_index in zip(node.pairs(), new_indexes, strict=True):
         if new_index < 0:
-            continue  # the lines of this entry are deleted below, or move to another place
+            continue  # below, its lines are deleted, and written elsewhere if it only moves
         value = entries[key.value]
         if not equal_in_yaml(old.value, value):
             edits += _set_entry(text, key, old, value)
@@ -507,7 +504,7 @@ def _change_flow(
     An item that does not change keeps its spelling. Raises Unreadable if a comment would be lost.
     """
     source = text[node.start : node.end]
-    if "#" in source and _LINE_END.search(source):
+    if "#" in source and LINE_END.search(source):
         raise Unreadable(
             "a list in brackets that contains comments cannot be changed",
             hint="Change it in an editor.",

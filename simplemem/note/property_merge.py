@@ -31,14 +31,17 @@ class MergedHeader(NamedTuple):
 
 
 def is_only_removed(base: str | None, current: str, other: str) -> bool:
-    """Return whether one side removed the header, and the other did not change it, or both did.
+    """Return whether the header was removed by both sides, or by one and not changed by the other.
 
-    "" stands for no header. Without a base, nothing was removed.
+    "" stands for no header. If the base has none or is not known, nothing was removed.
     """
     if not base or (current and other):
         return False
-    left = current or other
-    return not left or left.rstrip("\r\n") == base.rstrip("\r\n")
+
+    remaining = current or other  # the header of the side that did not remove it
+    if not remaining:
+        return True
+    return remaining.rstrip("\r\n") == base.rstrip("\r\n")
 
 
 def merge_headers(base: str | None, current: str, other: str) -> MergedHeader:
@@ -76,9 +79,9 @@ def merge_headers(base: str | None, current: str, other: str) -> MergedHeader:
 
 
 def _union_of_keys(current: Properties, other: Properties) -> list[str]:
-    """Return the names of the properties of both sides, the current ones first.
+    """Return the names of the properties of both sides, those of the current side first.
 
-    Of names that differ only in case, the current one is returned.
+    Of names that differ only in case, the one of the current side is returned.
     """
     added_keys = [key for key in other if find_key(current, key) is None]
     return [*current, *added_keys]
@@ -116,7 +119,7 @@ def _add_comments(header: str, base: str | None, other: str) -> str:
     last_line = lines[-1:]
     commented = "".join([*lines_above, *comments, *last_line])
 
-    # Below a block of text, what was a comment would become part of the text.
+    # Below a block scalar, a comment would become part of its text.
     if read_header(commented).properties != read_header(header).properties:
         return header
     return commented
@@ -126,7 +129,7 @@ def _merge_values(key: str, base: object, current: object, other: object) -> obj
     """Return the merged value of a property; _CONFLICT if no rule decides between two changes.
 
     A value is _ABSENT where a side does not have the property. Lists are merged as sets. Of two
-    times of a change the later is taken, of two times of a creation the earlier.
+    times in `modified`, the later is taken; of two in `created`, the earlier.
     """
     if equal_in_yaml(current, other) or equal_in_yaml(other, base):
         return current
@@ -194,10 +197,9 @@ def _merge_times(name: str, current: object, other: object) -> object:
         return _CONFLICT
 
     is_current_later = current_time >= other_time
-    takes_later = name == "modified"
-    if is_current_later == takes_later:
-        return current
-    return other
+    if name == "modified":
+        return current if is_current_later else other
+    return other if is_current_later else current
 
 
 def _parse_time(value: object) -> datetime | None:

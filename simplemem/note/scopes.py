@@ -162,10 +162,11 @@ def scope_of(path: str, named: str | None) -> str:
     """Return the scope of a fact or document, by its path and what its frontmatter names.
 
     `named` is the scope that the frontmatter names, if any. In a scoped folder, the folder decides.
-    It cannot spell every scope (`a:b` lies in `a-b <hash>`), so the named scope is returned if the
-    folder is that scope's own; any other named scope is ignored. A note elsewhere, or directly in
-    `atoms/` or `documents/`, belongs to the scope that it names, else to `DEFAULT_SCOPE`.
-    `check_scope_is_own` refuses such names to a writer who does not see their folder.
+    Its name cannot spell every scope (`a:b` has the folder `a-b <hash>`), so the named scope is
+    returned if the folder is that scope's own; any other named scope is ignored. A note elsewhere,
+    or directly in `atoms/` or `documents/`, belongs to the scope that it names, else to
+    `DEFAULT_SCOPE`. `check_scope_is_own` keeps a writer from naming a scope whose folder is hidden
+    from the writer.
     """
     scope = _to_nfc(named or "")
     folder = _scoped_folder(path)
@@ -185,10 +186,10 @@ def check_scope_is_own(
 ) -> None:
     """Raise Invalid if a change of frontmatter names a scope that is not the writer's.
 
-    `old` and `new` are the properties of the note. `hides` returns whether a path is hidden from
-    the writer. In a scoped folder, only the scope of that folder may be named, in its very letters.
-    Elsewhere, only a scope may be named whose folder the writer sees. A scope that the note already
-    names is accepted, so that the note stays editable.
+    `old` and `new` are the properties of the note before and after the change. `hides` returns
+    whether a path is hidden from the writer. In a scoped folder, only the scope of that folder may
+    be named, in exactly its spelling. Elsewhere, only a scope may be named whose folder the writer
+    sees. A scope that the note already names is accepted, so that the note stays editable.
     """
     claim = _read_claim(path, new)
     if claim is None or claim == _read_claim(path, old):
@@ -223,10 +224,10 @@ def check_move_keeps_scope(
         return
 
     named = claim.scope.strip()
-    is_effective = scope_of(new_path, named) == named
     old_claim = _read_claim(old_path, properties)
-    is_kept = old_claim == claim and scope_of(old_path, named) == named
-    if is_effective and not is_kept:
+    is_in_named_scope = scope_of(new_path, named) == named
+    was_in_named_scope = old_claim == claim and scope_of(old_path, named) == named
+    if is_in_named_scope and not was_in_named_scope:
         _check_visible(claim, hides)
 
 
@@ -246,8 +247,8 @@ def _check_visible(claim: _Claim, hides: Callable[[str], bool]) -> None:
 def _read_claim(path: str, properties: Properties) -> _Claim | None:
     """Return the scope that a fact or document names; None if it names none.
 
-    None also for other notes. The top folder of a note without a type decides which of the two it
-    is.
+    The property `type` says whether the note is a fact or a document; without it, the top folder
+    does. Returns None for any other note.
     """
     scope = _plain_text(properties.get("scope"))
     note_type = _plain_text(properties.get("type")).strip().casefold()

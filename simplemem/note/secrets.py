@@ -12,6 +12,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from simplemem.note.words import count_lines
+
 
 class Secret(NamedTuple):
     """A part of a text that looks like a secret.
@@ -146,23 +148,27 @@ def find_secrets(text: str) -> list[Secret]:
     Offsets count in `text`, lines from 1. A secret within another one is left out. Their text is
     not in the result, only what may be shown in its place.
     """
+    # Candidates with the same end are one secret, found in two ways. The first of them stays: it
+    # has the more precise kind.
     by_end: dict[int, _Candidate] = {}
-    # The more precise kinds come first, and stay.
     for candidate in (*_find_by_form(text), *_find_labelled(text)):
         by_end.setdefault(candidate.end, candidate)
+    # Of several with the same start, the longest comes first, so that the others are within it.
+    in_order = sorted(by_end.values(), key=lambda candidate: (candidate.start, -candidate.end))
 
     secrets = []
     line = 1
     counted_until = 0
     covered_until = 0
-    for candidate in sorted(by_end.values(), key=lambda found: (found.start, -found.end)):
-        start, end, kind, public_length = candidate
+    for start, end, kind, public_length in in_order:
         if end <= covered_until:
             continue
-        line += _count_line_ends(text[counted_until:start])
+
+        line += count_lines(text, counted_until, start)
         counted_until = start
         covered_until = end
-        visible = text[start : start + min(_MAX_SHOWN_CHARACTERS, public_length)]
+        shown_length = min(_MAX_SHOWN_CHARACTERS, public_length)
+        visible = text[start : start + shown_length]
         redacted = f"{visible}… ({end - start} characters)"
         secrets.append(Secret(kind, line, start, end, redacted))
     return secrets
@@ -181,10 +187,6 @@ def added_secrets(old_text: str, new_text: str) -> list[Secret]:
     return [secret for secret in secrets if new_text[secret.start : secret.end] not in old_values]
 
 
-def _count_line_ends(text: str) -> int:
-    return text.count("\n") + text.count("\r") - text.count("\r\n")
-
-
 def _find_by_form(text: str) -> Iterator[_Candidate]:
     """Yield the secrets that are recognised by their form."""
     yield from _find_private_keys(text)
@@ -193,7 +195,10 @@ def _find_by_form(text: str) -> Iterator[_Candidate]:
 
 
 def _find_private_keys(text: str) -> Iterator[_Candidate]:
-    """Yield the private keys in PEM format. A key may lack its end."""
+    """Yield the private keys in PEM format.
+
+    A key may lack its end: then only its beginning, up to 40 characters of the key, is yielded.
+    """
     for begin in _PEM_BEGIN.finditer(text):
         first_line = _PEM_LINE_OR_END.search(
             text,
@@ -201,7 +206,7 @@ def _find_private_keys(text: str) -> Iterator[_Candidate]:
             begin.end() + _MAX_PEM_HEADER_CHARACTERS,
         )
         if first_line is None or first_line[0] == "-----":
-            continue
+            continue  # no key follows: the BEGIN line is only mentioned
         end = text.find("-----", first_line.end(), first_line.end() + _MAX_PEM_CHARACTERS)
         if end < 0:
             end = first_line.end()
@@ -215,7 +220,8 @@ def _find_prefixed_keys(text: str) -> Iterator[_Candidate]:
             continue
         for start in _find_all(text, prefix):
             previous = text[start - 1] if start else " "
-            if previous.isalnum() or previous in "_-":
+            is_within_word = previous.isalnum() or previous in "_-"
+            if is_within_word:
                 continue
             rest = rest_pattern.match(text, start + len(prefix))
             if rest and _is_random(rest["rest"], _MIN_KEY_ENTROPY):
@@ -255,7 +261,8 @@ def _find_labelled(text: str) -> Iterator[_Candidate]:
 def _read_labelled(text: str, label_end: int, kind: str) -> _Candidate | None:
     """Return the secret that follows a label of this kind; None if none does.
 
-    `label_end` is the offset behind the label. After a password, `is` may stand for the colon.
+    `label_end` is the offset behind the label. After the label of a password, the word `is` may
+    stand in place of a colon.
     """
     form = kind
     match = _ASSIGNED_VALUE.match(text, label_end)
@@ -313,7 +320,7 @@ def _is_key(value: str) -> bool:
 def _is_random(value: str, min_entropy: float) -> bool:
     """Return whether a value has letters, digits and enough entropy, and is not a placeholder.
 
-    The entropy is that of its characters, in bits for each.
+    `min_entropy` is in bits per character, by how often each character occurs in the value.
     """
     has_digit = any(map(str.isdigit, value))
     has_letter = any(map(str.isalpha, value))

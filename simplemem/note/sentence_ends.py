@@ -8,8 +8,8 @@ from typing import Final
 
 from simplemem.note.words import STOP_WORDS
 
-# A mark and what closes it before a space, or a mark of a script that needs no space. A class of
-# characters comes first, so that `re` skips over everything else at once.
+# A mark with the quotes and brackets behind it, before a space; or a mark of a script that needs no
+# space. A class of characters comes first, so that `re` skips over everything else at once.
 _MARK: Final = re.compile(
     r"[.!?…。！？｡](?:(?<=[。！？｡])[。！？｡]*+|(?<![.!?…][.!?…])[.!?…]*+[\"'”’»)\]*_]*+(?=\s))"
 )
@@ -79,7 +79,7 @@ def find_end_marks(text: str, start: int, stop: int) -> Iterator[re.Match[str]]:
 def _is_abbreviation(text: str, start: int, end: int, stop: int) -> bool:
     """Return whether the point before `end` abbreviates a word and the sentence goes on.
 
-    `start` and `stop` are those of the paragraph. At the end of a paragraph it is False.
+    The paragraph is text[start:stop]. Returns False if no word follows in it.
     """
     following = _NEXT_WORD.match(text, end, stop)
     if following is None or not following["word"]:
@@ -92,6 +92,7 @@ def _is_abbreviation(text: str, start: int, end: int, stop: int) -> bool:
     if f"{word}{next_word}.".lower() in _KIND_OF_ABBREVIATION:  # the first half of `z. B.`
         return True
 
+    # The second half of `z. B.`, else an abbreviation of one word.
     pair = "".join(words[-2:]).lstrip(_OPENING_MARKS)
     kind = _KIND_OF_ABBREVIATION.get(pair.lower()) or _KIND_OF_ABBREVIATION.get(word.lower())
     if kind == "or_last":

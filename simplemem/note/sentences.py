@@ -3,6 +3,10 @@
 Two sentences disagree if they are made of the same words except for one number, one date or a
 negation, and that number or date is not what their notes are about ("Flight 2", "2026-01-24").
 Which of the two is true, only a reader can decide.
+
+To be compared, a sentence is split into its frame, values and negations. The frame of "The dam is
+not 31 m high" is ("dam", "#", "m", "high"): the words that carry meaning, with a gap for each
+value. Its value is "31".
 """
 
 from __future__ import annotations
@@ -55,7 +59,7 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
     """Return the start and end of each sentence of some Markdown, without blanks around it.
 
     Each list item and table row is at least one sentence, without its marker. Headings are left
-    out. Code is not recognised: callers leave it out.
+    out. Code is not recognised: callers must leave it out of `text`.
     """
     spans: list[tuple[int, int]] = []
     for run_start, run_end in _text_runs(text):
@@ -122,7 +126,7 @@ def _read_sentence(text: str, start: int) -> Sentence:
         words=tuple(words),
         frame=tuple(frame),
         values=tuple(values),
-        negated=negations % 2 == 1,
+        negated=negations % 2 == 1,  # two negations cancel each other out
     )
 
 
@@ -158,11 +162,11 @@ def _is_value(word: str) -> bool:
 
 
 def contradicts(one: Sentence, other: Sentence, about_one: str, about_other: str) -> bool:
-    """Return whether two sentences with one frame differ in a negation or in one value.
+    """Return whether two sentences with the same frame differ in a negation or in one value.
 
-    If both differ, or more than one value, it is False. `about_one` and `about_other` say what the
-    notes of the sentences are about, such as their titles. A differing value that is mentioned
-    there does not count. Sentences with too few words never contradict each other.
+    Returns False if they differ in both, in more than one value, or in nothing, and for sentences
+    with too few words. `about_one` and `about_other` say what the notes of the sentences are about,
+    such as their titles. A differing value that is mentioned there does not count.
     """
     if one.frame != other.frame or not one.says_enough():
         return False
@@ -192,9 +196,9 @@ def _differing_values(one: Sentence, other: Sentence) -> list[tuple[str, str]]:
 
 
 def _mentions(about: str, value: str) -> bool:
-    """Return whether all numbers of a value, or else all its words, occur in a text.
+    """Return whether a text has all numbers of a value or, if it has no numbers, all its words.
 
-    Only numbers are compared if there are any, so it does not matter how a date is written.
+    Of a date, only the numbers are compared then: its month may be written in any way.
     """
     numbers = _numbers(value)
     if numbers:
@@ -205,10 +209,12 @@ def _mentions(about: str, value: str) -> bool:
 def _numbers(text: str) -> set[int | str]:
     """Return the numbers of a text: every run of digits as an integer.
 
-    Python reads no number of very many digits; those stay text.
+    Runs of more than 1,000 digits stay text, because Python refuses to convert very long ones.
     """
     numbers: set[int | str] = set()
     for digits in _NUMBER.findall(text):
-        is_readable = len(digits) <= _MAX_DIGITS
-        numbers.add(int(digits) if is_readable else digits)
+        if len(digits) <= _MAX_DIGITS:
+            numbers.add(int(digits))
+        else:
+            numbers.add(digits)
     return numbers

@@ -9,21 +9,22 @@ from typing import Final
 
 from simplemem.note.names import compare_key
 
-# A name is suggested if this share of its letters, or of those of some of its words, is as typed.
+# A name is suggested if it, or a run of its words, is at least this similar to the typed name. The
+# similarity is that of `difflib`: the share of the letters of both that match.
 _MIN_SIMILARITY: Final = 0.66
 
-# A name that is this much less similar than the best one is left out.
+# A name whose similarity is lower than the best one by more than this is left out.
 _MAX_DISTANCE: Final = 0.15
 
 # Some words of a name count a little less than a whole name that is equally similar.
 _WEIGHT_OF_WORDS: Final = 0.97
 
-# Fewer letters are similar to some word of almost any name.
+# If fewer letters were typed, words are not compared: some word of almost any name is similar.
 _MIN_LETTERS_FOR_WORDS: Final = 4
 
-# A word of a name must be this similar if few letters were typed: "nope" is not meant as "note".
-_MIN_SIMILARITY_OF_SHORT_WORDS: Final = 0.8
+# If at most so many letters were typed, words must be more similar: "nope" is not meant as "note".
 _FEW_LETTERS: Final = 5
+_MIN_SIMILARITY_OF_SHORT_WORDS: Final = 0.8
 
 # In a larger vault only whole names are compared: comparing their words would take seconds.
 _MAX_NAMES_FOR_WORDS: Final = 20_000
@@ -41,18 +42,20 @@ def similar_names(typed: str, names: Iterable[str], limit: int = 5) -> list[str]
     typed_name = _TypedName(typed)
     compares_words = len(all_names) <= _MAX_NAMES_FOR_WORDS
 
-    # The distances are negative similarities, so that the sort puts the best name first.
-    distances: list[tuple[float, int, str]] = []
+    # Each with its distance, the negative similarity, so that the sort puts the best name first;
+    # of equally similar names, the shortest.
+    candidates: list[tuple[float, int, str]] = []
     for name in all_names:
         similarity = typed_name.similarity(name, compares_words=compares_words)
         if similarity >= _MIN_SIMILARITY:
-            distances.append((-similarity, len(name), name))
+            candidates.append((-similarity, len(name), name))
 
-    if not distances:
+    if not candidates:
         return _names_with_words(typed_name.last_part, all_names)[:limit]
-    distances.sort()
-    best, _, _ = distances[0]
-    return [name for distance, _, name in distances[:limit] if distance - best <= _MAX_DISTANCE]
+
+    candidates.sort()
+    best, _, _ = candidates[0]
+    return [name for distance, _, name in candidates[:limit] if distance - best <= _MAX_DISTANCE]
 
 
 class _TypedName:

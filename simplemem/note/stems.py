@@ -31,14 +31,15 @@ _STEMMER_NAMES: Final = {
     "nl": "Dutch",
     "pt": "Portuguese",
 }
-_STEMMER_LOCK: Final = threading.Lock()  # a stemmer stores the word that it works on
+_STEMMER_LOCK: Final = threading.Lock()  # a stemmer keeps the word that it works on in itself
 
 
 def stems_of(text: str, language: str) -> str:
     """Return the stems of the words of a text in their order, separated by spaces.
 
-    `language` is one of LANGUAGES, or "" for English. Stop words of the language and words with
-    other characters than letters are left out.
+    `language` is one of LANGUAGES, not "" for English: the tokenizer of the index reduces English
+    words itself. Stop words of the language, and words with other characters than letters, are left
+    out.
     """
     stems = []
     for word in split_words(text):

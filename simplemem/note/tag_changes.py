@@ -48,7 +48,7 @@ def _check_name(name: str) -> str:
 
     The hint proposes the nearest valid one.
     """
-    has_only_full_parts = all(name.split("/"))
+    has_only_full_parts = all(name.split("/"))  # no slash at an end, no two side by side
     has_only_valid_characters = NOT_IN_TAG.search(name) is None
     is_only_a_number = _NOT_ONLY_A_NUMBER.search(name) is None
     if has_only_full_parts and has_only_valid_characters and not is_only_a_number:
@@ -95,10 +95,10 @@ def tags_for_new_note(request: object) -> tuple[list[str], dict[str, Any]]:
 def change_tags(text: str, changes: Mapping[str, RequestedValue]) -> str:
     """Return a note with tags set and removed in its header, in the notation that the note has.
 
-    `changes` has by tag its value, True for a tag without one, None or False to remove it and the
-    tags below it; in a map of tags, False is a value. A value replaces the other values of its key.
-    Tags in the body are never changed. Raises Invalid for names and values that the note cannot
-    store, and Unreadable for a header that cannot be changed.
+    `changes` has the values by the names of tags: True for a tag without a value, None or False to
+    remove a tag and those below it. In a map of tags, False is a value. A value replaces the other
+    values of its key. Tags in the body are never changed. Raises Invalid for names and values that
+    the note cannot store, and Unreadable for a header that cannot be changed.
     """
     properties = read_header(text).properties
     tags = find_value(properties, "tags")
@@ -136,11 +136,14 @@ def _change_map(
 
         spellings = (spelling for spelling in entries if _is_key_of(spelling, name))
         entry_key = next(spellings, name)
-        # The tag `status/done` may be in the map as `status: done`.
-        has_tag = any(is_tag(tag, name) for _, tag, _ in map_entries(entries))
-        if value is not True or entry_key in entries or not has_tag:
-            old_value = entries.get(entry_key)
-            entries[entry_key] = _with_type_of(old_value, value)
+        if value is True and entry_key not in entries:
+            # The tag `status/done` may be in the map as `status: done`.
+            has_tag = any(is_tag(tag, name) for _, tag, _ in map_entries(entries))
+            if has_tag:
+                continue
+
+        old_value = entries.get(entry_key)
+        entries[entry_key] = _with_type_of(old_value, value)
 
     return entries
 
@@ -201,7 +204,7 @@ def _remove_from_legacy_keys(
 ) -> str:
     """Return a note without some tags in `tag` and `keywords`, in which searches find them too.
 
-    `properties` are those before any change.
+    `properties` are those of the note before any change. The tags below a removed one go with it.
     """
     for key in LEGACY_KEYS:
         value = find_value(properties, key)
@@ -229,8 +232,8 @@ def _add_tag(
     """Return the items with this tag, and the value for the property of the same name.
 
     `items` are those of the list of tags, which is not changed itself; `properties` are those of
-    the note. The second result is None if the tag itself contains the value. Raises Invalid if
-    neither a tag nor a property can contain it.
+    the note. The second result is None if no property has to be set, because the tag has no value
+    or contains it. Raises Invalid if neither a tag nor a property can contain it.
     """
     has_tag = any(is_tag(item, name) for item in items)
     if value is True:
@@ -238,6 +241,7 @@ def _add_tag(
             return items, None
         return [*items, name], None
 
+    # A value that is in a property so far stays in the property.
     is_value_in_property = has_tag and value_in_property(properties, name) is not None
     if not is_value_in_property:
         tag_with_value = nested_tag(name, value)
@@ -261,29 +265,29 @@ def _replace_values(items: list[Any], name: str, new_tag: str) -> list[Any]:
     """Return the items with `new_tag` in place of the first tag below `name`.
 
     The other tags below `name` are left out. If the items contain `new_tag`, it keeps its place and
-    its spelling. If they contain neither, it is added at the end.
+    its spelling. If they contain neither, it is added at the end. `name` itself stays.
     """
-    value_indexes = [
+    indexes_below = [
         index
         for index, item in enumerate(items)
         if is_within(item, name) and not is_tag(item, name)
     ]
-    same_indexes = [index for index, item in enumerate(items) if is_tag(item, new_tag)]
+    indexes_of_new_tag = [index for index, item in enumerate(items) if is_tag(item, new_tag)]
 
     changed = list(items)
-    if same_indexes:
-        index_of_tag = same_indexes[0]
-    elif value_indexes:
-        index_of_tag = value_indexes[0]
-        changed[index_of_tag] = new_tag
+    if indexes_of_new_tag:
+        kept_index = indexes_of_new_tag[0]
+    elif indexes_below:
+        kept_index = indexes_below[0]
+        changed[kept_index] = new_tag
     else:
-        index_of_tag = len(items)
+        kept_index = len(items)
         changed.append(new_tag)
 
     return [
         item
         for index, item in enumerate(changed)
-        if index == index_of_tag or index not in value_indexes
+        if index == kept_index or index not in indexes_below
     ]
 
 

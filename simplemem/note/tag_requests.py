@@ -82,7 +82,8 @@ def read_entries(value: object) -> Iterator[tuple[Any, Any]]:
 def _parse_text(text: str) -> object:
     """Return the value of a JSON text, or the parts of a text like "a b, status=c".
 
-    A text is JSON if it begins with a bracket or brace. Raises Invalid if it cannot be parsed then.
+    A text that begins with a bracket or brace is JSON. Raises Invalid if such a text cannot be
+    parsed.
     """
     if not text.lstrip().startswith(("{", "[")):
         return _split(text)
@@ -143,8 +144,9 @@ def _invalid_request(value: object) -> Invalid:
 def respelling_warnings(value: object, written: Mapping[str, Any]) -> list[str]:
     """Return a warning for each tag of a request that a note could not store as requested.
 
-    `value` is the request as the caller wrote it, `written` is the map of the tags that the note
-    has now. Raises Invalid if `value` is no request.
+    `value` is the request as the caller wrote it. `written` are the tags that the note has now, in
+    the form of `tag_map`. There is a warning for spaces that became hyphens, and for a value False
+    that the note stores outside its tags. Raises Invalid if `value` is no request.
     """
     warnings: list[str] = []
 
@@ -153,7 +155,7 @@ def respelling_warnings(value: object, written: Mapping[str, Any]) -> list[str]:
         original = bare_tag(key)
         if isinstance(entry, str):
             value_in_tag = hyphenate(entry)
-            if written.get(name) == value_in_tag:
+            if written.get(name) == value_in_tag:  # the tag contains its value
                 name = f"{name}/{value_in_tag}"
                 original = f"{original}/{entry.strip()}"
 
@@ -220,9 +222,10 @@ def without_header(
 ) -> tuple[Any, dict[str, Any], list[str]]:
     """Return a content without the YAML block at its start, and the metadata with its values.
 
-    The third result has a warning that names the properties, if there was such a block. The values
-    in `metadata` take precedence, but tags of both are combined. Raises Invalid if the content
-    begins with a block of properties that cannot be read.
+    The third result is a list with a warning that names the properties of the block. It is empty if
+    there is no such block, and the content is then returned as it is. The values in `metadata` take
+    precedence, but tags of both are combined. Raises Invalid if the content begins with a block of
+    properties that cannot be read.
     """
     text = (content or "").lstrip()
     header = _read_leading_header(text)
@@ -238,7 +241,7 @@ def without_header(
 
 
 def _read_leading_header(text: str) -> Header:
-    """Return the header of a content, which is empty if it begins with none.
+    """Return the header that a content begins with; one without properties if there is none.
 
     Raises Invalid if the content begins with properties that cannot be read.
     """

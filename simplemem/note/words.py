@@ -195,6 +195,7 @@ _JOINED: Final = re.compile(
 )
 _TOKEN: Final = re.compile(r"""[^\s\[\](){}<>"'`|,;]+""")
 _VERSION: Final = re.compile(r"v?(?P<number>\d+(?:\.\d+)+)")
+# Names with signs that the tokenizer drops, and the words that are indexed in their place.
 _SIGN_NAME: Final = re.compile(r"(?<![^\W_])(?:[Cc]\+\+|C#)(?![^\W_])")
 _WORDS_OF_SIGN_NAME: Final = {"c++": "cplusplus cpp", "c#": "csharp"}
 
@@ -246,7 +247,8 @@ def _split_names(text: str) -> list[list[str]]:
 def _are_words(parts: list[str]) -> bool:
     """Return whether the parts of a name are words.
 
-    Those of a name with a single part, of random letters, or of `iPhone` are not.
+    They are not if there is only one part, or if a part is a single letter, as in `iPhone` and in
+    random letters. A single digit may be a part.
     """
     if len(parts) < 2:
         return False
@@ -446,9 +448,9 @@ def _score_languages(
 def find_stop_words(words: Iterable[str], languages: Collection[str]) -> frozenset[str]:
     """Return the stop words of a query, if the query is in one of the `languages`.
 
-    The language is the one that most words of the query belong to. If more of them are English stop
-    words, or none belongs to any of the languages, the result is empty. `words` are in lower case;
-    English stop words are never returned as such.
+    The language is the one with the most small words in the query. Several with equally many count
+    together. The result is empty if the query has none of their small words, or more English ones.
+    `words` are in lower case.
     """
     plain_words = {word: without_accents(word) for word in words}
     scores: Counter[str] = Counter()

@@ -154,8 +154,8 @@ def format_property(key: str, value: object, indent: int = 0) -> list[str]:
 def format_inline(value: object, style: str = "") -> str | None:
     """Return a value as it stands on the line of its key; None if it needs lines of its own.
 
-    That is a list or map that is not empty. `style` is that of the node that the value replaces.
-    None gives "". Raises Invalid for a type that YAML does not have.
+    A list or map needs lines of its own unless it is empty. `style` is that of the node that the
+    value replaces. The value None gives "". Raises Invalid for a type that YAML does not have.
     """
     if value is None:
         return ""
@@ -199,14 +199,16 @@ def _format_key(key: str) -> str:
 
     Raises Invalid for one that is empty or too long, or that some parser would not read whole.
     """
-    is_valid = key and len(key) <= _MAX_KEY_LENGTH and key == key.strip()
-    if not is_valid or _ONLY_ESCAPED.search(key):
+    has_valid_length = 0 < len(key) <= _MAX_KEY_LENGTH
+    if not has_valid_length or key != key.strip() or _ONLY_ESCAPED.search(key):
         raise Invalid(
             f"{key[:40]!r} is not a valid name of a property",
             hint=f"Use one line of at most {_MAX_KEY_LENGTH} characters, "
             "without control characters or spaces around it.",
         )
-    return format_text(key, flow=":" in key or "," in key)
+    # A key with a colon or comma gets quotes, which YAML needs only within braces.
+    needs_quotes = ":" in key or "," in key
+    return format_text(key, flow=needs_quotes)
 
 
 def format_scalar(value: object, style: str = "", *, flow: bool = False) -> str:
@@ -238,8 +240,9 @@ def _format_float(value: float) -> str:
 def format_text(value: str, style: str = "", *, flow: bool = False) -> str:
     """Return a text as YAML, in the quotes of what it replaces if they can hold it.
 
-    Any style but a quote asks for no quotes. A text that needs quotes gets double ones, with
-    escapes where it needs them. Raises Invalid for a lone surrogate.
+    `style` is that of the replaced node. Any other than a quote asks for no quotes. A text that
+    needs quotes then gets double ones, with escapes where it needs them. With `flow`, it is for a
+    place within brackets or braces. Raises Invalid for a lone surrogate.
     """
     surrogate = _LONE_SURROGATE.search(value)
     if surrogate is not None:
@@ -264,8 +267,8 @@ def _escape(match: re.Match[str]) -> str:
 def clean_value(value: object, old: object = None) -> object:
     """Return a value as it will read back: a scalar, or a flat list or map of scalars.
 
-    A tuple becomes a list. A list or map within it is accepted if the old value, that of the
-    property so far, has the same one. Raises Invalid for anything else.
+    A tuple becomes a list. A list or map within the value is accepted only if `old`, the value of
+    the property so far, has an equal one. Raises Invalid for anything else.
     """
     old_items = _items_of(old)
 
@@ -297,7 +300,7 @@ def _clean_item(item: object, old_items: list[object]) -> object:
     if is_collection and any(equal_in_yaml(item, old_item) for old_item in old_items):
         return item
 
-    format_scalar(item)  # raises Invalid
+    format_scalar(item)  # only to raise Invalid for what cannot be written
     if isinstance(item, str):
         return str.__str__(item)  # the text of a str enum's member, which is what will read back
     return item

@@ -122,7 +122,7 @@ class LinkFixer:
                 descriptions.append(f"[[{target}]] now leads to {name}")
         if not descriptions:
             return _NotePlan(None, problems)
-        diff = unified_diff(file.data, text.encode(), (path, path), most=None)
+        diff = unified_diff(file.data, text.encode(), (path, path), max_characters=None)
         change = NoteFix(path, tuple(descriptions), diff, file.sha256, text)
         return _NotePlan(change, problems)
 
