@@ -1,7 +1,7 @@
 """The values of the index API: the queries of `store` and `search`, and the results of `IndexService`.
 
-No SQL and no engine's syntax is part of them. Callers treat the ids of notes and places as opaque;
-they are valid until the next change.
+They contain no SQL. To callers, the ids of notes and places are opaque numbers, which are valid
+until the next change.
 """
 
 from __future__ import annotations
@@ -22,10 +22,12 @@ PlaceId = int  # of a passage or block of a note
 
 SORTS = ("modified", "created", "name", "title")
 
-# No file has this size, so the note is read again, whatever its file's size and times are.
+# The size in the row of a note that was moved and not read again yet. No file has this size, so the
+# next comparison finds a difference, and reads the note.
 SIZE_OF_MOVED = -1
 
-# A file that was changed so shortly before it was read may change again without a new time (F31).
+# A file that was changed so shortly before it was read may change again without a new time
+# (tests/faults.md, F31).
 RACY_NS = 2_000_000_000
 
 
@@ -44,8 +46,8 @@ class Chunk(NamedTuple):
     """A passage or a block of a note: its kind, where it is in the file's text, and its text.
 
     `start` and `stop` are offsets in characters, `line` begins at 1. `kind` is "passage" for a
-    passage, and the kind of block, such as "heading", for a block. `headings` are those above it,
-    the outermost first.
+    passage; for a block, it is the kind of block, such as "heading". It is "header" for frontmatter
+    that cannot be parsed. `headings` are those above the chunk, the outermost first.
     """
 
     start: int
@@ -133,7 +135,7 @@ class NoteRow(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """A state of the index, from which changes are counted.
+    """A state of the index; `IndexService.since` returns what changed after it.
 
     `generation` is that of the engine; it grows when another index replaces this one. `rev` is the
     number of the newest change of a note.
@@ -149,7 +151,7 @@ class Changes:
 
     mark: Mark  # the state that these changes lead to
     notes: Sequence[NoteRow]
-    count: int  # of all notes in the index; -1 if none was written
+    count: int  # of all notes in the index; -1 if the index has not changed
     whole: bool  # whether `notes` are all notes of the index
 
 
@@ -174,7 +176,7 @@ class StoredLink(NamedTuple):
 class Outline(NamedTuple):
     """A note's row, tags, aliases and links, as they are shown when the note is read.
 
-    A tag is its text and where it is from, such as the frontmatter or the body.
+    A tag is a pair: its text, and where it is from, such as the frontmatter or the body.
     """
 
     row: NoteRow
@@ -186,8 +188,8 @@ class Outline(NamedTuple):
 class Term(NamedTuple):
     """Words side by side, as a query looks for them. If `beginning`, the last word is a prefix.
 
-    `stem_of` are the words of the query that these are stems of. Of the forms of a word only the
-    best counts in a note, and no stem counts more than the word (docs/search.md).
+    `stem_of` are the words of the query whose stems `words` are. If a note has several forms of a
+    word, only the best one counts, and no stem counts more than the word (docs/search.md).
     """
 
     words: tuple[str, ...]
@@ -206,27 +208,27 @@ class IndexFilter:
     A note passes if it meets all conditions. Hidden notes pass only if `hidden` is set.
     """
 
-    # Keys and values of tags. The value "" matches a tag of the key with any value.
+    # Values of tags by key. The value "" matches a tag of the key with any value.
     tags: Mapping[str, str] = field(default_factory=dict)
-    require_all: bool = False  # whether a note must have all `tags`, or one of them
-    # From `tag:` in a query. A note must have all of them.
+    require_all: bool = False  # whether a note must have all `tags`, and not only one of them
+    # Tags from `tag:` in a query, as in `tags`. A note must have all of them.
     all_tags: Mapping[str, str] = field(default_factory=dict)
-    # Of the frontmatter. A note must have all of them.
+    # Values of the frontmatter by name. A note must have all of them.
     properties: Mapping[str, str] = field(default_factory=dict)
     type: str = ""
-    prefix: str = ""
-    since: str = ""
-    until: str = ""
-    link_to: str = ""  # a vault path
-    linked_by: str = ""
-    phrases: tuple[str, ...] = ()
-    without: tuple[str, ...] = ()
-    without_forms: tuple[str, ...] = ()  # further forms of those
-    only: tuple[str, ...] = ()  # vault paths
-    author: str = ""  # of the last change: human, agent, or how a name begins
-    archive: tuple[str, ...] = ()  # folders: only notes outside of them match
-    archived: bool = False  # only notes inside of them match instead
-    hidden: bool = False  # whether notes that are hidden from search match too
+    prefix: str = ""  # of the path, usually a folder with "/" at its end
+    since: str = ""  # the note was last modified at this time or later
+    until: str = ""  # the note was last modified before this time
+    link_to: str = ""  # the note has a link to this path
+    linked_by: str = ""  # the note at this path has a link to the note
+    phrases: tuple[str, ...] = ()  # the text of the note has all of them
+    without: tuple[str, ...] = ()  # the text of the note has none of them
+    without_forms: tuple[str, ...] = ()  # nor any of these, which are other forms of them
+    only: tuple[str, ...] = ()  # the paths of the notes that may pass
+    author: str = ""  # who wrote the text: human, agent, or the beginning of an agent's name
+    archive: tuple[str, ...] = ()  # folders; only notes outside of them pass
+    archived: bool = False  # only notes inside of these folders pass instead
+    hidden: bool = False  # whether notes that are hidden from search pass too
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,12 +236,12 @@ class IndexQuery:
     """A query of the index by words, by a vector and by names."""
 
     terms: tuple[Term, ...] = ()
-    pairs: tuple[Term, ...] = ()  # of words side by side, which are searched in the best notes
+    pairs: tuple[Term, ...] = ()  # words side by side, which are searched in the best notes only
     vector: bytes | None = None
     like: str = ""  # the path of a note; the mean of its passages' vectors replaces `vector`
     title: str = ""  # finds notes that have this name letter for letter
     names: tuple[str, ...] = ()  # find notes by the words of their names (`words_key`)
-    # The same for parts of the query, each with its share of the query.
+    # Names that are only a part of the query, each with its share of the query. They find no note.
     inner_names: Mapping[str, float] = field(default_factory=dict)
     narrow: IndexFilter = IndexFilter()
     notes: int = 300  # the number of notes by words, at most
@@ -355,25 +357,25 @@ class VectorSpace(NamedTuple):
 
 
 class IndexProgress(NamedTuple):
-    """How far the index is: its notes, and the notes that wait for vectors."""
+    """The state of the index: its notes, and how many of them wait for vectors."""
 
     notes: int
     space: VectorSpace = VectorSpace()
     waiting: int = 0  # notes without their vectors
-    commit: str = ""  # that the rows are of, if the notes are in a branch
+    commit: str = ""  # the commit that the rows are of, if the vault is a branch
 
 
 class Embedded(NamedTuple):
-    """How far an embedder is, in numbers of notes. Hidden notes do not count."""
+    """How many notes have vectors of an embedder. Hidden notes do not count."""
 
-    waiting: int  # without their vectors
-    notes: int  # that are to have vectors
-    private: int
+    waiting: int  # notes that still lack their vectors
+    notes: int  # notes that should have vectors
+    private: int  # private notes, which get none from a service
     refused: Sequence[tuple[str, str]]  # paths, and why the embedder refused a text
 
 
 Progress = Callable[[str, int, int], None]
-"""Called with the name of a step, the number of notes done so far, and of all notes."""
+"""Called with the name of a step, the number of notes done so far, and the number of all notes."""
 
 
 @dataclass(slots=True)

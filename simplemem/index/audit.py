@@ -10,6 +10,7 @@ from simplemem.index.api import StoredLink
 from simplemem.index.engine import Connection, read_integer
 from simplemem.index.notes import links
 
+# 524288 is the bit `places.BLOCK`, which marks the ids of blocks.
 _COUNTS: Final = {
     "notes": "count(*) FROM notes",
     "files": "count(*) FROM files",
@@ -34,12 +35,16 @@ def counts(db: Connection) -> dict[str, Any]:
         GROUP BY 1 ORDER BY 1
     """
     problems = "SELECT path, problem FROM notes WHERE problem IS NOT NULL ORDER BY path"
-    return {
-        **{name: read_integer(db.execute(f"SELECT {count}")) for name, count in _COUNTS.items()},
-        "vectors": db.vectors.count(),
-        "hidden": dict(db.execute(hidden)),
-        "problems": [{"path": path, "problem": problem} for path, problem in db.execute(problems)],
-    }
+
+    result: dict[str, Any] = {}
+    for name, count in _COUNTS.items():
+        result[name] = read_integer(db.execute(f"SELECT {count}"))
+    result["vectors"] = db.vectors.count()
+    result["hidden"] = dict(db.execute(hidden))
+    result["problems"] = [
+        {"path": path, "problem": problem} for path, problem in db.execute(problems)
+    ]
+    return result
 
 
 def tags(db: Connection) -> dict[str, int]:
@@ -144,9 +149,10 @@ def _read_aliases(db: Connection, contents: dict[str, _NoteContents]) -> None:
 
 
 def _add_link(contents: dict[str, _NoteContents], link: StoredLink) -> None:
-    """Add a link to the contents of its note, and a backlink to those of the note it leads to.
+    """Add a link to the contents of its note, and a backlink to those of the note that it leads to.
 
-    A link of a note to itself is only counted. One to a file that is no note is an attachment.
+    A link of a note to itself is only counted. The target of a link is an attachment if it is a
+    file that is no note.
     """
     note = contents[link.source]
     path = link.path

@@ -18,9 +18,9 @@ from simplemem.index.places import SHIFT
 DumpedRow = tuple[Any, ...]
 
 RowDifference = tuple[DumpedRow | None, DumpedRow | None]
-"""A row of the first index, and the row of the second that has its place; None for no row."""
+"""A row of the first index, and the row of the second that corresponds to it; None for no row."""
 
-# Tables of the index, by the names that their rows begin with.
+# Statements that select the rows of tables, by the name that is put before each row.
 _TABLES: Final = {
     "file": "SELECT path, name_key, copy_of FROM files ORDER BY path",
     "change": "SELECT '', * FROM changes ORDER BY seq",
@@ -31,7 +31,8 @@ _TABLES: Final = {
         FROM notes ORDER BY path
     """,
 }
-# Tables with rows that belong to notes: their columns, that of the note's id first.
+# Tables whose rows belong to notes, with their columns; the first is the id of the note. In an id of
+# a place, the lowest 20 bits (`places.SHIFT`) are the number of the place in its note.
 _COLUMNS: Final = {
     **OF_NOTE,
     "places": "id >> 20, id & 1048575, start, stop, line, headings, hash",
@@ -44,8 +45,8 @@ def dump(db: Connection, *, vectors: bool = True) -> Iterator[DumpedRow]:
     """Yield every row that is a function of the vault and the settings, in a fixed order.
 
     The first column is the name of the table, the second the path of a note or file. A term is
-    described by its number of occurrences and a digest of their places. Vectors are numbers of one
-    machine, and are left out if `vectors` is false.
+    described by its number of occurrences and a digest of their places. Without `vectors`, vectors
+    are left out: other machines may compute slightly different numbers.
     """
     # Imported late, because it needs numpy.
     from simplemem.index.terms.comparison import describe_terms
@@ -64,10 +65,10 @@ def dump(db: Connection, *, vectors: bool = True) -> Iterator[DumpedRow]:
 
 
 def _rows_of_notes(db: Connection, table: str, columns: str) -> Iterator[DumpedRow]:
-    """Query the rows of a table that belong to notes, with the note's path in place of its id.
+    """Query the rows of a table, with the path of their note in place of its id.
 
-    The path is "?" for a note that does not exist. `columns` are those of the table, its note id
-    first.
+    `columns` are those of the table, the id of the note first. The path is "?" for a note that does
+    not exist.
     """
     note_id, _, other_columns = columns.partition(", ")
     sql = f"""
@@ -80,7 +81,7 @@ def _rows_of_notes(db: Connection, table: str, columns: str) -> Iterator[DumpedR
 
 
 def _vectors(db: Connection) -> Iterator[DumpedRow]:
-    """Yield the vectors of all places: path of the note, number of the place, vector."""
+    """Yield rows of (path of the note, number of the place in the note, vector)."""
     sql = """
         SELECT n.path, p.id
         FROM places p JOIN notes n ON n.id = p.id >> 20
@@ -95,7 +96,7 @@ def _vectors(db: Connection) -> Iterator[DumpedRow]:
 
 
 def differences(first: Connection, second: Connection, *, vectors: bool) -> Iterator[RowDifference]:
-    """Yield the rows that only one of two indexes has, and those that differ at the same place.
+    """Yield the rows that only one of two indexes has, and those that differ.
 
     `vectors` says whether vectors are compared too.
     """
@@ -104,13 +105,13 @@ def differences(first: Connection, second: Connection, *, vectors: bool) -> Iter
 
     first_rows = (_MarkedRow(True, row) for row in dump(first, vectors=vectors))
     second_rows = (_MarkedRow(False, row) for row in dump(second, vectors=vectors))
-    rows = merge(first_rows, second_rows, key=_place_of)
-    for _, rows_of_place in groupby(rows, key=_place_of):
-        yield from _differences_at_place(rows_of_place)
+    rows = merge(first_rows, second_rows, key=_key_of)
+    for _, rows_of_key in groupby(rows, key=_key_of):
+        yield from _differences_of(rows_of_key)
 
 
 def _are_equal(first: Connection, second: Connection, *, vectors: bool) -> bool:
-    """Return whether two indexes have the same rows, with `vectors` also vectors, in order.
+    """Return whether two indexes have the same rows, with `vectors` also the same vectors.
 
     Stops at the first difference.
     """
@@ -127,8 +128,8 @@ class _MarkedRow(NamedTuple):
     row: DumpedRow
 
 
-def _differences_at_place(rows: Iterable[_MarkedRow]) -> Iterator[RowDifference]:
-    """Yield pairs of rows at one place that differ between two indexes; None for no row."""
+def _differences_of(rows: Iterable[_MarkedRow]) -> Iterator[RowDifference]:
+    """Yield pairs of rows that differ between two indexes. `rows` have the same key."""
     in_first: list[DumpedRow] = []
     in_second: list[DumpedRow] = []
     for is_first, row in rows:
@@ -142,11 +143,13 @@ def _differences_at_place(rows: Iterable[_MarkedRow]) -> Iterator[RowDifference]
             yield first_row, second_row
 
 
-def _place_of(marked_row: _MarkedRow) -> tuple[int, str, str]:
-    """Return a key that sorts rows as `dump` yields them; the same for both indexes."""
-    row = marked_row.row
-    table, note, number, *_ = (*row, "")
+def _key_of(marked_row: _MarkedRow) -> tuple[int, str, str]:
+    """Return what corresponding rows of two indexes have in common: table, note and third column.
+
+    `dump` yields rows in the order of these keys, so numbers are padded with zeros.
+    """
+    table, note, third, *_ = marked_row.row
     order = _ORDER[table]
-    if isinstance(number, int):
-        return order, str(note), f"{number:09d}"
-    return order, str(note), str(number)
+    if isinstance(third, int):
+        return order, str(note), f"{third:09d}"
+    return order, str(note), str(third)

@@ -1,6 +1,6 @@
 """Read the details of notes: their rows, tags, passages, matched blocks and neighbours.
 
-Statements are sent before the answers of others are read, so a server gets them in few round trips.
+Several statements are sent before the first answer is read. With PostgreSQL, this saves round trips.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from simplemem.index.terms.reader import TermIndex
 
 T = TypeVar("T")
-_MAX_BLOCKS = 5_000
+_MAX_BLOCKS = 5_000  # blocks with a term of the query, of all notes together
 _PASSAGES_OF_NOTE = f"p.id >= (n.value << {SHIFT}) AND p.id < (n.value << {SHIFT} | {BLOCK})"
 
-# An excerpt leaves out text of so many notes, if it can show other text.
+# An excerpt leaves out text that this many notes have, if it can show other text.
 _MIN_NOTES_OF_REPEATED_TEXT = 5
 
 
@@ -72,12 +72,12 @@ class DetailsReader:
     ) -> dict[NoteId, NoteDetails]:
         """Return details of the notes that still exist, by note id.
 
-        `best_places` names the notes, with the place that was found in each, 0 for none. For a note
-        without any matched place, the passage nearest to the query's vector becomes its best place,
-        if there is a vector. `matched` are further blocks that were found; with `with_blocks`, all
-        blocks that have a term of the query replace them. `with_repeated` adds the spans of text
-        that many notes have. Each note in `among` is added if it is a neighbour of a note in
-        `neighbours_of`.
+        `best_places` has the ids of the notes, each with the place that matched best, 0 for none.
+        `matched` are further blocks that matched; with `with_blocks`, all blocks of these notes
+        that have a term of the query are used instead. A note without any matched place gets as its
+        best place the passage nearest to the query's vector, if there is a vector. `with_repeated`
+        adds the spans of text that many notes have. A note in `among` is added if it is a neighbour
+        of a note in `neighbours_of`.
         """
         db = self._db
         neighbours = self._find_neighbours(neighbours_of)
@@ -120,7 +120,7 @@ class DetailsReader:
     def _find_neighbours(
         self, note_ids: Sequence[NoteId]
     ) -> defaultdict[NoteId, tuple[Neighbour, ...]]:
-        """Return the neighbours of each of some notes; for any other note an empty tuple."""
+        """Return the neighbours of each of these notes; for any other note an empty tuple."""
         if not note_ids:
             return defaultdict(tuple)
         rows = notes.rows_of(self._db, note_ids)
@@ -138,7 +138,7 @@ class DetailsReader:
         return select_spans(self._db, blocks)
 
     def _find_blocks(self, note_ids: Sequence[NoteId]) -> list[Match]:
-        """Return the blocks of some notes that hold a term of the query, best first, at most 5,000."""
+        """Return the blocks of these notes that have a term of the query, best first; at most 5,000."""
         if not self._terms or not note_ids:
             return []
         words = self._get_words()
@@ -169,7 +169,7 @@ class DetailsReader:
 def _neighbours_among(
     neighbours: Mapping[NoteId, Sequence[Neighbour]], note_ids: Collection[NoteId]
 ) -> Iterator[NoteId]:
-    """Yield those ids of neighbours that are also among `note_ids`, perhaps repeatedly."""
+    """Yield the ids of those neighbours that are among `note_ids`. An id may come several times."""
     for neighbour in chain.from_iterable(neighbours.values()):
         if neighbour.note in note_ids:
             yield neighbour.note
@@ -235,7 +235,7 @@ class _FoundNeighbour(NamedTuple):
 
 
 class _NeighbourQuery(NamedTuple):
-    """The answers from which the neighbours of one note are read."""
+    """Statements that were sent for the neighbours of one note; `read` reads their answers."""
 
     row: NoteRow
     outgoing: Iterator[StoredLink]
@@ -243,7 +243,7 @@ class _NeighbourQuery(NamedTuple):
     folder: Iterable[tuple[str]]
 
     def read(self) -> Iterator[_FoundNeighbour]:
-        """Yield the notes that it links to, that link to it, and the dated ones before and after."""
+        """Yield the notes that the note links to, that link to it, and the dated ones beside it."""
         note = self.row.id
         for link in self.outgoing:
             if link.path and link.path != self.row.path:
@@ -265,9 +265,9 @@ def _query_neighbours(db: Connection, row: NoteRow) -> _NeighbourQuery:
 
 
 def _select_dated_folder(db: Connection, path: str) -> Iterable[tuple[str]]:
-    """Query the paths of visible notes in the folder of a dated note, without folders below it.
+    """Query the paths of the visible notes in the folder of a note, not in folders below it.
 
-    Empty, without a statement, for a note without a date in its name.
+    If the note has no date in its name, no statement is sent, and there are no paths.
     """
     if not date_in_name(base_name(path)):
         return ()
@@ -282,9 +282,9 @@ def _select_dated_folder(db: Connection, path: str) -> Iterable[tuple[str]]:
 
 
 def _days_around(path: str, folder: Iterable[tuple[str]]) -> Iterator[tuple[str, str]]:
-    """Yield the paths of the dated notes before and after a note in its folder, with `via`.
+    """Yield (path, via) of the dated notes before and after the note at `path`, by date.
 
-    Nothing is yielded if the folder does not have the note.
+    `folder` has the paths of its folder. Nothing is yielded if the note is not a dated one of them.
     """
     days = []
     for (folder_path,) in folder:
@@ -304,7 +304,7 @@ def _days_around(path: str, folder: Iterable[tuple[str]]) -> Iterator[tuple[str,
 
 
 def select_spans(db: Connection, places: Iterable[PlaceId]) -> Iterator[tuple[PlaceId, TextSpan]]:
-    """Query the spans of places, in the order of their ids. Read when it is iterated.
+    """Query (place id, span) of places, in the order of their ids. Read when it is iterated.
 
     Places that no longer exist are absent.
     """
@@ -314,14 +314,14 @@ def select_spans(db: Connection, places: Iterable[PlaceId]) -> Iterator[tuple[Pl
 def _select_passages(
     db: Connection, note_ids: Iterable[NoteId]
 ) -> Iterator[tuple[PlaceId, TextSpan]]:
-    """Query the spans of all passages of notes, by place id. Read when it is iterated."""
+    """Query (place id, span) of all passages of notes, in the order of their ids."""
     return _select_spans(db, _PASSAGES_OF_NOTE, note_ids)
 
 
 def _select_spans(
     db: Connection, condition: str, ids: Iterable[int]
 ) -> Iterator[tuple[PlaceId, TextSpan]]:
-    """Query the spans of the places for which a condition holds, in the order of their ids.
+    """Query (place id, span) of the places for which a condition holds, in the order of their ids.
 
     `condition` compares `p.id` with `n.value`, which is one of `ids`.
     """
@@ -347,7 +347,7 @@ def _parse_headings(headings_as_json: str) -> tuple[str, ...]:
 
 
 def select_tags(db: Connection, note_ids: Iterable[NoteId]) -> Iterable[tuple[NoteId, str]]:
-    """Query (note id, tag) of some notes, with tags as they are shown, in the order of a note."""
+    """Query (note id, tag) of some notes. The tags of a note are as written, and in its order."""
     is_one_of_the_notes = db.dialect.in_integers("note_id", "$1")
     sql = f"SELECT note_id, tag FROM tags WHERE {is_one_of_the_notes} ORDER BY note_id, seq"
     rows: Any = db.execute(sql, (IntegerList(note_ids),))

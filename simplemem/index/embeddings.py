@@ -26,10 +26,11 @@ _MAX_BATCH_NOTES = 500  # that are looked up at once
 
 
 def set_embedder(engine: Engine, embedder: Embedder) -> None:
-    """Make the index one of this embedder's vectors. Does nothing if it is already.
+    """Make this embedder the one whose vectors the index has. Does nothing if it is already.
 
-    Otherwise all vectors are removed, also those of the same embedder from when it was on another
-    machine, and all visible notes wait for vectors; with a remote embedder, private ones do not.
+    Otherwise all vectors are removed, and all visible notes wait for vectors; with a remote
+    embedder, private notes do not. An embedder of the same name that was local and is now remote,
+    or the reverse, counts as another one.
     """
     with engine.reading() as db:
         space = notes.vector_space(db)
@@ -57,10 +58,10 @@ def put(
     vectors: Mapping[int, bytes],
     refused: str = "",
 ) -> bool:
-    """Store vectors of a note, by place, and why a text was refused ("" if none was).
+    """Store vectors of a note by place id, and why the embedder refused a text ("" if it did not).
 
-    The note then counts as done, even if places lack a vector. Returns False, and stores nothing,
-    if the note has no longer the text with the hash `sha256`. For a write transaction.
+    The note then waits no longer, even if places lack a vector. Returns False, and stores nothing,
+    if the note no longer has the text with the hash `sha256`. For a write transaction.
     """
     current_sha256 = db.execute("SELECT sha256 FROM notes WHERE id = $1", (note_id,)).get
     if current_sha256 != sha256:
@@ -69,7 +70,7 @@ def put(
     hashes = text_digests(db, note_id)
     db.vectors.write((place, vector) for place, vector in vectors.items() if place in hashes)
 
-    # A process that has the vectors in memory follows by the number of the change.
+    # By this number, a process that has vectors in memory notices that they changed.
     rev = notes.next_rev(db)
     sql = "UPDATE notes SET embedded = 1, refused = nullif($1, ''), rev = $2 WHERE id = $3"
     db.execute(sql, (refused, rev, note_id)).fetchall()
@@ -77,7 +78,7 @@ def put(
 
 
 def missing_hashes_of(db: Connection, note_id: int) -> dict[int, bytes]:
-    """Return the places of a note that should have a vector and lack it, with text hashes."""
+    """Return the hashes of a note's texts by place id, for the places that lack their vector."""
     hashes = text_digests(db, note_id)
     existing = db.vectors.read(list(hashes))
     return {place: digest for place, digest in hashes.items() if place not in existing}
@@ -86,8 +87,8 @@ def missing_hashes_of(db: Connection, note_id: int) -> dict[int, bytes]:
 def embedded(db: Connection, embedder: str, remote: bool) -> Embedded:
     """Return how many notes have, lack or get no vectors of an embedder.
 
-    An embedder whose vectors the index does not have lacks those of all notes. `remote` says
-    whether it is a service, which gets no private notes.
+    If the index has the vectors of another embedder, all notes lack theirs. `remote` says whether
+    the embedder is a service, which gets no private notes.
     """
     sql = "SELECT count(*), count(private) FROM notes WHERE hidden IS NULL"
     row = db.execute(sql).fetchone()
@@ -119,10 +120,10 @@ def copy_vectors(
 ) -> int:
     """Copy vectors of the same embedder from another index, for texts that are equal.
 
-    The other index may be in another engine. Returns how many notes now lack no vector; 0, without
-    copying, if the embedders differ, or the width of `old` is not `width` (None: any). Copies in
-    several transactions, with `progress` called after each as "taken"; what was copied stays,
-    however it ends.
+    The engines may differ. Returns how many notes waited for vectors and are now complete. Returns
+    0, without copying, if the embedders differ, if `old` has no vectors, or if their width is not
+    `width` (None: any). Copies in several transactions, and calls `progress` with "taken" after
+    each. What was copied stays, even if a later transaction fails.
     """
     with old.reading() as db:
         old_space = notes.vector_space(db)
@@ -137,7 +138,9 @@ def copy_vectors(
             return 0
         _set_dimension(db, old_space.dimension)
 
-    last = looked_at = complete = 0
+    last = 0  # the id of the last note that was looked at
+    looked_at = 0
+    complete = 0
     while True:
         with into.writing() as db:
             note_ids = _waiting_notes(db, last)
@@ -165,8 +168,8 @@ def _copy_vectors_of(
 ) -> int:
     """Copy from `old` the vectors that some notes lack. For a write transaction.
 
-    Returns how many of these notes are now complete. `place_of_text` has the places in `old`, by
-    the hash of their text.
+    Returns how many of these notes are now complete. `place_of_text` has a place id in `old` for
+    the hash of each text.
     """
     digest_of_place: dict[int, bytes] = {}
     digests_of_note: dict[int, set[bytes]] = {}
@@ -197,7 +200,8 @@ def _read_vectors(
 ) -> dict[bytes, bytes]:
     """Return the vectors that an index has of some texts, by the hash of the text.
 
-    `place_of_text` has its places, by the hash of their text. Texts without a vector are absent.
+    `place_of_text` has a place id in that index for the hash of each text. Texts without a vector
+    are absent.
     """
     digest_of_place = {}
     for digest in digests:
@@ -228,7 +232,7 @@ class _TextsOfNote(NamedTuple):
 
 
 class _EmbeddedTexts(NamedTuple):
-    """The vectors of texts, and the reasons of the embedder for those that it refused, by text."""
+    """Vectors by text, and for each text that the embedder refused, its reason."""
 
     vectors: dict[str, bytes]
     refusals: dict[str, str]
@@ -236,11 +240,12 @@ class _EmbeddedTexts(NamedTuple):
 
 @dataclass(slots=True)
 class EmbeddingJob:
-    """Computes the vectors that an index lacks, note by note.
+    """Computes the vectors that an index lacks, in batches of notes.
 
-    Those computed before a failure stay. `ready` has texts of notes that need not be read again.
-    `stopped` is asked between two batches. `private` are the rules for notes that a remote embedder
-    does not get.
+    Each batch is stored before the next one is computed, so a failure loses only the last. `ready`
+    has the texts of notes that were just indexed, so their files need not be read again. `stopped`
+    is called between two batches, and while a service is awaited. `private` are the rules for notes
+    that a remote embedder does not get.
     """
 
     vault: NoteSource
@@ -253,11 +258,11 @@ class EmbeddingJob:
     _has_embedded: bool = False  # whether the embedder has taken a text yet
 
     def run(self) -> int:
-        """Compute and store vectors until no note lacks any, and return how many notes got theirs.
+        """Compute and store vectors until no note waits, and return how many notes got theirs.
 
-        First makes the index one of this embedder's vectors, which removes those of another one.
-        Ends early if `stopped` returns True, or if another process begins with another embedder. A
-        note that cannot be read now is left out. Raises Unavailable if the embedder fails.
+        First removes the vectors of any other embedder. Ends early if `stopped` returns True, or if
+        another process has set another embedder meanwhile. A note that cannot be read now is left
+        out. Raises Unavailable if the embedder fails.
         """
         set_embedder(self.database, self.embedder)
         with self.database.reading() as db:
@@ -266,8 +271,9 @@ class EmbeddingJob:
         looked_at: set[int] = set()
         done = 0
         while not self.stopped():
-            # The notes that were looked at and still lack vectors come first.
-            limit = _MAX_BATCH_NOTES + len(looked_at) - done
+            # The first rows may be of notes that were looked at and still wait.
+            still_waiting = len(looked_at) - done
+            limit = _MAX_BATCH_NOTES + still_waiting
             rows = self._waiting_rows(limit)
             new_rows = [row for row in rows if row[0] not in looked_at]
             batch = self._next_batch(new_rows)
@@ -286,9 +292,9 @@ class EmbeddingJob:
         return done
 
     def _waiting_rows(self, limit: int) -> list[DatabaseRow]:
-        """Return (id, path, hash) of at most `limit` notes that lack vectors, in the order of ids.
+        """Return (id, path, hash) of at most `limit` notes that wait for vectors, in order of id.
 
-        None are returned if the index has another embedder by now.
+        Returns an empty list if the index has another embedder by now.
         """
         with self.database.reading() as db:
             if notes.vector_space(db).embedder != self.embedder.name:
@@ -297,9 +303,9 @@ class EmbeddingJob:
             return db.execute(sql, (limit,)).fetchall()
 
     def _next_batch(self, rows: Sequence[DatabaseRow]) -> list[_TextsOfNote]:
-        """Return the first notes with their texts, until these fill a batch of the embedder.
+        """Return the first notes with their texts, as many as fill one batch of the embedder.
 
-        At least one note is returned if there is any.
+        The last note may exceed the batch. Empty only if `rows` is empty.
         """
         batch: list[_TextsOfNote] = []
         text_count = 0
@@ -314,8 +320,8 @@ class EmbeddingJob:
     def _texts_of(self, note_id: int, path: str, sha256: str) -> _TextsOfNote:
         """Return the texts of a note that lack a vector, from memory or from its file.
 
-        There are none if the file cannot be read, or if it is private and the embedder is remote.
-        Texts that have changed since the note was indexed are left out.
+        If the file cannot be read, or if the note is private and the embedder is remote, there are
+        no texts. Texts that have changed since the note was indexed are left out.
         """
         with self.database.reading() as db:
             missing = missing_hashes_of(db, note_id)
@@ -345,10 +351,11 @@ class EmbeddingJob:
     def _pop_ready(
         self, note_id: int, missing: Mapping[int, bytes]
     ) -> list[tuple[int, str]] | None:
-        """Remove a note's texts from memory, and return them if just these lack a vector.
+        """Remove a note's texts from memory, and return them if exactly these lack a vector.
 
-        They are not if another process has changed the note since: then the result is None. It is
-        also None for a remote embedder, whose texts are always read from the file.
+        Returns None if other texts do, because another process has changed the note since. Returns
+        None without a look for a remote embedder: a note may have become private, so its file is
+        read again before its text is sent.
         """
         if self.ready is None or self.embedder.remote:
             return None
@@ -359,10 +366,11 @@ class EmbeddingJob:
         return texts if hashes == missing else None
 
     def _embed(self, batch: Sequence[_TextsOfNote]) -> int | None:
-        """Embed some notes, each distinct text once, and store the vectors of unchanged notes.
+        """Embed the texts of some notes, each distinct text once, and store the vectors.
 
-        Returns how many notes were completed; None, and stores nothing, if another embedder has
-        begun. Raises Unavailable if the embedder fails.
+        Notes that have changed meanwhile are left out. Returns how many notes got their vectors.
+        Returns None, and stores nothing, if another process has set another embedder meanwhile.
+        Raises Unavailable if the embedder fails.
         """
         texts: dict[str, None] = {}
         for note in batch:
@@ -381,7 +389,7 @@ class EmbeddingJob:
             return sum(_put_result(db, note, result) for note in batch)
 
     def _check_width(self, vectors: Mapping[str, bytes], dimension: int) -> None:
-        """Raise Unavailable if vectors have several widths, or not that of the index (0: none yet)."""
+        """Raise Unavailable unless all vectors have one width, `dimension` if it is not 0."""
         widths = {len(vector) for vector in vectors.values()}
         if dimension:
             widths.add(dimension)
@@ -396,8 +404,9 @@ class EmbeddingJob:
     def _embed_texts(self, texts: list[str]) -> _EmbeddedTexts:
         """Return the vectors of distinct texts, and the reasons for which texts were refused.
 
-        Which text of a batch is refused is found by asking for its halves. Raises Unavailable if
-        the embedder fails, and RequestRefused if it refuses even a harmless word.
+        If the embedder refuses a batch, its halves are requested alone, until the text that is at
+        fault is found. Raises Unavailable if the embedder fails, and RequestRefused if it refuses
+        even a harmless word.
         """
         if not texts:
             return _EmbeddedTexts({}, {})
@@ -411,7 +420,7 @@ class EmbeddingJob:
             return _EmbeddedTexts(vector_of_text, {})
         except RequestRefused as error:
             if not self._has_embedded:
-                # Does it refuse this text, or every text?
+                # This raises RequestRefused if it refuses every text, and not only these.
                 self.embedder.documents(["memory"], stopped=self.stopped)
                 self._has_embedded = True
             if len(texts) == 1:
@@ -424,15 +433,18 @@ class EmbeddingJob:
 
 
 def _put_result(db: Connection, note: _TextsOfNote, result: _EmbeddedTexts) -> bool:
-    """Store the vectors of a note, and why a text was refused. Return whether it was unchanged."""
+    """Store the vectors of a note, and why its first refused text was refused.
+
+    Returns False, and stores nothing, if the note could not be read or has changed since.
+    """
     if not note.sha256:
         return False
-    rows = {}
+    vectors = {}
     refusals = []
     for place, text in note.texts:
         if text in result.vectors:
-            rows[place] = result.vectors[text]
+            vectors[place] = result.vectors[text]
         elif text in result.refusals:
             refusals.append(result.refusals[text])
     reason = refusals[0] if refusals else ""
-    return put(db, note.note_id, note.sha256, rows, reason)
+    return put(db, note.note_id, note.sha256, vectors, reason)

@@ -13,7 +13,7 @@ from simplemem.note.note import hyphenate
 from simplemem.note.words import phrase_segments
 
 GetHolders = Callable[[Sequence[Sequence[str]]], Sequence[int]]
-"""Return the notes that hold all of some sequences of words."""
+"""Returns the ids of the notes whose text has all of these sequences of words."""
 
 
 def condition(
@@ -21,8 +21,8 @@ def condition(
 ) -> tuple[str, list[Value]]:
     """Return the SQL after FROM, `notes n WHERE …`, for the notes that pass, and its values.
 
-    Hidden notes pass only if the filter says so. `get_holders` is called per phrase of the filter,
-    with the phrase as sequences of words, and its result becomes a list of ids in the SQL.
+    Hidden notes pass only if the filter says so. `get_holders` is called for each phrase of the
+    filter; the ids that it returns are bound as a list.
     """
     conditions = _Conditions(dialect)
     if narrow.only:
@@ -80,8 +80,9 @@ def _add_simple_fields(conditions: _Conditions, narrow: IndexFilter) -> None:
 class _Conditions:
     """Conditions that a note has to meet, all of them, and the values that they bind.
 
-    Text of a filter is always bound. The SQL is made of text of this module and of marks, and
-    conditions are added in the order in which their values were bound.
+    Text of a filter is always bound; the SQL consists of text of this module and of marks. Each
+    condition is added before values for the next one are bound, because marks must first occur in
+    the SQL in the order of their values (see engine.py).
     """
 
     def __init__(self, dialect: Dialect) -> None:
@@ -112,7 +113,7 @@ class _Conditions:
             tag_key = compare_key(hyphenate(key))
             key_mark = self.bind(tag_key)
             value_mark = self.bind(compare_key(value))
-            # As the value stands in the name of a nested tag.
+            # The value of a nested tag, such as `status/in-progress`, has hyphens for spaces.
             nested_value = compare_key(hyphenate(value))
             nested_mark = self.bind(nested_value)
             alternatives.append(
@@ -126,11 +127,11 @@ class _Conditions:
             self.add(f"({operator.join(alternatives)})")
 
     def add_property(self, key: str, value: str) -> None:
-        """Add the condition that a note has a property with this value, whatever its ASCII case.
+        """Add the condition that a note has a property with this value. ASCII case does not matter.
 
-        The value in the frontmatter may be a text or a number.
+        In the frontmatter, the value may be a text, or a number or boolean that is written so.
         """
-        lower = value.encode().lower().decode()  # only ASCII, as the engines do
+        lower = value.encode().lower().decode()  # only ASCII letters, as `lower` in SQL
         key_mark = self.bind(key)
         text_mark = self.bind(json.dumps(lower, ensure_ascii=False))
         number_mark = self.bind(lower)
@@ -143,7 +144,7 @@ class _Conditions:
         )
 
     def add_archive(self, folders: tuple[str, ...], *, is_inside: bool) -> None:
-        """Add the condition that a note is below one of some folders, or none if not `is_inside`."""
+        """Add the condition that a note is in one of the folders; in none, if not `is_inside`."""
         alternatives = []
         for folder in folders:
             mark = self.bind(compare_key(folder))
@@ -152,13 +153,13 @@ class _Conditions:
         self.add(is_in_one if is_inside else f"NOT {is_in_one}")
 
     def add_folder(self, prefix: str) -> None:
-        """Add the condition that a note's path begins with `prefix`, or is it without a last slash."""
+        """Add the condition that a path begins with `prefix`, or equals it without its last slash."""
         mark = self.bind(compare_key(prefix))
         is_below = f"n.path_key >= {mark} AND n.path_key < {mark} || '{LAST}'"
         self.add(f"({is_below} OR n.path_key = rtrim({mark}, '/'))")
 
     def add_notes(self, note_ids: Sequence[int], *, are_inside: bool) -> None:
-        """Add the condition that a note is one of these, or none of these if `are_inside` is false."""
+        """Add the condition that a note is one of these; that it is not, if not `are_inside`."""
         mark = self.bind(IntegerList(note_ids))
         is_one = self._dialect.in_integers("n.id", mark)
         self.add(is_one if are_inside else f"NOT ({is_one})")

@@ -1,9 +1,9 @@
-"""Ids of places: passages and blocks of a note.
+"""Ids of places, which are the passages and blocks of notes.
 
-An id is the note's id and the number of the place in the note. A bit marks blocks.
+An id is `note id << SHIFT | number`; the number of a block has the bit `BLOCK`.
 """
 
 from __future__ import annotations
 
-SHIFT = 20  # bits of the number in the note
-BLOCK = 1 << 19  # set in the numbers of blocks
+SHIFT = 20  # the number of bits for the number of a place in its note
+BLOCK = 1 << 19

@@ -1,8 +1,8 @@
 """Compare vectors: the notes nearest to a query, in the engine or in the memory of a process.
 
-A process reads the vectors of passages into memory with the first query, and those of blocks with
-the second, if they are not too many. PostgreSQL answers the first query itself, because it may be
-far away.
+The first query makes a process read the vectors of all passages into memory, and the second those
+of all blocks, unless there are too many. PostgreSQL with pgvector finds the notes of the first query
+itself: reading all vectors over a network would take longer.
 """
 
 from __future__ import annotations
@@ -20,14 +20,16 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-MAX_NUMBERS_IN_MEMORY = 64_000_000  # of passages, beyond which blocks stay out: 250,000 of 256
-# Rows of notes that were changed or removed, and a quarter of all; then all are read again.
+# If the passages have more numbers than these, blocks are not kept in memory. That is the size of
+# 250,000 vectors of 256 numbers.
+MAX_NUMBERS_IN_MEMORY = 64_000_000
+# If more rows than these and a quarter of all rows are outdated, all are read again.
 _MAX_STALE_ROWS = 1_000
-_NO_NOTE = 0
+_NO_NOTE = 0  # the owner of an outdated row; ids of notes begin at 1
 _FAR = -2.0  # below every cosine
 _MAX_PASSAGES_OF_MEAN = 64
 
-Paths = Callable[[Collection[int]], Mapping[int, str]]  # of those notes that are there
+Paths = Callable[[Collection[int]], Mapping[int, str]]  # the paths of those notes that exist
 _IndexState = tuple[object, int]  # which index, and its newest `rev`
 
 
@@ -57,7 +59,7 @@ def vectors_of(db: Connection, note_id: int) -> list[bytes]:
 
 
 def mean_vector(db: Connection, note_id: int) -> bytes | None:
-    """Return the mean of the vectors of a note's first 64 passages, as bytes; None without any."""
+    """Return the mean vector of a note's first 64 passages, scaled to bytes; None without any."""
     import numpy as np
 
     vectors = vectors_of(db, note_id)[:_MAX_PASSAGES_OF_MEAN]
@@ -79,10 +81,10 @@ def cosines(query: bytes, rows: Any) -> NDArray[np.float64]:
 
 
 def _cosines(query: bytes, rows: Any, inverse: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the cosine of each row with a query, given 1 / length of each row.
+    """Return the cosine of each row with a query. `inverse` has 1 / length of each row.
 
-    A caller that compares the same rows often keeps these numbers: the product alone takes half the
-    time of simsimd's cosine, and is exact.
+    A caller that compares the same rows often keeps `inverse`: the inner product alone takes half
+    the time of simsimd's cosine, and is exact.
     """
     import numpy as np
     import simsimd
@@ -123,7 +125,7 @@ def _numbers(result: Any) -> NDArray[np.float64]:
 
 
 class QueryVector(bytes):
-    """The vector of a query, with the name of its embedder: vectors of two are never compared."""
+    """The vector of a query, with its embedder: vectors of two embedders are never compared."""
 
     embedder: str
 
@@ -134,9 +136,9 @@ class QueryVector(bytes):
 
 
 class _Rows:
-    """Packed vectors in memory, a row each, with the note of each row.
+    """Packed vectors in memory, one per row, and the note that owns each row.
 
-    A row that is outdated belongs to no note, and stays until all rows are read again.
+    A row that is outdated has no owner, and stays until all rows are read again.
     """
 
     def __init__(self, places: Iterable[int] = (), vectors: bytearray | None = None) -> None:
@@ -144,16 +146,17 @@ class _Rows:
         self.owners = array("q", [place >> SHIFT for place in places])
         self.vectors = vectors if vectors is not None else bytearray()
         self.stale_rows = 0
-        self._inverse_lengths = array("d")  # of the first rows; of new ones when they are compared
+        # Of the first rows. Those of new rows are computed when rows are compared.
+        self._inverse_lengths = array("d")
 
     def add(self, rows: Iterable[tuple[int, bytes]]) -> None:
-        """Append the vectors of places, as new rows. Older rows of these notes stay; see `forget`."""
+        """Append pairs of a place id and its vector, as new rows. Call `forget` first for old ones."""
         for place, vector in rows:
             self.owners.append(place >> SHIFT)
             self.vectors += vector
 
     def forget(self, note_ids: Iterable[int]) -> None:
-        """Mark the rows of notes as outdated, so that they belong to no note."""
+        """Mark the rows of notes as outdated, so that they have no owner."""
         import numpy as np
 
         owners = np.frombuffer(self.owners, np.int64)
@@ -168,10 +171,10 @@ class _Rows:
         note_ids: Iterable[int] | None,
         size: int = 0,
     ) -> NDArray[np.float64]:
-        """Return an array that has at each note id the cosine of the note's best row with a query.
+        """Return the best cosine with a query per note: an array by note id, of at least `size`.
 
-        It is _FAR where there is no row. Only the elements of `note_ids` need be right (None: all).
-        The array has at least `size` elements.
+        It is _FAR for an id without a row. The elements of `note_ids` are right (None: all); other
+        elements may be right or _FAR.
         """
         import numpy as np
 
@@ -183,7 +186,7 @@ class _Rows:
         if note_ids is not None:
             is_candidate = _marks(note_ids, len(best))
             rows = np.flatnonzero(is_candidate[owners])
-            # A larger part is compared faster as a whole than picked out.
+            # Copying more than a quarter of the rows takes longer than comparing all.
             if 4 * len(rows) < len(owners):
                 owners = owners.take(rows)
                 inverse = inverse.take(rows)
@@ -195,7 +198,7 @@ class _Rows:
         return best
 
     def _inverse_lengths_of_all(self, width: int) -> NDArray[np.float64]:
-        """Return 1 / length of each row, in their order, after computing it for new rows."""
+        """Return 1 / length of each row, in their order. Computed once per row."""
         import numpy as np
 
         known_bytes = len(self._inverse_lengths) * width
@@ -229,8 +232,8 @@ def _marks(note_ids: Iterable[int], size: int) -> NDArray[np.bool_]:
 class NearestNotes:
     """Finds the notes nearest to a query, for any thread.
 
-    Guards the vectors of a process in memory. It follows the index by the notes' `rev`: only notes
-    that changed are read again. A removed note is noticed when it would be returned.
+    Guards the vectors that a process has in memory. By the `rev` of the notes, only those that
+    changed are read again. A note that was removed is noticed when it would be returned.
     """
 
     def __init__(self, max_numbers: int = MAX_NUMBERS_IN_MEMORY) -> None:
@@ -238,8 +241,8 @@ class NearestNotes:
         self._lock = threading.Lock()
         self._state: _IndexState = (None, -1)
         self._passages = _Rows()
-        self._blocks: _Rows | None = None  # None: a query reads those that it needs
-        self._was_asked = False  # once, so that it may be asked again
+        self._blocks: _Rows | None = None  # None: each query reads the blocks that it needs
+        self._was_asked = False  # whether there was a query before this one
 
     def find(
         self,
@@ -254,9 +257,9 @@ class NearestNotes:
         """Return the similarities of the `limit` nearest notes among `ids`, and of those in `also`.
 
         `ids` None means all notes. `state` says which index it is, and its newest `rev`; `paths`
-        returns the paths of those notes that exist. The engine answers if it can; otherwise all
-        vectors are compared in memory, after reading what changed. Notes without a vector are left
-        out.
+        returns the paths of those notes that exist. Notes without a vector are left out. An engine
+        that can find the nearest notes is asked first, if it has an index of vectors or this is the
+        first query. Otherwise the vectors in memory are compared, after reading what changed.
         """
         if db.vectors.is_indexed or not self._was_asked:
             candidates = db.vectors.nearest_notes(query, ids, limit)
@@ -281,8 +284,8 @@ class NearestNotes:
     ) -> set[int]:
         """Return the `limit` notes with the best passages, and those in `also` that have a passage.
 
-        `passages` has cosines by note id. Notes that no longer exist are removed from `passages`
-        and from memory.
+        `passages` has cosines by note id. A note that no longer exists is not chosen: it is marked
+        in `passages` as _FAR, its rows are forgotten, and the next best note is chosen instead.
         """
         import numpy as np
 
@@ -310,8 +313,8 @@ class NearestNotes:
     ) -> Similarities:
         """Return the similarities of some notes.
 
-        `passages` has the cosine of each note's best passage. The vectors of blocks are those in
-        memory; else they are read for these notes.
+        `passages` has the cosine of each note's best passage. If the vectors of blocks are not in
+        memory, those of these notes are read now.
         """
         import numpy as np
 
@@ -323,7 +326,7 @@ class NearestNotes:
         chosen = list(note_ids)
         best_passages = passages[chosen]
         best_blocks = blocks.best(query, note_ids, len(passages))[chosen]
-        # A passage of one block is both.
+        # A block that is a whole passage has no vector of its own: the passage counts as a block.
         best_blocks = np.maximum(best_passages, np.maximum(best_blocks, 0.0))
         scores = np.maximum((best_passages + best_blocks) / 2, 0.0)
 
@@ -336,8 +339,9 @@ class NearestNotes:
     def _follow(self, db: Connection, state: _IndexState) -> None:
         """Bring the vectors in memory to a state of the index. Called with the lock held.
 
-        All are read for another index, or if many rows are outdated; otherwise those of changed
-        notes. From the second query on, blocks are kept in memory too, if they are not too many.
+        If the index is another one or many rows are outdated, all passages are read; otherwise only
+        the vectors of changed notes. From the second query on, blocks are kept in memory too, if
+        the passages are not too many.
         """
         index, _ = state
         old_index, old_rev = self._state
@@ -375,7 +379,7 @@ def _best_of_all(passages: NDArray[np.float64], limit: int) -> NDArray[np.int64]
     """
     import numpy as np
 
-    least = _FAR
+    least = _FAR  # the cosine of the last note that can be returned
     if limit < len(passages):
         partitioned = np.partition(passages, -limit)
         least = partitioned[-limit]
@@ -395,7 +399,7 @@ def _compare(
 ) -> Similarities:
     """Return the similarities of the `limit` nearest candidates and of `also`.
 
-    Their vectors are read for this. Notes without a vector are left out.
+    Reads the vectors of all candidates. Notes without a vector are left out.
     """
     note_ids = sorted(also.union(candidates))
     best_passages = _best_of_notes(query, db.vectors.read_notes(note_ids, blocks=False))

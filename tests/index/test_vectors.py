@@ -297,9 +297,8 @@ def test_whether_a_name_within_a_query_counts_does_not_depend_on_earlier_queries
     question = IndexQuery((Term(("ships",)),), inner_names={"crane": 0.5})
     assert index.ask(question).named == {}
 
-    assert index.ask(
-        IndexQuery((Term(("loads",)),))
-    ).notes  # the path of the crane is now in memory
+    # The index keeps the path of the crane in memory from now on.
+    assert index.ask(IndexQuery((Term(("loads",)),))).notes
     assert index.ask(question).named == {}
     both = index.ask(IndexQuery((Term(("ships",)), Term(("loads",))), inner_names={"crane": 0.5}))
     assert list(both.named.values()) == [0.5]
