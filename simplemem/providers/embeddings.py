@@ -1,6 +1,6 @@
-"""Embedders by name, and those behind a service: how each protocol asks for vectors and answers.
+"""Create an embedder by its name, and compute vectors with one that is behind a service.
 
-Creating an embedder sends nothing.
+The services have the protocol of OpenAI, Ollama or Voyage. Creating an embedder sends nothing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Purpose: TypeAlias = Literal["document", "query"]
 
 _MAX_CACHED_QUERIES = 100
 _MAX_CHARACTERS = 6_000  # of one text; passages are far shorter, and models read little more
-_ANY_WORD = "memory"  # is sent where a vector is needed and there is no text
+_ANY_WORD = "memory"  # sent in place of an empty text
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +45,8 @@ class EmbedderConfig:
 def create_embedder(name: str, config: EmbedderConfig | None = None) -> Embedder | None:
     """Return the embedder of a provider; None for "none" or an unknown name. Sends nothing.
 
-    `config` is not used for "wordllama". Raises Invalid if the settings are not usable, and
-    Unavailable if a file or package is missing.
+    "wordllama" ignores `config`. Raises Invalid if the settings cannot be used, and Unavailable if
+    a file or package is missing.
     """
     if name == "wordllama":
         from simplemem.providers.wordllama import shared_wordllama
@@ -93,8 +93,8 @@ def prefixes_of(
 ) -> dict[Purpose, str]:
     """Return the text that is put before a query, and before a document, for a model.
 
-    `query` and `document` are the settings, which override what is known of the model unless they
-    are None. A model that is not known has no prefixes.
+    `query` and `document` are the settings. One that is not None overrides the known prefix of the
+    model, even if it is "". A model that is not known has no prefixes.
     """
     prefixes = _Prefixes("", "")
     for pattern, model_prefixes in _KNOWN_PREFIXES:
@@ -113,19 +113,19 @@ def prefixes_of(
 
 
 class _Protocol(NamedTuple):
-    """How one kind of service is asked."""
+    """The protocol of a kind of service, and the defaults of its own service."""
 
-    home: str  # the address of the service that the protocol was made for
-    model: str  # the default there
-    batch: int
-    path: str
-    request: Mapping[str, Any]  # is part of every request
-    key_variable: str = ""  # its key is for `home` alone
+    home: str  # the address of its own service
+    model: str  # the default model there
+    batch: int  # the default number of texts per request
+    path: str  # below the address; for Voyage, the name of a resource
+    request: Mapping[str, Any]  # the fields that every request has
+    key_variable: str = ""  # an environment variable with a key, which is sent to `home` alone
     dimensions_field: str = "dimensions"
 
 
 _PROTOCOLS = {
-    # LM Studio, vLLM, llama.cpp and the /v1 of Ollama too
+    # LM Studio, vLLM, llama.cpp and the /v1 of Ollama have this protocol too.
     "openai": _Protocol(
         home="https://api.openai.com/v1",
         model="text-embedding-3-small",
@@ -154,10 +154,10 @@ _PROTOCOLS = {
 
 
 class ServiceEmbedder:
-    """An embedder behind a service: batches, prefixes, empty texts, checked answers.
+    """An embedder behind a service, with the methods of `Embedder`.
 
-    Remembers the vectors of the last queries, because the pages of one search ask for the same.
-    Methods as in `Embedder`.
+    Sends texts in batches and with prefixes, and checks the answers. Remembers the vectors of the
+    last queries, because all pages of a search need the same one.
     """
 
     reads_sentences = True
@@ -211,10 +211,10 @@ class ServiceEmbedder:
         is_home: bool,
         dimensions: int | None,
     ) -> str:
-        """Return the name of the vector space: it has everything that a stored vector depends on.
+        """Return the name of the vector space: all that a stored vector depends on.
 
-        That is the provider, model, dimensions (None: the model's), prefix of documents, and the
-        host unless `is_home`: then it is the provider's own.
+        That is the provider, the model, the host unless `is_home`, the dimensions unless they are
+        the model's own (None), and the prefix of documents if there is one.
         """
         if self._provider == "ollama":
             model = model.removesuffix(":latest")
@@ -231,7 +231,7 @@ class ServiceEmbedder:
     def documents(
         self, texts: Sequence[str], *, stopped: IsCancelled = never_cancelled
     ) -> list[bytes]:
-        """Return one vector per text, in their order. A text without words gets zeros.
+        """Return one vector per text, in their order. An empty text gets zeros.
 
         Distinct texts are requested in batches. Sets `dimension` if it was not known. Raises
         RequestRefused if the service refuses just these texts, and Unavailable if it fails or if
@@ -245,15 +245,17 @@ class ServiceEmbedder:
             vectors.update(zip(batch, batch_vectors, strict=True))
 
         if self.dimension is None and texts:
-            # All texts are empty, and nothing says yet how many zeros a vector has.
+            # All texts are empty. A request finds out how many zeros a vector has.
             self._request_vectors([_ANY_WORD], "document", stopped=stopped)
         zeros = bytes(self.dimension or 0)
         return [vectors.get(text) or zeros for text in texts]
 
     def query(self, text: str, *, deadline: float | None = None) -> bytes:
-        """Return the vector of a query, by the deadline (a `time.monotonic()`).
+        """Return the vector of a query; that of any word for an empty one.
 
-        The last 100 queries are remembered. Raises RequestRefused or Unavailable.
+        The last 100 vectors are remembered. Raises RequestRefused if the service refuses the query,
+        and Unavailable if it fails or the vector is not there by the deadline, which is a
+        `time.monotonic()`.
         """
         vector = self._query_vectors.get(text)
         if vector is not None:
@@ -277,8 +279,8 @@ class ServiceEmbedder:
         """Send one request for the vectors of texts, with retries, and return them in order.
 
         `deadline` and `stopped` are as in `query` and `documents`. Texts are cut at 6,000
-        characters. Sets `dimension` if it was not known. Raises RequestRefused or Unavailable; for
-        an unknown model of Ollama, the hint says how to download it.
+        characters. Sets `dimension` if it was not known. Raises RequestRefused or Unavailable. If
+        Ollama does not have the model, the hint of the error says how to download it.
         """
         prefix = self._prefixes[purpose]
         inputs = [well_formed(prefix + text[:_MAX_CHARACTERS]) for text in texts]
@@ -305,11 +307,11 @@ class ServiceEmbedder:
 
 
 def _vectors_in(answer: object, count: int, dimension: int | None, name: str) -> list[bytes]:
-    """Return the vectors of an answer to `count` texts, each scaled to its own largest number.
+    """Return the vectors of an answer to `count` texts, as signed bytes.
 
-    Raises Unavailable if they are not as many, if they are not of `dimension` numbers each (None:
-    of one length), or if several texts have vectors that are all without a direction;
-    RequestRefused if a single text or only some have one. `name` is that of the embedder.
+    `dimension` is the number of elements that each must have; None only requires that all have the
+    same. `name` is that of the embedder. Raises Unavailable if the answer does not fit, and either
+    error of `_check_sizes` if a vector has no direction.
     """
     rows = _rows_in_order(answer, name)
     if len(rows) != count:
@@ -325,10 +327,10 @@ def _vectors_in(answer: object, count: int, dimension: int | None, name: str) ->
 
 
 def _rows_in_order(answer: object, name: str) -> list[object]:
-    """Return the vectors of an answer, not checked, in the order of the texts.
+    """Return the vectors of an answer, in the order of the texts. Their numbers are not checked.
 
-    OpenAI's rows say their index. Raises Unavailable if the answer has no vectors, or indexes that
-    do not fit.
+    In OpenAI's protocol, each vector has the index of its text. Raises Unavailable if the answer
+    has no vectors, or if the indexes are not those of the texts.
     """
     fields: Mapping[str, Any] = {}
     if isinstance(answer, dict):
@@ -356,18 +358,20 @@ def _rows_in_order(answer: object, name: str) -> list[object]:
 
 
 def _check_dimensions(rows: Sequence[object], dimension: int | None, name: str) -> list[list[Any]]:
-    """Return the rows if they are lists of `dimension` elements (None: of one length, not 0).
+    """Return the rows as lists, after checking that each has `dimension` elements.
 
-    Raises Unavailable otherwise.
+    With None, all must have the same length, which is not 0. Raises Unavailable otherwise.
     """
     lists = [row if isinstance(row, list) else [] for row in rows]
     lengths = {len(row) for row in lists}
     expected = dimension or max(lengths, default=0)
     if lengths == {expected} and expected:
         return lists
-    wrong = min(lengths - {expected} or lengths)
+
+    wrong_lengths = lengths - {expected} or lengths  # all, if all vectors are empty
     raise Unavailable(
-        f"{name} returned a vector of {wrong} dimensions where {expected or 'some'} were expected",
+        f"{name} returned a vector of {min(wrong_lengths)} dimensions "
+        f"where {expected or 'some'} were expected",
         hint="If the model has changed, set embed.model to its name.",
     )
 
@@ -390,11 +394,11 @@ def _size_of(vector: array[float]) -> float:
 
 
 def _check_sizes(sizes: Sequence[float], name: str) -> None:
-    """Raise an error if a vector has no direction: all zeros, NaN or infinity in it.
+    """Raise an error if a vector has no direction: it is all zeros, or has NaN or infinity in it.
 
-    `sizes` are the results of `_size_of`. A few such vectors are the fault of their texts, so
-    RequestRefused is raised. If all of several are bad, the service is at fault, and Unavailable is
-    raised.
+    `sizes` are the results of `_size_of`. If there are several vectors and all have no direction,
+    the service is at fault, and Unavailable is raised. Otherwise the texts are at fault, and
+    RequestRefused is raised.
     """
     bad_sizes = [size for size in sizes if not size > 0]
     if not bad_sizes:
@@ -405,8 +409,8 @@ def _check_sizes(sizes: Sequence[float], name: str) -> None:
     bad_texts = format_count(len(bad_sizes), "text")
     message = f"{name} returned a vector {problem} for {bad_texts} of {len(sizes)}"
 
-    is_fault_of_service = 1 < len(sizes) == len(bad_sizes)
-    if is_fault_of_service:
+    are_all_bad = len(bad_sizes) == len(sizes)
+    if are_all_bad and len(sizes) > 1:
         raise Unavailable(message)
     raise RequestRefused(message)
 

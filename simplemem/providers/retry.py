@@ -14,11 +14,11 @@ from typing import TypeVar
 from simplemem.errors import SimplememError, Unavailable
 from simplemem.providers.api import IsCancelled, RequestRefused, never_cancelled
 
-_POLL_SECONDS = 0.1  # between two looks whether the caller still waits
-# A service that wants more time between two attempts is asked again by a later call.
+_POLL_SECONDS = 0.1  # between two calls of `stopped`
+# If a service asks for a longer wait, the call fails, and a later call makes the next attempt.
 _MAX_WAIT_SECONDS = 60.0
-_MAX_FAILURES = 3  # in a row; then the service is left alone
-_PAUSE_SECONDS = 30.0  # for the first time; it doubles each time
+_MAX_FAILURES = 3  # failed calls in a row; then the service is left alone
+_PAUSE_SECONDS = 30.0  # the first pause; each further one is twice as long
 _MAX_PAUSE_SECONDS = 600.0
 _MAX_DOUBLINGS = 10
 _MAX_HURRIED_ATTEMPTS = 2  # of a call with a deadline
@@ -28,9 +28,10 @@ _LOG = logging.getLogger(__name__)
 
 
 class TransientError(Unavailable):
-    """An attempt failed in a way that may pass.
+    """An attempt failed for a reason that may pass.
 
-    `details["retry_after"]` has the seconds for which the service wants to be left alone, if any.
+    If the service says for how many seconds it wants to be left alone, `details["retry_after"]` has
+    them.
     """
 
 
@@ -49,14 +50,14 @@ class CircuitBreaker:
     paused_until: float = 0.0  # by `time.monotonic()`
 
     def record_success(self) -> None:
-        """Forget the failed calls, so that the next ones are counted from 0. A pause goes on."""
+        """Count failed calls from 0 again. This does not end a pause."""
         self.failures = 0
 
     def record_failure(self, retry_after: float | None) -> None:
-        """Count a failed call, and set `paused_until` if there were enough in a row.
+        """Count a failed call, and set `paused_until` if it is at least the third in a row.
 
-        If the service asks to be left alone for `retry_after` seconds, it is, at once (10 minutes
-        at most).
+        If the service asks to be left alone for `retry_after` seconds, the pause begins at the
+        first failed call, and lasts that long, but 10 minutes at most.
         """
         self.failures += 1
         if retry_after:
@@ -87,8 +88,8 @@ class RetryPolicy:
         """Create a policy for a service.
 
         `timeout` limits each attempt, in seconds. `attempts` is the greatest number of attempts per
-        call; `first_wait` is the longest wait before the second one, and it doubles for each later
-        one.
+        call. `first_wait` is the longest wait before the second attempt, in seconds; it doubles for
+        each later one.
         """
         self.name = name
         self._timeout = timeout
@@ -107,10 +108,10 @@ class RetryPolicy:
         """Call `attempt` until it succeeds, and return its result.
 
         `attempt` gets the seconds that it may take, and runs in another thread. It is called again
-        only after a TransientError, at most twice in all if there is a deadline. Raises
-        RequestRefused as it is, and Unavailable if all attempts fail, if they are not done by the
-        deadline (a `time.monotonic()`), if `stopped` returns True, or, without any attempt, while
-        the service is left alone.
+        only after a TransientError; with a deadline, it is called at most twice. A
+        RequestRefused of `attempt` is raised as it is. Raises Unavailable if no attempt succeeds by
+        the deadline (a `time.monotonic()`), if `stopped` returns True, and, without any attempt,
+        while the service is left alone.
         """
         self._check_not_paused(deadline)
         max_attempts = self._max_attempts
@@ -146,7 +147,8 @@ class RetryPolicy:
     def _check_not_paused(self, deadline: float | None) -> None:
         """Raise Unavailable, with the last failure, while the service is left alone.
 
-        A call with a deadline heeds the pauses of both kinds of call, one without only its own.
+        A call with a deadline heeds all pauses. A call without a deadline heeds only those that
+        such calls caused.
         """
         paused_until = self._background_breaker.paused_until
         if deadline is not None:
@@ -161,10 +163,11 @@ class RetryPolicy:
         )
 
     def _wait_before_retry(self, failures: int, error: SimplememError) -> float:
-        """Return the seconds to wait after an error, of which there were `failures` before.
+        """Return the seconds to wait after an error.
 
-        They are random, up to a limit that doubles with each failure (60 s at most), but not fewer
-        than the service wants.
+        `failures` attempts of this call failed before. The wait is random, up to a limit that
+        doubles with each failure (60 s at most). If the service asks for a longer wait, that is
+        returned.
         """
         longest = min(_MAX_WAIT_SECONDS, self._first_wait * 2**failures)
         # With full jitter, callers that failed together do not return together.
@@ -186,10 +189,11 @@ class RetryPolicy:
         seconds: float,
         stopped: IsCancelled,
     ) -> _T:
-        """Make one attempt in a thread of its own, and return or raise what it does.
+        """Make one attempt in a thread of its own, and return or raise what it returns or raises.
 
         Raises TransientError after `seconds`, and _Cancelled if `stopped` returns True; the thread
-        is then left behind. No attempt is made if there are no seconds.
+        is not stopped then. If `seconds` is not positive, no attempt is made, and TransientError is
+        raised.
         """
         answer = futures.Future[_T]()
 
@@ -213,7 +217,7 @@ class RetryPolicy:
     def _await(self, future: futures.Future[_T], seconds: float, stopped: IsCancelled) -> bool:
         """Wait for a future at most some seconds, and return whether it is done.
 
-        Raises _Cancelled if `stopped`, which is asked ten times per second, returns True.
+        Calls `stopped` ten times per second, and raises _Cancelled if it returns True.
         """
         end = time.monotonic() + seconds
         while True:

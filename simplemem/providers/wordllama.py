@@ -33,17 +33,17 @@ _BATCH = 4096
 # Remembered word vectors take 1 kB each: 50 MB while many texts are embedded, and 4 MB in a server
 # that embeds a few now and then, for as long as it lives.
 _MAX_WORDS = 50_000
-_MAX_WORDS_BETWEEN = 4_000
-_FEW_TEXTS = 256  # the passages of a long note
+_MAX_WORDS_FOR_FEW_TEXTS = 4_000
+_FEW_TEXTS = 256  # at most; a long note has about as many passages
 _WORDS_PER_STEP = 500  # whose vectors are summed at once
-_TINY = 1e-12  # instead of a division by zero
+_TINY = 1e-12  # the least divisor, so that zeros can be scaled
 
 
 class WordLlama:
-    """An embedder without network or GPU, for any thread; methods as in `Embedder`.
+    """An embedder without network or GPU, for any thread, with the methods of `Embedder`.
 
-    No token reaches across a space, so a text is the sum of its words. Guards the vectors of the
-    words that were seen.
+    A token is part of one word, so the vector of a text is the sum of the vectors of its words.
+    Guards the vectors of the words that were seen.
     """
 
     name = "wordllama-l2-supercat-256"
@@ -75,7 +75,7 @@ class WordLlama:
         *,
         stopped: IsCancelled = never_cancelled,  # noqa: ARG002 - nothing is awaited
     ) -> list[bytes]:
-        """Return one vector per text, in their order; zeros if it has no words.
+        """Return one vector per text, in their order. A text without words gets zeros.
 
         Zeros resemble nothing. `stopped` is not called. Texts are cut at 20,000 characters.
         """
@@ -87,9 +87,9 @@ class WordLlama:
         return [row.tobytes() for row in scaled.astype(np.int8)]
 
     def query(self, text: str, *, deadline: float | None = None) -> bytes:  # noqa: ARG002
-        """Return the vector of a query, as of a document. The deadline is not looked at.
+        """Return the vector of a query, which is that of a document with the same text.
 
-        It takes less than a millisecond once the model is loaded.
+        The deadline is ignored: this takes less than a millisecond once the model is loaded.
         """
         return self.documents([text])[0]
 
@@ -108,7 +108,7 @@ class WordLlama:
         return _normalize(self._word_vectors(words))
 
     def word_lengths(self, words: Sequence[str]) -> NDArray[np.float32]:
-        """Return the length of the vector of each word; words that tell much have long ones."""
+        """Return the length of the vector of each word; words with much meaning have long ones."""
         import numpy as np
 
         lengths: NDArray[np.float32] = np.linalg.norm(self._word_vectors(words), axis=1)
@@ -150,16 +150,17 @@ class WordLlama:
     def _load_words(
         self, words_of_texts: Sequence[Sequence[str]]
     ) -> tuple[dict[str, int], NDArray[np.float32]]:
-        """Compute the vectors of new words. Return the row of each known word, and all rows.
+        """Compute the vectors of new words. Return the row number of each known word, and all rows.
 
-        Called with the lock held. If there is no room, all other words are forgotten before.
+        Called with the lock held. If there is no room for the new words, all words are forgotten
+        first, and those of these texts are computed again.
         """
         distinct_words = dict.fromkeys(chain.from_iterable(words_of_texts))
         new_words = [word for word in distinct_words if word not in self._rows]
 
         max_words = len(self._sums)
         if len(words_of_texts) <= _FEW_TEXTS:
-            max_words = _MAX_WORDS_BETWEEN
+            max_words = _MAX_WORDS_FOR_FEW_TEXTS
         if len(self._rows) + len(new_words) > max_words:
             self._forget_words(len(distinct_words))
             new_words = list(distinct_words)
@@ -172,9 +173,9 @@ class WordLlama:
         """Forget all word vectors, and make room for `needed` ones. Called with the lock held."""
         import numpy as np
 
-        is_large = len(self._rows) > 2 * _MAX_WORDS_BETWEEN
+        is_large = len(self._rows) > 2 * _MAX_WORDS_FOR_FEW_TEXTS
         if is_large or needed > len(self._sums):
-            # A new array gives the written memory back to the operating system.
+            # Replacing the array returns its written memory to the operating system.
             max_words = max(_MAX_WORDS, needed)
             self._sums = np.empty((max_words, _DIMENSIONS), np.float32)
         self._rows = {}
@@ -222,15 +223,15 @@ def _normalize(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def shared_wordllama() -> WordLlama:
-    """Return the one instance of this process, which is loaded at the first call.
+    """Return the only instance of this process, which is loaded at the first call.
 
-    Each takes some 15 MB, and a server may have one store per user. Raises Unavailable if the files
-    of the model cannot be read.
+    An instance takes some 15 MB, and a server may have one store per user. Raises Unavailable if
+    the files of the model cannot be read.
     """
     return _wordllama_of(_FOLDER)
 
 
 @cache
 def _wordllama_of(_folder: Path) -> WordLlama:
-    """Return the model in a folder, loaded once per process."""
+    """Return the model in `_FOLDER`. A change of that folder, as in a test, loads it again."""
     return WordLlama()

@@ -107,7 +107,7 @@ def test_order_company_and_repetition_change_no_vector(embedder: WordLlama) -> N
 def test_more_words_than_are_remembered_change_no_vector(
     monkeypatch: pytest.MonkeyPatch, embedder: WordLlama, few: int
 ) -> None:
-    monkeypatch.setattr(wordllama, "_MAX_WORDS" if few < 4 else "_MAX_WORDS_BETWEEN", 20)
+    monkeypatch.setattr(wordllama, "_MAX_WORDS" if few < 4 else "_MAX_WORDS_FOR_FEW_TEXTS", 20)
     monkeypatch.setattr(wordllama, "_FEW_TEXTS", few)
     forgetful = WordLlama()
     chosen = random.Random(5)
