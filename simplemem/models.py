@@ -542,6 +542,11 @@ class UndoneNote(Value):
     before: str | None  # the hash of the note now; None if there is none
     sha256: str | None  # its hash afterwards; None if the note is deleted
 
+    @property
+    def is_moved_with_earlier_text(self) -> bool:
+        """Whether the note gets both its earlier name and an earlier text back."""
+        return self.new_name is not None and self.before != self.sha256
+
 
 class LeftAsIs(Value):
     """A note whose changes were not undone, and why."""

@@ -337,6 +337,8 @@ def _plan(plan: UndoneMany) -> Answer:
     lines = Lines()
     for note in plan.notes:
         name = f"{note.name} → {note.new_name}" if note.new_name else note.name
+        if note.is_moved_with_earlier_text:
+            name += ", with its earlier text"
         lines.append(
             [f"{_WOULD[note.becomes]:<20}  ", (name, "cyan"), (f"  before {note.since}", "dim")]
         )

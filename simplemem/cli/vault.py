@@ -43,6 +43,7 @@ from simplemem.cli.output import (
 from simplemem.cli.write import undo_with
 from simplemem.errors import Invalid, NotFound
 from simplemem.note.words import format_count
+from simplemem.settings.find_vault import vault_directly_below
 from simplemem.settings.location import marked_vault
 
 if TYPE_CHECKING:
@@ -83,6 +84,7 @@ def init(
     if is_new:
         _refuse_home(root)
     outer = marked_vault(os.path.dirname(os.path.abspath(root))) if is_new else None
+    inner = vault_directly_below(os.path.abspath(root)) if is_new else None
     is_created = not root.exists()
     root.mkdir(parents=True, exist_ok=True)
     with opened(root, embed=True) as store:
@@ -124,6 +126,8 @@ def init(
     warnings = []
     if outer is not None:
         warnings.append(f"{root} is inside the vault {outer}, which contains the same notes")
+    if inner is not None:
+        warnings.append(f"{inner} is a vault of its own, whose notes this vault also contains")
     return Answer(answer, [*lines, *_contents(own_files), ["Next:"], *then], warnings=warnings)
 
 

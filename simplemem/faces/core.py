@@ -14,7 +14,7 @@ from simplemem.faces import core_read as read
 from simplemem.faces.arguments import EditIn, Name, Object, Several, Sha, Tags, about, at_most
 from simplemem.faces.face import Caller, Data, Reply, Result, tool
 from simplemem.faces.session import Session, describe_replaced
-from simplemem.models import LeftAsIs, Saved, Value
+from simplemem.models import LeftAsIs, Saved, UndoneNote, Value
 from simplemem.note.header import find_value
 from simplemem.note.names import check_name, compare_key, path_of
 from simplemem.note.tag_requests import respelling_warnings, without_header
@@ -435,10 +435,7 @@ def _undo_all(
         {"name": each.name, "becomes": each.becomes, "new_name": each.new_name}
         for each in done.notes[:_MOST]
     ]
-    lines = [
-        f"- {note['name']}: {' to '.join(filter(None, (note['becomes'], note['new_name'])))}"
-        for note in notes
-    ]
+    lines = [f"- {note.name}: {_what_becomes_of(note)}" for note in done.notes[:_MOST]]
     lines += [f"- {each.name}: not undone, {each.why}" for each in done.left[:_MOST]]
     onward = (
         "Pass preview=false to undo them." if preview and notes else _AGAIN if done.version else ""
@@ -454,6 +451,16 @@ def _undo_all(
         "hint": onward,
     }
     return _reply(UndoAnswer, done, first, *more, **own)
+
+
+def _what_becomes_of(note: UndoneNote) -> str:
+    """Return what the undo of many changes does to one note, as a part of a line."""
+    if note.new_name is None:
+        return note.becomes
+    moved = f"{note.becomes} to {note.new_name}"
+    if note.is_moved_with_earlier_text:
+        return f"{moved}, with its earlier text"
+    return moved
 
 
 TOOLS = (

@@ -17,6 +17,7 @@ from simplemem.settings.location import (
     enclosing_vault,
     home_vault,
     is_in_source_checkout,
+    is_marked,
     is_source_checkout,
     may_use_home_vault,
     named_vault,
@@ -112,6 +113,22 @@ def _configured_vault(flag: str | Path | None, env: Mapping[str, str]) -> str | 
     return os.fspath(name) if name else None
 
 
+def vault_directly_below(folder: str) -> str | None:
+    """Return the first folder in a folder, by name, that simplemem or Obsidian uses as a vault.
+
+    None if there is none, or if the folder cannot be read.
+    """
+    try:
+        names = sorted(os.listdir(folder))
+    except OSError:
+        return None
+    for name in names:
+        path = os.path.join(folder, name)
+        if is_marked(path):
+            return path
+    return None
+
+
 def _no_vault_around(folder: str) -> NotFound:
     """Return (not raise) the error for a folder that is in no vault; its hint says what to do."""
     home = str(Path.home())
@@ -121,6 +138,9 @@ def _no_vault_around(folder: str) -> NotFound:
         suggestion = "`simplemem init FOLDER` makes a folder of notes a vault"
 
     hint = f"{suggestion}. To use another vault, pass `--vault FOLDER`."
+    below = vault_directly_below(folder)
+    if below is not None:
+        hint = f"`--vault {shlex.quote(below)}` uses the vault in this folder. {suggestion}."
     if is_source_checkout(default):
         hint += f" {default} contains the source code of simplemem, so it is not used."
     return NotFound(f"no vault in {folder} or in a folder above it", hint=hint)

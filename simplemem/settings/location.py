@@ -56,12 +56,12 @@ def marked_vault(folder: str) -> str | None:
     That is one with a folder `.simplemem` or `.obsidian`. None if there is none.
     """
     for candidate in _upwards(folder):
-        if _is_marked(candidate):
+        if is_marked(candidate):
             return candidate
     return None
 
 
-def _is_marked(folder: str) -> bool:
+def is_marked(folder: str) -> bool:
     """Return whether simplemem or Obsidian uses this folder as a vault.
 
     It then has a folder `.simplemem` or `.obsidian`.
@@ -92,7 +92,7 @@ def may_use_home_vault(folder: str, home: str) -> bool:
 def is_source_checkout(folder: str) -> bool:
     """Return whether a folder contains the source code of simplemem and is not a vault as well."""
     source = os.path.join(folder, "simplemem", "__main__.py")
-    return os.path.isfile(source) and not _is_marked(folder)
+    return os.path.isfile(source) and not is_marked(folder)
 
 
 def is_in_source_checkout(folder: str) -> bool:

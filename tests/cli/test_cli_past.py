@@ -124,6 +124,20 @@ def test_all_that_a_client_did_is_shown_first_and_then_undone(
     assert "would leave as it is" in left and "command line changed it later" in left
 
 
+def test_the_undo_of_a_move_and_of_an_edit_says_that_the_text_returns_too(
+    run: Run, vault: Path
+) -> None:
+    with open_store(vault) as store:
+        store.sync()
+        store.create("plain", "No links.", who="me")
+        store.update("Ada", append="An edit.", who="claude-ai")
+        store.move("Ada", "people/Countess", who="claude-ai")
+        store.move("plain", "simple", who="claude-ai")
+    shown = run("undo", "--author", "claude-ai", "--since", "v1", "--dry-run").out
+    assert "people/Countess → people/Ada, with its earlier text" in shown
+    assert "simple → plain  " in shown
+
+
 @pytest.mark.parametrize(
     "wrong",
     [

@@ -61,6 +61,16 @@ def test_among_other_notes_no_command_uses_the_vault_in_the_home_folder(
     assert os.listdir(Path.home() / "simplemem") == ["Mine.md"]
 
 
+def test_a_vault_directly_below_is_suggested_and_named_by_init(run: Run, other_notes: Path) -> None:
+    inner = other_notes / "a vault"
+    (inner / ".obsidian").mkdir(parents=True)
+    refused = run("search", "mine", vault=None)
+    assert f"`--vault '{inner}'` uses the vault in this folder" in " ".join(refused.err.split())
+    made = run("init", ".", vault=None)
+    assert made.code == 0
+    assert f"{inner} is a vault of its own" in " ".join(made.err.split())
+
+
 def test_settings_are_shown_where_there_is_no_vault(run: Run, other_notes: Path) -> None:
     assert run("config", "--json", vault=None).json["vault"] == {"value": None, "source": "default"}
     ran = run("config", vault=None)
