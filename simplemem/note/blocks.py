@@ -43,7 +43,7 @@ def trim_leaf(lines: Sequence[str], leaf: Leaf) -> Leaf:
     return leaf._replace(end=end)
 
 
-_CODE_INDENT = 4  # columns; a line that is indented so far begins no other block
+_CODE_INDENT = 4  # columns; a line that is indented so far begins no block but indented code
 _MAX_MARKER_GAP = 4  # columns; behind a wider gap, an item begins with indented code
 _TAB_COLUMNS = 4
 _QUOTE_WIDTH = -1
@@ -54,6 +54,7 @@ _FENCE = re.compile(r"(`{3,})[^`]*$|(~{3,})")
 _RULE = re.compile(r"(?:(?:\*[ \t]*){3,}|(?:-[ \t]*){3,}|(?:_[ \t]*){3,})$")
 _MARKER = re.compile(r"(?:[-+*]|(?P<number>[0-9]{1,9})[.)])(?=[ \t]|$)")
 _DELIMITERS = re.compile(r"(?:[|:][-|: \t]|-[-|:])[-|: \t]*$")
+# What any block but a paragraph or indented code begins with, or a mark below a paragraph.
 _STARTERS = frozenset("#>-+*_`~<=|:$[0123456789")
 _CONTAINER_STARTERS = frozenset(">-+*0123456789")
 _NOT_PLAIN = _STARTERS | {" ", "\t"}

@@ -29,6 +29,7 @@ CoreValue = str | int | float | bool | None
 
 # Python refuses to convert numbers of more than 4,300 digits. Longer ones than this stay text.
 _MAX_DIGITS: Final = 3_000
+# A plain scalar that begins with any other character is text.
 _CORE_FIRST: Final = frozenset("~nNtTfF+-.0123456789")
 _CORE_WORDS: Final[dict[str, bool | float | None]] = {
     "~": None,

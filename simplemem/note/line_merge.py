@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 from simplemem.note.diff import match_lines
 from simplemem.note.words import LINE_END, newline_of
 
+# A line with its end, which the last line of a text may lack.
 LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
 
 

@@ -113,7 +113,7 @@ _MAX_QUOTED_CHARACTERS: Final = 60
 _MAX_PREFIX_CHARACTERS: Final = 40  # of a part of a scope, before its hash
 # Control characters, surrogates, and the separators of lines and paragraphs.
 _FORBIDDEN_CATEGORIES: Final = frozenset(("Cc", "Cs", "Zl", "Zp"))
-_HASHED_FOLDER: Final = re.compile(r" [0-9a-f]{16}\Z")
+_HASHED_FOLDER: Final = re.compile(r" [0-9a-f]{16}\Z")  # as `_folder_of_part` makes it
 
 
 @dataclass(frozen=True)

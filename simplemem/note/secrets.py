@@ -104,6 +104,8 @@ _LABELS: Final = {
     "token": ("token",),
 }  # fmt: skip
 _VALUE_TEXT: Final = r"[ \t]{0,8}[\"'`*_]{0,3}(?P<value>[^\s\"'`|,;，。]{8,256}+)"
+# Behind a label: the rest of its name (`_prod`), the marks that close it, then a colon, an equals
+# sign or the border of a table cell, and the value.
 _ASSIGNED_VALUE: Final = re.compile(
     r"(?i)(?:[_-]?(?:key|token|prod|dev|live|test|value)){0,2}"
     r"[\"'`*_]{0,3}[ \t]{0,8}(?:::(?=[ \t])|[:=：](?!:)|\|)[ \t]{0,8}[\"'`*_|]{0,3}"
@@ -118,6 +120,7 @@ _PLACEHOLDER: Final = re.compile(
     r"(?i)x{4}|\*{3}|\.{3}|…|[<>]|\$[{(]|\{\{|example|placeholder|change.?me|your[-_. ]"
     r"|redacted|dummy|sample|insert|01234567|12345678|abcdefg"
 )
+# What such a value begins with, or consists of, is no secret.
 _NO_VALUE: Final = re.compile(
     # a word about a value
     r"(?i:(?:pass(?:word|wort|wd)?|secret|token|user(?:name)?|admin|root|postgres|guest|test|demo"
@@ -132,11 +135,12 @@ _NO_VALUE: Final = re.compile(
     r"|[A-Za-z_][\w.]*[(\[]"
 )
 _KEY_CHARACTERS: Final = re.compile(r"[0-9A-Za-z_./+=~:-]{16,256}")
+# Words with at most two digits behind each, such as `config/auth-v2.prod`, are a name or a path.
 _NAMES: Final = re.compile(r"(?:[A-Za-z_]++\d{0,2}[._/-])*+[A-Za-z_]+\d{0,2}[.:]?")
 _HEX: Final = re.compile(r"[0-9a-fA-F]{32,128}")
 
 _MIN_VALUE_CHARACTERS: Final = 8
-_MIN_TOKEN_CHARACTERS: Final = 20
+_MIN_TOKEN_CHARACTERS: Final = 20  # of a value with the label `token`
 _MIN_PASSWORD_ENTROPY: Final = 2.5  # bits per character
 _MIN_KEY_ENTROPY: Final = 3.0
 _MAX_SHOWN_CHARACTERS: Final = 4

@@ -20,12 +20,12 @@ from simplemem.note.sentence_ends import sentence_ends
 from simplemem.note.words import STOP_WORDS, skip_blank, words_in_order
 
 _LINE_START = re.compile(r"(?<=\n)")
+# The marker of a list item, with the box of a task, or the first bar of a table row.
 _MARKER = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+(?:\[.\][ \t]+)?|\|[ \t]*)")
 _HEADING = re.compile(r"[ \t>]*#{1,6}[ \t]")
 
-# A frame with fewer words, besides numbers and stop words, says too little to compare.
-_MIN_FRAME_WORDS = 3
-_GAP = "#"
+_GAP = "#"  # in a frame: the place of a value
+_MIN_FRAME_WORDS = 3  # a frame with fewer words, not counting gaps, says too little to compare
 
 _NEGATIONS = frozenset("not never no cannot nicht kein keine nie pas jamais nunca".split())
 _NAMED_VALUES = frozenset(
@@ -40,11 +40,11 @@ _MAX_DIGITS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence as it stands in a text, from `start`, and what it is compared by."""
+    """A sentence as it stands in a text, from the offset `start`, and what it is compared by."""
 
     start: int
     text: str
-    words: tuple[str, ...]
+    words: tuple[str, ...]  # all words in lower case
     frame: tuple[str, ...]  # the words that carry meaning, with gaps for numbers and dates
     values: tuple[str, ...]  # the number or date in each gap
     negated: bool

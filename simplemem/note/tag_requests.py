@@ -24,7 +24,9 @@ RequestedValue = str | bool | int | float | None
 TagRequest = dict[str, RequestedValue]
 
 _MAX_LINE_NUMBERS: Final = 10  # that a warning lists for one tag
+# `status=done` or `status: done`
 _KEY_AND_VALUE: Final = re.compile(r"\s*+(?P<key>[^\s=:]*+)\s*+[=:](?P<value>.*)", re.DOTALL)
+# Properties, and not only a rule (`---`) with text below it.
 _HEADER_START: Final = re.compile(r"---\s*[\w-]+:\s")
 
 

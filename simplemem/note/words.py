@@ -2,8 +2,8 @@
 
 The index and a query split and fold a text alike, so that a word is found however it is written.
 The index has the parts of a name in code, such as `getUserName`, as further words. The language of
-a note is the one that its frontmatter names (`lang: de`), else the one that its small words show.
-It is "" for English and for a note whose language is not clear.
+a note is the one that its frontmatter names (`lang: de`), else the one that its stop words show. It
+is "" for English and for a note whose language is not clear.
 """
 
 from __future__ import annotations
@@ -180,6 +180,8 @@ def without_accents(text: str) -> str:
 # -- names in code
 
 _MAX_NAME_CHARACTERS: Final = 60  # longer runs of letters are data
+# A whole run of ASCII letters and digits with a capital behind a small letter (`getUser`), or with
+# two capitals before a small letter (`HTMLParser`).
 _COMPOUND_NAME: Final = re.compile(
     r"(?<![^\W_])(?=[A-Za-z0-9]*(?:[a-z0-9][A-Z]|[A-Z]{2}[a-z]))[A-Za-z0-9]+(?![^\W_])"
 )
@@ -190,8 +192,9 @@ _PLURAL_OR_UNIT: Final = re.compile(r"[A-Z]+s|\d+[A-Za-z]+")  # PDFs, 5K
 # `snake_case` and `path/to/file`, but neither `well-known` nor `and/or`.
 _JOINED_BY_ANY_MARK: Final = re.compile(r"[^\W_][_./:\\#@+=-]+[^\W_]")
 _JOINED: Final = re.compile(
-    r"[^\W_][_.:\\#@+=]+[^\W_]|\d[/-]+[^\W_]|[^\W_][/-]+\d|/[^\W_]+/"
-    r"|(?<![^\W_])[^\W_]++/[^\W_]++/"
+    r"[^\W_][_.:\\#@+=]+[^\W_]"  # snake_case, file.py
+    r"|\d[/-]+[^\W_]|[^\W_][/-]+\d"  # 2026-01, v2-beta1
+    r"|/[^\W_]+/"  # path/to/file
 )
 _TOKEN: Final = re.compile(r"""[^\s\[\](){}<>"'`|,;]+""")
 _VERSION: Final = re.compile(r"v?(?P<number>\d+(?:\.\d+)+)")
@@ -320,26 +323,28 @@ def parts_of_names(text: str) -> str:
 # -- languages
 
 
-def _read_small_words() -> dict[str, str]:
-    """Return the sections of `small_words.txt`: the name of each, and its words."""
-    text = Path(__file__).with_name("small_words.txt").read_text(encoding="utf-8")
+def _read_stop_words() -> dict[str, list[str]]:
+    """Return the sections of `stop_words.txt`: the words by the name of the section."""
+    text = Path(__file__).with_name("stop_words.txt").read_text(encoding="utf-8")
     sections = {}
     for section in text.split("\n[")[1:]:
         name, words = section.split("]\n", 1)
-        sections[name] = words
+        sections[name] = words.split()
     return sections
 
 
-# Words that only hold a sentence together, such as `the`, by language.
-_SMALL_WORDS: Final = _read_small_words()
-STOP_WORDS: Final = frozenset(_SMALL_WORDS.pop("en").split())
+_SECTIONS: Final = _read_stop_words()
+
+# Words that only hold a sentence together, such as `the`.
+STOP_WORDS: Final = frozenset(_SECTIONS.pop("en"))
 
 # Words that an English text has as well, so that they do not tell the language of a note.
-_ALSO_ENGLISH: Final = STOP_WORDS | frozenset(_SMALL_WORDS.pop("shared").split())
+_ALSO_ENGLISH: Final = STOP_WORDS | frozenset(_SECTIONS.pop("shared"))
 
-LANGUAGES: Final = tuple(_SMALL_WORDS)
+# The other sections are those of the languages besides English.
+LANGUAGES: Final = tuple(_SECTIONS)
 
-# Letters that show a language: with one of them, a single small word is enough.
+# Letters that show a language: with one of them, a single stop word is enough.
 _LETTERS_OF_LANGUAGE: Final = {
     "de": "äöüß",
     "es": "ñ¿¡",
@@ -351,19 +356,20 @@ _LETTERS_OF_LANGUAGE: Final = {
 _ELISIONS: Final = ("l'", "d'", "l’", "d’")  # of French and Italian
 
 _SAMPLE_CHARACTERS: Final = 300  # from the beginning, and as many from the middle
-_MIN_SCORE: Final = 2  # small words, a letter of the language counting as one
-# The share of the sample's words that are small; a text of lists and names has about this many.
-_MIN_SMALL_SHARE: Final = 0.08
+_MIN_SCORE: Final = 2  # stop words, a letter of the language counting as one
+# If fewer of the sample's words are stop words, its language is not clear. Even a text of lists and
+# names has about this many.
+_MIN_STOP_WORD_SHARE: Final = 0.08
 
 
-def _index_small_words() -> dict[str, tuple[str, ...]]:
-    """Return the languages of each small word, in all its spellings.
+def _find_languages_of_words() -> dict[str, tuple[str, ...]]:
+    """Return the languages of each stop word, in all its spellings.
 
     Words that English has as well are left out.
     """
     languages: dict[str, tuple[str, ...]] = {}
-    for language, words in _SMALL_WORDS.items():
-        for spelling in _spellings_of(words.split()) - _ALSO_ENGLISH:
+    for language, words in _SECTIONS.items():
+        for spelling in _spellings_of(words) - _ALSO_ENGLISH:
             previous = languages.get(spelling, ())
             languages[spelling] = (*previous, language)
     return languages
@@ -378,10 +384,11 @@ def _spellings_of(words: list[str]) -> set[str]:
     return spellings
 
 
-_LANGUAGES_OF_WORD: Final = _index_small_words()
+_LANGUAGES_OF_WORD: Final = _find_languages_of_words()
+
+# Without accents. There is no entry for English: its stop words are STOP_WORDS.
 STOP_WORDS_BY_LANGUAGE: Final = {
-    language: frozenset(map(without_accents, words.split()))
-    for language, words in _SMALL_WORDS.items()
+    language: frozenset(map(without_accents, words)) for language, words in _SECTIONS.items()
 }
 
 
@@ -401,11 +408,11 @@ def language_of(text: str, declared: str | None = None) -> str:
         return ""
 
     words = set(words_with_repeats)
-    small_words = _LANGUAGES_OF_WORD.keys() & words
-    if len(small_words) < _MIN_SMALL_SHARE * len(words):
+    stop_words = _LANGUAGES_OF_WORD.keys() & words
+    if len(stop_words) < _MIN_STOP_WORD_SHARE * len(words):
         return ""
 
-    scores = _score_languages(sample, words, small_words)
+    scores = _score_languages(sample, words, stop_words)
     best = max(LANGUAGES, key=lambda language: scores[language])
     best_score = scores[best]
     english_score = len(STOP_WORDS & words)
@@ -427,11 +434,15 @@ def _sample(text: str) -> str:
 def _score_languages(
     sample: str,
     words: set[str],
-    small_words: set[str],
+    stop_words: set[str],
 ) -> Counter[str]:
-    """Return how many signs of each language a sample in lower case has."""
+    """Return how many signs of each language a sample in lower case has.
+
+    Signs are stop words, an elision and a letter of the language. `words` are those of the sample,
+    `stop_words` those of them that are stop words of any language but English.
+    """
     scores: Counter[str] = Counter()
-    for word in small_words:
+    for word in stop_words:
         scores.update(_LANGUAGES_OF_WORD[word])
 
     if any(word.startswith(_ELISIONS) for word in words):
@@ -448,8 +459,8 @@ def _score_languages(
 def find_stop_words(words: Iterable[str], languages: Collection[str]) -> frozenset[str]:
     """Return the stop words of a query, if the query is in one of the `languages`.
 
-    The language is the one with the most small words in the query. Several with equally many count
-    together. The result is empty if the query has none of their small words, or more English ones.
+    The language is the one with the most stop words in the query. Several with equally many count
+    together. The result is empty if the query has none of their stop words, or more English ones.
     `words` are in lower case.
     """
     plain_words = {word: without_accents(word) for word in words}
@@ -473,7 +484,7 @@ def find_stop_words(words: Iterable[str], languages: Collection[str]) -> frozens
 
 # -- words
 
-# Pairs of characters that only hold a sentence together in languages without spaces.
+# Stop words of languages without spaces, as pairs of characters.
 _UNSPACED_STOP_PAIRS: Final = frozenset(
     """
     です ます した して てい いる ある こと これ それ から ため とい いう でし まし すか

@@ -25,7 +25,10 @@ _MAX_KEY_LENGTH: Final = 500  # libyaml looks for the colon only in the next 1,0
 # Characters that some parser takes for a line break or a byte order mark, or refuses.
 _ONLY_ESCAPED: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 _LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+# What needs quotes: a text that begins with a character or mark of YAML, or has a colon before a
+# space or at its end, or a hash behind a space.
 _NOT_PLAIN: Final = re.compile(r"[-?:,\[\]{}#&*!|>'\"%@`=]|\.\.\.|.*?(?::\s|\s#|:$)", re.DOTALL)
+# What needs quotes as well within brackets or braces, wherever it is in a text.
 _NOT_PLAIN_IN_FLOW: Final = re.compile(r"[,\[\]{}]|:\S")
 _ISO_DATE: Final = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
