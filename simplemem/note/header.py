@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
-from simplemem.note.words import LINE_END
+from simplemem.note.words import count_lines
 
 if TYPE_CHECKING:
     from yaml.events import CollectionStartEvent, Event, ScalarEvent
@@ -627,16 +627,23 @@ def read_header(text: str) -> Header:
     """
     fences = _find_fences(text)
     if fences is None:
-        return Header("none", {}, None, 0)
+        return Header("none", {}, problem=None, body_start=0)
 
     try:
         root, end = _read_document(text, fences.start, fences.end)
     except RefusedError as refused:
         refusal = _problem_at(text, refused.message, refused.offset)
-        return Header("broken", {}, refusal, fences.body_start)
+        return Header("broken", {}, problem=refusal, body_start=fences.body_start)
 
     if root is None:
-        return Header("yaml", {}, None, fences.body_start, end, text)
+        return Header(
+            style="yaml",
+            properties={},
+            problem=None,
+            body_start=fences.body_start,
+            end=end,
+            text=text,
+        )
 
     problem: HeaderProblem | None = None
     if root.style == "{":  # Obsidian reads JSON as properties too. It is YAML in braces.
@@ -713,7 +720,7 @@ def _problem_at(text: str, message: str, offset: int) -> HeaderProblem:
     carriage_return = text.rfind("\r", 0, offset)
     line_start = max(line_feed, carriage_return) + 1
 
-    lines_before = sum(1 for _ in LINE_END.finditer(text, 0, line_start))
+    lines_before = count_lines(text, 0, line_start)
     return HeaderProblem(message, lines_before + 1, offset - line_start + 1)
 
 

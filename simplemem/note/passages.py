@@ -457,7 +457,7 @@ def _block_piece(
     """
     tokens = count_tokens(text[start:end])
     if not body.blocks:
-        return _TextPiece(start, end, line, -1, tokens)
+        return _TextPiece(start, end, line, heading=-1, tokens=tokens)
 
     block = body.blocks[index]
     if block.kind != "heading":

@@ -11,7 +11,10 @@ from simplemem.note.words import STOP_WORDS
 # A mark with the quotes and brackets behind it, before a space; or a mark of a script that needs no
 # space. A class of characters comes first, so that `re` skips over everything else at once.
 _MARK: Final = re.compile(
-    r"[.!?…。！？｡](?:(?<=[。！？｡])[。！？｡]*+|(?<![.!?…][.!?…])[.!?…]*+[\"'”’»)\]*_]*+(?=\s))"
+    r"[.!?…。！？｡](?:"
+    r"(?<=[。！？｡])[。！？｡]*+"
+    r"|(?<![.!?…][.!?…])[.!?…]*+[\"'”’»)\]*_]*+(?=\s)"  # only at the first mark of `...`
+    r")"
 )
 
 # Abbreviations as they are written within a sentence, in lower case and without spaces: `z. B.` is

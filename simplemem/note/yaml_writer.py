@@ -74,7 +74,7 @@ def yaml_handler() -> BaseHandler:
     """
     from frontmatter.default_handlers import BaseHandler
 
-    class CoreYaml(BaseHandler):
+    class CoreYaml(BaseHandler):  # defined here, because its base class is imported here
         """Reads and writes headers by the rules of this package instead of PyYAML's.
 
         Has no state.
