@@ -1,4 +1,4 @@
-"""The addresses of services."""
+"""Check the address of a service, and find out whether it is on this machine."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ class Address:
 
     url: str  # without a slash at its end
     host: str  # with its port, for messages
-    is_local: bool  # nothing that is sent there leaves this machine
+    is_local: bool  # whether the service is on this machine
 
 
 def parse_address(url: str, setting: str = "embed.url") -> Address:
-    """Return the address that a setting contains. Sends nothing.
+    """Return the address in the value of a setting. Sends nothing.
 
-    `setting` is its name, for messages. Raises Invalid if it is no http or https URL, or has a
-    query, a fragment, a user name or a password: addresses are shown and logged, keys are not.
+    `setting` is the name of the setting, for messages. Raises Invalid if the value is no http or
+    https URL, or has a query, a fragment, a user name or a password: addresses are shown and
+    logged, so they must not contain a key.
     """
     try:
         parts = urlsplit(url.strip())

@@ -17,24 +17,24 @@ def never_cancelled() -> bool:
 
 
 class RequestRefused(Unavailable):
-    """The service works but refuses this request: a text is too long, or a value unknown to it."""
+    """The service works but refuses this request: a text is too long, or it knows no such value."""
 
 
 class Embedder(Protocol):
-    """Makes vectors of texts. A vector has one signed byte per dimension."""
+    """Computes vectors of texts. A vector has one signed byte per dimension."""
 
     name: str
     """Names the vector space: everything that a stored vector depends on. Vectors of different
     names are never compared."""
     dimension: int | None
-    """None if it is only known after the first answer. Later answers must agree with it."""
+    """The number of bytes per vector; None until the first answer, if only that tells it."""
     remote: bool
     """Whether texts leave this machine."""
     batch: int
     """The number of texts in one request."""
     reads_sentences: bool
-    """Whether it should get whole sentences. An embedder that averages words should get a query
-    without its stop words."""
+    """Whether it should get whole sentences. An embedder that only sums words should get texts
+    without stop words."""
 
     def documents(self, texts: Sequence[str], *, stopped: IsCancelled = ...) -> list[bytes]:
         """Return one vector per text, in their order. A text without words gets zeros.
@@ -48,9 +48,9 @@ class Embedder(Protocol):
     def query(self, text: str, *, deadline: float | None = None) -> bytes:
         """Return the vector of a search query.
 
-        `deadline` is a `time.monotonic()`; without one, the timeout of the settings counts. Raises
-        RequestRefused if the service refuses the text, and Unavailable if the vector is not there
-        in time.
+        `deadline` is a `time.monotonic()`; with None, each attempt has the timeout of the settings.
+        Raises RequestRefused if the service refuses the text, and Unavailable if it fails or the
+        vector is not there in time.
         """
         ...
 
@@ -63,15 +63,15 @@ class Reranker(Protocol):
     """Scores how well passages answer a query."""
 
     name: str
-    """What messages call it."""
+    """Its name in messages."""
     remote: bool
     """Whether texts leave this machine."""
 
     def scores(self, query: str, texts: Sequence[str], deadline: float) -> list[float]:
         """Return one score per text, in their order; a higher one answers the query better.
 
-        The scale is the provider's own. Raises Unavailable if they are not there by the deadline,
-        which is a `time.monotonic()`.
+        The scale is the provider's own. Raises Unavailable if the service fails, or if the scores
+        are not there by the deadline, which is a `time.monotonic()`.
         """
         ...
 
@@ -84,19 +84,22 @@ class ChatQuestion(TypedDict):
     """A task for a chat model."""
 
     instructions: str
-    """The instructions."""
+    """What the model should do with the content. White space in it does not matter."""
     shape: Mapping[str, Any]
-    """The names and types of an answer: "text", "number" or "yes", with "?" if it may be null;
-    several strings, one of which it must be; [type] for a list; a mapping for an object."""
+    """The type of each value of the answer, by its key.
+
+    A type is "text", "number" or "yes" (a boolean), with "?" at its end if the value may be null. A
+    list of several strings means that the value is one of them; a list of one type means a list of
+    such values; a mapping means an object."""
 
 
 class ChatModel(Protocol):
     """Answers questions about texts with an object of a given shape."""
 
     name: str
-    """What messages call it."""
+    """Its name in messages."""
     method: str
-    """What is recorded with notes that are made of its answers."""
+    """Its name in notes that are made from its answers."""
 
     def ask(
         self,
@@ -104,10 +107,9 @@ class ChatModel(Protocol):
         content: Mapping[str, object],
         seconds: float = 0,
     ) -> dict[str, Any]:
-        """Return the answer to a question about `content`, an object with the keys of its shape.
+        """Return the answer to a question about `content`: an object with the keys of the shape.
 
-        Raises Unavailable if there is no answer of the right shape in time: within `seconds`, or
-        within the limit of the settings if they are 0. It also raises Unavailable if the calls of
-        this hour are used up.
+        Raises Unavailable if there is no answer with the right keys within `seconds`, or within the
+        time limit of the settings if `seconds` is 0, and if the calls of this hour are used up.
         """
         ...

@@ -26,9 +26,9 @@ _JSON_TYPES = {"text": "string", "number": "number", "yes": "boolean"}
 
 
 class ServiceChatModel:
-    """A chat model behind a service, for any thread. Guards the number of calls per hour.
+    """A chat model behind a service, for any thread, with the methods of `ChatModel`.
 
-    The limit of that number limits the cost.
+    Guards the times of the calls of the last hour: their number is limited, to limit the cost.
     """
 
     def __init__(
@@ -68,12 +68,12 @@ class ServiceChatModel:
         content: Mapping[str, object],
         seconds: float = 0,
     ) -> dict[str, Any]:
-        """Return the answer to a question about `content`, an object with the keys of its shape.
+        """Return the answer to a question about `content`: an object with the keys of the shape.
 
-        `content` is sent as one JSON object, without secrets, and never as instructions. Only the
-        keys of the answer are checked, not the types of its values. Raises RequestRefused if the
-        calls of this hour are used up, and Unavailable if there is no answer of the right shape in
-        time: within `seconds`, or within the limit of the settings if they are 0.
+        `content` is sent as one JSON object, without secrets, and never as instructions. The types
+        of the values in the answer are not checked. Raises RequestRefused if the calls of this hour
+        are used up. Raises Unavailable if there is no answer with the right keys within `seconds`,
+        or within the time limit of the settings if `seconds` is 0.
         """
         shape = question["shape"]
         instructions = " ".join(question["instructions"].split())
@@ -121,7 +121,7 @@ class ServiceChatModel:
                 "/chat/completions", {**request, "response_format": strict_format}, deadline
             )
         except RequestRefused:
-            # A server that knows no schemas knows JSON.
+            # A server that does not support schemas may support JSON without one.
             json_format = {"type": "json_object"}
             answer = self._call(
                 "/chat/completions", {**request, "response_format": json_format}, deadline
@@ -134,6 +134,7 @@ class ServiceChatModel:
         Raises Unavailable if it is not JSON, or does not have just the keys of `shape`.
         """
         try:
+            # In Ollama's protocol, the response itself is what OpenAI calls a choice.
             choice = answer if self._is_ollama else answer["choices"][0]
             value = json.loads(choice["message"]["content"])
         except (KeyError, IndexError, TypeError, ValueError, RecursionError):
@@ -157,17 +158,17 @@ class ServiceChatModel:
         return self._client.retry_policy.call(attempt, deadline)
 
     def _count_call(self) -> None:
-        """Count a call. Raises RequestRefused instead if those of this hour are used up.
+        """Count a call. Raises RequestRefused instead if the calls of this hour are used up.
 
-        The service works, so this must not open its circuit breaker.
+        `RetryPolicy` does not count RequestRefused as a failure, so the service is not left alone.
         """
         with self._lock:
             now = time.monotonic()
-            is_used_up = self._per_hour == 0
-            if not is_used_up and len(self._call_times) == self._per_hour:
+            are_used_up = self._per_hour == 0
+            if not are_used_up and len(self._call_times) == self._per_hour:
                 oldest = self._call_times[0]
-                is_used_up = now - oldest <= _SECONDS_PER_HOUR
-            if is_used_up:
+                are_used_up = now - oldest <= _SECONDS_PER_HOUR
+            if are_used_up:
                 raise RequestRefused(
                     f"{self.name} has reached the limit of {self._per_hour} calls per hour",
                     hint="Wait, or raise llm.max_calls_per_hour.",

@@ -1,4 +1,4 @@
-"""A JSON service over HTTP: one request and its answer, with an error for each way to fail."""
+"""Send requests to a JSON service over HTTP, and turn each kind of failure into an error."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from simplemem.providers.retry import RetryPolicy, TransientError
 if TYPE_CHECKING:
     import httpx2
 
-_MAX_ANSWER_MB = 64  # a thousand long vectors, written out
+_MAX_ANSWER_MB = 64  # enough for a thousand long vectors as JSON
 _MAX_ERROR_BYTES = 20_000
-_REFUSED = frozenset((400, 413, 422))
-_TRANSIENT = frozenset((408, 425, 429))
+_REFUSED = frozenset((400, 413, 422))  # statuses for which the request is at fault
+_TRANSIENT = frozenset((408, 425, 429))  # statuses that may pass, besides those from 500 on
 _SECONDS = re.compile(r"\d{1,8}(\.\d+)?")
-# Local servers (llama.cpp, Ollama) say this with status 500, if the model cannot read one text.
+# Local servers (llama.cpp, Ollama) answer this with status 500 if the model cannot read one text.
 _ABOUT_A_TEXT = re.compile(
     r"too large to process|context (length|size)|unsupported value: NaN", re.IGNORECASE
 )
@@ -83,9 +83,9 @@ class ServiceClient:
     def attempt(self, path: str, payload: Mapping[str, Any], seconds: float) -> Any:
         """POST a request once to `path` below the address, and return the JSON of the answer.
 
-        Gives up after `seconds`. Is called by `retry_policy`. Raises TransientError for what may
-        pass, RequestRefused for what lies in the request, and Unavailable for the rest, such as a
-        wrong key.
+        Gives up after `seconds`. Callers pass this method to `retry_policy`. Raises TransientError
+        for a failure that may pass, RequestRefused if the request is at fault, and Unavailable for
+        any other failure, such as a wrong key.
         """
         key = self.key.value()
         deadline = time.monotonic() + seconds
@@ -104,7 +104,7 @@ class ServiceClient:
 
     @contextmanager
     def _translating_errors(self, seconds: float) -> Iterator[None]:
-        """Raise TransientError in place of the connection's errors in a `with` block."""
+        """Raise TransientError in place of errors of httpx2 in a `with` block."""
         import httpx2
 
         try:
@@ -122,10 +122,10 @@ class ServiceClient:
             ) from error
 
     def _read(self, response: httpx2.Response, deadline: float) -> bytes:
-        """Return the body of an answer; only its beginning if the status is an error.
+        """Return the body of an answer; only some 20,000 bytes of it if the status is an error.
 
-        Raises Unavailable if it is over 64 MB, and TransientError if it is not complete by the
-        deadline.
+        Raises Unavailable if the body is over 64 MB, and TransientError if it is not complete by
+        the deadline.
         """
         data = bytearray()
         for chunk in response.iter_bytes():
@@ -144,7 +144,8 @@ class ServiceClient:
     def _parse(self, data: bytes) -> Any:
         """Return the JSON of an answer.
 
-        Raises Unavailable if it is a web page, and TransientError if it is no other JSON.
+        Raises Unavailable if the answer is a web page, and TransientError if it is anything else
+        that is not JSON.
         """
         try:
             return json.loads(data)
@@ -169,11 +170,11 @@ class ServiceClient:
         payload: Mapping[str, Any],
         key: str | None,
     ) -> Unavailable:
-        """Return (not raise) the error for an HTTP status that is no success, for every protocol.
+        """Return (not raise) the error for an HTTP status that is no success.
 
-        It quotes the message in `body`, but neither the key nor a text of the request. It is
-        TransientError for a status that may pass, with the seconds of `Retry-After` as its detail
-        "retry_after"; RequestRefused if the request is at fault; and else Unavailable.
+        It is a TransientError for a status that may pass, with the seconds of `Retry-After` as its
+        detail "retry_after"; a RequestRefused if the request is at fault; otherwise an Unavailable.
+        Its message quotes the one in `body`, but neither the key nor a text of the request.
         """
         sentence = quote_error(body, payload, key)
         reason = f"{status}, {sentence}" if sentence else str(status)
@@ -204,7 +205,7 @@ def is_web_page(data: bytes) -> bool:
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds in the header `Retry-After`; None if there are none, or a date."""
+    """Return the seconds in the header `Retry-After`; None without the header, or for a date."""
     by_name = {name.lower(): value for name, value in headers.items()}
     value = by_name.get("retry-after", "")
     if _SECONDS.fullmatch(value) is None:

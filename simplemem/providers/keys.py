@@ -1,4 +1,4 @@
-"""The keys of services."""
+"""Find the key of a service: in the settings, an environment variable or a file."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class Key:
     ) -> None:
         """Remember where the key is. Reads no file.
 
-        `setting` is the name of the setting that `source` is from. If `source` is None, the
-        environment variable `default_variable` counts, if it is set now. A text that begins as a
-        path is the file with the key.
+        `setting` is the name of the setting that `source` is from. If `source` is None and the
+        environment variable `default_variable` is set now, that variable has the key. If the text
+        of `source` begins as a path does, it is the path of a file with the key.
         """
         self.setting = setting
         self._text = ""
@@ -53,7 +53,7 @@ class Key:
             self._variable = default_variable
 
     def value(self) -> str | None:
-        """Return the key, read now; None if neither the settings nor a variable name one.
+        """Return the key, read now; None if there is neither a setting nor a default variable.
 
         Raises Unavailable if the variable or file does not exist, or does not contain a key.
         """

@@ -13,23 +13,23 @@ _MAX_SHOWN_CHARACTERS = 200
 _MAX_NESTING = 4
 _MESSAGE_FIELDS = ("error", "message", "msg", "detail", "errors", "title")
 _TEXT_FIELDS = ("input", "query", "texts", "documents")  # of a request
-# A run of so many characters that is also in the request was taken from it.
+# If this many characters in a row are also in the request, the message quotes the request.
 _RUN = 12
-_MIN_RUN = 3
+_MIN_RUN = 3  # a shorter text may be in a message by chance
 _KEY_SHAPED = re.compile(
     r"\b(?:sk|pa|pk|rk|hf|key|Bearer)[-_ ][\w*.-]{6,}|\b[A-Za-z0-9_-]{40,}", re.ASCII
 )
 
 
 def quote_error(body: bytes, request: Mapping[str, Any], key: str | None) -> str:
-    """Return the message in the body of a failed request as one short line; "" without one.
+    """Return the message in the answer to a failed request, as one line of at most 200 characters.
 
-    It contains neither `key` (None: no key was sent) nor anything that looks like one. If it
-    repeats a text of the request, the result is "".
+    It contains neither `key` (None: no key was sent) nor anything that looks like a key. Returns ""
+    if there is no message, or if it repeats a text of the request.
     """
     message = _find_message(body)
     if key:
-        # Before the message is cut: half a key is not recognized.
+        # This comes before the message is cut, because half a key is not recognized.
         message = message.replace(key, "…")
     sentence = _one_line(message[:_MAX_READ_CHARACTERS])
     if any(_repeats(sentence, text) for text in _texts_of(request)):
@@ -44,7 +44,8 @@ def quote_error(body: bytes, request: Mapping[str, Any], key: str | None) -> str
 def _find_message(body: bytes) -> str:
     """Return the message in a JSON answer, or a plain text as it is; "" for a web page.
 
-    Services answer {"error": {"message"}}, {"error": "…"}, {"message"} or {"detail": [{"msg"}]}.
+    The JSON has a form such as {"error": {"message": "…"}}, {"error": "…"}, {"message": "…"} or
+    {"detail": [{"msg": "…"}]}. Returns "" if no message is found.
     """
     text = body[:_MAX_BODY_BYTES].decode("utf-8", "replace")
     try:
@@ -63,7 +64,7 @@ def _find_message(body: bytes) -> str:
 
 
 def _one_line(text: str) -> str:
-    """Return a text as one line, with a space for line breaks and what cannot be printed."""
+    """Return a text as one line; line breaks and what cannot be printed become spaces."""
     printable = "".join(character if character.isprintable() else " " for character in text)
     return " ".join(printable.split())
 
@@ -78,9 +79,10 @@ def _texts_of(request: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _repeats(sentence: str, text: str) -> bool:
-    """Return whether a sentence has 12 characters in a row of a text, or a short text whole.
+    """Return whether a sentence contains 12 characters in a row that are also in a text.
 
-    A text below 3 characters does not count.
+    A text of fewer than 12 characters must be in the sentence as a whole. False for a text of fewer
+    than 3.
     """
     size = min(_RUN, len(text))
     if size < _MIN_RUN:

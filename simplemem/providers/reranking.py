@@ -14,10 +14,10 @@ from simplemem.providers.services import create_client
 
 
 class ServiceReranker:
-    """A reranker behind a service.
+    """A reranker behind a service, with the methods of `Reranker`.
 
-    With a model, it is asked as Cohere is (also Jina, vLLM, Infinity and llama.cpp); without one,
-    as text-embeddings-inference, which serves one model.
+    If a model is named, the request has Cohere's protocol, which Jina, vLLM, Infinity and llama.cpp
+    have too. Without one, it has that of text-embeddings-inference, which serves a single model.
     """
 
     def __init__(
@@ -56,8 +56,8 @@ class ServiceReranker:
     def scores(self, query: str, texts: Sequence[str], deadline: float) -> list[float]:
         """Return one score per text, in their order, on the provider's own scale.
 
-        Raises RequestRefused if the service refuses the texts, and Unavailable if the scores are
-        not there by the deadline, which is a `time.monotonic()`.
+        Raises RequestRefused if the service refuses the texts. Raises Unavailable if it fails or
+        the scores are not there by the deadline, which is a `time.monotonic()`.
         """
         path = "Reranking" if self._is_voyage else ""
         request = self._request(query, list(texts))
@@ -85,9 +85,10 @@ class ServiceReranker:
 
 
 def _endpoint(url: str, is_voyage: bool) -> str:
-    """Return the URL of a rerank endpoint, with `/rerank` added if `url` does not end so.
+    """Return the URL of a rerank endpoint, with `/rerank` added unless its last part begins so.
 
-    For Voyage, it is the address of its API. Raises Invalid if `url` is empty, except for Voyage.
+    For Voyage, nothing is added, and an empty `url` means its own API. For others, an empty `url`
+    raises Invalid.
     """
     url = url.strip().rstrip("/")
     if is_voyage:
@@ -116,7 +117,7 @@ def _scores_in(answer: object, count: int, name: str) -> list[float]:
     scores: dict[int, float] = {}
     for row in _rows_in(answer, name):
         index = row.get("index")
-        # `type`, because True is an int.
+        # Not `isinstance`, for which True is an int.
         if type(index) is not int or not 0 <= index < count or index in scores:
             raise Unavailable(f"{name} scored a text twice or scored an unknown text")
 
@@ -131,9 +132,9 @@ def _scores_in(answer: object, count: int, name: str) -> list[float]:
 
 
 def _rows_in(answer: object, name: str) -> Sequence[Mapping[str, Any]]:
-    """Return the objects of an answer that should have a score each. They are not checked.
+    """Return the list of objects in an answer, each of which should have a score.
 
-    Raises Unavailable if the answer has no list of objects.
+    The objects are not checked. Raises Unavailable if the answer has no list of objects.
     """
     rows = answer
     if isinstance(answer, dict):
@@ -146,8 +147,8 @@ def _rows_in(answer: object, name: str) -> Sequence[Mapping[str, Any]]:
 def from_0_to_1(scores: Sequence[float]) -> list[float]:
     """Return scores as numbers from 0 to 1, in the same order.
 
-    Most services give such numbers, which stay; some, such as llama.cpp, give logits, which are
-    converted if any score is outside of 0 to 1.
+    Most services return such numbers, which stay as they are. Some, such as llama.cpp, return
+    logits: if any score is outside of 0 to 1, all are converted.
     """
     if all(0 <= score <= 1 for score in scores):
         return list(scores)

@@ -1,4 +1,4 @@
-"""Chooses the client with which a service is reached."""
+"""Create the right client for a service."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The byte pair encoding of WordLlama: a text becomes tokens of its vocabulary."""
+"""Split a text into the tokens of WordLlama's vocabulary, by byte pair encoding."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from itertools import pairwise
 from pathlib import Path
 
 _SPACE = "\u2581"  # stands for a space in the vocabulary
+# A line break, a word with the spaces before it, or spaces at the end of a line.
 _PIECES = re.compile(f"\n|{_SPACE}*[^{_SPACE}\n]+|{_SPACE}+")
-# What these spell in a text is one token.
+# Each of these texts is one token, even inside a word.
 _SPECIAL = {"<unk>": 0, "<s>": 1, "</s>": 2}
 _SPECIALS = re.compile("(<unk>|<s>|</s>)")
 _FIRST_BYTE = 3  # the token of the byte 0
@@ -21,10 +22,10 @@ _MAX_CACHED_SIZES = 20_000
 
 
 class Tokenizer:
-    """Joins the characters of a text to tokens; the pair learned first is joined first.
+    """Joins the characters of a text to tokens; the pair that was learned first is joined first.
 
-    No token reaches across a space or a line break, so each word is tokenized alone. The tokens of
-    the last words are remembered. `tokens(word)` returns those of a word after a space.
+    No token contains a space within it or a line break, so each word is tokenized alone. The tokens
+    of the last words are remembered. `tokens(word)` returns those of a word that follows a space.
     """
 
     def __init__(self, path: Path) -> None:
@@ -32,18 +33,19 @@ class Tokenizer:
         model = json.loads(path.read_bytes())["model"]
         self._ids: dict[str, int] = model["vocab"]
         self._merges: list[str] = model["merges"]
-        # The caches belong to the instance: as decorators they would keep it in memory.
-        cache_sizes = lru_cache(maxsize=_MAX_CACHED_SIZES)
-        cache_words = lru_cache(maxsize=_MAX_CACHED_WORDS)
-        self._size = cache_sizes(lambda piece: len(self._encode(piece)))
+        # The caches belong to the instance. If they decorated methods, they would belong to the
+        # class, and keep every instance in memory.
+        cached_size = lru_cache(maxsize=_MAX_CACHED_SIZES)
+        cached_tokens = lru_cache(maxsize=_MAX_CACHED_WORDS)
+        self._size = cached_size(lambda piece: len(self._encode(piece)))
         # An array takes a twentieth of the memory of a list.
-        self.tokens = cache_words(lambda word: array("H", self._tokenize(word)))
+        self.tokens = cached_tokens(lambda word: array("H", self._tokenize(word)))
 
     @cached_property
     def _ranks(self) -> dict[str, int]:
         """The rank of each pair of parts, "left right"; the pair that was learned first has 0.
 
-        It is built at the first use: words that are one token need none.
+        Built at the first use: a word that is one token needs no ranks.
         """
         return {pair: rank for rank, pair in enumerate(self._merges)}
 
@@ -56,7 +58,7 @@ class Tokenizer:
             spaced = _SPACE + part
             token = _SPECIAL.get(part)
             if token is None:
-                # Joining the characters of a part that is a token would end in that token.
+                # If a part is in the vocabulary, joining its characters would end in its token.
                 token = self._ids.get(spaced)
             if token is None:
                 tokens += self._encode(spaced)
@@ -77,9 +79,10 @@ class Tokenizer:
         return total
 
     def _encode(self, text: str) -> list[int]:
-        """Return the tokens of a piece of text, by joining its characters; bytes for unknown ones.
+        """Return the tokens of a piece of text, by joining its characters.
 
-        Spaces must have been replaced by `_SPACE`.
+        A character that no token has becomes a token per byte. Spaces must have been replaced by
+        `_SPACE`.
         """
         tokens: list[int] = []
         for part in self._join_pairs(text):
@@ -87,20 +90,19 @@ class Tokenizer:
             if token is not None:
                 tokens.append(token)
             else:
-                # A character that is in no token becomes its bytes.
                 tokens += [_FIRST_BYTE + byte for byte in part.encode()]
         return tokens
 
     def _join_pairs(self, text: str) -> list[str]:
-        """Return the parts of a text after all known pairs are joined, the first learned first."""
+        """Return the parts of a text after all known pairs are joined, the lowest rank first."""
         ranks = self._ranks
-        parts = list(text)  # a part that was joined to the one before it is ""
+        parts = list(text)  # a part that was joined to the one before it becomes ""
         end = len(parts)
-        # The parts form a linked list: joining two is then a matter of constant time.
+        # The parts form a linked list, so that joining two takes constant time.
         previous = list(range(-1, end - 1))
         following = list(range(1, end + 1))
 
-        # By rank, then from the left.
+        # Pairs that may be joined, as (rank, index of the left part, left, right).
         candidates: list[tuple[int, int, str, str]] = []
         for index, (left, right) in enumerate(pairwise(parts)):
             rank = ranks.get(f"{left} {right}")
@@ -121,6 +123,7 @@ class Tokenizer:
             if next_index < end:
                 previous[next_index] = index
 
+            # The joined part forms new pairs with the part before it and the part after it.
             for start in (previous[index], index):
                 if start < 0 or following[start] >= end:
                     continue

@@ -15,9 +15,9 @@ from simplemem.providers.retry import TransientError
 
 
 class VoyageClient(ServiceClient):
-    """Sends requests with the resources of `voyageai`, through any proxy of the environment.
+    """Sends requests with the package `voyageai`, through any proxy that the environment names.
 
-    Errors are ours: those of the package repeat what was sent.
+    Never raises errors of the package, because they quote what was sent.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class VoyageClient(ServiceClient):
                 f"{self.name} needs a key",
                 hint=f"Set {self.key.setting}, or the environment variable VOYAGE_API_KEY.",
             )
-        # It would log every text that it sends.
+        # Otherwise the package logs every text that it sends.
         logging.getLogger("voyage").setLevel(logging.WARNING)
         if not voyageai.requestssession:
             voyageai.requestssession = requests.Session()  # one connection for all threads
@@ -72,7 +72,7 @@ class VoyageClient(ServiceClient):
         try:
             rows = getattr(voyageai, path).create(**arguments).data
             return {"data": [dict(row) for row in rows]}
-        except Exception as error:  # noqa: BLE001 - strange answers make the package fail anyhow
+        except Exception as error:  # noqa: BLE001 - a strange answer can raise any error there
             raise self._translate(error, payload, key) from None
 
     def _translate(self, error: Exception, payload: Mapping[str, Any], key: str) -> Unavailable:
