@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from simplemem.errors import Invalid, NotFound
-from simplemem.settings.loading import check_is_setting, check_settings
+from simplemem.settings.loading import SECRET_NAMES, check_is_setting, check_settings
 from simplemem.settings.model import fields
 from simplemem.settings.section import split_names
 
 if TYPE_CHECKING:
     from tomlkit import TOMLDocument
 
-_SECRETS = frozenset({"api_key", "engine", "replica"})
 _BOM = "\ufeff"
 _INTEGER = re.compile(r"[+-]?\d{1,18}")
 _NUMBER = re.compile(r"[+-]?\d{1,18}(\.\d{1,18})?")
@@ -27,15 +26,15 @@ _BOUNDS = {"ge": "at least", "gt": "more than", "le": "at most"}
 
 
 def is_secret(key: str) -> bool:
-    """Return whether a setting, by its dotted name, must not be shown.
+    """Return whether the value of a setting must not be shown. `key` is its dotted name.
 
-    That is a key, or an address that may have a password.
+    It is then a key, or an address that may contain a password.
     """
-    return key.rpartition(".")[2] in _SECRETS
+    return _name_in_table(key) in SECRET_NAMES
 
 
 def is_list(key: str) -> bool:
-    """Return whether a setting, by its dotted name, has a list as its value.
+    """Return whether the value of a setting is a list. `key` is its dotted name.
 
     Raises NotFound for an unknown setting.
     """
@@ -47,9 +46,10 @@ def is_list(key: str) -> bool:
 def with_setting(text: str, key: str, typed: str, file: Path, *, is_of_vault: bool) -> str:
     """Return the text of a settings file with one setting changed or added. Writes no file.
 
-    `key` is the dotted name, `typed` the value as a user types it. `file` is for messages. Raises
-    NotFound if there is no such setting, and Invalid if the text is not TOML, if the value is not
-    allowed, or if `is_of_vault` and a vault may not set it.
+    `key` is the dotted name, `typed` the value as a user types it. `file` is for messages. With
+    `is_of_vault`, the file is a vault's own. Raises NotFound if there is no such setting. Raises
+    Invalid if the text is not TOML, if the value is not allowed, or if the changed file would
+    contain what such a file may not set.
     """
     check_is_setting(key)
     value = _parse_value(key, typed)
@@ -64,9 +64,9 @@ def with_setting(text: str, key: str, typed: str, file: Path, *, is_of_vault: bo
 def without_setting(text: str, key: str, file: Path, *, is_of_vault: bool) -> str:
     """Return the text of a settings file without one setting. Writes no file.
 
-    Raises NotFound if there is no such setting or if the text does not contain it, and Invalid if
-    the text is not TOML or if the rest of it is not allowed in such a file, a vault's own if
-    `is_of_vault`.
+    The arguments are those of `with_setting`. Raises NotFound if there is no such setting, or if
+    the text does not contain it. Raises Invalid if the text is not TOML, or if the rest of it is
+    not allowed in such a file.
     """
     check_is_setting(key)
     document = _parse_document(text, file)
@@ -84,9 +84,9 @@ def without_setting(text: str, key: str, file: Path, *, is_of_vault: bool) -> st
 
 
 def value_in(text: str, key: str, file: Path) -> Any:
-    """Return the value of a setting in the text of a settings file; None if it sets none.
+    """Return the value of a setting in the text of a settings file; None if it is not set there.
 
-    The value is as in the file, not checked. Raises Invalid if the text is not TOML.
+    The value is not checked. Raises Invalid if the text is not TOML.
     """
     document = _parse_document(text, file)
     table = _table_of(document.unwrap(), key)
@@ -94,7 +94,10 @@ def value_in(text: str, key: str, file: Path) -> Any:
 
 
 def allowed_values(key: str) -> str:
-    """Return in words which values a setting can have, by its dotted name, which must exist."""
+    """Return in words which values a setting can have.
+
+    `key` is its dotted name. Raises KeyError for an unknown setting.
+    """
     kind, bounds = _type_of(key)
     if get_origin(kind) is Literal:
         return ", ".join(get_args(kind))
@@ -139,7 +142,7 @@ def _type_of(key: str) -> tuple[object, Iterable[object]]:
 
 
 def _parse_document(text: str, file: Path) -> TOMLDocument:
-    """Return the text of a settings file as tomlkit has it. Raises Invalid if it is not TOML."""
+    """Parse the text of a settings file with tomlkit. Raises Invalid if it is not TOML."""
     import tomlkit
     from tomlkit.exceptions import ParseError
 
@@ -164,12 +167,12 @@ def _text_of(document: TOMLDocument, old_text: str) -> str:
 
 
 def _name_in_table(key: str) -> str:
-    """Return the last part of a dotted name."""
+    """Return the name of a setting in its table: the last part of the dotted name."""
     return key.rpartition(".")[2]
 
 
 def _table_of(document: dict[str, Any], key: str) -> dict[str, Any]:
-    """Return the table that contains a dotted key; a new, empty one if there is no such table."""
+    """Return the table of a document for a dotted name; an empty one if the document has none."""
     table = document
     for name in key.split(".")[:-1]:
         inner = table.get(name)
@@ -180,9 +183,9 @@ def _table_of(document: dict[str, Any], key: str) -> dict[str, Any]:
 
 
 def _set_value(document: TOMLDocument, key: str, value: object) -> None:
-    """Set a dotted key in a document. A new one is written after the last key of its table.
+    """Set a dotted key in a document. A new key is written after the last key of its table.
 
-    Missing tables are added. Comments after that last key stay below the new one: they usually
+    Missing tables are added. Comments after that last key stay below the new key: they usually
     belong to the next table.
     """
     import tomlkit
@@ -204,6 +207,7 @@ def _set_value(document: TOMLDocument, key: str, value: object) -> None:
         table[name] = value
         return
 
+    # An item of the body without a key is a comment or a blank line.
     body = table.value.body
     comments = []
     while body and body[-1][0] is None:
@@ -233,9 +237,9 @@ def _check_value(key: str, value: object, typed: str, file: Path) -> None:
 
 
 def _parse_value(key: str, typed: str) -> object:
-    """Return a typed value with the type that it has in TOML: a text unless it looks different.
+    """Return the value that a user typed for a setting, with the type that it has in TOML.
 
-    A value that does not fit the setting is returned as the text; it is not checked here.
+    Text that is no value of the setting's type is returned as it is; the value is not checked here.
     """
     kind, _ = _type_of(key)
     kinds = get_args(kind) or (kind,)
@@ -255,7 +259,7 @@ def _parse_value(key: str, typed: str) -> object:
 
 
 def _parse_toml_value(typed: str) -> object:
-    """Return a typed table or list as TOML reads it; the text itself if it is not TOML."""
+    """Return a table or list that a user typed as TOML; the text itself if it is not TOML."""
     import tomllib
 
     try:

@@ -1,4 +1,4 @@
-"""Read settings files: TOML, within limits, and only regular files."""
+"""Read settings files: TOML of limited size, and only regular files."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
     try:
         table = tomllib.loads(data.decode("utf-8-sig"))
-        # Error messages show values, and Python refuses to write out a number of many digits.
+        # Error messages show values with `repr`, which raises ValueError for a very long number.
         repr(table)
     except RecursionError:
         raise Invalid(
@@ -51,7 +51,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 def read_bounded(path: Path, max_bytes: int) -> bytes:
     """Return the content of a regular file of at most `max_bytes`. Never waits for a pipe.
 
-    Raises Invalid if it is not a regular file or if it is longer (it could fill the memory), and
+    Raises Invalid if it is not a regular file, or if it is longer and could fill the memory. Raises
     OSError if it cannot be read.
     """
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)

@@ -33,11 +33,13 @@ def find_vault(
 ) -> Path:
     """Return the folder of the vault to use. It need not exist yet, and is not created.
 
-    In this order: `flag`, $SIMPLEMEM_VAULT in `env` (None: of this process), the user's own setting
-    `vault`, a vault around `cwd`, `default`, `~/simplemem`. With `default`, that vault replaces
-    `~/simplemem`. Without it, raises NotFound if the current folder is among notes that are in no
-    vault, or if `~/simplemem` is a checkout of this program. Raises Invalid if `flag` is the empty
-    text, which an unset variable of a script leaves, and what `read_settings` raises.
+    The first of these that there is decides: `flag`; $SIMPLEMEM_VAULT in `env` (None: of this
+    process); the setting `vault` of the user; a vault that contains `cwd` (None: the current
+    folder); `default`; `~/simplemem`.
+
+    Where `~/simplemem` would be returned, raises NotFound if `cwd` is among notes that are in no
+    vault, or if `~/simplemem` is a checkout of this program. Raises Invalid if `flag` is "", which
+    an unset variable of a script leaves, and what `read_settings` raises.
     """
     env = os.environ if env is None else env
     current = os.fspath(cwd or Path.cwd())
@@ -59,7 +61,7 @@ def find_vault(
 def find_existing_vault(flag: str | Path | None = None) -> Path:
     """Return the folder of the vault to use, as `find_vault` does, if it exists.
 
-    Raises NotFound if it does not, with what to do in the hint.
+    Raises NotFound if it does not, with a hint what to do, and what `find_vault` raises.
     """
     vault = find_vault(flag)
     if vault.is_dir():
@@ -82,7 +84,8 @@ def find_existing_vault(flag: str | Path | None = None) -> Path:
 def similar_folder(missing: Path) -> Path | None:
     """Return the folder beside a missing one whose name is most similar.
 
-    None if no name is similar, or if the parent folder cannot be read. Hidden folders do not count.
+    Returns None if no name is similar, or if the parent folder cannot be read. Hidden folders are
+    left out.
     """
     try:
         names = [

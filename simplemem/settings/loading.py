@@ -1,6 +1,8 @@
-"""Load the settings in force: a flag overrides the environment, that the files, those the defaults.
+"""Load the settings in force.
 
-A file that belongs to a vault counts only as far as the policy of each setting allows.
+Flags override environment variables, these override the vault's file, that overrides the user's
+file, and that overrides the defaults. The vault's file counts only as far as the policy of each
+setting allows (`VaultPolicy`).
 """
 
 from __future__ import annotations
@@ -33,12 +35,12 @@ _REMOVED = frozenset(
         "rerank.download",
     }
 )
-# Variables that are read outside the settings. Extend this when you read a new one.
+# Variables that are not settings but are read elsewhere. If you read a new one, add it here.
 _OTHER_VARIABLES = frozenset(
     ENV_PREFIX + name for name in ("VAULT", "PROFILE", "TOOLS", "TOKEN", "TOKEN_FILE", "NOW")
 )
-# Settings whose values are not shown, not even in an error.
-_SECRETS = frozenset({"api_key", "engine", "replica"})
+# The last parts of the names of settings whose values are never shown, not even in an error.
+SECRET_NAMES = frozenset({"api_key", "engine", "replica"})
 
 
 class SourcedSetting(NamedTuple):
@@ -63,9 +65,10 @@ def load_settings(flags: Flags = None, *, vault: Path | None = None, env: Env = 
 def settings_with_sources(
     flags: Flags = None, *, vault: Path | None = None, env: Env = None
 ) -> list[SourcedSetting]:
-    """Return every setting in force for a vault, with where its value comes from, in order.
+    """Return every setting in force for a vault, with where its value comes from.
 
-    Values of secrets are among them. Arguments and errors are those of `load_settings`.
+    They are in the order of `SETTINGS`. Secrets are not masked. Arguments and errors are those of
+    `load_settings`.
     """
     layers = _load_layers(flags, vault, env)
     settings = _validate(layers.values, layers.sources)
@@ -85,9 +88,9 @@ class _Layers:
         self.sources: dict[str, str] = {}
 
     def add(self, settings: Mapping[str, object], source: str) -> None:
-        """Let settings from `source` override those so far; those of policy "adds" are combined.
+        """Let settings from `source` override those of earlier sources.
 
-        These are lists that hide or protect notes.
+        Lists of the policy "adds" are combined instead: they hide or protect notes.
         """
         for key, value in settings.items():
             is_combined = key in self.values and SETTINGS[key].vault == "adds"
@@ -104,10 +107,11 @@ class _Layers:
 
 
 def _load_layers(flags: Flags, vault: Path | None, env: Env) -> _Layers:
-    """Return what the user's file, the vault's file, the environment and flags set together.
+    """Return what the user's file, the vault's file, the environment and the flags set together.
 
-    Values are not validated. A vault's file that is a link is ignored. Raises Invalid for a setting
-    that a vault may not set or that is none, and Unavailable for a file that cannot be read.
+    Values are not validated. A vault's file that is a link is ignored. Raises Invalid if a file
+    sets a name that is no setting, or the vault's file one that it may not set. Raises Unavailable
+    for a file that cannot be read.
     """
     if env is None:
         env = os.environ
@@ -137,7 +141,7 @@ def _load_layers(flags: Flags, vault: Path | None, env: Env) -> _Layers:
 
 
 def _variable_of(key: str) -> str:
-    """Return the name of the environment variable that sets a setting: SIMPLEMEM_SEARCH_LIMIT."""
+    """Return the name of the environment variable of a setting, such as SIMPLEMEM_SEARCH_LIMIT."""
     return ENV_PREFIX + key.replace(".", "_").upper()
 
 
@@ -150,10 +154,10 @@ def _apply_policy(
     user_file: Path,
     user_settings: Mapping[str, object],
 ) -> dict[str, Any]:
-    """Return the settings of a vault's own file that count, as `SETTINGS` allows.
+    """Return the settings of a vault's own file with the values that count.
 
-    One that may only be stricter gets the stricter value of the file's and the user's. Raises
-    Invalid if the file contains one that a vault may not set.
+    A setting of the policy "narrower" gets the stricter value of the file's and the user's. Raises
+    Invalid if the file contains a setting or a value that a vault may not set.
     """
     allowed: dict[str, Any] = {}
     for key, value in settings.items():
@@ -187,11 +191,11 @@ def _not_for_vaults(
 
 
 def _stricter(key: str, value: object, users_value: object, vault_file: Path) -> object:
-    """Return the stricter of two values of a setting: of the vault's file and of the user.
+    """Return the stricter of two values of a setting: `value` of a vault's file, and the user's.
 
     Raises Invalid for a value that the setting cannot have.
     """
-    order = _allowed_values(key) or (False, True)  # the strictest last
+    order = _allowed_values(key) or (False, True)  # the strictest value last
     ranks: list[int] = []
     for candidate in (value, users_value):
         is_same_type = type(candidate) is type(order[0])  # 0 == False, and 1 == True
@@ -207,7 +211,7 @@ def _stricter(key: str, value: object, users_value: object, vault_file: Path) ->
 
 
 def _allowed_values(key: str) -> tuple[object, ...]:
-    """Return the values of a setting that has a few, in the order of strictness; () for others."""
+    """Return the values of a setting of type Literal, as declared; () for any other type."""
     section_name, _, name = key.rpartition(".")
     section: type[Section] = Settings
     if section_name:
@@ -226,8 +230,9 @@ def check_settings(
 ) -> None:
     """Raise Invalid if the settings in a file would not be accepted. `table` is its content.
 
-    With `is_of_vault`, the file is a vault's own, which may not set everything; the user's own
-    file, found by `env`, is then read too. `file` is for messages, and is not read.
+    `file` is for messages, and is not read. With `is_of_vault`, the file is a vault's own, which
+    may not set everything. The user's own file, found by `env`, is then read too. Raises what
+    `read_settings` raises.
     """
     settings = dict(_flatten(table, file))
     if is_of_vault:
@@ -242,8 +247,8 @@ def check_settings(
 def read_settings(path: Path) -> dict[str, Any]:
     """Return the settings in a file by dotted names; none if there is no such file.
 
-    Values are not checked. Raises Invalid if it is not TOML or sets what is not a setting, and
-    Unavailable if it cannot be read.
+    Values are not checked. Raises Invalid if the file is not TOML, or sets a name that is no
+    setting, and Unavailable if it cannot be read.
     """
     try:
         return dict(_flatten(read_toml(path), path))
@@ -254,9 +259,9 @@ def read_settings(path: Path) -> dict[str, Any]:
 
 
 def _flatten(table: Mapping[str, Any], path: Path, prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the settings in nested tables by dotted names, without those of earlier versions.
+    """Yield the settings in nested tables by dotted names. Those of earlier versions are left out.
 
-    Raises Invalid, with a similar name, for an unknown name.
+    `prefix` is put before each name. Raises Invalid, with a similar name, for an unknown name.
     """
     for name, value in table.items():
         key = prefix + name
@@ -273,7 +278,7 @@ def _flatten(table: Mapping[str, Any], path: Path, prefix: str = "") -> Iterator
 
 
 def _is_section(key: str) -> bool:
-    """Return whether a dotted name is that of a table of settings, also of an earlier version."""
+    """Return whether a table has this dotted name, in this version or in an earlier one."""
     prefix = f"{key}."
     names = (*SETTINGS, *_REMOVED)
     return any(name.startswith(prefix) for name in names)
@@ -286,10 +291,10 @@ def _similar_setting(name: str) -> str | None:
 
 
 def _validate(values: Mapping[str, Any], sources: Mapping[str, str]) -> Settings:
-    """Return settings with these values by dotted names, and defaults for the others.
+    """Return settings with these values, by dotted names, and defaults for the others.
 
-    Raises Invalid for the first value that is wrong. The message names its source, and does not
-    show a secret.
+    Raises Invalid for the first value that is wrong. The message names its source, and shows the
+    value unless it is a secret.
     """
     if values.keys() <= {"vault"}:
         # The most common case, which does not need pydantic.
@@ -308,9 +313,9 @@ def _validate(values: Mapping[str, Any], sources: Mapping[str, str]) -> Settings
         location = problem["loc"]
         key = ".".join(map(str, location[:2]))
         source = sources.get(key, "")
-        if not _SECRETS.isdisjoint(location):
+        if not SECRET_NAMES.isdisjoint(location):
             forms = 'a string, { env = "NAME" } or { path = "FILE" }'
-            # The cause would show the secret.
+            # `from None`, because the cause would show the secret.
             raise Invalid(f"the setting {key} ({source}) must be {forms}") from None
 
         value = problem["input"]
@@ -347,9 +352,9 @@ def check_is_setting(key: str) -> None:
 def unknown_variables(env: Mapping[str, str]) -> list[str]:
     """Return a warning for each variable that looks like a misspelled one of simplemem.
 
-    Variables with other names are left alone: Kubernetes sets `SIMPLEMEM_PORT` and more for a
-    service called simplemem. So are those that a setting of the user's file names. Raises as
-    `read_settings` does.
+    A variable whose name resembles none of simplemem causes no warning: Kubernetes sets
+    `SIMPLEMEM_PORT` and more for a service called simplemem. Nor does one that a setting of the
+    user's file names. Raises what `read_settings` raises.
     """
     setting_variables = {_variable_of(key) for key in SETTINGS}
     read_variables = setting_variables | _OTHER_VARIABLES

@@ -15,7 +15,7 @@ ENV_PREFIX = "SIMPLEMEM_"
 
 
 def user_config_file(env: Mapping[str, str]) -> str:
-    """Return the path of the user's own settings, which need not exist.
+    """Return the path of the user's own settings file, which need not exist.
 
     That is `$XDG_CONFIG_HOME/simplemem/config.toml` by `env`, by default below `~/.config`.
     """
@@ -24,7 +24,7 @@ def user_config_file(env: Mapping[str, str]) -> str:
 
 
 def named_vault(name: str, folder: str) -> str:
-    """Return the absolute path of a vault by its name, which is relative to `folder`.
+    """Return the path of a vault that a user names by a path, which may be relative to `folder`.
 
     A `~` at its beginning is the home folder. The vault need not exist.
     """
@@ -32,15 +32,15 @@ def named_vault(name: str, folder: str) -> str:
 
 
 _VAULT_FOLDERS = (".simplemem", ".obsidian")
-# Entries of a folder and of the folders below it: a large source tree must not slow a command down.
+# Of the entries below a folder, only so many are read: a large tree must not slow a command down.
 _MAX_ENTRIES = 2_000
 
 
 def enclosing_vault(folder: str) -> str | None:
     """Return the vault that a folder belongs to; None if it belongs to none.
 
-    That is the nearest folder, from this one upwards, that simplemem or Obsidian uses; else
-    `.memories` in this folder, if it exists.
+    That is the nearest folder, from this one upwards, that simplemem or Obsidian uses. If there is
+    none, it is the folder `.memories` in this folder, if that exists.
     """
     marked = marked_vault(folder)
     if marked is not None:
@@ -78,10 +78,10 @@ def home_vault(home: str) -> str:
 
 
 def may_use_home_vault(folder: str, home: str) -> bool:
-    """Return whether a command in a folder may fall back to `~/simplemem`.
+    """Return whether a command in a folder may use `~/simplemem` if no other vault is found.
 
-    False among notes that are outside of `~/simplemem`, and if `~/simplemem` is a git clone of this
-    program.
+    False if the folder is among notes outside of `~/simplemem`, and if `~/simplemem` is a checkout
+    of this program.
     """
     vault = home_vault(home)
     if is_source_checkout(vault):
@@ -90,13 +90,13 @@ def may_use_home_vault(folder: str, home: str) -> bool:
 
 
 def is_source_checkout(folder: str) -> bool:
-    """Return whether a folder contains the source code of simplemem and is not a vault as well."""
+    """Return whether a folder has the source code of simplemem at its top, and is no vault."""
     source = os.path.join(folder, "simplemem", "__main__.py")
     return os.path.isfile(source) and not is_marked(folder)
 
 
 def is_in_source_checkout(folder: str) -> bool:
-    """Return whether a folder is inside a checkout of simplemem that is no vault."""
+    """Return whether a folder is a checkout of simplemem that is no vault, or is inside one."""
     return any(is_source_checkout(candidate) for candidate in _upwards(folder))
 
 
@@ -111,10 +111,13 @@ def is_among_notes(folder: str, home: str) -> bool:
     The home folder and the folders above it do not count: files there say nothing about the folders
     below. Of a large tree, only about 2,000 entries are looked at. Links are not followed.
     """
-    own_folders = [parent for parent in _upwards(folder) if not _is_within(home, parent)]
-    if not own_folders:
+    # This folder, then its parents.
+    folders = [parent for parent in _upwards(folder) if not _is_within(home, parent)]
+    if not folders:
         return False
-    return _has_markdown_below(folder) or any(_has_markdown(parent) for parent in own_folders[1:])
+    if _has_markdown_below(folder):
+        return True
+    return any(_has_markdown(parent) for parent in folders[1:])
 
 
 def _upwards(folder: str) -> Iterator[str]:
@@ -128,7 +131,10 @@ def _upwards(folder: str) -> Iterator[str]:
 
 
 def _is_within(folder: str, outer: str) -> bool:
-    """Return whether a folder is `outer` or below it, with links followed and case as on disk."""
+    """Return whether a folder is `outer` or below it, after following links.
+
+    Case matters only where the operating system distinguishes it.
+    """
     inner_path = os.path.normcase(os.path.realpath(folder))
     outer_path = os.path.normcase(os.path.realpath(outer))
     return inner_path == outer_path or inner_path.startswith(os.path.join(outer_path, ""))
@@ -152,7 +158,7 @@ def _has_markdown_below(folder: str) -> bool:
     """
     folders = [folder]
     entry_count = 0
-    for current in folders:  # grows meanwhile: nearer folders come first
+    for current in folders:  # this list grows in the loop, so nearer folders come first
         try:
             entries = list(os.scandir(current))
         except OSError:
@@ -170,7 +176,7 @@ def _has_markdown_below(folder: str) -> bool:
 
 
 def _may_contain_notes(entry: os.DirEntry[str]) -> bool:
-    """Return whether an entry is a folder, and not one that is hidden or full of packages."""
+    """Return whether an entry is a folder that is neither hidden nor `node_modules`."""
     is_skipped = entry.name.startswith(".") or entry.name == "node_modules"
     return not is_skipped and entry.is_dir(follow_symlinks=False)
 

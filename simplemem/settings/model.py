@@ -2,6 +2,9 @@
 
 A vault arrives by `git clone`. So its own file may say how the vault is kept and shown, but never
 what simplemem reads elsewhere, sends to other machines, or runs.
+
+The arguments of `setting` are the default, the meaning, and what a vault's own file may set
+(`VaultPolicy` in section.py).
 """
 
 from __future__ import annotations
@@ -451,7 +454,7 @@ class Settings(Section):
     def for_a_person(self) -> Settings:
         """Return a copy without `access` and `no_delete`, which restrict only agents.
 
-        `read_only` stays.
+        `read_only` stays, because it restricts people too.
         """
         return self.model_copy(update={"access": AccessSettings(), "no_delete": False})
 
@@ -461,8 +464,8 @@ SETTINGS = dict(declarations(Settings))
 
 
 def fields() -> Iterator[tuple[str, FieldInfo]]:
-    """Yield all settings by their dotted names, with types and bounds as in pydantic.
+    """Yield all settings by their dotted names, with pydantic's types and bounds.
 
-    Imports pydantic and builds its models, which takes a while.
+    Imports pydantic and builds its models, which is slow.
     """
     return pydantic_fields(Settings)

@@ -1,8 +1,8 @@
 """Declare settings, in groups of frozen values.
 
-Pydantic checks the values that somebody sets. It is imported only then: importing it and building
-its models was a third of the time of a short command, and most people set nothing. Dataclasses of
-all groups would still cost a tenth.
+Pydantic checks the values that a user sets, and is imported only then. Importing it and building
+its models was a third of the time of a short command, and most users set nothing. Groups that are
+dataclasses would still take a tenth, so `Section` is a plain class.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     """A list of texts. An environment variable separates them with commas."""
 
 VaultPolicy: TypeAlias = Literal["yes", "no", "narrower", "adds"] | tuple[str, ...]
-"""What a vault's own file may say of a setting.
+"""How far a vault's own file may set a setting.
 
-"yes": anything. "no": nothing. "narrower": only what is stricter than the user's own value.
-"adds": more entries of a list, to which all files add. A tuple: only these values, which send no
-note to another machine.
+"yes": to any value. "no": not at all. "narrower": only the stricter value of the file's and the
+user's counts. "adds": the entries of its list are added to those of the other files. A tuple: only
+to one of these values, which send no note to another machine.
 """
 
 _T = TypeVar("_T")
@@ -52,7 +52,7 @@ class Declaration(NamedTuple):
     default: Any
     meaning: str = ""
     vault: VaultPolicy = "yes"
-    example: object = None  # for the sample file, where the default says too little
+    example: object = None  # replaces the default in the sample file, unless it is None
     bounds: Mapping[str, Any] = MappingProxyType({})  # as arguments of pydantic's `Field`
 
     @property
@@ -71,9 +71,9 @@ def setting(
 ) -> _T:
     """Declare a setting of a section, as the value of an annotated class attribute.
 
-    A type checker sees the type of its default. `meaning` is for the help, `vault` says what a
-    vault's own file may set. `eg` replaces the default in the sample file. `bounds` are those of
-    pydantic: `ge`, `pattern`, ….
+    Returns a `Declaration`, but a type checker sees the type of the default, which the attribute
+    has later. `meaning` is for the help. `vault` says how far a vault's own file may set it. `eg`
+    replaces the default in the sample file. `bounds` are those of pydantic: `ge`, `pattern`, ….
     """
     declaration: Any = Declaration(default, meaning, vault, eg, bounds)
     result: _T = declaration
@@ -82,15 +82,17 @@ def setting(
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 class Section:
-    """A group of settings with values, which are frozen; attributes have them.
+    """A group of settings. Each setting is an attribute, which cannot be set again.
 
-    A subclass declares each setting with its type, as a dataclass would. Sections with the same
-    values are equal.
+    A subclass declares each setting with its type and `setting(…)`, as a dataclass declares fields.
+    An inner section is declared by its default. Sections with the same values are equal. The
+    methods `model_…` do what pydantic's methods of these names do.
     """
 
     declared: ClassVar[Mapping[str, Declaration]] = MappingProxyType({})
 
     def __init_subclass__(cls) -> None:
+        """Move the declarations to `declared`, and leave the defaults as class attributes."""
         declared: dict[str, Declaration] = {}
         for name in cls.__annotations__:
             value = vars(cls)[name]
@@ -103,7 +105,7 @@ class Section:
             setattr(cls, name, declaration.default)
 
     def __init__(self, **values: object) -> None:
-        """Create settings with these values, and the defaults of the others.
+        """Create a section with these values, and the defaults of the other settings.
 
         Raises pydantic's ValidationError for a value that is wrong, or an unknown name.
         """
@@ -114,7 +116,7 @@ class Section:
 
     @classmethod
     def from_checked(cls, values: Mapping[str, object]) -> Self:
-        """Return settings with these values, which are not checked, and the defaults of the others.
+        """Return a section with these values, without checking them; the others have defaults.
 
         Unknown names are ignored.
         """
@@ -123,7 +125,7 @@ class Section:
         return section
 
     def _fill(self, values: Mapping[str, object]) -> None:
-        """Set all settings, to these values or their defaults. Only for a new object."""
+        """Set each setting to its value or its default. Only for a new object."""
         for name, declaration in self.declared.items():
             value = values.get(name, declaration.default)
             object.__setattr__(self, name, value)
@@ -146,17 +148,17 @@ class Section:
 
     @classmethod
     def model_validate(cls, values: Mapping[str, object]) -> Self:
-        """Return settings with these values, after checking and converting them as pydantic does.
+        """Return a section with these values, which pydantic checks and converts.
 
-        The others have their defaults. Values may be sections or dictionaries. Raises pydantic's
-        ValidationError for a value that is wrong, or an unknown name.
+        The other settings have their defaults. The value of an inner section may be a section or a
+        dictionary. Raises pydantic's ValidationError for a value that is wrong, or an unknown name.
         """
         plain = {name: _as_plain(value) for name, value in values.items()}
         checked = _model_of(cls).model_validate(plain)
         return _from_model(cls, checked)
 
     def model_copy(self, *, update: Mapping[str, object] | None = None) -> Self:
-        """Return a copy with the settings of `update` replaced. Their values are not checked."""
+        """Return a copy with the values of `update`, which are not checked."""
         return self.from_checked({**vars(self), **(update or {})})
 
     def model_dump(self, *, exclude: set[str] | frozenset[str] = frozenset()) -> dict[str, object]:
@@ -249,7 +251,7 @@ def _build_model(section: type[Section]) -> type[BaseModel]:
 def types_of(section: type[Section]) -> dict[str, Any]:
     """Return the types of the settings of a section, by name. Imports pydantic.
 
-    Those of secrets and lists have what pydantic does before it checks a value.
+    The types of secrets and lists include a function that pydantic calls before it checks a value.
     """
     from pydantic import BeforeValidator, SecretStr
 
@@ -262,9 +264,9 @@ def types_of(section: type[Section]) -> dict[str, Any]:
 
 
 def _check_secret_source(value: object) -> object:
-    """Return the value if it is no table, or a table that says where a secret is.
+    """Return a value as it is, unless it is a table that does not say where a secret is.
 
-    Raises ValueError for another table: it may contain the secret itself, and tables are shown.
+    For such a table, raises ValueError: it may contain the secret itself, and tables are shown.
     """
     if isinstance(value, dict) and set(value) not in ({"env"}, {"path"}):
         raise ValueError("neither env nor path")
@@ -272,11 +274,11 @@ def _check_secret_source(value: object) -> object:
 
 
 def as_names(value: object) -> tuple[object, ...]:
-    """Return a list as a tuple.
+    """Return the value of a setting that is a list as a tuple. The elements are not checked.
 
-    A text is split at commas, or read as TOML if it begins with "[". Any other value becomes a
-    tuple of one. Raises Invalid for a text that begins as a TOML list and is none: read as names
-    separated by commas, `["a", "b` would hide nothing.
+    A text is split at commas, or read as TOML if it begins with "[". Any value that is neither a
+    list nor a text becomes the only element. Raises Invalid for a text that begins as a TOML list
+    and is none: if `["a", "b` were split at commas, it would hide no folder.
     """
     if isinstance(value, (list, tuple)):
         return tuple(value)
@@ -304,11 +306,11 @@ def split_names(text: str) -> list[str]:
 
 
 def _from_model(section: type[_SectionType], model: BaseModel) -> _SectionType:
-    """Return a section with the values of its model, which are checked."""
+    """Return a section with the values of its pydantic model."""
     values: dict[str, object] = {}
     for name, declaration in section.declared.items():
         value = getattr(model, name)
-        # A section that nobody set is the default, which is no model.
+        # If no setting of an inner section was set, the value is the default: a section, no model.
         if declaration.is_section and not isinstance(value, Section):
             value = _from_model(type(declaration.default), value)
         values[name] = value
