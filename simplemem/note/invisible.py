@@ -19,7 +19,7 @@ _SUSPECT: Final = re.compile(
 _RIGHT_TO_LEFT: Final = re.compile(
     "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff]"
 )
-_DIRECTION_MARKS: Final = "\u200e\u200f\u061c"
+_DIRECTION_MARKS: Final = frozenset("\u200e\u200f\u061c")
 _PICTURE: Final = "[\u00a9\u00ae\u203c-\u3299\U0001f000-\U0001faff\ufe0f]"
 
 # The invisible characters that writing needs.
@@ -71,7 +71,7 @@ def find_unseen(text: str, first_line: int = 1) -> list[tuple[str, int]]:
 def _find_unseen_characters(text: str) -> list[re.Match[str]]:
     """Return the runs of characters that are not displayed and that the writing does not need."""
     # A text with right-to-left script needs single direction marks. A longer run is reported.
-    ignored = _DIRECTION_MARKS if _RIGHT_TO_LEFT.search(text) else ""
+    ignored = _DIRECTION_MARKS if _RIGHT_TO_LEFT.search(text) else frozenset()
     runs = []
     for run in _SUSPECT.finditer(text):
         needed = _NEEDED.match(text, run.start())

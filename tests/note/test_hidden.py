@@ -168,6 +168,8 @@ def kinds(text: str) -> dict[str, int]:
         ("A\ufe00\ufe01\ufe02\ufe03", "character", 4),
         ("\U0001f600\U000e0100\U000e0151\U000e0162", "character", 3),
         ("left\u200eright", "character", 1),
+        ("\u05d0 \u200e\u200f \u05d1", "character", 2),
+        ("\u05d0 \u200f\u200e \u05d1", "character", 2),
         ("\u202egnp.exe", "character", 1),
         ("a \u2066b\u2069 c", "character", 2),
         ("hello\U000e0049\U000e0067\U000e006e", "character", 3),
