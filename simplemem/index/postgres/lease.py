@@ -47,22 +47,38 @@ class Lease:
         Renews the lead of this process if 2 s have passed since the last time. Returns False,
         without an error, if the server is away.
         """
-        if self._number and time.monotonic() - self._renewed_at < _RENEWAL_SECONDS:
+        is_leader = self._number > 0
+        if is_leader and time.monotonic() - self._renewed_at < _RENEWAL_SECONDS:
             return True
+
         old_number = self._number
         self._number = 0
-        with suppress(Unavailable, Damaged), self._tables.exclusively() as db:
-            number, until = leader_in(db)
-            is_ours = old_number != 0 and number == old_number
+        with suppress(Unavailable, Damaged):
+            self._number = self._take_or_renew(old_number)
+            self._renewed_at = time.monotonic()
+        self._tables.fence(self._number)
+        return self._number > 0
+
+    def _take_or_renew(self, old_number: int) -> int:
+        """Record that this process leads, unless another one does, and return its number.
+
+        `old_number` is its number so far, 0 if it did not lead. It keeps this number if nobody else
+        has led since; otherwise it gets a new one. Returns 0 if another process leads. The number
+        is returned only after the commit: another process takes the same number if the commit
+        failed.
+        """
+        with self._tables.exclusively() as db:
+            last_number, until = leader_in(db)
             remaining = until - _now(db)
             # More remains than a lease lasts if the database's clock was put back.
             is_free = not 0 <= remaining <= LEASE_SECONDS
-            if number == old_number or is_free:
-                self._number = old_number if is_ours else number + 1
-                renew(db, self._number)
-                self._renewed_at = time.monotonic()
-        self._tables.fence(self._number)
-        return self._number > 0
+            is_ours = old_number != 0 and last_number == old_number
+            if not is_ours and not is_free:
+                return 0
+
+            number = old_number if is_ours else last_number + 1
+            renew(db, number)
+        return number
 
     def release(self) -> None:
         """End the lead of this process at once, so that another one can lead. Does not raise."""

@@ -21,6 +21,7 @@ from bare_client import Bare
 from postgres import Server, differences_from_anew, needs_postgres, running, served
 
 from simplemem.errors import NotFound, Unavailable
+from simplemem.index.postgres.connection import PostgresConnection
 from simplemem.index.postgres.database import PostgresEngine
 from simplemem.index.updater import IndexUpdater
 from simplemem.settings.model import Settings
@@ -231,6 +232,29 @@ def test_one_leads_until_it_says_nothing_and_is_then_refused(tmp_path: Path) -> 
         assert third.leadership().acquire_or_keep()
         for each in (one, other, fresh, third):
             each.close()
+
+
+def test_a_server_does_not_lead_if_its_lead_could_not_be_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with running() as url:
+        one, other = (PostgresEngine(url, "lead", tmp_path / "index.db") for _ in range(2))
+        first, second = one.leadership(), other.leadership()
+        exclusively = one.exclusively
+
+        @contextmanager
+        def cut_before_the_commit() -> Iterator[PostgresConnection]:
+            with exclusively() as db:
+                yield db
+                raise Unavailable("the connection was cut")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(one, "exclusively", cut_before_the_commit)
+            assert not first.acquire_or_keep()
+        assert second.acquire_or_keep()
+        assert not first.acquire_or_keep()
+        for engine in (one, other):
+            engine.close()
 
 
 def test_of_two_servers_that_find_damage_the_second_keeps_what_the_first_built(
