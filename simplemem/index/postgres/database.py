@@ -122,7 +122,12 @@ class PostgresEngine:
                 # No number of a leader is used twice.
                 number = leader_in(db)[0] if facts else 0
                 self._make_tables(db, number)
-        self._made = str(db.execute("SELECT value FROM meta WHERE key = 'made'").get)
+
+        tables_id = str(db.execute("SELECT value FROM meta WHERE key = 'made'").get)
+        with self._guard:
+            if tables_id != self._made:
+                self._made = tables_id
+                self._newest_state = 0
 
     def _make_tables(self, db: PostgresConnection, leader_number: int) -> None:
         """Drop the schema, and make empty tables in it, with a new id. For a transaction.

@@ -12,6 +12,7 @@ from postgres import Relay, Server, needs_postgres, relayed, served
 from waiting import eventually
 
 from simplemem.errors import Invalid
+from simplemem.index.postgres.database import PostgresEngine
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
@@ -126,6 +127,18 @@ def test_tables_that_were_made_anew_are_not_asked_for_where_they_are_not(
     tell(standby, "SELECT pg_wal_replay_resume()")
     assert eventually(lambda: is_read_from(replica, primary, store, "pear"))
     assert found(store, "pear") == ["pear", "plum"]
+
+
+def test_it_is_asked_again_after_the_tables_were_discarded(
+    tmp_path: Path, primary: Relay, replica: Relay
+) -> None:
+    engine = PostgresEngine(primary.url, "discarded", tmp_path / "index.db", replica.url)
+    for number in range(9):  # more writes than the new tables will have seen
+        engine.set_meta("number", str(number))
+    engine.discard()
+    engine.set_meta("number", "new")
+    assert eventually(lambda: engine.answer(lambda db: db.is_of_replica))
+    engine.close()
 
 
 def test_one_that_is_away_is_said_and_not_missed(store: EnhancedStore, replica: Relay) -> None:
