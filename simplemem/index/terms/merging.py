@@ -90,8 +90,8 @@ def _remove_orphaned_rows(database: Engine, generation: int | None) -> None:
             first_to_stay = db.execute(sql, (number, _ORPHANED_ROWS_AT_ONCE)).get
 
         with database.writing(generation) as db:
-            if find_orphan(db) is None:
-                return
+            if find_orphan(db) != number:
+                continue  # another process removed them, or its merge made the segment meanwhile
             if first_to_stay is None:
                 db.execute("DELETE FROM terms WHERE segment_id = $1", (number,)).fetchall()
             else:

@@ -187,6 +187,27 @@ def test_a_merge_whose_segments_another_process_merged_replaces_nothing(
     assert database.rows("SELECT count(DISTINCT segment_id) FROM terms") == [(1,)]
 
 
+def test_rows_are_kept_if_their_merge_ends_just_before_they_would_be_removed(
+    database: SqliteEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _put(database, *(f"n{number}" for number in range(30)))
+    merge_segments(database, max_packed=0)
+    database.rows("UPDATE segments SET segment_id = segment_id - 9")  # as before the merge ended
+    insert = "INSERT INTO terms SELECT 1 << 32, term, notes, blocks, postings, positions FROM terms"
+    database.rows(insert)  # left by another merge, which was interrupted
+    writing = SqliteEngine.writing
+
+    def writing_after_the_merge(engine: SqliteEngine, generation: int | None = None) -> object:
+        monkeypatch.undo()
+        engine.rows("UPDATE segments SET segment_id = segment_id + 9")
+        return writing(engine, generation)
+
+    monkeypatch.setattr(SqliteEngine, "writing", writing_after_the_merge)
+    merging._remove_orphaned_rows(database, None)
+    assert len(_segments(database)) == 1
+    assert database.rows("SELECT count(DISTINCT segment_id) FROM terms") == [(1,)]
+
+
 def test_a_merge_ends_when_another_index_took_the_place(database: SqliteEngine) -> None:
     _put(database, *(f"n{number}" for number in range(30)))
     with pytest.raises(Replaced):
