@@ -188,6 +188,12 @@ class PostgresEngine:
         if answer is None:
             answer = db.execute(_SELECT_STATE)
         facts = dict(answer.fetchall())
+        if "made" not in facts or "state" not in facts:
+            # Tables that were made after the snapshot was taken can be read, but seem empty.
+            db.seen = "", ""
+            if db.is_of_replica:
+                raise _Behind
+            raise Damaged("the facts about the index are missing")
         db.seen = facts["made"], facts["state"]
         self._record_state(db)
 

@@ -11,7 +11,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from bare_client import Bare
 from postgres import Server, differences_from_anew, needs_postgres, running, served
 
 from simplemem.errors import NotFound, Unavailable
+from simplemem.index.engine import Damaged
 from simplemem.index.postgres.connection import PostgresConnection
 from simplemem.index.postgres.database import PostgresEngine
 from simplemem.index.updater import IndexUpdater
@@ -274,6 +275,18 @@ def test_of_two_servers_that_find_damage_the_second_keeps_what_the_first_built(
         assert one.meta("new") is None
         for each in (one, other):
             each.close()
+
+
+def test_tables_whose_identity_cannot_be_read_are_damaged_and_made_anew(tmp_path: Path) -> None:
+    with running() as url, closing(PostgresEngine(url, "empty", tmp_path / "index.db")) as engine:
+        engine.set_meta("old", "yes")
+        engine.rows("DELETE FROM meta WHERE key = 'made'")  # so seen by a snapshot from before them
+        with pytest.raises(Damaged), engine.reading():
+            pass
+        with pytest.raises(Damaged):
+            engine.answer(lambda db: db.seen)
+        engine.discard()
+        assert engine.meta("old") is None
 
 
 def test_one_leads_after_the_tables_were_made_anew_or_a_clock_was_put_back(tmp_path: Path) -> None:

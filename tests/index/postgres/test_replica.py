@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import psycopg
@@ -132,13 +133,14 @@ def test_tables_that_were_made_anew_are_not_asked_for_where_they_are_not(
 def test_it_is_asked_again_after_the_tables_were_discarded(
     tmp_path: Path, primary: Relay, replica: Relay
 ) -> None:
-    engine = PostgresEngine(primary.url, "discarded", tmp_path / "index.db", replica.url)
-    for number in range(9):  # more writes than the new tables will have seen
-        engine.set_meta("number", str(number))
-    engine.discard()
-    engine.set_meta("number", "new")
-    assert eventually(lambda: engine.answer(lambda db: db.is_of_replica))
-    engine.close()
+    with closing(
+        PostgresEngine(primary.url, "discarded", tmp_path / "index.db", replica.url)
+    ) as engine:
+        for number in range(9):  # more writes than the new tables will have seen
+            engine.set_meta("number", str(number))
+        engine.discard()
+        engine.set_meta("number", "new")
+        assert eventually(lambda: engine.answer(lambda db: db.is_of_replica))
 
 
 def test_one_that_is_away_is_said_and_not_missed(store: EnhancedStore, replica: Relay) -> None:
