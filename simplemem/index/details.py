@@ -91,18 +91,19 @@ class DetailsReader:
         place_rows = select_spans(db, {*best.values(), *matched})
         rows = notes.rows_of(db, note_ids)
 
+        matched_blocks = matched
         if with_blocks:
             matches = self._find_blocks(list(rows))
-            matched = [match.place for match in matches]
-        best |= self._find_nearest_places(rows, best, matched)
+            matched_blocks = [match.place for match in matches]
+        best |= self._find_nearest_places(rows, best, matched_blocks)
 
         places = dict(passage_rows)
         places |= place_rows
         passages = _group_passages(places)
-        self._add_spans(places, matched)
+        self._add_spans(places, matched_blocks)
 
         tags = group_by_note(tag_rows)
-        blocks = _group_blocks(places, matched)
+        blocks = _group_blocks(places, matched_blocks)
         repeated = _group_spans(repeated_rows)
         return {
             note: NoteDetails(

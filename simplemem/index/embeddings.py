@@ -415,21 +415,26 @@ class EmbeddingJob:
             inputs = [without_stop_words(text) for text in texts]
         try:
             vectors = self.embedder.documents(inputs, stopped=self.stopped)
+        except RequestRefused as error:
+            refusal = error.message
+        else:
             self._has_embedded = True
             vector_of_text = dict(zip(texts, vectors, strict=True))
             return _EmbeddedTexts(vector_of_text, {})
-        except RequestRefused as error:
-            if not self._has_embedded:
-                # This raises RequestRefused if it refuses every text, and not only these.
-                self.embedder.documents(["memory"], stopped=self.stopped)
-                self._has_embedded = True
-            if len(texts) == 1:
-                return _EmbeddedTexts({}, {texts[0]: error.message})
 
+        self._check_accepts_any_text()
+        if len(texts) == 1:
+            return _EmbeddedTexts({}, {texts[0]: refusal})
         half = len(texts) // 2
         first = self._embed_texts(texts[:half])
         rest = self._embed_texts(texts[half:])
         return _EmbeddedTexts(first.vectors | rest.vectors, first.refusals | rest.refusals)
+
+    def _check_accepts_any_text(self) -> None:
+        """Raise RequestRefused if the embedder has taken no text yet, and refuses a harmless word."""
+        if not self._has_embedded:
+            self.embedder.documents(["memory"], stopped=self.stopped)
+            self._has_embedded = True
 
 
 def _put_result(db: Connection, note: _TextsOfNote, result: _EmbeddedTexts) -> bool:

@@ -306,10 +306,10 @@ class IndexService:
     ) -> Mapping[NoteId, api.NoteDetails]:
         """Return details of the notes that still exist, by note id.
 
-        `best_places` names the notes, with the place that was found in each, 0 for none. `matched`
-        are further blocks that were found; if `blocks` is set, all blocks that have a term of the
-        query replace them. `repeated` adds the spans of text that many notes have. Each note in
-        `among` is added if it is a neighbour of a note in `neighbours_of`.
+        `best_places` has the ids of the notes, each with the place that matched best, 0 for none.
+        `matched` are further blocks that matched; with `blocks`, all blocks of these notes that
+        have a term of the query are used instead. `repeated` adds the spans of text that many notes
+        have. A note in `among` is added if it is a neighbour of a note in `neighbours_of`.
         """
 
         def read(db: Connection) -> Mapping[NoteId, api.NoteDetails]:

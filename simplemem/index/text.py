@@ -209,13 +209,10 @@ def put_text(
     """
     db = rows.db
     old_places: dict[int, DatabaseRow] = {}
-    old_vectors: dict[int, bytes] = {}
-    vector_of_text: dict[bytes, bytes] = {}
+    old_digests: dict[int, bytes] = {}
     if not new:
         old_places = _places_of(db, note_id)
         old_digests = {place: row[-1] for place, row in old_places.items() if row[-1] is not None}
-        old_vectors = db.vectors.read(list(old_digests))
-        vector_of_text = {old_digests[chunk_id]: vector for chunk_id, vector in old_vectors.items()}
         remove_note(db, note_id)  # its words; the new ones are added below
 
     chunks = list(embedded_chunks(note_id, parsed))
@@ -225,8 +222,29 @@ def put_text(
 
     if private and vector_space(db).remote:
         texts = []
+    missing = _replace_vectors(rows, old_digests, texts)
+    if not missing:
+        db.execute("UPDATE notes SET embedded = 1 WHERE id = $1", (note_id,)).fetchall()
+    return missing
 
-    # The same text may be in another chunk now: vectors are found by the hash of their text.
+
+def _replace_vectors(
+    rows: PendingRows,
+    old_digests: Mapping[int, bytes],
+    texts: Iterable[_HashedText],
+) -> list[tuple[int, str]]:
+    """Keep the stored vectors of a note that fit one of `texts`, and remove the others.
+
+    `old_digests` has the hashes of the note's old texts by chunk id. A vector whose text is now in
+    another chunk is added to `rows` for that chunk. Returns the ids and texts of the chunks that
+    lack a vector.
+    """
+    stored = rows.db.vectors
+    old_vectors: dict[int, bytes] = {}
+    if old_digests:
+        old_vectors = stored.read(list(old_digests))
+    vector_of_text = {old_digests[chunk_id]: vector for chunk_id, vector in old_vectors.items()}
+
     vectors: dict[int, bytes] = {}
     missing: list[tuple[int, str]] = []
     for chunk_id, text, digest in texts:
@@ -236,14 +254,12 @@ def put_text(
         else:
             vectors[chunk_id] = vector
 
-    db.vectors.remove([chunk_id for chunk_id in old_vectors if chunk_id not in vectors])
+    stored.remove([chunk_id for chunk_id in old_vectors if chunk_id not in vectors])
     rows.add_vectors(
         (chunk_id, vector)
         for chunk_id, vector in vectors.items()
         if old_vectors.get(chunk_id) != vector
     )
-    if not missing:
-        db.execute("UPDATE notes SET embedded = 1 WHERE id = $1", (note_id,)).fetchall()
     return missing
 
 
