@@ -1,4 +1,4 @@
-"""The values of the index API: the queries of `store` and `search`, and the results of `IndexService`.
+"""The values of the index API: queries, filters, and the results of `IndexService`.
 
 They contain no SQL. To callers, the ids of notes and places are opaque numbers, which are valid
 until the next change.
@@ -119,7 +119,7 @@ class NoteRow(NamedTuple):
 
     @property
     def is_at_new_path(self) -> bool:
-        """Whether the file was moved: the row has its new path, and was not read again there yet."""
+        """Whether the file was moved: the row has its new path, but was not read there yet."""
         return self.size == SIZE_OF_MOVED
 
     def may_have_changed(self, size: int, mtime_ns: int, ctime_ns: int) -> bool:
@@ -406,7 +406,7 @@ class SyncReport:
         return paths
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the report as JSON values: numbers of changed notes, skipped files with reasons."""
+        """Return the report as JSON values: numbers of notes, and skipped files with reasons."""
         return {
             "added": len(self.added),
             "modified": len(self.modified),

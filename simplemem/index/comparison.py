@@ -31,8 +31,8 @@ _TABLES: Final = {
         FROM notes ORDER BY path
     """,
 }
-# Tables whose rows belong to notes, with their columns; the first is the id of the note. In an id of
-# a place, the lowest 20 bits (`places.SHIFT`) are the number of the place in its note.
+# Tables whose rows belong to notes, with their columns; the first is the id of the note. In the id
+# of a place, the lowest 20 bits (`places.SHIFT`) are the number of the place in its note.
 _COLUMNS: Final = {
     **OF_NOTE,
     "places": "id >> 20, id & 1048575, start, stop, line, headings, hash",

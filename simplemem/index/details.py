@@ -1,6 +1,6 @@
 """Read the details of notes: their rows, tags, passages, matched blocks and neighbours.
 
-Several statements are sent before the first answer is read. With PostgreSQL, this saves round trips.
+Several statements are sent before the first answer is read, which saves round trips to PostgreSQL.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ class DetailsReader:
         return select_spans(self._db, blocks)
 
     def _find_blocks(self, note_ids: Sequence[NoteId]) -> list[Match]:
-        """Return the blocks of these notes that have a term of the query, best first; at most 5,000."""
+        """Return up to 5,000 blocks of these notes that have a term of the query, best first."""
         if not self._terms or not note_ids:
             return []
         words = self._get_words()

@@ -398,7 +398,9 @@ class EmbeddingJob:
             raise Unavailable(
                 f"{self.embedder.name} returned vectors of {numbers} dimensions, "
                 "so its model has changed",
-                hint="`simplemem index --rebuild` creates all vectors again with the current model.",
+                hint=(
+                    "`simplemem index --rebuild` creates all vectors again with the current model."
+                ),
             )
 
     def _embed_texts(self, texts: list[str]) -> _EmbeddedTexts:
@@ -431,7 +433,10 @@ class EmbeddingJob:
         return _EmbeddedTexts(first.vectors | rest.vectors, first.refusals | rest.refusals)
 
     def _check_accepts_any_text(self) -> None:
-        """Raise RequestRefused if the embedder has taken no text yet, and refuses a harmless word."""
+        """Raise RequestRefused if the embedder refuses even a harmless word.
+
+        It is not called if it has embedded a text before.
+        """
         if not self._has_embedded:
             self.embedder.documents(["memory"], stopped=self.stopped)
             self._has_embedded = True

@@ -153,7 +153,7 @@ class _Conditions:
         self.add(is_in_one if is_inside else f"NOT {is_in_one}")
 
     def add_folder(self, prefix: str) -> None:
-        """Add the condition that a path begins with `prefix`, or equals it without its last slash."""
+        """Add the condition that a path begins with `prefix`, or is `prefix` without its slash."""
         mark = self.bind(compare_key(prefix))
         is_below = f"n.path_key >= {mark} AND n.path_key < {mark} || '{LAST}'"
         self.add(f"({is_below} OR n.path_key = rtrim({mark}, '/'))")

@@ -723,8 +723,8 @@ def outline(db: Connection, path: str) -> Outline | None:
 
 # Some names of copies are `certain`: no person would choose them. A copy with such a name is hidden
 # from search while its note exists. A copy with a name that people choose too ("Chapter 2") is
-# hidden only while its text is similar to the note's. A note that simplemem itself named is no copy.
-# Nothing else decides, so a rebuilt index hides the same copies.
+# hidden only while its text is similar to the note's. A note that simplemem itself named is no
+# copy. Nothing else decides, so a rebuilt index hides the same copies.
 
 
 def copy_at(db: Connection, path: str) -> tuple[ConflictName, str] | None:

@@ -67,7 +67,7 @@ class IndexService:
         self._local = threading.local()
 
     def close(self) -> None:
-        """Close every connection. No other thread may be using them. A later call opens new ones."""
+        """Close every connection. No other thread may use them now. A later call opens new ones."""
         self.database.close()
 
     # -- a whole index
@@ -170,11 +170,11 @@ class IndexService:
 
         It is kept until somebody writes; then a new `Snapshot` is made.
         """
-        last: tuple[Connection, Snapshot] | None = getattr(self._local, "snapshot", None)
-        if last is not None and last[0] is db and last[1].state == db.state():
-            return last[1]
+        last: Snapshot | None = getattr(self._local, "snapshot", None)
+        if last is not None and last.db is db and last.state == db.state():
+            return last
         snapshot = Snapshot(db, self._segment_cache)
-        self._local.snapshot = (db, snapshot)
+        self._local.snapshot = snapshot
         return snapshot
 
     def _segment_cache(self) -> SegmentCache:
@@ -348,8 +348,9 @@ class IndexService:
     def page(self, narrow: IndexFilter, sort: str, limit: int, after: int = 0) -> NotePage:
         """Return a page of the notes that pass a filter, and how many pass in all.
 
-        The page has at most `limit` notes; the first `after` notes are left out before it. `sort` is one of `api.SORTS`; dates are newest first, names and titles ascend. With `limit`
-        0, only the total is counted.
+        The page begins after the first `after` notes, and has at most `limit`. `sort` is one of
+        `api.SORTS`; dates are newest first, names and titles ascend. With `limit` 0, only the total
+        is counted.
         """
 
         def read(db: Connection) -> NotePage:
@@ -384,7 +385,7 @@ class IndexService:
         return self._read(lambda db: notes.rows_at(db, path_list))
 
     def outline(self, path: str) -> api.Outline | None:
-        """Return the row, tags, aliases and links of the note at a path; None if it is not indexed."""
+        """Return the row, tags, aliases and links of the note at a path; None if there is none."""
         return self._read(lambda db: notes.outline(db, path))
 
     def find_by_name(self, key: str) -> tuple[list[str], ...]:
@@ -465,7 +466,7 @@ class IndexService:
         return self._read(audit.counts)
 
     def tag_counts(self) -> dict[str, int]:
-        """Return the number of notes per tag, the most used tag first. Hidden notes do not count."""
+        """Return the number of visible notes per tag, the most used tag first."""
         return self._read(audit.tags)
 
     def inspection(self) -> dict[str, dict[str, Any]]:
@@ -473,14 +474,14 @@ class IndexService:
         return self._read(audit.inspection)
 
     def progress(self) -> IndexProgress:
-        """Return how many notes there are, whose vectors they have, and how many wait for vectors."""
+        """Return the state of the index: its notes, its embedder, and how many notes wait."""
         return self._read(lambda db: self._snapshot(db).progress)
 
     def since(self, mark: api.Mark | None) -> api.Changes:
         """Return the notes that any process wrote since a mark, and the new mark.
 
-        All notes are returned if `mark` is None, or of an index that was replaced. Removed notes are
-        not listed; the caller notices them because `count` is smaller than expected.
+        All notes are returned if `mark` is None, or of an index that was replaced. Removed notes
+        are not listed; the caller notices them because `count` is smaller than expected.
         """
 
         def read(db: Connection) -> api.Changes:
@@ -581,7 +582,10 @@ class Snapshot:
         return condition(narrow, self.db.dialect, get_holders)
 
     def ids(self, narrow: IndexFilter) -> Sequence[NoteId]:
-        """Return the ids of the notes that pass a filter, ascending. The last answer is remembered."""
+        """Return the ids of the notes that pass a filter, ascending.
+
+        The answer for the last filter is remembered.
+        """
         if narrow != self._narrow:
             source, values = self.condition(narrow)
             rows = self.db.execute(f"SELECT n.id FROM {source} ORDER BY n.id", values)

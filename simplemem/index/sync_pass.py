@@ -87,8 +87,8 @@ class SyncPass:
 
         `total` is the number of notes in the index. By it, a suspicious number of deleted notes is
         recognised: they are reported as `doubted`, and their rows stay. With None, every deletion
-        is accepted. Raises Stopped if `indexer.stop` is set, Replaced if another index took the place of this one, and
-        Unavailable if the vault cannot be read.
+        is accepted. Raises Stopped if `indexer.stop` is set, Replaced if another index took the
+        place of this one, and Unavailable if the vault cannot be read.
         """
         if total is not None:
             self._suspect_mass_delete(total)
@@ -242,7 +242,7 @@ class SyncPass:
                 self.indexer.database.begin_bulk_load()
 
     def _find_moved(self, paths: Collection[str]) -> dict[str, NoteRow]:
-        """Return the new notes among `paths` with the bytes of a missing note, and its row for each.
+        """Return the new notes among `paths` that have the bytes of a missing note, with its row.
 
         Reads the files that have the size of a missing note. A missing note that was found is then
         no longer missing.
@@ -419,9 +419,9 @@ class SyncPass:
         return has_same_bytes and not self.indexer.has_outdated_rows(row)
 
     def _pop_origin(self, db: Connection, sha256: str) -> NoteRow | None:
-        """Return the missing note with these bytes, which is then no longer missing; None if none has.
+        """Return a missing note with these bytes, which is then no longer missing.
 
-        Notes that another process has moved or removed since are passed over.
+        Returns None if there is none. Skips notes that another process has moved or removed since.
         """
         same_bytes = self._missing.get(sha256, [])
         while same_bytes:

@@ -419,7 +419,7 @@ class EmbeddingQueue:
                 self._characters += size
 
     def pop(self, note_id: int) -> list[tuple[int, str]] | None:
-        """Remove and return the texts of a note, with the ids of their chunks; None if it has none."""
+        """Remove and return the texts of a note, with the ids of their chunks; None without any."""
         with self._lock:
             texts = self._texts.pop(note_id, None)
             if texts is not None:
@@ -433,7 +433,7 @@ class EmbeddingQueue:
 _IDENTITY_PROPERTIES = ("id", "created")
 
 ReadOutcome = ParsedNote | Stat | SimplememError | OSError
-"""The result of reading a file: the note; its stat if the index has the same bytes; or the error."""
+"""The result of reading a file: the note, its stat if the index is up to date, or the error."""
 
 
 @dataclass(slots=True)
@@ -504,7 +504,7 @@ class NoteIndexer:
         return was_private != is_private
 
     def _is_named_by_us(self, path: str) -> bool:
-        """Return whether the table of changes says that simplemem gave the note at a path its name."""
+        """Return whether simplemem gave the note at a path its name; see `changes.py`."""
         with self.database.reading() as db:
             return changes.is_named_by_us(db, path)
 
@@ -518,7 +518,7 @@ class NoteIndexer:
     # Write
 
     def put_note(self, rows: PendingRows, note: ParsedNote, old_row: NoteRow | None) -> None:
-        """Replace what the index has of a note. Some of it is only added to `rows`, not written yet.
+        """Replace what the index has of a note. Part of it is only added to `rows`, to be written.
 
         `old_row` is the row that it replaces, None for a new note. The text of a hidden note is not
         indexed. Texts that lack vectors are kept in `waiting`. The size is not checked.

@@ -97,9 +97,9 @@ class IndexUpdater(NoteIndexer):
     def look_at(self, paths: Collection[str], *, find_moved: bool = True) -> SyncReport:
         """Update the index for paths that may have changed: of files or folders, existing or not.
 
-        `EVERYTHING` stands for the whole vault. With `find_moved`, the whole vault is scanned if the
-        file of a note is missing, because the note may have been moved. Called with the hints of a
-        watcher. Raises what `scan` raises.
+        `EVERYTHING` stands for the whole vault. With `find_moved`, the whole vault is scanned if
+        the file of a note is missing, because the note may have been moved. Called with the hints
+        of a watcher. Raises what `scan` raises.
         """
         if EVERYTHING in paths or self.vault.revisions is not None:
             return self.scan()
@@ -117,8 +117,9 @@ class IndexUpdater(NoteIndexer):
         `entries` are the files, if the caller has listed them just now. A suspicious number of
         deleted notes is reported as `doubted`, and their rows stay, unless `accept_deletions` is
         set. If the notes have revisions, only the files that differ between two revisions are
-        compared, and deletions are always accepted. Raises Stopped if `stop` is set, Replaced if another index
-        took the place of this one, and Unavailable if the vault or the engine cannot be used.
+        compared, and deletions are always accepted. Raises Stopped if `stop` is set, Replaced if
+        another index took the place of this one, and Unavailable if the vault or the engine cannot
+        be used.
         """
         revisions = self.vault.revisions
         if revisions is not None:

@@ -1,8 +1,8 @@
 """Compare vectors: the notes nearest to a query, in the engine or in the memory of a process.
 
 The first query makes a process read the vectors of all passages into memory, and the second those
-of all blocks, unless there are too many. PostgreSQL with pgvector finds the notes of the first query
-itself: reading all vectors over a network would take longer.
+of all blocks, unless there are too many. PostgreSQL with pgvector finds the notes of the first
+query itself: reading all vectors over a network would take longer.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ class _Rows:
         self._inverse_lengths = array("d")
 
     def add(self, rows: Iterable[tuple[int, bytes]]) -> None:
-        """Append pairs of a place id and its vector, as new rows. Call `forget` first for old ones."""
+        """Append pairs of a place id and its vector, as new rows. Old rows of these notes stay."""
         for place, vector in rows:
             self.owners.append(place >> SHIFT)
             self.vectors += vector

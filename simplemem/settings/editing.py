@@ -224,16 +224,22 @@ def _check_value(key: str, value: object, typed: str, file: Path) -> None:
 
     `typed` is quoted in the message, unless the setting is a secret.
     """
-    table: Any = value
-    for name in reversed(key.split(".")):
-        table = {name: table}
     try:
-        check_settings(table, file, is_of_vault=False)
+        check_settings(_nested(key, value), file, is_of_vault=False)
     except Invalid as error:
         shown_value = "" if is_secret(key) else f" {typed!r}"
         raise Invalid(
             f"{key} cannot have the value{shown_value}", hint=f"Allowed: {allowed_values(key)}."
         ) from error
+
+
+def _nested(key: str, value: object) -> dict[str, Any]:
+    """Return nested tables in which only the dotted key is set."""
+    *table_names, name = key.split(".")
+    table: dict[str, Any] = {name: value}
+    for table_name in reversed(table_names):
+        table = {table_name: table}
+    return table
 
 
 def _parse_value(key: str, typed: str) -> object:

@@ -196,7 +196,6 @@ def _stricter(key: str, value: object, users_value: object, vault_file: Path) ->
     Raises Invalid for a value that the setting cannot have.
     """
     order = _allowed_values(key) or (False, True)  # the strictest value last
-    ranks: list[int] = []
     for candidate in (value, users_value):
         is_same_type = type(candidate) is type(order[0])  # 0 == False, and 1 == True
         if not is_same_type or candidate not in order:
@@ -206,8 +205,7 @@ def _stricter(key: str, value: object, users_value: object, vault_file: Path) ->
                 f"the setting {key} = {candidate!r} ({vault_file}) is not valid: "
                 f"it must be {allowed}"
             )
-        ranks.append(order.index(candidate))
-    return order[max(ranks)]
+    return max(value, users_value, key=order.index)
 
 
 def _allowed_values(key: str) -> tuple[object, ...]:
