@@ -145,7 +145,7 @@ def differences_from_anew(store: EnhancedStore) -> list[object]:
     core = store._parts
     core.changes.newest()
     fresh = core.index.database.build_replacement()
-    core.sync_of(fresh).scan()
+    core.make_updater(fresh).scan()
     try:
         with core.index.database.reading() as ours, fresh.reading() as theirs:
             return list(differences(ours, theirs, vectors=False))

@@ -130,7 +130,7 @@ def is_as_made_anew(store: EnhancedStore) -> bool:
     store.sync()
     core.changes.newest()
     fresh = core.index.database.build_replacement()
-    core.sync_of(fresh).scan()
+    core.make_updater(fresh).scan()
     core.changes.__class__(fresh, core.vault, core.index.with_retry).newest()
     try:
         with core.index.database.reading() as ours, fresh.reading() as theirs:

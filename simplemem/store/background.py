@@ -100,7 +100,7 @@ class Background:
         vault: NoteSource,
         index: IndexService,
         database: Engine,
-        rows: IndexUpdater,
+        updater: IndexUpdater,
         *,
         keeper: IndexKeeper,
         embedding: Embedding,
@@ -110,7 +110,7 @@ class Background:
     ) -> None:
         self._vault = vault
         self._index = index
-        self._rows = rows
+        self._updater = updater
         self._keeper = keeper
         self._embedding = embedding
         self._listeners = listeners
@@ -323,7 +323,7 @@ class Background:
         if self._embed:
             fill = partial(
                 self._embedding.fill_in_background,
-                self._rows.waiting,
+                self._updater.waiting,
                 self._is_interrupted,
             )
             seconds = self._attempt(partial(self._index.with_retry, fill))

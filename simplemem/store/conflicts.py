@@ -1,7 +1,10 @@
-"""Two texts of one note: a change that lost a race, and a copy that a synchroniser left.
+"""Merge two texts of one note: after a change that lost a race, or with a conflict copy.
 
-Either is offered as a merge, and only the merge that was shown is written. For a change, the same
-call accepts the offer, with both hashes in `if_sha256`: `BASE+CURRENT`.
+A change lost a race if it is based on a text (`BASE`) that another writer has replaced since by
+`CURRENT`. It is refused with Conflict, which shows a merge of both changes. To accept that merge,
+the caller repeats the call with `if_sha256="BASE+CURRENT"`, the beginnings of both hashes. A
+conflict copy is a file that a synchroniser or git left beside a note that was changed in two
+places. Here too, the merge is shown first, and only the merge that was shown is written.
 """
 
 from __future__ import annotations
@@ -30,18 +33,19 @@ from simplemem.vault.source import NoteSource
 from simplemem.vault.values import File, FileChange, Version, sha256
 
 Keep = Literal["merge", "note", "copy", "marked"]
-_MAX_VERSIONS = 200  # that are searched for the text that a copy began as
-_MAX_REPEATED = 20  # changes in between: a call is repeated soon, if at all
-_MAX_TEXT_SHOWN = 4_000  # characters of a merge: a longer one is read instead
+_MAX_VERSIONS = 200  # versions, and commits, searched for the text that a copy began as
+# Latest changes of a note that may contain a repeated call's: it is repeated soon, if at all.
+_MAX_LATER_CHANGES = 20
+_MAX_TEXT_SHOWN = 4_000  # characters of a merged text in an error; a longer one is left out
 _MAX_CANDIDATES = 10
-_DIGITS = 12  # of each hash in an offer
+_DIGITS = 12  # of each hash in `BASE+CURRENT`
 _READ_AGAIN = "Read the note again, apply your change to its current text, and pass its sha256."
 
 
 class _Attempt(NamedTuple):
-    """The text that a change makes of the text it was based on, and a merge of it.
+    """What a change makes of its base: `own_text`.
 
-    `merged` joins that text with another text of the same note.
+    `merged` is the merge of `own_text` with another text of the same note.
     """
 
     own_text: str
@@ -68,9 +72,9 @@ class LostRaces:
         """Return the text to write for a change that is based on another text than the current one.
 
         It is the merge that `if_sha256` ("BASE+CURRENT") accepts. Returns None if the change was
-        made already, by this very call whose answer was lost. Otherwise raises Conflict, with a
-        merge to accept if there is one; Invalid or TooLong if the changed text is not allowed;
-        Unreadable if the note must not be rewritten.
+        made already, by an earlier call like this one whose answer was lost. Otherwise raises
+        Conflict, with a merge to accept if there is one; Invalid or TooLong if the changed text is
+        not allowed; Unreadable if the note must not be rewritten.
         """
         base_sha256, plus, current_sha256 = if_sha256.partition("+")
         is_accepting = bool(plus)
@@ -84,19 +88,21 @@ class LostRaces:
             )
 
         attempt = _try_change(base, edit, file.data)
-        if is_accepting and file.sha256.startswith(current_sha256):
+        is_offer_current = is_accepting and file.sha256.startswith(current_sha256)
+        if is_offer_current:
             if not edit.verbatim:
                 read_note(file.data).check_editable(name_of(file.path))
             if attempt is not None and attempt.merged.is_clean:
                 return attempt.merged.text
         else:
+            # The text that an earlier call with this `if_sha256` would have replaced.
             previous = self._text_of(current_sha256) if is_accepting else base
             if self._is_made_already(file, edit, base, previous):
                 return None
-        raise self._lost(file, base, attempt)
+        raise self._conflict_with_merge(file, base, attempt)
 
     def _text_of(self, digest: str) -> bytes | None:
-        """Return the text of a hash, kept in the history or read lately; None if it is lost.
+        """Return the text with this hash, from the history or the texts read last; else None.
 
         The beginning of a hash is enough if the history has the text.
         """
@@ -109,9 +115,10 @@ class LostRaces:
         base: bytes | None,
         previous: bytes | None,
     ) -> bool:
-        """Return whether the current text of a note is what the change made of the `previous` one.
+        """Return whether an earlier call has made this change, and the note has not changed since.
 
-        Raises Conflict if the change was made of it, and others followed.
+        `base` is the text that the change is based on, `previous` the one that the earlier call
+        would have replaced. Raises Conflict if the change was made and others followed.
         """
         if edit.verbatim and encoded(edit.apply(read_note(file.data))) == file.data:
             return True
@@ -121,24 +128,24 @@ class LostRaces:
         attempt = _try_change(base, edit, previous)
         if attempt is None or not attempt.merged.is_clean:
             return False
-        if _is_but_for_its_time(attempt.merged.text, file.data):
+        if _equals_apart_from_modified(attempt.merged.text, file.data):
             return True
-        self._refuse_repeated(file, previous, attempt.merged.text)
+        self._check_not_among_later_changes(file, previous, attempt.merged.text)
         return False
 
-    def _refuse_repeated(self, file: File, previous: bytes, text: str) -> None:
-        """Raise Conflict, without an offer, if a text was made of the `previous` one already.
+    def _check_not_among_later_changes(self, file: File, previous: bytes, text: str) -> None:
+        """Raise Conflict if a recent change of a note replaced the `previous` text by `text`.
 
-        Changes that were made since have followed it.
+        Other changes have followed that one, so the error offers no merge.
         """
         previous_sha256 = sha256(previous)
-        for version in self._changes.of(file.path, _MAX_REPEATED):
+        for version in self._changes.of(file.path, _MAX_LATER_CHANGES):
             if version.op not in ("update", "move"):
-                return  # it was undone, or is of another note since
+                return  # the change was undone, or the path has another note since
             if version.before != previous_sha256 or version.before == version.after:
                 continue
             result = self._kept_texts.content(version.after or "")
-            if result is None or not _is_but_for_its_time(text, result):
+            if result is None or not _equals_apart_from_modified(text, result):
                 continue
 
             name = name_of(file.path)
@@ -149,11 +156,13 @@ class LostRaces:
                 hint="Read the note: there may be nothing left to do.",
             )
 
-    def _lost(self, file: File, base: bytes | None, attempt: _Attempt | None) -> Conflict:
-        """Return the error that says what the note is now, and what the change would make of it.
+    def _conflict_with_merge(
+        self, file: File, base: bytes | None, attempt: _Attempt | None
+    ) -> Conflict:
+        """Return the error for a change that lost a race, with a merge if there is an attempt.
 
-        The texts that it names by their hashes are stored in the history. Raises Invalid or TooLong
-        for a change that would not be allowed anyway.
+        Stores the texts that the error names by their hashes in the history, so that a later call
+        can refer to them. Raises Invalid or TooLong for a change that would not be allowed anyway.
         """
         message = f"{name_of(file.path)} has changed since it was read"
         details: dict[str, Any] = {
@@ -185,10 +194,11 @@ class LostRaces:
 
 
 def _try_change(base: bytes | None, edit: NoteEdit, current: bytes) -> _Attempt | None:
-    """Return what a change makes of its base, merged with a text; None if it does not fit.
+    """Return what a change makes of its base, and the merge of that with the text `current`.
 
-    None also without a base, or for a text that is not UTF-8. If the merge is not clean and the
-    change can be applied to any text (`rebasable`), it is applied to `current` instead.
+    Returns None without a base, if the change cannot be applied to it, or if one of the texts is
+    not UTF-8. If the merge is not clean and the change can be applied to any text (`rebasable`),
+    `merged` is the change applied to `current`.
     """
     if base is None:
         return None
@@ -210,9 +220,9 @@ def _try_change(base: bytes | None, edit: NoteEdit, current: bytes) -> _Attempt 
 
 
 def _merge_details(file: File, merged: Merged) -> dict[str, object]:
-    """Return what an error says of a merge with the current text of a note.
+    """Return the details of an error about a merge with the current text of a note, `file`.
 
-    The merged text itself is left out if it is long.
+    The merged text itself is left out if it is longer than 4,000 characters.
     """
     data = merged.text.encode("utf-8", "surrogatepass")
     details: dict[str, object] = {
@@ -226,8 +236,11 @@ def _merge_details(file: File, merged: Merged) -> dict[str, object]:
     return details
 
 
-def _is_but_for_its_time(text: str, data: bytes) -> bool:
-    """Return whether a note is this text, but for the time that our write stamped on it."""
+def _equals_apart_from_modified(text: str, data: bytes) -> bool:
+    """Return whether a file is this text with the `modified` that the file has.
+
+    When simplemem writes a text, it sets `modified` to the time of the write.
+    """
     modified = read_note(data).text_property("modified")
     with suppress(Invalid):
         stamped = stamp_modified(text, modified) if modified else text
@@ -268,13 +281,13 @@ class ConflictCopies:
     def previews(
         self, name: str | None = None, *, in_sequence: bool = False
     ) -> tuple[ConflictMerge, ...]:
-        """Return what merges would make of conflict copies: of a copy, of all of a note, or of all.
+        """Return what a merge of each conflict copy into its note would make. Writes nothing.
 
-        `name` is that of the copy or the note; None for all. Nothing is written. Each merge is of
-        its copy alone, unless `in_sequence`: then the copies of a note are merged one after the
-        other, the text of each has what those before it added, and `merge_all` writes them as one
-        change. A file that cannot be read is a `problem` in its merge. Raises NotFound if `name`
-        has no copy.
+        `name` is that of a copy or of a note with copies; None stands for all copies. Each copy is
+        merged with the note as it is now. With `in_sequence`, each is merged with what the merges
+        of the note's copies before it made, and `merge_all` can write all of them as one change. If
+        a file cannot be read, `problem` of its merge says so. Raises NotFound if no copy or note
+        with a copy is called `name`.
         """
         copies = self.copies()
         if name is not None:
@@ -282,32 +295,44 @@ class ConflictCopies:
         if not in_sequence:
             return tuple(self._preview(copy) for copy in copies)
 
-        texts = dict[str, str]()  # by note: its text with the copies so far
-        # The notes, with the hashes of the copies that were merged into them.
+        texts = dict[str, str]()  # by the note's path: its text with the copies so far
+        # The paths of notes, with the hashes of the copies that were merged into them.
         merged_copies = set[tuple[str, str]]()
-        merges = []
+        previews = []
         for copy in copies:
             text = texts.get(copy.original)
-            merge = self._preview(copy, text)
-            copy_key = (copy.original, merge.copy_sha256)
+            preview = self._preview(copy, text)
+            copy_key = (copy.original, preview.copy_sha256)
             if text is not None and copy_key in merged_copies:
-                merge = replace(merge, text=text, clean=True, conflicts=0, diff="")
-            if merge.text is not None:
-                texts[copy.original] = merge.text
+                # Another copy with the same text was merged already: this one adds nothing.
+                preview = replace(preview, text=text, clean=True, conflicts=0, diff="")
+            if preview.text is not None:
+                texts[copy.original] = preview.text
                 merged_copies.add(copy_key)
-            merges.append(merge)
-        return tuple(merges)
+            previews.append(preview)
+        return tuple(previews)
 
     def _preview(self, copy: ConflictCopy, merged_text: str | None = None) -> ConflictMerge:
-        """Return what a merge would make of a copy and its note; its `problem` if there is none.
+        """Return what a merge of a copy into its note would make.
 
-        `merged_text` is what earlier merges made of the note, if there were any.
+        If one of the two cannot be read or merged, the result has a `problem`, and `text` is None.
+        `merged_text` is what earlier merges made of the note; None if there were none.
         """
         try:
             note = self._vault.read(copy.original)
             other = self._vault.read(copy.path)
         except SimplememError as error:
-            return ConflictMerge(copy, None, "", False, 0, "", "", "", error.message)
+            return ConflictMerge(
+                copy=copy,
+                text=None,
+                base="",
+                clean=False,
+                conflicts=0,
+                diff="",
+                note_sha256="",
+                copy_sha256="",
+                problem=error.message,
+            )
 
         own_problem = read_note(note.data).problem
         problem = own_problem or read_note(other.data).problem
@@ -345,15 +370,17 @@ class ConflictCopies:
         )
 
     def _likely_base(self, copy: ConflictCopy, note: File, other: File) -> tuple[str | None, str]:
-        """Return the text that a note and a copy of it likely began as, and which version that is.
+        """Return the text that a note and its copy were both likely made from, and its label.
 
-        It is the text nearest to both; the copy's text itself, if the note was made of it. The name
-        of the version may be "". Returns None and "" if no text explains them.
+        It is the copy's text if an earlier version of the note had it, else the earlier text of the
+        note that differs least from both. The label is such as "version v12", or "" if it is not
+        known. Returns None and "" if all earlier texts have too little in common with both.
         """
         versions = self._changes.of(copy.original, _MAX_VERSIONS)
         labels = _labels_of(versions)
         if _is_ancestor(other.sha256, note.sha256, versions):
-            return _decoded(other.data), labels.get(other.sha256, "")  # nothing in the copy is new
+            # The copy is an earlier text of the note, so a merge takes nothing from it.
+            return _decoded(other.data), labels.get(other.sha256, "")
 
         texts = []
         for digest, label in labels.items():
@@ -373,7 +400,7 @@ class ConflictCopies:
                 continue
             text = _decoded(data)
             distance = _distance(text, note_text) + _distance(text, copy_text)
-            if distance <= least_distance:  # of equals the last one, which is the oldest
+            if distance <= least_distance:  # of equally near texts, the last and oldest one
                 least_distance = distance
                 best = (text, label)
         return best
@@ -392,21 +419,22 @@ class ConflictCopies:
     ) -> tuple[ConflictMerged, ...]:
         """Write what was shown for copies of one note, and put the copies into the trash.
 
-        Several copies must have been merged `in_sequence`. `keep` is "merge", "note" or "copy" for
-        one of the texts, or "marked" for both where they differ. It is one change, which one undo
-        takes back. Returns one result per copy; the first has the warnings.
+        Several copies must have been merged `in_sequence`. `keep` says which text the note gets:
+        "merge" the merged one, "note" its own, "copy" that of the copy, and "marked" the merged one
+        with both texts where they differ. It is one change, which one undo takes back. Returns one
+        result per copy; the first has the warnings.
 
-        Nothing is written if one of the copies cannot be merged as `keep` says (Conflict,
-        Unreadable), if the note or a copy has changed since (Conflict), if `keep` is "copy" and the
-        copies differ or the text is refused (Invalid, TooLong), or if the vault is ReadOnly.
+        Raises, with nothing written: Conflict or Unreadable if one of the copies cannot be merged
+        as `keep` says; Conflict if the note or a copy has changed since; Invalid if `keep` is
+        "copy" and the copies differ; Invalid or TooLong if the text is refused; and ReadOnly.
         """
         self._writer.check_writable()
         for planned in merges:
-            _must_be_mergeable(planned, keep)
+            _check_mergeable(planned, keep)
 
         copy = merges[0].copy
         note_sha256 = merges[0].note_sha256
-        data = self._text_kept(merges, keep)
+        data = self._chosen_text(merges, keep)
         warnings: list[str] = []
         if data is not None:
             old_text = _decoded(self._vault.read(copy.original).data)
@@ -450,10 +478,10 @@ class ConflictCopies:
                 hint="Compare the two again.",
             )
 
-    def _text_kept(self, merges: Sequence[ConflictMerge], keep: Keep) -> bytes | None:
-        """Return the text that the note gets; None if it stays as it is.
+    def _chosen_text(self, merges: Sequence[ConflictMerge], keep: Keep) -> bytes | None:
+        """Return the text that `keep` chooses for the note; None if the note stays as it is.
 
-        Raises Invalid if a copy is to be kept and there are several that differ.
+        Raises Invalid if the text of the copy is chosen and there are several that differ.
         """
         if keep == "note":
             return None
@@ -490,7 +518,7 @@ def _copies_named(copies: Sequence[ConflictCopy], name: str) -> tuple[ConflictCo
 
 
 def _texts_named(versions: Sequence[Version]) -> Iterator[tuple[str, str]]:
-    """Yield the hashes of the texts after and before each change, with what they are."""
+    """Yield the hashes of the texts after and before each change, each with a label for users."""
     for version in versions:
         if version.after is not None:
             yield version.after, f"version {version.id}"
@@ -499,7 +527,7 @@ def _texts_named(versions: Sequence[Version]) -> Iterator[tuple[str, str]]:
 
 
 def _labels_of(versions: Sequence[Version]) -> dict[str, str]:
-    """Return what each text is, by its hash; the newest label if a note had a text twice."""
+    """Return the label of each text by its hash; the newest one if a note had a text twice."""
     labels = dict[str, str]()
     for digest, label in _texts_named(versions):
         labels.setdefault(digest, label)
@@ -507,12 +535,14 @@ def _labels_of(versions: Sequence[Version]) -> dict[str, str]:
 
 
 def _is_ancestor(digest: str, current: str, versions: Sequence[Version]) -> bool:
-    """Return whether the current text of a note was made of the text with this hash.
+    """Return whether the current text of a note was made from the text with this hash.
 
-    What was undone, between a text and the same text later, is skipped.
+    `versions` are the newest first. If the note had a text twice, the changes in between were
+    undone: nothing of them is in the current text, so they are skipped.
     """
     states = [current]
     states.extend(state for state, _ in _texts_named(versions))
+    # The highest index of each text, as later ones overwrite earlier ones.
     oldest_index = {state: index for index, state in enumerate(states)}
     index = 0
     while index < len(states):
@@ -543,11 +573,11 @@ def _distance(one: str, other: str) -> int:
     return distance
 
 
-def _must_be_mergeable(merge: ConflictMerge, keep: Keep) -> None:
-    """Raise Conflict or Unreadable if a merge needs a decision that `keep` does not make.
+def _check_mergeable(merge: ConflictMerge, keep: Keep) -> None:
+    """Raise Conflict or Unreadable if a merge cannot be written as `keep` says.
 
-    Conflict if texts differ in the same places and `keep` is "merge"; Unreadable if the two cannot
-    be merged and neither is to be kept as it is.
+    Conflict if both texts changed the same places and `keep` is "merge"; Unreadable if the two
+    cannot be merged and `keep` names neither of them.
     """
     if keep in ("copy", "note"):
         return

@@ -355,13 +355,13 @@ class IndexChecks:
         database: Engine,
         changes: ChangeTable,
         keeper: IndexKeeper,
-        sync_of: Callable[[Engine], IndexUpdater],
+        make_updater: Callable[[Engine], IndexUpdater],
     ) -> None:
         self._vault = vault
         self._database = database
         self._changes = changes
         self._keeper = keeper
-        self._sync_of = sync_of
+        self._make_updater = make_updater
 
     def check_index(self, report: Progress) -> Iterator[Finding]:
         """Yield an error for each damage of the index, or each row unlike that of a rebuilt index.
@@ -381,15 +381,15 @@ class IndexChecks:
 
         self._changes.newest()  # the table of changes follows the log
         rebuilt = self._database.build_replacement()
-        rows = self._sync_of(rebuilt)
-        rows.waiting = None  # no vectors are made
+        updater = self._make_updater(rebuilt)
+        updater.waiting = None  # no vectors are made
         try:
-            unequal_rows = self._compare_indexes(rebuilt, rows, report)
+            unequal_rows = self._compare_indexes(rebuilt, updater, report)
             if unequal_rows:
                 # Perhaps because of a write meanwhile: compare them again while nobody writes.
                 with nullcontext() if self._vault.read_only else self._vault.lock():
                     self._keeper.compare_all()
-                    unequal_rows = self._compare_indexes(rebuilt, rows, report)
+                    unequal_rows = self._compare_indexes(rebuilt, updater, report)
         finally:
             rebuilt.drop()
         for difference in unequal_rows:
@@ -398,14 +398,14 @@ class IndexChecks:
     def _compare_indexes(
         self,
         rebuilt: Engine,
-        rows: IndexUpdater,
+        updater: IndexUpdater,
         report: Progress,
     ) -> list[RowDifference]:
         """Bring the rebuilt index up to date, and return where it differs from the current one.
 
         At most 20 differences are returned. `report` is called while notes are read.
         """
-        rows.scan(report)
+        updater.scan(report)
         with self._database.reading() as current_rows, rebuilt.reading() as rebuilt_rows:
             return list(
                 islice(differences(current_rows, rebuilt_rows, vectors=False), _MAX_DIFFERENCES)

@@ -107,18 +107,18 @@ class StoreParts:
         index_path = _index_path(self.root, settings, self.vault)
         self.database = _open_database(index_path, settings, self.vault)
         self.index = IndexService(self.database, self._begin_index_again)
-        self.rows = self.sync_of(self.database)
+        self.updater = self.make_updater(self.database)
         self.changes = ChangeTable(self.database, self.vault, self.index.with_retry)
         if self.vault.access.is_partial:
             self.vault.history.may_show = self.changes.may_show
         self.embedding = Embedding(settings, self.vault, self.index)
-        self.vectors = QuestionVectors(self.index, self.rows, self.embedding)
+        self.vectors = QuestionVectors(self.index, self.updater, self.embedding)
         self.listeners = Listeners(self.index, self.vault.access)
         self.keeper = IndexKeeper(
             self.vault,
             self.index,
             self.database,
-            self.rows,
+            self.updater,
             reader=self.reader,
             obsidian=self.obsidian,
             listeners=self.listeners,
@@ -130,7 +130,7 @@ class StoreParts:
         self.monitor = IndexMonitor(
             self.vault,
             self.index,
-            self.rows,
+            self.updater,
             keeper=self.keeper,
             embedding=self.embedding,
             notices=self.notices,
@@ -139,8 +139,8 @@ class StoreParts:
         self.indexing = Indexing(
             self.index,
             self.database,
-            self.rows,
-            self.sync_of,
+            self.updater,
+            self.make_updater,
             keeper=self.keeper,
             obsidian=self.obsidian,
             embedding=self.embedding,
@@ -216,7 +216,7 @@ class StoreParts:
         self.links = LinkRewriter(self.vault, self.index, self.obsidian)
         self.indexer = WriteIndexer(
             self.index,
-            self.rows,
+            self.updater,
             reader=self.reader,
             keeper=self.keeper,
             notices=self.notices,
@@ -303,7 +303,7 @@ class StoreParts:
             self.vault,
             self.index,
             self.database,
-            self.rows,
+            self.updater,
             keeper=self.keeper,
             embedding=self.embedding,
             listeners=self.listeners,
@@ -334,7 +334,7 @@ class StoreParts:
         called.
         """
         self.lifetime.end()
-        self.rows.stop.set()
+        self.updater.stop.set()
         if self._background is not None:
             self._background.stop()
         self.catching_up.end()
@@ -346,7 +346,7 @@ class StoreParts:
         is_hurried = self.lifetime.is_long
         self.committing.close(_HURRIED_COMMIT_SECONDS if is_hurried else _LAST_COMMIT_SECONDS)
 
-    def sync_of(self, database: Engine) -> IndexUpdater:
+    def make_updater(self, database: Engine) -> IndexUpdater:
         """Return a new object that can bring a database up to date with the vault.
 
         Nothing is indexed yet.
@@ -414,7 +414,9 @@ class StoreParts:
                 self.keeper,
                 is_index_local=not self.settings.index.engine,
             ),
-            index=IndexChecks(self.vault, self.database, self.changes, self.keeper, self.sync_of),
+            index=IndexChecks(
+                self.vault, self.database, self.changes, self.keeper, self.make_updater
+            ),
             conflicts=self.conflicts,
             committing=self.committing,
         )

@@ -21,8 +21,8 @@ class Indexing:
         self,
         index: IndexService,
         database: Engine,
-        rows: IndexUpdater,
-        sync_of: Callable[[Engine], IndexUpdater],
+        updater: IndexUpdater,
+        make_updater: Callable[[Engine], IndexUpdater],
         *,
         keeper: IndexKeeper,
         obsidian: ObsidianSettingsCache,
@@ -32,8 +32,8 @@ class Indexing:
     ) -> None:
         self._index = index
         self._database = database
-        self._rows = rows
-        self._sync_of = sync_of
+        self._updater = updater
+        self._make_updater = make_updater
         self._keeper = keeper
         self._obsidian = obsidian
         self._embedding = embedding
@@ -62,7 +62,7 @@ class Indexing:
             embedder, _ = self._embedding.load()
             embed = embedder is not None
         if not embed:
-            self._rows.waiting = None
+            self._updater.waiting = None
         if rebuild:
             self._rebuild(progress, embed=embed)
 
@@ -84,7 +84,7 @@ class Indexing:
 
     def _fill(self, progress: Progress | None, *, begin: bool) -> int:
         """Make missing vectors; return for how many notes. `begin` is that of `Embedding.fill`."""
-        fill = partial(self._embedding.fill, progress, begin=begin, ready=self._rows.waiting)
+        fill = partial(self._embedding.fill, progress, begin=begin, ready=self._updater.waiting)
         return self._index.with_retry(fill)
 
     def _rebuild(self, progress: Progress | None, *, embed: bool) -> None:
@@ -94,11 +94,11 @@ class Indexing:
         """
         self._obsidian.follow()
         new_database = self._database.build_replacement()
-        rows = self._sync_of(new_database)
-        rows.scan(progress)
+        updater = self._make_updater(new_database)
+        updater.scan(progress)
         if embed:
             self._embedding.reuse_vectors(self._database, new_database)
-            self._embedding.fill(progress, begin=True, ready=rows.waiting, into=new_database)
+            self._embedding.fill(progress, begin=True, ready=updater.waiting, into=new_database)
         new_database.set_meta(SCANNED, "yes")
         new_database.close()
         self._database.swap_in(new_database)

@@ -61,7 +61,8 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 
-# The types of arguments that are checked, by their annotations.
+# The types of arguments that are checked, by their annotations. These are texts, because this
+# module has `from __future__ import annotations`.
 _CHECKED_TYPES: Final[Mapping[str, type | tuple[type, ...]]] = {
     "str": str,
     "int": int,
@@ -72,7 +73,8 @@ _CHECKED_TYPES: Final[Mapping[str, type | tuple[type, ...]]] = {
     "Sequence[Mapping[str, str]] | None": (list, tuple, NoneType),
 }
 
-# What to pass, by the annotations whose meaning is not obvious. A wrong value raises Invalid.
+# Hints on what to pass, by annotation. A wrong value for one of these raises Invalid with its hint;
+# for other annotations, it raises TypeError.
 _TYPE_HINTS: Final[Mapping[str, str]] = {
     "Filter | None": "Make a filter with Filter.of, for example Filter.of(tags='decision').",
     "Mapping[str, Any] | None": (
@@ -83,7 +85,7 @@ _TYPE_HINTS: Final[Mapping[str, str]] = {
     ),
 }
 
-# A hash, its beginning, or the two of them that accept a merge.
+# A SHA-256 hash, or at least 12 digits of it. Two of them, joined by "+", accept a merge.
 _HASHES: Final = re.compile(r"[0-9a-fA-F]{12,64}(\+[0-9a-fA-F]{12,64})?")
 
 
@@ -96,11 +98,12 @@ def open_store(
 ) -> EnhancedStore:
     """Open a vault and its index; create the vault if it does not exist.
 
-    Without a path, it is the vault that the settings or the current folder lead to. Without
-    `settings`, they are loaded from files and the environment. With `read_only`, no note is changed
-    and no vault created. The history records changes as those of a human if `person` is set, else
-    of an agent. Raises NotFound if there is no such folder and none can be created, Invalid for
-    wrong settings or an empty path, and Unavailable if the index cannot be opened.
+    Without a path, opens the vault that `find_vault` finds: by $SIMPLEMEM_VAULT, the settings, or
+    the current folder. Without `settings`, they are loaded from files and the environment. With
+    `read_only`, no note is changed and no vault created. The history records changes as those of a
+    human if `person` is set, else of an agent. Raises NotFound if there is no such folder and none
+    can be created, Invalid for wrong settings or an empty path, and Unavailable if the index cannot
+    be opened.
     """
     root = find_vault(os.fspath(path) if path is not None else None)
     settings = settings or load_settings(vault=root)
@@ -108,10 +111,11 @@ def open_store(
 
 
 def _checks_arguments(method: Callable[P, T]) -> Callable[P, T]:
-    """Return a method that refuses an argument of another type than its annotation says.
+    """Wrap a method so that an argument of another type than its annotation is refused.
 
-    Raises TypeError for a text or a number, and Invalid for a filter, properties, edits, and a
-    `if_sha256` that is no hash. The error names the argument. Other arguments are not checked.
+    The wrapper raises TypeError where a text or a number is expected, and Invalid where a filter,
+    properties or edits are, or if `if_sha256` is no hash. The error names the argument. Arguments
+    with an annotation that is not in `_CHECKED_TYPES` are not checked.
     """
     annotations = method.__annotations__
     expected_types = {
@@ -161,10 +165,10 @@ def _check_hash(if_sha256: object) -> None:
 class EnhancedStore:
     """One vault with its index: read, search, change and undo. A context manager.
 
-    It may be used from several threads, beside other processes on the same vault. Methods that
-    change notes take `who` makes the change, with which `tool`, and for which `reason`; the history
-    records these. Notes are called by their names, titles, aliases or wikilinks. After `close`,
-    every method raises Unavailable.
+    Several threads may use it, while other processes use the same vault. Methods that change notes
+    accept `who`, `tool` and `reason`: who makes the change, with which tool, and why. The history
+    records these. A note is named by its name, title, alias or wikilink. After `close`, every
+    method raises Unavailable.
 
     Guards whether the store is closed.
     """
@@ -196,9 +200,9 @@ class EnhancedStore:
         self.close()
 
     def close(self) -> None:
-        """Stop background work, close all files, and commit to git what waits for it.
+        """Stop background work, close all files, and make the git commits that are still waiting.
 
-        Waits some seconds at most for the commits. A second call does nothing.
+        Waits at most 5 seconds for the commits. A second call does nothing.
         """
         if not self._is_closed:
             self._is_closed = True
@@ -242,18 +246,19 @@ class EnhancedStore:
 
     @_checks_arguments
     def reach(self, commit: str) -> None:
-        """Answer from now on from this commit of the vault's branch, or a later one.
+        """Make sure that later answers contain this commit of the vault's branch.
 
-        Fetches the commit and indexes its notes if the index has an older one. Does nothing if the
-        vault is a folder. Raises Unavailable if the commit has not arrived.
+        Fetches the commit and indexes its notes if the index does not contain it. Does nothing if
+        the vault is a folder and not a branch. Raises Unavailable if the commit has not arrived.
         """
         self._opened.keeper.reach(commit)
 
     def commit(self, *, written: bool = False) -> str:
-        """Return the commit of the vault's branch that answers are made of.
+        """Return the commit of the vault's branch that the index was made from.
 
-        If something was just `written`, it is the newest commit, which contains that. Returns "" if
-        the vault is a folder, or if the newest commit cannot be read at the moment.
+        With `written`, return the newest commit of the branch instead: it contains what this store
+        has just written. Returns "" if the vault is a folder and not a branch, or if the newest
+        commit cannot be read at the moment.
         """
         revisions = self._opened.vault.revisions
         if revisions is None:
@@ -278,9 +283,9 @@ class EnhancedStore:
         `progress` is called as notes are read and embedded. Without `embed`, no vectors are made.
         `rebuild` makes a new index and then replaces the old one with it. If many notes are gone at
         once, they stay in the index until a later scan, unless `accept_deletions` is set. Without
-        `begin`, no vectors of another embedder are made, and none if many are missing; `state` says
-        how many are. A failure of the embedder is in `trouble` of the result. Raises Unavailable if
-        the vault cannot be read.
+        `begin`, no vectors are made if many are missing, or if those in the index are of another
+        embedder; `state` says how many are missing. A failure of the embedder is in `trouble` of
+        the result. Raises Unavailable if the vault cannot be read.
         """
         return self._opened.indexing.sync(
             progress=progress,
@@ -293,21 +298,21 @@ class EnhancedStore:
     def catch_up(self, *, embed: bool) -> None:
         """Index what was saved up to this moment, for a process that has no background thread.
 
-        With `embed`, a few missing vectors are made too. It takes as long as the changed files
-        need, as the operating system lists them; where it does not, the whole vault is compared.
+        With `embed`, a few missing vectors are made too. Reads only the files that the operating
+        system reports as changed; if it reports none or is not asked, compares the whole vault.
         """
         self._opened.indexing.catch_up(embed=embed)
 
     def move_index(
         self, engine: str | SecretStr | Mapping[str, str] | None, progress: Progress | None = None
     ) -> MovedIndex:
-        """Build the index in another engine, with the vectors that were paid for here.
+        """Build the index in another engine, and copy the vectors that a service made for this one.
 
         `engine` is as in the setting `index.engine`; None is the SQLite index. `progress` is called
-        as notes are read and embedded. If an earlier call was interrupted, continues it. The index
-        in use stays as it is, and in use: the settings are not changed. Missing vectors are made,
-        and `trouble` of the result says why some are not. Raises Unavailable if the other index
-        cannot be opened.
+        as notes are read and embedded. If an earlier call was interrupted, continues it. The
+        current index does not change and stays in use, because the settings are not changed.
+        Missing vectors are made, and `trouble` of the result says why some are not. Raises
+        Unavailable if the other index cannot be opened.
         """
         from pydantic import SecretStr  # a command that moves no index does without Pydantic
 
@@ -324,23 +329,27 @@ class EnhancedStore:
             is_in_use = target.place == source.place
             sqlite_path = parts.index.path
             if is_in_use and engine and sqlite_path.is_file():
-                # The settings were changed first, and the SQLite index is left over.
+                # The user changed the settings first: the vectors are in the SQLite index that was
+                # in use before.
                 source = open_engine(sqlite_path, parts.vault.lock)
                 opened.callback(source.close)
 
+            # Texts first, without vectors: then the old vectors are copied, and only the vectors
+            # that are still missing are made.
             other.sync(progress=progress, embed=False, accept_deletions=True)
             taken_count = 0
             if source.place != target.place:
                 taken_count = other._parts.embedding.reuse_vectors(source, target, progress)
             report = other.sync(progress=progress)
+
             return MovedIndex(
-                target.engine,
-                target.place,
-                other.state().notes,
-                taken_count,
-                report.embedded,
-                is_in_use,
-                report.trouble,
+                engine=target.engine,
+                place=target.place,
+                notes=other.state().notes,
+                taken=taken_count,
+                made=report.embedded,
+                in_use=is_in_use,
+                trouble=report.trouble,
             )
 
     def stats(self) -> dict[str, Any]:
@@ -392,9 +401,9 @@ class EnhancedStore:
     def short_names(self, prefix: str = "", limit: int = 100) -> list[str]:
         """Return what a prefix may be completed to: file names without folders, or whole names.
 
-        These are the file names that only one note has. Whole names, with their folders, are
-        returned if the prefix contains "/", or if no such file name begins with it. At most `limit`
-        are returned.
+        Returns the file names that begin with the prefix and that only one note has. If there are
+        none, or if the prefix contains "/", returns whole names, with their folders. At most
+        `limit` are returned.
         """
         matches = self._names_with_prefix(prefix, limit)
         file_names = [name.rsplit("/", 1)[-1] for name, is_unique in matches if is_unique]
@@ -437,10 +446,10 @@ class EnhancedStore:
         """Return a note, or one section of it, now or at a version, date or commit.
 
         `section` is a heading, a path of headings ("A#B"), or a block ("^block"). `version` is a
-        version such as "v12", a commit, or the hash of a text. A version such as "v12" alone names
-        its note itself: `name` is not looked at. `at` is a version, date or commit. If both are
-        given, `at` counts unless `version` is a commit or a hash. What is uncertain about a text at
-        a moment is in `problem` of the result. The index is brought up to date first.
+        version such as "v12", a commit, or the hash of a text. A version such as "v12" without `at`
+        also names the note: `name` is ignored. `at` is a version, date or commit. If both are
+        given, `version` is ignored unless it is a commit or a hash. If the text at a moment is
+        uncertain, `problem` of the result says why. The index is brought up to date first.
 
         Raises NotFound if there was no such note, version or section, or if its text is no longer
         kept; Ambiguous for a name of several notes; Invalid if `at` is no date; Unreadable or
@@ -479,14 +488,16 @@ class EnhancedStore:
     ) -> Found:
         """Return the notes that answer a query, best first; for a query without words, the newest.
 
-        `limit` is how many notes are returned at most; None stands for that of the settings. `mode`
-        is "hybrid", "text" or "semantic". `explain` adds the numbers behind the ranking, `why` is
-        the name of a note whose rank or absence is explained, `authors` says who changed each note
-        last. With `rerank`, a reranker may order the hits, if the settings name one. Scores fall
-        from hit to hit; with `own_scores`, each is what the hit has by itself, for a caller that
-        filters by it. The index is brought up to date first. Raises Invalid for an unknown mode or
-        a limit below 1, Invalid, NotFound or Ambiguous for a filter that cannot be resolved, and
-        NotFound or Ambiguous for `why`.
+        At most `limit` notes are returned; None stands for the limit of the settings. `mode` is
+        "hybrid", "text" or "semantic". With `explain`, the result has the numbers behind the
+        ranking. `why` is the name of a note whose rank or absence is to be explained. With
+        `authors`, each hit says who changed the note last. With `rerank`, the reranker of the
+        settings, if any, may order the hits. Scores fall from hit to hit; with `own_scores`, each
+        hit has its own score, even if it is higher than that of a hit above, for a caller that
+        filters by scores. The index is brought up to date first.
+
+        Raises Invalid for an unknown mode or a limit below 1; Invalid, NotFound or Ambiguous for a
+        filter that cannot be resolved; and NotFound or Ambiguous for `why`.
         """
         searching = self._opened.searching
         request = SearchRequest(
@@ -513,9 +524,10 @@ class EnhancedStore:
     ) -> Pack:
         """Return the best passages for a query, cited, within a budget of tokens.
 
-        They are of the best notes that pass the filter, and of notes linked with these. The index
-        is brought up to date first. A budget above 100,000 is read as 100,000. Raises Invalid for a
-        budget below 50, and Invalid, NotFound or Ambiguous for a filter that cannot be resolved.
+        The passages are from the best notes that pass the filter, and from notes linked with these.
+        The index is brought up to date first. A budget above 100,000 is read as 100,000. Raises
+        Invalid for a budget below 50; and Invalid, NotFound or Ambiguous for a filter that cannot
+        be resolved.
         """
         build = partial(self._opened.searching.context.build, query, budget_tokens, filter)
         return self._opened.index.with_retry(build)
@@ -531,10 +543,11 @@ class EnhancedStore:
     ) -> tuple[Backlink, ...]:
         """Return notes that link to a note, or are near to it in meaning, each once.
 
-        Those with links are first. With a `query`, all are in the order of a search for it, and
-        those that it does not find are last. `kinds` may leave out "link" or "semantic". A limit
-        above 200 is read as 200. Raises Invalid for an unknown kind or a limit below 1, and
-        NotFound or Ambiguous for the name.
+        Notes with links are first. With a `query`, all notes are in the order of a search for it,
+        and notes that the search does not find are last. `kinds` says which notes to return: those
+        that link ("link"), those near in meaning ("semantic"), or both. A limit above 200 is read
+        as 200. Raises Invalid for an unknown kind or a limit below 1, and NotFound or Ambiguous for
+        the name.
         """
         finder = self._opened.searching.backlinks
         backlinks = partial(finder.backlinks, name, query, limit, kinds)
@@ -551,7 +564,7 @@ class EnhancedStore:
 
     @property
     def rerank_trouble(self) -> str:
-        """Why the reranker did not order the last search; "" if it did, or if there is none."""
+        """Why the reranker failed to order the last search; "" if it did not fail or is not set."""
         reranker = self._opened.searching.reranker
         return reranker.failure if reranker is not None else ""
 
@@ -580,11 +593,11 @@ class EnhancedStore:
         history: `read(name, version=saved.previous_sha256)` returns it, and `undo(saved.version)`
         restores it. `if_sha256` counts only if a note is replaced.
 
-        If a call with the same content and metadata made the note already, nothing is written
-        (`changed` is False). Otherwise raises AlreadyExists if there is such a note, or if links
-        would lead to the new note that lead to another one today. Raises Conflict if the note to
-        replace has another hash than `if_sha256`; Invalid or TooLong for a name or text that is not
-        allowed; ReadOnly if the vault or the note may not be written.
+        If an earlier call with the same content and metadata made the note, nothing is written
+        (`changed` is False). Otherwise, without `overwrite`, raises AlreadyExists if there is such
+        a note, or if links that lead to another note today would lead to the new one. Raises
+        Conflict if the note to replace has another hash than `if_sha256`; Invalid or TooLong for a
+        name or text that is not allowed; ReadOnly if the vault or the note may not be written.
         """
         return self._opened.editor.create(
             name,
@@ -682,9 +695,9 @@ class EnhancedStore:
     def move(self, name: str, new_name: str, **by: Unpack[AuthorArgs]) -> Moved:
         """Give a note another name, which includes its folder: "B" moves "A/B" to the top folder.
 
-        Links to it and in it keep their targets and forms; they are rewritten in the same
-        operation. If the note is gone because its last change was this very move, a repeated call
-        changes nothing and returns that version again. Raises NotFound or Ambiguous for the name,
+        Links to the note and in it keep their targets and forms; they are rewritten in the same
+        operation. If `name` is gone because its last change was this very move, nothing is changed
+        and the version of that move is returned again. Raises NotFound or Ambiguous for the name,
         AlreadyExists if the new name is taken, Invalid or TooLong if it is not legal, and ReadOnly.
         """
         return self._opened.mover.move(name, new_name, **by)
@@ -708,9 +721,9 @@ class EnhancedStore:
 
         A note that is named twice is deleted once. All names are looked up first: raises NotFound
         or Ambiguous, with nothing deleted, if one of them means no note or several; Conflict if a
-        note changes meanwhile, ReadOnly, and Invalid if `names` is a single text, whose letters may
-        be names of notes. Links among the notes are not counted as unresolved. Returns () for no
-        names.
+        note changes meanwhile; ReadOnly; and Invalid if `names` is a single text, as its letters
+        might name notes. Links among the deleted notes are not counted as unresolved. Returns ()
+        for no names.
         """
         if isinstance(names, str):
             raise Invalid(
@@ -782,12 +795,12 @@ class EnhancedStore:
 
     @_checks_arguments
     def next_to_undo(self, name: str | None = None, *, undone: bool = False) -> str:
-        """Return the version to undo next; if `undone`, the undo to take back (redo) next.
+        """Return the version to undo next; if `undone`, the version of the undo to redo next.
 
-        It is that of one note or, without a name, of all. Undoes nothing. Of all notes, only the
-        latest 1,000 operations are considered. An undo can be taken back only if nothing else was
-        changed since. Raises NotFound if there is no such version or note, and Ambiguous for a name
-        of several notes.
+        Considers the changes of one note or, without a name, the latest 1,000 operations of the
+        whole vault. Undoes nothing. An undo can be redone only if nothing else was changed since.
+        Raises NotFound if there is no such version or note, and Ambiguous for a name of several
+        notes.
         """
         return self._opened.undo.next_to_undo(name, undone=undone)
 
@@ -795,11 +808,11 @@ class EnhancedStore:
     def undo(self, version_or_name: str, **by: Unpack[AuthorArgs]) -> Undone:
         """Undo a change by its version, or the last change of a note by the note's name.
 
-        Changes of the same operation, such as the links that a move rewrote, are undone with it. Of
-        a note, the last change is undone that was not undone yet. An undo is itself a change, which
-        can be undone (a redo). Raises Conflict if one of the notes has changed since, NotFound if
-        there is no such change, Ambiguous for a name of several notes, Invalid for a commit of git,
-        and ReadOnly.
+        Other changes of the same operation, such as the links that a move rewrote, are undone too.
+        For a note's name, undoes the last change that was not undone yet. An undo is itself a
+        change, which can be undone (a redo). Raises Conflict if one of the notes has changed since,
+        NotFound if there is no such change, Ambiguous for a name of several notes, Invalid for a
+        commit of git, and ReadOnly.
         """
         return self._opened.undo.undo(version_or_name, **by)
 
@@ -815,12 +828,12 @@ class EnhancedStore:
     ) -> UndoneMany:
         """Undo everything that somebody changed since a date or version, as one operation.
 
-        `by` is whose changes are undone; `change` says who undoes them. A `preview` changes
-        nothing. If its `plan` is passed as `expected`, the undo is made only if it would do what
-        the preview showed; else Conflict is raised. Notes that have to stay as they are come back
-        with the reason, and with them the other notes of the same operation. Raises NotFound if
-        somebody of this name has changed nothing since, Invalid if `by` or `since` is blank, and
-        ReadOnly.
+        `by` is the author whose changes are undone; `change` says who undoes them. A `preview`
+        changes nothing. If its `plan` is passed as `expected`, the undo is made only if it would do
+        what the preview showed; otherwise Conflict is raised. `left` of the result has the notes
+        that could not be undone, with the reason. An operation is undone as a whole or not at all,
+        so `left` also has the other notes of their operations. Raises NotFound if nobody of this
+        name has changed anything since, Invalid if `by` or `since` is blank, and ReadOnly.
         """
         return self._opened.undo_by_author.undo_all(
             by, since, preview=preview, expected=expected, **change
@@ -837,10 +850,11 @@ class EnhancedStore:
     ) -> Restored:
         """Write back the text that a note had at a version, date or commit.
 
-        With `new_name`, it becomes another note. Without `at`, it is the last text of a deleted
-        note. Raises AlreadyExists if another note has the name now, NotFound if the note did not
-        exist then or its text is no longer kept, Invalid without `at` if the note exists, and
-        ReadOnly. The result has a warning if the text of that time is uncertain.
+        With `new_name`, the text becomes a note of that name. Without `at`, the note must be
+        deleted, and gets the last text that it had. Raises AlreadyExists if another note has the
+        name now, NotFound if the note did not exist then or its text is no longer kept, Invalid
+        without `at` if the note exists, and ReadOnly. The result has a warning if the text of that
+        time is uncertain.
         """
         return self._opened.undo.restore(name, at=at, new_name=new_name, **by)
 
@@ -850,7 +864,7 @@ class EnhancedStore:
     def conflict_copies(self) -> tuple[ConflictCopy, ...]:
         """Return the files that synchronisers and git left beside notes changed in two places.
 
-        They are those of the index; the disk is not read.
+        The files are listed from the index; the disk is not read.
         """
         return self._opened.conflicts.copies()
 
@@ -858,13 +872,13 @@ class EnhancedStore:
     def conflict_merges(
         self, name: str | None = None, *, in_sequence: bool = False
     ) -> tuple[ConflictMerge, ...]:
-        """Return what merges would make of conflict copies: of a copy, of all of a note, or of all.
+        """Return what a merge of each conflict copy into its note would make. Writes nothing.
 
-        `name` is that of the copy or the note; None stands for all copies. Nothing is written. Each
-        merge is of its copy alone, unless `in_sequence`: then the copies of a note are merged one
-        after the other, the text of each has what those before it added, and `merge_conflicts`
-        writes them as one change. A file that cannot be read is a `problem` in its merge. Raises
-        NotFound if `name` has no copy.
+        `name` is that of a copy or of a note with copies; None stands for all copies. Each copy is
+        merged with the note as it is now. With `in_sequence`, each is merged with what the merges
+        of the note's copies before it made, and `merge_conflicts` can write all of them as one
+        change. If a file cannot be read, `problem` of its merge says so. Raises NotFound if no copy
+        or note with a copy is called `name`.
         """
         return self._opened.conflicts.previews(name, in_sequence=in_sequence)
 
@@ -884,22 +898,23 @@ class EnhancedStore:
     ) -> tuple[ConflictMerged, ...]:
         """Write what was shown for copies of one note, and put the copies into the trash.
 
-        Several copies must have been merged `in_sequence`. `keep` is "merge", "note" or "copy" for
-        one of the texts, or "marked" for both where they differ. It is one change, which one undo
-        takes back. Returns one result per copy; the first has the warnings.
+        Several copies must have been merged `in_sequence`. `keep` says which text the note gets:
+        "merge" the merged one, "note" its own, "copy" that of the copy, and "marked" the merged one
+        with both texts where they differ. It is one change, which one undo takes back. Returns one
+        result per copy; the first has the warnings.
 
-        Nothing is written if one of the copies cannot be merged as `keep` says (Conflict,
-        Unreadable), if the note or a copy has changed since (Conflict), if `keep` is "copy" and the
-        copies differ or the text is refused (Invalid, TooLong), or if the vault is ReadOnly.
+        Raises, with nothing written: Conflict or Unreadable if one of the copies cannot be merged
+        as `keep` says; Conflict if the note or a copy has changed since; Invalid if `keep` is
+        "copy" and the copies differ; Invalid or TooLong if the text is refused; and ReadOnly.
         """
         return self._opened.conflicts.merge_all(merges, keep=keep, **by)
 
     def sync_with_remote(self, **by: Unpack[AuthorArgs]) -> Synced:
         """Commit the notes' changes, fetch and merge those of the git remote, and push.
 
-        Indexes what was saved first. Returns what was exchanged; files that the user has staged are
-        not committed, and are listed as `waiting`. Raises Unavailable, with a reason, if nothing
-        could be exchanged, and ReadOnly.
+        Before that, indexes what was saved. Returns what was exchanged; files that the user has
+        staged are not committed, and are listed as `waiting`. Raises Unavailable, with a reason, if
+        nothing could be exchanged, and ReadOnly.
         """
         return self._opened.remote_sync.sync(**by)
 

@@ -77,8 +77,9 @@ class Notices(threading.local):
 class ObsidianSettingsCache:
     """The settings in `.obsidian/` of a vault.
 
-    Guards the settings that were read last, and the state of their files at that time. Not every
-    server watches these files, so whoever depends on them calls `follow` first.
+    Guards the settings that were read last (`current`), and the sizes and times of their files at
+    that moment. Not every server watches these files, so a caller that depends on the settings
+    calls `follow` first.
     """
 
     def __init__(self, root: Path) -> None:
@@ -110,8 +111,8 @@ class ObsidianSettingsCache:
 class NoteReader:
     """Reads single files of a vault.
 
-    Guards the texts that were given out lately, so that a later conflict can show what has changed
-    since.
+    Guards the texts that callers were given last, so that the error for a later conflict can show
+    what has changed since.
     """
 
     def __init__(self, vault: NoteSource) -> None:
@@ -120,19 +121,22 @@ class NoteReader:
         self._texts: dict[str, bytes] = {}  # by hash, the latest last
 
     def entry(self, path: str) -> Entry | None:
-        """Return what is at a path; None if there is nothing that may be seen."""
+        """Return what is at a path; None if nothing is there, or nothing that may be seen.
+
+        None also if the path is malformed, or if the vault cannot be read at the moment.
+        """
         with suppress(SimplememError):
             return self._vault.entry(path)
         return None
 
     def exists(self, path: str) -> bool:
-        """Return whether a file that may be seen is at a path."""
+        """Return whether `entry` finds a file at a path."""
         return self.entry(path) is not None
 
     def file(self, path: str) -> File | None:
-        """Read the file at a path; None if there is none that may be seen.
+        """Read the file at a path; return None if `entry` finds none.
 
-        Raises Unreadable or Unavailable if the file cannot be read.
+        Raises Unreadable, TooLong or Unavailable if the file cannot be read.
         """
         if self.entry(path) is None:
             return None
@@ -144,10 +148,10 @@ class NoteReader:
         return None if file is None else file.data
 
     def text_of(self, path: str) -> str | None:
-        """Read the text of a note; None if it is not there, or must not be read.
+        """Read the text of a note; return None if it is not there, or cannot or must not be read.
 
-        Raises Unavailable if nothing can be read at the moment, which is not the same as nothing
-        found.
+        Bytes that are not UTF-8 are replaced. Raises Unavailable if the vault cannot be read at the
+        moment, because that does not mean that there is no note.
         """
         try:
             file = self._vault.read(path)
@@ -158,7 +162,7 @@ class NoteReader:
         return file.data.decode("utf-8", "replace")
 
     def remember(self, file: File) -> None:
-        """Keep a text that is given out, and forget the oldest ones if there are too many."""
+        """Keep a text that a caller is given; forget the oldest ones if there are too many."""
         with self._guard:
             texts = self._texts
             texts.pop(file.sha256, None)
@@ -168,7 +172,7 @@ class NoteReader:
                 del texts[oldest]
 
     def remembered(self, sha256: str) -> bytes | None:
-        """Return a text that was given out lately, by its hash; else None."""
+        """Return one of the texts that are still kept, by its hash; None if it is not kept."""
         return self._texts.get(sha256)
 
 
@@ -178,14 +182,14 @@ def _total_size(texts: dict[str, bytes]) -> int:
 
 
 class QuestionVectors:
-    """Makes missing vectors before a question, in a program without a background.
+    """Makes missing vectors before a question, in a program that has no background thread.
 
-    Guards whether notes may lack vectors, and whether a question has made some before.
+    Guards whether notes may lack vectors, and whether an earlier question made some.
     """
 
-    def __init__(self, index: IndexService, rows: IndexUpdater, embedding: Embedding) -> None:
+    def __init__(self, index: IndexService, updater: IndexUpdater, embedding: Embedding) -> None:
         self._index = index
-        self._rows = rows
+        self._updater = updater
         self._embedding = embedding
         self._may_be_missing = True
         self._has_embedded = False
@@ -205,7 +209,8 @@ class QuestionVectors:
         makes some. Does nothing if no note was indexed since the last call. Raises a SimplememError
         or Damaged if the index cannot be used.
         """
-        are_unwanted = self._rows.waiting is None
+        # The updater collects the texts that wait for a vector, unless no vectors are to be made.
+        are_unwanted = self._updater.waiting is None
         if are_unwanted or not self._may_be_missing:
             return
 
@@ -221,35 +226,39 @@ class QuestionVectors:
             self._embedding.fill,
             None,
             begin=False,
-            ready=self._rows.waiting,
+            ready=self._updater.waiting,
             work_seconds=_EMBEDDING_CPU_SECONDS,
         )
         self._index.with_retry(fill)
 
 
 class BackgroundWork(Protocol):
-    """The background thread of a server, as the index and its questions need it."""
+    """What `IndexKeeper` needs of the background thread of a server.
+
+    `background.Background` is the thread. This module does not import it: it imports this one.
+    """
 
     @property
     def is_settled(self) -> bool:
-        """Whether the whole vault was compared with the index since that was last asked for."""
+        """Whether the last scan that was asked for is done."""
 
     def wake(self, *, scan: bool = False, fill: bool = False) -> None:
-        """Ask for a scan, or for the vectors of what was written."""
+        """Ask for a scan of the whole vault, or for missing vectors (`fill`). Returns at once."""
 
     def wait_until_ready(self, *, vectors: bool) -> None:
-        """Wait until the vault is indexed, with `vectors` also embedded, but not for long."""
+        """Wait for the scan, and with `vectors` for missing vectors, a few seconds at most."""
 
     def wait_until_settled(self, timeout: float) -> bool:
-        """Wait for the comparison of the vault with the index; return whether it is done."""
+        """Wait up to `timeout` seconds for the scan; return whether it is done."""
 
 
 class IndexKeeper:
     """Brings the index of a vault up to date: by scans of all, and path by path.
 
     Guards what the index is known to lack: whether the vault was ever scanned, the paths that were
-    written but could not be indexed, and how many notes vanished at once. A mass disappearance is
-    believed only if a later scan, at the usual interval, finds the same.
+    written but could not be indexed, and how many notes vanished at once. If many notes vanish at
+    once, perhaps only their disk is not mounted: they stay in the index until a scan after the
+    usual interval still misses them.
     """
 
     def __init__(
@@ -257,7 +266,7 @@ class IndexKeeper:
         vault: NoteSource,
         index: IndexService,
         database: Engine,
-        rows: IndexUpdater,
+        updater: IndexUpdater,
         *,
         reader: NoteReader,
         obsidian: ObsidianSettingsCache,
@@ -269,7 +278,7 @@ class IndexKeeper:
         self._vault = vault
         self._index = index
         self._database = database
-        self._rows = rows
+        self._updater = updater
         self._reader = reader
         self._obsidian = obsidian
         self._listeners = listeners
@@ -280,9 +289,9 @@ class IndexKeeper:
 
         self._was_scanned = False
         self.compared_at = 0.0  # monotonic, when this process last compared all notes; 0.0 if never
-        self._vanished_count = 0
-        self._vanished_since = 0.0
-        # Paths of vanished notes whose new places were looked for already.
+        self._vanished_count = 0  # notes that are gone, but stay in the index for now
+        self._vanished_since = 0.0  # monotonic, when a scan first missed them
+        # Old paths of moved notes whose new paths were looked for and not found.
         self._lost_paths: set[str] = set()
         # Paths that were written but not indexed, because the index failed at that moment.
         self._unindexed_paths: set[str] = set()
@@ -323,7 +332,7 @@ class IndexKeeper:
 
     @property
     def vanished_count(self) -> int:
-        """How many notes vanished at once; 0 if that is certain or did not happen."""
+        """How many notes vanished at once and stay in the index for now; 0 if none do."""
         return self._vanished_count
 
     @property
@@ -364,12 +373,13 @@ class IndexKeeper:
         """
         with paused_collector():
             _, entries = self._vault.recover()
-        doubt_seconds = time.monotonic() - self._vanished_since
-        is_old_doubt = self._vanished_count > 0 and doubt_seconds > 0.9 * self._scan_seconds
-        scan = partial(
-            self._scan, progress, accept_deletions=accept_deletions or is_old_doubt, entries=entries
-        )
+
+        vanished_seconds = time.monotonic() - self._vanished_since
+        if self._vanished_count > 0 and vanished_seconds > 0.9 * self._scan_seconds:
+            accept_deletions = True
+        scan = partial(self._scan, progress, accept_deletions=accept_deletions, entries=entries)
         report = self._index.with_retry(scan)
+
         self.prune_history()
         return report
 
@@ -384,15 +394,18 @@ class IndexKeeper:
         accept_deletions: bool = False,
         entries: list[Entry] | None = None,
     ) -> SyncReport:
-        """Compare the vault with the index. `entries` are what the vault has, if that is known."""
+        """Compare the vault with the index, once, and record what that says about the index.
+
+        `entries` are the files of the vault; if None, the folder is listed.
+        """
         self._obsidian.follow()
         unindexed_before = set(self._unindexed_paths)
-        report = self._rows.scan(progress, accept_deletions=accept_deletions, entries=entries)
+        report = self._updater.scan(progress, accept_deletions=accept_deletions, entries=entries)
 
         self._unindexed_paths -= unindexed_before
         self.compared_at = time.monotonic()
         self._vectors.expect_missing()
-        self._note_vanished(report.doubted)
+        self._record_vanished(report.doubted)
         if not self._was_scanned:
             self._database.set_meta(SCANNED, "yes")
             self._was_scanned = True
@@ -400,7 +413,10 @@ class IndexKeeper:
         return report
 
     def begin_again(self) -> None:
-        """Continue with another index that replaced ours; if it is empty, scan the vault."""
+        """Continue with an index that replaced ours.
+
+        If no scan of the vault filled it, scans now, or has the background thread scan.
+        """
         self._was_scanned = self._is_marked_scanned()
         if self._was_scanned:
             return
@@ -413,8 +429,8 @@ class IndexKeeper:
         """Return whether the index says that the vault was scanned."""
         return self._database.meta(SCANNED) is not None
 
-    def _note_vanished(self, count: int) -> None:
-        """Record how many notes seem to have vanished at once; 0 ends the doubt about them."""
+    def _record_vanished(self, count: int) -> None:
+        """Record how many notes seem to have vanished at once; 0 if all are there or removed."""
         if count and not self._vanished_count:
             self._vanished_since = time.monotonic()
         self._vanished_count = count
@@ -427,48 +443,55 @@ class IndexKeeper:
         except (SimplememError, OSError) as error:
             _LOG.warning("old versions could not be pruned from the history: %s", error)
 
-    def look_at(self, some_paths: Iterable[str]) -> None:
-        """Index paths that may have changed.
+    def look_at(self, changed_paths: Iterable[str]) -> None:
+        """Index paths that may have changed, and notify the listeners.
 
-        The whole vault is compared if one of Obsidian's settings is among them, or if notes seem to
-        have vanished.
+        The whole vault is compared first if one of Obsidian's settings is among them, because the
+        settings decide which notes are searched, or if notes seem to have vanished. If they still
+        seem so afterwards, the paths are left to a later scan.
         """
-        paths = set(some_paths)
+        all_paths = set(changed_paths)
         self._obsidian.follow()
-        are_settings = any(path.startswith(".obsidian/") for path in paths)
-        if self._vanished_count or are_settings:
+        has_settings = any(path.startswith(".obsidian/") for path in all_paths)
+        if self._vanished_count or has_settings:
             self.compare_all()
 
-        paths = {path for path in paths if not path.startswith(".obsidian")}
-        if not self._vanished_count and paths:
-            report = self._index.with_retry(lambda: self._rows.look_at(paths))
-            self._vectors.expect_missing()
-            self._note_vanished(report.doubted)
-            # What another process has indexed is no change of ours, but listeners want it too.
-            self._listeners.notify({*report.changed(), *filter(is_note, paths)})
+        paths = {path for path in all_paths if not path.startswith(".obsidian")}
+        if self._vanished_count or not paths:
+            return
+
+        report = self._index.with_retry(lambda: self._updater.look_at(paths))
+        self._vectors.expect_missing()
+        self._record_vanished(report.doubted)
+        # If another process has indexed a note already, the report does not list it. The listeners
+        # of this process want to know of it all the same.
+        self._listeners.notify({*report.changed(), *filter(is_note, paths)})
 
     def revalidated(self, ask: Callable[[], T], rows: Callable[[T], Iterable[NoteRow]]) -> T:
-        """Return the answer of `ask`, asked again if a note in it has changed on the disk.
+        """Return the answer of `ask`; if a note in it has changed on the disk, ask again.
 
-        `rows` returns the notes that an answer shows. Those that changed are indexed first, and the
-        listeners notified. If they cannot be indexed now, the first answer is returned, and a
-        warning is logged. Raises what `ask` raises.
+        `ask` queries the index, and `rows` returns the rows of the notes that its answer shows.
+        Notes that changed are indexed before `ask` is called again, and so are the files that could
+        not be indexed when they were written; the listeners are notified. If they cannot be indexed
+        now, the first answer is returned, and a warning is logged. Raises what `ask` raises.
         """
         answer = ask()
         unindexed_before = set(self._unindexed_paths)
         self._obsidian.follow()
+
+        # Moved notes first: otherwise the note at its old path would only be removed below.
         were_moves_followed = self._follow_moves_of(rows(answer))
         if were_moves_followed:
             answer = ask()
 
         changed = self._changed_paths(rows(answer)) | unindexed_before
         if self._vanished_count:
-            # What seems to have vanished stays in the index until that is certain.
+            # Notes that seem to have vanished stay in the index until a scan is certain of it.
             changed = {path for path in changed if self._reader.exists(path)}
         if not changed:
             return answer
 
-        look = partial(self._rows.look_at, changed, find_moved=not were_moves_followed)
+        look = partial(self._updater.look_at, changed, find_moved=not were_moves_followed)
         try:
             report = self._index.with_retry(look)
         except Unavailable as error:
@@ -493,10 +516,11 @@ class IndexKeeper:
         return changed
 
     def _follow_moves_of(self, rows: Iterable[NoteRow]) -> bool:
-        """Index the new places of notes whose files are gone; return whether that was done.
+        """Index the new paths of notes whose files are gone; return whether that was done.
 
-        Only a server does it: so a question need not wait until the background has compared the
-        whole vault and indexed all notes that another program has moved.
+        Only a server does this, so that a question finds a moved note before the background thread
+        has compared the whole vault. Returns False, with a warning in the log, if the index cannot
+        be written. The same missing paths are not looked for twice.
         """
         if self._vanished_count or self._background is None or self._vault.revisions is not None:
             return False
@@ -505,24 +529,24 @@ class IndexKeeper:
             return False
 
         try:
-            self._index.with_retry(self._rows.follow_moves)
+            self._index.with_retry(self._updater.follow_moves)
         except Unavailable as error:
             _LOG.warning("the index could not follow moved notes: %s", error)
             return False
-        self._lost_paths = missing_paths - set(self._rows.moved_from.values())
+        self._lost_paths = missing_paths - set(self._updater.moved_from.values())
         return True
 
     def indexed(self, paths: Collection[str], put: Callable[[], None]) -> list[str]:
-        """Call `put`, which indexes files that were just written, and tell the listeners.
+        """Call `put`, which indexes files that were just written, and notify the listeners.
 
-        `paths` are these files. Returns a warning if the index fails: the files are safe, and are
-        indexed later.
+        `paths` are those of the files. Returns [], or one warning if the index fails: the files are
+        written all the same, and are indexed later.
         """
         warnings = []
         try:
             self._index.with_retry(put)
             self._vectors.expect_missing()
-            # A program that only writes has no background that would do this.
+            # A program that only writes has no background thread that would do this.
             self._database.checkpoint()
         except (SimplememError, Damaged) as error:
             self._unindexed_paths |= set(paths)
@@ -535,18 +559,14 @@ class IndexKeeper:
         return warnings
 
     def index_written(self, paths: Collection[str]) -> list[str]:
-        """Index files that were just written or deleted, and tell the listeners.
-
-        Returns a warning if the index fails: the files are safe, and are indexed later.
-        """
+        """Index files that were just written or deleted; otherwise as `indexed`."""
         return self.indexed(paths, lambda: self.look_at(paths))
 
     def reach(self, commit: str) -> None:
-        """Answer from now on from this revision of the notes, or a later one.
+        """Make sure that later answers contain this commit of the branch that is served.
 
-        `commit` is the id of a commit of a served git repository. Fetches it and scans if the index
-        does not contain it yet. Does nothing if the notes have no revisions. Raises Unavailable if
-        the commit has not arrived.
+        Fetches the commit and scans if the index does not contain it. Does nothing if the vault is
+        a folder, which has no revisions. Raises Unavailable if the commit has not arrived.
         """
         revisions = self._vault.revisions
         if revisions is None:
@@ -570,7 +590,7 @@ class IndexMonitor:
         self,
         vault: NoteSource,
         index: IndexService,
-        rows: IndexUpdater,
+        updater: IndexUpdater,
         *,
         keeper: IndexKeeper,
         embedding: Embedding,
@@ -578,7 +598,7 @@ class IndexMonitor:
     ) -> None:
         self._vault = vault
         self._index = index
-        self._rows = rows
+        self._updater = updater
         self._keeper = keeper
         self._embedding = embedding
         self._notices = notices
@@ -587,7 +607,7 @@ class IndexMonitor:
     def is_behind(self) -> bool:
         """Whether notes may be missing from the index."""
         keeper = self._keeper
-        return not keeper.was_scanned or keeper.is_comparing or bool(self._rows.unread)
+        return not keeper.was_scanned or keeper.is_comparing or bool(self._updater.unread)
 
     @property
     def is_in_doubt(self) -> bool:
@@ -596,23 +616,25 @@ class IndexMonitor:
 
     def not_indexed(self) -> list[tuple[str, str]]:
         """Return the files of the vault that are not in the index, and why, by path."""
-        reasons = {**self._vault.problems, **self._rows.skipped}
+        reasons = {**self._vault.problems, **self._updater.skipped}
         return sorted(reasons.items())
 
     def state_if_behind(self) -> IndexState | None:
         """Return the state of the index if notes may be missing from it; else None.
 
-        It is asked for before a question, whose answer then says what it was made of.
+        A search calls this before it asks the index, and passes the result to `state_of_answer`
+        afterwards, because a scan may end in between.
         """
         return self.state() if self.is_behind else None
 
     def state_of_answer(
         self, state_behind: IndexState | None, status: IndexProgress | None = None
     ) -> IndexState:
-        """Return the state of the index that an answer was made of.
+        """Return the state that the index was in when an answer was made from it.
 
-        `state_behind` is what `state_if_behind` returned before the question. What is missing also
-        becomes a notice, for formats that have no place for a state.
+        `state_behind` is what `state_if_behind` returned before the question, `status` the progress
+        of the index that the answer came with. If something is missing, the reason also becomes a
+        notice, for formats that have no place for a state.
         """
         state = state_behind or self.state(status)
         if not state.is_ready:
@@ -620,7 +642,7 @@ class IndexMonitor:
         return state
 
     def state_of_list(self, state_behind: IndexState | None) -> IndexState:
-        """Return the state that a list of notes was made of. A list is complete without vectors."""
+        """Return the state for a list of notes: as `state_of_answer`, but no list needs vectors."""
         state = state_behind or self.state()
         lacks_only_vectors = (
             state_behind is None and not state.missing_notes and not self.is_in_doubt
@@ -638,13 +660,13 @@ class IndexMonitor:
         return self.state_of_answer(state)
 
     def state(self, status: IndexProgress | None = None) -> IndexState:
-        """Return how far the index can be trusted now, or at the moment of this `status`."""
+        """Return how complete the index is now, or was when this `status` was read."""
         status = status or self._index.progress()
         pending = self._embedding.count_pending(status)
         if not self._keeper.look_for_first_scan():
             return self._state_of_first_scan(status.notes, pending)
 
-        unread = self._rows.unread or 0
+        unread = self._updater.unread or 0
         reason = self._reason_to_wait(unread, pending)
         if not reason:
             reason = self._reason_for_words_only()
@@ -694,13 +716,14 @@ class IndexMonitor:
         notes = f"{format_count(private, 'private note')} {verb} searched by words only"
         return f"{notes}: private text is not sent to remote services."
 
-    def _state_of_first_scan(self, notes: int, waiting: int) -> IndexState:
-        """Return how far the first scan is: `notes` are read, `waiting` ones lack vectors."""
-        unread = self._rows.unread
+    def _state_of_first_scan(self, notes: int, pending: int) -> IndexState:
+        """Return how far the first scan is: `notes` are indexed, `pending` of them lack vectors."""
+        unread = self._updater.unread
         if unread is None:  # the scan has not counted them yet
             total = sum(1 for entry in self._vault.scan() if is_note(entry.path))
             unread = max(0, total - notes)
-        without_vectors = unread + waiting if self._embedding.is_configured() else 0
+        # Notes that are not read yet have no vectors either.
+        without_vectors = unread + pending if self._embedding.is_configured() else 0
 
         reason = "The vault is being indexed for the first time: "
         reason += f"{unread} of {notes + unread} notes are not indexed yet"
@@ -709,7 +732,7 @@ class IndexMonitor:
         return IndexState(
             state="indexing",
             notes=notes,
-            pending=unread + waiting,
+            pending=unread + pending,
             reason=f"{reason}.",
             commit="",
             missing_notes=unread,
@@ -747,10 +770,11 @@ class NameResolver:
         return self._index.with_retry(lambda: self._path_of(name))
 
     def _path_of(self, name: str) -> str:
-        """Return the path that `path_of` returns, and raise what it raises, in one try.
+        """Return the path that `path_of` returns, and raise what it raises, without a retry.
 
         A path that exists is found first, then "daily", then a unique name, title or alias.
         """
+        # The name as it was given comes first: a file may be called "[[a]]", or "a#b".
         reference = clean_reference(name)
         for path in dict.fromkeys((path_of(well_formed(name).strip()), path_of(reference))):
             if self._reader.exists(path):
@@ -789,10 +813,9 @@ class NameResolver:
         return path
 
     def _existing_paths(self, matches: Iterable[str]) -> list[str]:
-        """Return the paths that exist.
+        """Return those of the paths that exist, without conflict copies if there are other notes.
 
-        A conflict copy has the title and the aliases of its note, so it is left out if there are
-        other notes.
+        A conflict copy has the title and the aliases of its note, which would make them ambiguous.
         """
         paths = [path for path in matches if self._reader.exists(path)]
         if len(paths) < 2:
@@ -869,9 +892,10 @@ class NoteWriter:
 
 
 def author_of_call(by: AuthorArgs, tool: str) -> Author:
-    """Return the author that a call's arguments name, with `tool` if they name no tool.
+    """Return the author that the arguments `by` of a call name; `tool` if they name no tool.
 
-    Raises TypeError for an argument that no method has: a misspelt `if_sha256` must not be ignored.
+    Raises TypeError for an unknown argument, as `**by` also takes in a misspelt `if_sha256`, which
+    must not be ignored.
     """
     unknown_names = sorted(by.keys() - AuthorArgs.__annotations__.keys())
     if unknown_names:

@@ -1,7 +1,7 @@
 """Create and change single notes: text, properties, tags.
 
-A change is made under the vault's lock, written, indexed, and only then answered. A change that
-lost a race is resolved in `conflicts`; moving and deleting are in `move`.
+A change is written under the vault's lock and indexed before the call returns. A change that was
+based on an earlier text of its note is resolved in `conflicts`; moving and deleting are in `move`.
 """
 
 from __future__ import annotations
@@ -118,16 +118,16 @@ class NoteEditor:
         history: `read(name, version=saved.previous_sha256)` returns it, and `undo(saved.version)`
         restores it. `if_sha256` counts only if a note is replaced.
 
-        Without `overwrite`, if a call with the same content and metadata made the note already,
+        Without `overwrite`, if an earlier call with the same content and metadata made the note,
         nothing is written (`changed` is False). Otherwise raises AlreadyExists if there is such a
-        note, or if links would lead to the new note that lead to another one today. Raises Conflict
+        note, or if links that lead to another note today would lead to the new one. Raises Conflict
         if the note to replace has another hash than `if_sha256`; Invalid or TooLong for a name or
         text that is not allowed; ReadOnly if the vault or the note may not be written.
         """
         self._writer.check_writable()
         metadata = metadata or {}
         clean_name = check_name(name)
-        change = author_of_call(by, "create")
+        author = author_of_call(by, "create")
         path = path_of(clean_name)
         text = new_note_text(content, metadata, now(), tags_as_map=tags_as_map)
         data = encoded(text)
@@ -136,9 +136,9 @@ class NoteEditor:
         with self._writer.lock():
             current = self._reader.file(path)
             if current is None:
-                saved = self._create_file(path, text, change, overwrite=overwrite)
+                saved = self._create_file(path, text, author, overwrite=overwrite)
             elif overwrite:
-                saved = self._overwrite_file(current, text, change, if_sha256)
+                saved = self._overwrite_file(current, text, author, if_sha256)
             elif _is_created_already(current, content, metadata):
                 return self.report_unchanged(current)
             else:
@@ -151,44 +151,44 @@ class NoteEditor:
                 )
 
         if current is None:
-            # It is written, whatever the index can say of it.
+            # The note is written: a failure to compare it with others is no error of the call.
             with suppress(SimplememError, Damaged):
                 remarks = self._remarks.of(path, read_note(data))
                 return replace(saved, warnings=(*saved.warnings, *remarks))
         return saved
 
-    def _create_file(self, path: str, text: str, change: Author, *, overwrite: bool) -> Saved:
+    def _create_file(self, path: str, text: str, author: Author, *, overwrite: bool) -> Saved:
         """Create a file and index it, while the caller holds the vault's lock.
 
-        Raises AlreadyExists if a link would lead to it that leads to another note today, unless
-        such links may be rewritten (`overwrite`). Raises ReadOnly if that is a link in a hidden
-        note, and as `check_text` does.
+        Raises AlreadyExists if a link that leads to another note today would lead to the new one,
+        unless such links may be rewritten (`overwrite`). Raises ReadOnly if a hidden note has such
+        a link, and what `check_text` raises.
         """
         name = name_of(path)
-        warnings = check_text(self._settings, "", "", name)
+        warnings = check_text(self._settings, "", "", name)  # without a name: the name itself
         warnings += check_text(self._settings, name, "", text)
 
         rewrites = self._links.rewrites_for(Moves({}, (path,)))
         has_rewrites = bool(rewrites.changes or rewrites.warnings)
         if has_rewrites and not overwrite:
-            raise _would_take_links(name, rewrites)
+            raise _links_taken_over(name, rewrites)
 
         check_new_path(self._vault, path)
         data = encoded(text)
-        written = self._vault.create(path, data, change, rewrites=rewrites.changes)
+        written = self._vault.create(path, data, author, rewrites=rewrites.changes)
         return self.finish_write(written, data, [*warnings, *rewrites.warnings], rewrites.changes)
 
     def _overwrite_file(
         self,
         current: File,
         text: str,
-        change: Author,
+        author: Author,
         if_sha256: str | None,
     ) -> Saved:
         """Replace the text of a note and index it, while the caller holds the vault's lock.
 
-        Raises ReadOnly if the settings forbid to replace a text, Conflict if the note has another
-        hash than `if_sha256`, and as `check_text` does.
+        Raises ReadOnly if the settings forbid replacing whole texts, Conflict if the note has
+        another hash than `if_sha256`, and what `check_text` raises.
         """
         path = current.path
         data = encoded(text)
@@ -198,13 +198,13 @@ class NoteEditor:
 
         old_text = read_note(current.data).text
         warnings = check_text(self._settings, name_of(path), old_text, text)
-        written = self._vault.replace(path, data, current.sha256, change)
+        written = self._vault.replace(path, data, current.sha256, author)
         return self.finish_write(written, data, warnings)
 
     def _check_unchanged(self, current: File, if_sha256: str, new_data: bytes) -> None:
         """Raise Conflict if a note is neither what the caller read nor the new text.
 
-        The error has the difference from the text that the caller read, as far as it is kept.
+        If that text is still kept, the error has its difference from the current one.
         """
         if current.sha256 == if_sha256 or current.data == new_data:
             return
@@ -236,7 +236,7 @@ class NoteEditor:
 
         Without `if_sha256`, the change is applied to whatever the note is now. With it, a repeated
         call whose change was made already writes nothing (`changed` is False), and "BASE+CURRENT"
-        accepts the merge that a Conflict offered.
+        accepts the merge that the error Conflict of an earlier call offered.
 
         Raises NotFound or Ambiguous for the name, Invalid if the change cannot be made or none is
         given, Unreadable for a note that must not be rewritten, TooLong, ReadOnly, and Conflict if
@@ -250,7 +250,7 @@ class NoteEditor:
 
         def apply(note: Note) -> str:
             """Return the note's new text, and collect remarks on it."""
-            remarks.clear()  # of an earlier try
+            remarks.clear()  # those of an earlier try, before another writer changed the note
             text = note.text
             if content is not None:
                 text = replace_content(note, content)
@@ -266,6 +266,7 @@ class NoteEditor:
                     remarks.extend(_tags_left(text, metadata))
             return text
 
+        # An append or an edit can be applied to any text of the note; a body replaces all of it.
         is_rebasable = content is None and not metadata
         edit = NoteEdit(apply, rebasable=is_rebasable)
         saved = self._edit_note(name, edit, if_sha256, author_of_call(by, "update"))
@@ -309,11 +310,12 @@ class NoteEditor:
         saved = self._edit_note(name, NoteEdit(apply), if_sha256, author)
         return replace(saved, warnings=(*saved.warnings, *remarks))
 
-    def _edit_note(self, name: str, edit: NoteEdit, if_sha256: str | None, change: Author) -> Saved:
+    def _edit_note(self, name: str, edit: NoteEdit, if_sha256: str | None, author: Author) -> Saved:
         """Read, edit and replace a note. If another writer was faster, start again.
 
-        Also sets `modified` and indexes the note. Raises Conflict if the note has another hash than
-        `if_sha256`, is gone meanwhile, or keeps changing; and what `edit` raises.
+        Sets `modified`, unless the edit is `verbatim`, and indexes the note. If `_apply` returns
+        None, writes nothing. Raises Conflict if the note is deleted meanwhile or keeps changing,
+        and what `_apply` and `check_text` raise.
         """
         self._writer.check_writable()
         path = self._resolver.path_of(name)
@@ -331,7 +333,7 @@ class NoteEditor:
             data = encoded(text)
             with self._writer.lock():
                 try:
-                    written = self._vault.replace(path, data, file.sha256, change)
+                    written = self._vault.replace(path, data, file.sha256, author)
                     return self.finish_write(written, data, warnings)
                 except Conflict:
                     if not retries_left or self._reader.entry(path) is None:
@@ -341,9 +343,10 @@ class NoteEditor:
     def _apply(self, file: File, note: Note, edit: NoteEdit, if_sha256: str | None) -> str | None:
         """Return the text that an edit makes of a note; None if the edit was made already.
 
-        If the caller read another text, it is the merge that `if_sha256` accepts. Raises Conflict
-        without such a merge, Unreadable if the note must not be rewritten, and Invalid if the edit
-        cannot be made or the note would get a scope that is not its own.
+        If the caller read another text than the current one, returns the merge that `if_sha256`
+        accepts, or raises Conflict if it accepts none. Raises Unreadable if the note must not be
+        rewritten, and Invalid if the edit cannot be made or the note would get a scope that is not
+        its own.
         """
         if if_sha256 is None or if_sha256 == file.sha256:
             if not edit.verbatim:
@@ -371,8 +374,8 @@ class NoteEditor:
         """Index a note that was written, and the notes whose links were rewritten for it.
 
         `data` is the note's new text, `rewrites` are the changes of the other notes. Returns the
-        answer for the caller, with these warnings, those of the index, and one per rewritten note.
-        If nothing was written, nothing is indexed.
+        answer for the caller, with `warnings`, those of the index, and one per rewritten note. If
+        `written` says that the note had this text already, nothing is indexed.
         """
         name = name_of(written.path)
         note = read_note(data, written.sha256)
@@ -406,7 +409,7 @@ class NoteEditor:
 
 
 def _is_created_already(current: File, content: str, metadata: Mapping[str, Any]) -> bool:
-    """Return whether an existing note is what this call makes, but for its time.
+    """Return whether a note is what this call would have made at the time in its `modified`.
 
     If it is, this very call made it, and its answer was lost. False for a note without `modified`.
     """
@@ -416,8 +419,11 @@ def _is_created_already(current: File, content: str, metadata: Mapping[str, Any]
     return encoded(new_note_text(content, metadata, modified)) == current.data
 
 
-def _would_take_links(name: str, rewrites: LinkRewrites) -> AlreadyExists:
-    """Return the error for a new name that links to another note would mean from then on."""
+def _links_taken_over(name: str, rewrites: LinkRewrites) -> AlreadyExists:
+    """Return the error for a new note that links to another note would lead to.
+
+    `rewrites` are what these links need to keep their targets.
+    """
     linking = ", ".join(name_of(change.path) for change in rewrites.changes[:_MAX_NAMED])
     return AlreadyExists(
         f"links in {linking or rewrites.warnings[0]} that lead to another note"
@@ -437,7 +443,7 @@ def _check_single_change(*body_changes: object) -> None:
 
 
 def _remarks_on_append(note: Note) -> list[str]:
-    """Return a warning if a note ends in a block that takes in all that is appended."""
+    """Return a warning if a note ends in an open block, such as a code fence; else []."""
     block = open_at_end(note)
     if not block:
         return []
@@ -447,7 +453,7 @@ def _remarks_on_append(note: Note) -> list[str]:
 def _tags_left(text: str, metadata: Mapping[str, Any]) -> list[str]:
     """Return warnings about tags that `metadata` removes and that are still in the body.
 
-    A list of tags removes none by name, so there is no warning about it.
+    A list replaces all tags and names none to remove, so there are no warnings about it.
     """
     tags = find_value(metadata, "tags")
     if tags is None or isinstance(tags, list):
@@ -476,9 +482,7 @@ class NewNoteRemarks:
     def of(self, path: str, note: Note) -> list[str]:
         """Return warnings about a note that was just created: similar notes, and unresolved links.
 
-        While the vault is still being compared, unresolved links are not reported. Raises a
-        SimplememError or Damaged if the index or a file cannot be read; the note is written all the
-        same.
+        Raises a SimplememError or Damaged if the index or a file cannot be read.
         """
         link_warnings = self._unresolved_links(path, note)
         duplicate_warnings = self._near_duplicates(path, note)
@@ -487,7 +491,8 @@ class NewNoteRemarks:
     def _unresolved_links(self, path: str, note: Note) -> list[str]:
         """Return a warning that names up to 5 links of a note which lead nowhere; [] without any.
 
-        Until the index is complete, that is not known, and none is returned.
+        Returns [] also while the vault is still being compared with the index, as the index may
+        lack the notes that the links lead to.
         """
         targets = dict.fromkeys(link.target for link in note.links if link.target)
         unresolved = [
@@ -527,7 +532,7 @@ class NewNoteRemarks:
         """
         vector = None
         space = self._index.progress().space
-        # Otherwise a model would have to be loaded, or a service be paid.
+        # In a command, a model would have to be loaded for this; a service would have to be paid.
         is_vector_cheap = self._lifetime.is_long and space.embedder and not space.remote
         if is_vector_cheap:
             vector, _ = self._embedding.embed_query(note.content[:_MAX_CHARACTERS_COMPARED])
@@ -537,16 +542,15 @@ class NewNoteRemarks:
             longest = sorted(words, key=len)[-_MAX_TERMS_ASKED:]
             terms = tuple(Term((word,)) for word in longest)
 
-        count = _MAX_NOTES_COMPARED
-        question = IndexQuery(
+        query = IndexQuery(
             terms=terms,
             vector=vector,
-            notes=count,
+            notes=_MAX_NOTES_COMPARED,
             blocks=0,
-            max_nearest=count,
+            max_nearest=_MAX_NOTES_COMPARED,
             rescore_depth=0,
         )
-        paths = set(self._index.ask(question).paths.values())
+        paths = set(self._index.ask(query).paths.values())
         return sorted(paths - {path})
 
 
@@ -561,14 +565,14 @@ class WriteIndexer:
     def __init__(
         self,
         index: IndexService,
-        rows: IndexUpdater,
+        updater: IndexUpdater,
         *,
         reader: NoteReader,
         keeper: IndexKeeper,
         notices: Notices,
     ) -> None:
         self._index = index
-        self._rows = rows
+        self._updater = updater
         self._reader = reader
         self._keeper = keeper
         self._notices = notices
@@ -583,15 +587,17 @@ class WriteIndexer:
     ) -> list[str]:
         """Index notes that were written, deleted or moved, and notify listeners. Return warnings.
 
-        `texts` has the new texts by path, `moved` the new path of each note that moved by its old
-        one. Results that are missing in `written` are read from the disk. There are warnings about
-        a note that is too large or excluded from search, and if the index fails; none of these
-        raises.
+        `texts` has the new texts by path, `moved` maps the old path of each note that moved to its
+        new one. Each text is indexed with the size and times that its result in `written` has; if
+        it has none there, they are read from the disk, and a file that is gone is skipped. Warns of
+        a note that is too large or excluded from search, and if the index fails; raises for none of
+        these.
         """
         results = list(written)
         entries = {
             result.entry.path: result.entry for result in results if result.entry is not None
         }
+
         notes = list[tuple[str, Note, Entry]]()
         warnings = list[str]()
         for path, data in texts.items():
@@ -599,7 +605,7 @@ class WriteIndexer:
             if entry is None:
                 continue
             notes.append((path, read_note(data), entry))
-            if entry.size > self._rows.max_note_bytes:
+            if entry.size > self._updater.max_note_bytes:
                 warnings.append(
                     "written, but too large to be indexed;"
                     " the setting index.max_note_mb is the limit"
@@ -608,7 +614,7 @@ class WriteIndexer:
         changed = {*texts, *deleted, *moved, *moved.values()}
         if changed:
             warnings += self._keeper.indexed(
-                changed, lambda: self._rows.put(notes, removed=deleted, moved=moved)
+                changed, lambda: self._updater.put(notes, removed=deleted, moved=moved)
             )
 
         new_paths = [
@@ -619,9 +625,9 @@ class WriteIndexer:
         return warnings + self._warn_of_hidden([*new_paths, *moved.values()])
 
     def _warn_of_hidden(self, paths: Collection[str]) -> list[str]:
-        """Return a warning for each new note that is excluded from search, with the reason.
+        """Return a warning for each of these notes that is excluded from search, with the reason.
 
-        The warnings also become notices. While the index is unavailable, there are none.
+        Also adds the warnings to the notices. Returns [] if the index cannot be read.
         """
         if not paths:
             return []

@@ -20,7 +20,7 @@ def compared(store: EnhancedStore) -> list[RowDifference]:
     """Where the store's index is not what one made anew is."""
     step = store._parts
     rebuilt = step.index.database.build_replacement()
-    step.sync_of(rebuilt).scan()
+    step.make_updater(rebuilt).scan()
     try:
         with step.index.database.reading() as ours, rebuilt.reading() as theirs:
             return list(differences(ours, theirs, vectors=False))

@@ -149,7 +149,7 @@ def test_a_note_that_cannot_be_read_just_now_is_not_taken_for_deleted(
         db.execute("UPDATE notes SET checked_ns = checked_ns + 10_000_000_000").fetchall()
     write("a.md", "cherry")
     write("b.md", "plum and quince")
-    hidden_reason = plain_store._parts.rows.hidden_reason
+    hidden_reason = plain_store._parts.updater.hidden_reason
 
     def a_pipe_takes_its_place_before_it_is_read(path: str) -> str | None:
         if path == "rested.md" and (vault / "b.md").is_file():
@@ -157,7 +157,7 @@ def test_a_note_that_cannot_be_read_just_now_is_not_taken_for_deleted(
             os.mkfifo(vault / "b.md")
         return hidden_reason(path)
 
-    plain_store._parts.rows.hidden_reason = a_pipe_takes_its_place_before_it_is_read
+    plain_store._parts.updater.hidden_reason = a_pipe_takes_its_place_before_it_is_read
     report = plain_store.sync()
     assert [path for path, _ in report.skipped] == ["b.md"]
     assert (report.added, report.removed) == (["a.md"], []) and plain_store.sync().removed == [

@@ -210,7 +210,7 @@ def test_a_pass_that_ends_after_the_paths_were_followed_is_completed_by_the_next
         store.sync()
         (vault / "old").rename(vault / "new")
         (vault / "new" / "Kite.md").rename(vault / "new" / "Dragon.md")
-        store._parts.rows.follow_moves()
+        store._parts.updater.follow_moves()
     with EnhancedStore(vault, PLAIN) as store:
         store.sync()
         assert store.read("Dragon").title == "Dragon"

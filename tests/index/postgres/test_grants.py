@@ -61,7 +61,7 @@ def test_no_role_reads_or_changes_the_rows_of_anothers_vault(tmp_path: Path, ser
         rebuilt = (
             ann._parts.index.database.build_replacement()
         )  # as it stands in the middle of a rebuild
-        ann._parts.sync_of(rebuilt).scan()
+        ann._parts.make_updater(rebuilt).scan()
         with psycopg.connect(server.replace("/postgres", "/memory")) as db:  # who may see all of it
             sql = "SELECT nspname, relname FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace"
             tables = db.execute(
