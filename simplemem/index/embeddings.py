@@ -353,9 +353,9 @@ class EmbeddingJob:
     ) -> list[tuple[int, str]] | None:
         """Remove a note's texts from memory, and return them if exactly these lack a vector.
 
-        Returns None if other texts do, because another process has changed the note since. Returns
-        None without a look for a remote embedder: a note may have become private, so its file is
-        read again before its text is sent.
+        Returns None if other texts do, because another process has changed the note since. For a
+        remote embedder, always returns None: the note may have become private, so its file is read
+        again before its text is sent.
         """
         if self.ready is None or self.embedder.remote:
             return None
@@ -435,7 +435,7 @@ class EmbeddingJob:
     def _check_accepts_any_text(self) -> None:
         """Raise RequestRefused if the embedder refuses even a harmless word.
 
-        It is not called if it has embedded a text before.
+        Sends nothing if it has embedded a text before.
         """
         if not self._has_embedded:
             self.embedder.documents(["memory"], stopped=self.stopped)

@@ -90,7 +90,7 @@ def is_note(path: str) -> bool:
 
 
 class PendingRows:
-    """Rows of notes that are still to be written, in the order of their statements.
+    """Rows, words and vectors of notes that are still to be written.
 
     For one transaction. Nobody else writes meanwhile, so which files have a name is read once and
     remembered. What was added is not in the index before `write`.

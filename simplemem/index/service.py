@@ -50,11 +50,11 @@ _ORDER = {
 
 
 class IndexService:
-    """The index of one vault, for any thread. Guards what each thread knows of its last state.
+    """The index of one vault, for any thread. Guards what each thread has read of its last state.
 
-    `on_replaced` is called when another index, perhaps an empty one, took the place of this one.
-    Each method that queries repeats its query on a new, empty index if this one is damaged or
-    replaced, and raises Unavailable if the engine cannot be used.
+    `on_replaced` is called when another index, perhaps an empty one, has taken the place of this
+    one. If this index is replaced or damaged during a query, the query is repeated on the new
+    index, which is empty after damage. Methods raise Unavailable if the engine cannot be used.
     """
 
     def __init__(self, database: Engine, on_replaced: Callable[[], None] = lambda: None) -> None:
@@ -74,7 +74,7 @@ class IndexService:
 
     @property
     def generation(self) -> int:
-        """A number that grows when another index took the place of this one.
+        """A number that grows each time another index takes the place of this one.
 
         Reading it asks the engine, and discards a damaged index.
         """
@@ -85,11 +85,11 @@ class IndexService:
         return self.database.generation
 
     def with_retry(self, question: Callable[[], T]) -> T:
-        """Return what `question` returns, which may make several calls, all on the same index.
+        """Call `question`, all of whose queries then see the same index, and return its result.
 
-        If the index was replaced or is damaged, it is rebuilt empty, and `question` is called
-        again, at most five times in all. So it must have no effects that may not be repeated.
-        Within another `with_retry` of the same thread it is called once. Raises Unavailable if all
+        If the index is replaced meanwhile, or is damaged and so replaced by an empty one,
+        `question` is called again, at most five times in all: repeating it must be harmless. Within
+        another `with_retry` of the same thread, it is called once. Raises Unavailable if all
         attempts fail.
         """
         if getattr(self._local, "is_asking", False):
@@ -111,9 +111,9 @@ class IndexService:
     def _ask_repeatedly(self, question: Callable[[], T]) -> T:
         """Call `question` until no replacement or damage interrupts it, and return its result.
 
-        An error that may come from damage discards the index only if a check finds some; otherwise
-        it is raised. After the last attempt, Damaged is raised as it is, and Unavailable for
-        repeated replacement.
+        After an error that damage may have caused, the index is checked, and discarded only if it
+        is damaged; otherwise the error is raised. The error of the last attempt is raised as it is,
+        but Unavailable if the index was replaced each time.
         """
         for attempt in range(1, _MAX_ATTEMPTS + 1):
             try:
@@ -334,7 +334,7 @@ class IndexService:
     def find_matching(
         self, groups: Sequence[api.AnyOf], note_ids: Sequence[NoteId]
     ) -> list[tuple[int, set[NoteId]]]:
-        """Return for each group of terms how many notes have one of them, and which of `note_ids`.
+        """Return for each group how many notes have one of its terms, and which of `note_ids` do.
 
         The pairs are in the order of `groups`.
         """
@@ -509,7 +509,7 @@ class IndexService:
 
 
 def lets_all_pass(narrow: IndexFilter) -> bool:
-    """Return whether a filter has no condition. That hidden notes pass or not does not count."""
+    """Return whether a filter has no condition. Whether hidden notes pass does not matter."""
     return replace(narrow, hidden=False, require_all=False) == IndexFilter()
 
 

@@ -17,7 +17,7 @@ def never_cancelled() -> bool:
 
 
 class RequestRefused(Unavailable):
-    """The service works but refuses this request: a text is too long, or it knows no such value."""
+    """The service works but refuses this request, for example because a text is too long."""
 
 
 class Embedder(Protocol):

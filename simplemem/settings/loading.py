@@ -193,7 +193,8 @@ def _not_for_vaults(
 def _stricter(key: str, value: object, users_value: object, vault_file: Path) -> object:
     """Return the stricter of two values of a setting: `value` of a vault's file, and the user's.
 
-    Raises Invalid for a value that the setting cannot have.
+    A Literal type declares its values from the least to the most strict. Raises Invalid for a value
+    that the setting cannot have.
     """
     order = _allowed_values(key) or (False, True)  # the strictest value last
     for candidate in (value, users_value):
