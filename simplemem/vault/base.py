@@ -58,10 +58,10 @@ class Text(NamedTuple):
 
 
 class _Listing(NamedTuple):
-    """The names in one folder, and all of them in lower case, each between two slashes."""
+    """The names in one folder."""
 
     names: list[str]
-    searchable: str
+    searchable: str  # all names in lower case, with a slash before and after each
 
 
 class WriteOperation(ABC):
@@ -80,8 +80,8 @@ class WriteOperation(ABC):
         self._history = history
         self._changes = changes
 
-        self._texts: dict[str, Text] = {}  # the current file at the path of each change
-        self._listings: dict[str, _Listing] = {}  # by folder, with a slash at its end
+        self._texts: dict[str, Text] = {}  # by path, the files that the changes find
+        self._listings: dict[str, _Listing] = {}  # by the path of a folder, with a final slash
 
     def carry_out(self, author: Author) -> list[WriteResult]:
         """Apply all changes or none, and log them; return their results in the same order.
@@ -136,21 +136,21 @@ class WriteOperation(ABC):
 
     @abstractmethod
     def _trash_path(self, path: str, number: int) -> str | None:
-        """Return where change `number` puts a deleted file, None if it is not kept as a file.
+        """Return the path at which a deleted file is kept, None if it is not kept as a file.
 
         `number` is that of the first version of the operation.
         """
 
     @abstractmethod
     def _apply(self, versions: Sequence[Version]) -> None:
-        """Make the changes, which were checked; `versions` are their lines of the log, in order.
+        """Make and log the changes, which were checked, all or none.
 
-        Logs them too. Either all are made or none. Raises Conflict or AlreadyExists if another
+        `versions` are their lines of the log, in order. Raises Conflict or AlreadyExists if another
         program changed a file at the same moment.
         """
 
     def _read_texts(self) -> None:
-        """Read the file at the path of each change, as far as there is one."""
+        """Read the file at the path of each change, if there is one, into `_texts`."""
         for change in self._changes:
             data = self._read(change.path)
             if data is not None:
@@ -159,7 +159,7 @@ class WriteOperation(ABC):
     def _results_of_done(self) -> list[WriteResult]:
         """Return the results of changes that had all been made before, each with its version then.
 
-        The version is "" if the newest change of the file is not the one that made it so.
+        The version is "" if the newest change of the file in the log left another text.
         """
         log = self._history.log
         newest_changes = [next(log.of(change.target), None) for change in self._changes]
@@ -222,6 +222,7 @@ class WriteOperation(ABC):
             self._check_absence_expected(change)
             return
 
+        # For an undo, a file that exists again is a conflict, as any other text is.
         if change.old_sha256 is None and change.op != "undo":
             raise already_exists(change.path)
         if current.sha256 != change.old_sha256:
@@ -243,7 +244,8 @@ class WriteOperation(ABC):
         """Raise AlreadyExists if the target exists under this name or under a similar one.
 
         Names that differ only in case, or in how accents are stored, count as one: some file
-        systems cannot hold both. A note that keeps its place, or goes back to it, is not checked.
+        systems cannot hold both. A note that keeps its path, or goes back to it, is not checked:
+        the name was accepted before.
         """
         stays_in_place = change.old_sha256 is not None and change.new_path is None
         goes_back = change.op == "undo" and change.new_path is not None
@@ -281,7 +283,8 @@ class WriteOperation(ABC):
     def _similar_names(self, folder: str, key: str) -> list[str]:
         """Return the names in a folder whose compare key is `key`.
 
-        The key is first searched in all names together: a folder may have very many of them.
+        `folder` has a final slash. A folder may have very many names, so the key is first searched
+        in all of them together.
         """
         listing = self._listings.get(folder)
         if listing is None:
@@ -297,8 +300,8 @@ class WriteOperation(ABC):
     def _conflict(self, change: FileChange) -> Conflict:
         """Return the error for an unexpected file, with a diff to its current text.
 
-        The diff is from the text that the caller expected, if it is still kept, else from the text
-        that the caller wants to write.
+        The diff is from the text that the caller expected, if the history still has it, else from
+        the text that the caller wants to write.
         """
         path = change.path
         current = self._read(path)
@@ -388,7 +391,7 @@ class VaultOptions:
 
 
 class VaultBase(ABC):
-    """A vault as far as it does not matter where its notes are stored.
+    """What all vaults have in common, wherever their notes are stored.
 
     Guards the lock that excludes other threads and processes while something is written.
     """
@@ -401,10 +404,9 @@ class VaultBase(ABC):
         file_lock: FileLock,
         history: History,
     ) -> None:
-        """Open the vault in the folder `root`, which must exist.
+        """Open the vault in the folder `root`. Raises Unavailable if there is no such folder.
 
-        Raises Unavailable if it does not. The vault is read-only if the options say so, or if the
-        folder cannot be written.
+        The vault is read-only if the options say so, or if the folder cannot be written.
         """
         self.root = root
         self.access = options.access
@@ -415,7 +417,7 @@ class VaultBase(ABC):
         self._thread_lock = threading.RLock()
 
         with self._open_root() as handles:
-            handles.folder(())
+            handles.folder(())  # raises Unavailable if there is no folder
         # A vault on a disk that cannot be written is opened all the same, and read (F9).
         is_writable = os.access(root, os.W_OK) or os.access(root / OWN_FOLDER, os.W_OK)
         self.read_only = options.read_only or not is_writable
@@ -450,6 +452,7 @@ class VaultBase(ABC):
         deadline = time.monotonic() + timeout
         if not self._thread_lock.acquire(timeout=max(timeout, 0)):
             raise _busy(f"another thread of this process ({os.getpid()})", timeout)
+        # If the file lock is taken, it is by an outer block of this thread, which releases it.
         is_outermost = not self._file_lock.is_taken
         try:
             if is_outermost:
@@ -529,8 +532,8 @@ class VaultBase(ABC):
     def trash(self, path: str, expected_sha256: str | None, author: Author) -> WriteResult:
         """Delete a file. `undo` restores it, even if the trash was emptied.
 
-        With a hash, raises Conflict for another text. Without one, whatever text is there is
-        deleted. Raises NotFound if there is no file, and what `carry_out` raises.
+        If there is an expected hash, raises Conflict for another text; without one, deletes
+        whatever text is there. Raises NotFound if there is no file, and what `carry_out` raises.
         """
         with self.lock():
             digest = expected_sha256 or self.read(path).sha256
@@ -563,6 +566,8 @@ class VaultBase(ABC):
         """
         changed_paths = set[str]()
         for number, change in enumerate(changes):
+            # The first change is the one that was requested. The others follow from it, as the
+            # rewritten links of a move do, and an undo is requested by its version.
             is_named_by_caller = number == 0 and change.op != "undo"
             for path in {change.path, change.target}:
                 self.access.check(path, is_named_by_caller=is_named_by_caller)
@@ -588,8 +593,9 @@ class VaultBase(ABC):
         """Reverse the whole operation that a version belongs to; an undo can be undone.
 
         The changes are reversed as new changes in the log. Raises Conflict if one of its files has
-        changed since, NotFound if there is no such version or a text is no longer kept, and Invalid
-        for a recovered text.
+        changed since, AlreadyExists if the former path of a moved file is in use, NotFound if there
+        is no such version or a text is no longer kept, Invalid for a recovered text, and what
+        `carry_out` raises.
         """
         with self.lock():
             first = self.history.log.find(version)
@@ -604,9 +610,12 @@ class VaultBase(ABC):
             return self.carry_out(reversed_changes, author)
 
     def _reverse(self, change: Version) -> FileChange:
-        """Return the change that takes another back. Raises NotFound if its text is not kept."""
+        """Return the change that takes another back.
+
+        Raises NotFound if the text before it is needed and no longer kept.
+        """
         if change.before is None:
-            return FileChange("undo", change.path, change.after, is_deletion=True)
+            return FileChange("undo", change.path, old_sha256=change.after, is_deletion=True)
 
         data = None
         if change.before != change.after:
@@ -621,16 +630,22 @@ class VaultBase(ABC):
         if change.after is None:
             return FileChange("undo", change.path, data=data, trash=change.trash)
         if change.new_path:
-            return FileChange("undo", change.new_path, change.after, change.path, data)
-        return FileChange("undo", change.path, change.after, data=data)
+            return FileChange(
+                "undo",
+                change.new_path,
+                old_sha256=change.after,
+                new_path=change.path,
+                data=data,
+            )
+        return FileChange("undo", change.path, old_sha256=change.after, data=data)
 
     # History
 
     def store_text(self, data: bytes) -> None:
         """Keep a text that no change has written, so that its hash finds it.
 
-        `history.content` returns it until it is pruned. Does nothing if it cannot be kept at the
-        moment.
+        `history.content` returns it until it is pruned. Does nothing if the text cannot be written
+        at the moment.
         """
         with suppress(SimplememError, OSError), self.lock(), self._open_root() as handles:
             digest = sha256(data)
@@ -650,7 +665,7 @@ class VaultBase(ABC):
     def _resume(self, handles: DirHandles) -> bool:  # noqa: ARG002
         """Complete or drop an interrupted write; return whether there was one.
 
-        Here there is none.
+        A vault whose writes cannot be interrupted has none.
         """
         return False
 
@@ -658,7 +673,8 @@ class VaultBase(ABC):
     def _maintaining(self, task: str) -> Iterator[DirHandles]:
         """Hold the lock, and yield the open root, for a block that changes files of our own.
 
-        `task` is a verb for the message of an error. An OSError becomes an error of simplemem.
+        `task` is a verb for the message of an error. An OSError of the block becomes an error of
+        simplemem.
         """
         with (
             self.lock(),

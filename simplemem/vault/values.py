@@ -73,10 +73,10 @@ class WriteResult(NamedTuple):
 
 @dataclass(frozen=True)
 class FileChange:
-    """What one file is to become, and what it must be before. Making one changes nothing.
+    """What one file is to become, and what it must be before. Creating this changes no file.
 
-    Without `old_sha256`, the file must not exist. Without `data`, it keeps its text. With
-    `new_path`, it is moved.
+    If `old_sha256` is None, the file must not exist. If `data` is None, it keeps its text, or is
+    deleted if `is_deletion`. With `new_path`, it is moved.
     """
 
     op: Op
@@ -84,7 +84,7 @@ class FileChange:
     old_sha256: str | None = None  # the hash that the file must have
     new_path: str | None = None
     data: bytes | None = None
-    is_deletion: bool = False  # the note is to be deleted
+    is_deletion: bool = False
     trash: str | None = None  # the file in the trash that is restored
     at: float | None = None  # the modification time in seconds, if it is not now
 
@@ -92,7 +92,7 @@ class FileChange:
     def update(path: str, old_sha256: str | None, data: bytes | None) -> FileChange:
         """Return the change to new bytes of the file whose hash must be `old_sha256`.
 
-        Without `old_sha256`, the file is created. Without `data`, it goes to the trash.
+        If `old_sha256` is None, the file is created. If `data` is None, it is deleted.
         """
         if data is None:
             return FileChange("delete", path, old_sha256=old_sha256, is_deletion=True)
@@ -134,8 +134,7 @@ _MAX_ID_DIGITS = 15
 class Version(NamedTuple):
     """A change of one note, as the log has it.
 
-    All changes of an operation have one `group`, the id of the first. `before` and `after` are the
-    hashes of the note's text, None if there was no note, or is none. `new_path` is None unless the
+    All changes of an operation have one `group`, the id of the first. `new_path` is None unless the
     note was moved.
     """
 
@@ -162,8 +161,7 @@ class Version(NamedTuple):
     def effects(self) -> tuple[tuple[str, str | None, str | None], ...]:
         """The paths that the change names, each with the hashes of its file before and after.
 
-        A hash is None if there is no file. Two paths for a move; none for a recovered text, which
-        was never at a path.
+        A hash is None if there is no file. Two paths for a move; none for a recovered text.
         """
         if self.op == "recovered":
             return ()  # the text was never at a path
@@ -177,8 +175,8 @@ class Version(NamedTuple):
     def is_by_person(self) -> bool:
         """Whether a person made the change.
 
-        Old lines of the log do not say. In them, the tools of agents have an underscore in their
-        names, and the commands have none.
+        Old lines of the log have no `kind`. In them, the tools of agents have an underscore in
+        their names, and the commands have none.
         """
         if self.kind:
             return self.kind == "human"
@@ -193,7 +191,7 @@ def format_version(number: int) -> str:
 def number_of(version: str) -> int:
     """Return the number of a version as people write it: 42 for "v42", "42" and "v000042".
 
-    Raises NotFound for anything else. Whether the log has it is not looked at.
+    Raises NotFound for anything else. The log is not consulted.
     """
     digits = version.strip().removeprefix("v")
     if digits.isascii() and digits.isdigit() and len(digits) <= _MAX_ID_DIGITS:
@@ -217,20 +215,20 @@ def last_before(times: Iterable[tuple[int, str]], when: str) -> int:
     """Return the number of the last change before a moment, 0 if there is none.
 
     `times` has the number and the time of each change, newest first; `when` and the times are in
-    UTC as the log writes them. A clock may have been wrong for a while, so the log is cut where the
-    fewest changes are on the wrong side.
+    UTC as the log writes them. A clock may have been wrong for a while, so the changes are divided
+    where the fewest are on the wrong side by their times.
     """
-    cut: int | None = None
-    score = 0  # changes after the moment, less changes before it, of those above the cut
+    last: int | None = None
+    score = 0  # of the changes so far: those before the moment, less those after it
     best_score = 0
     for number, change_time in times:
-        if cut is None:
-            cut = number
+        if last is None:
+            last = number
         score += 1 if change_time < when else -1
         if score < best_score:
             best_score = score
-            cut = number - 1
-    return cut or 0
+            last = number - 1
+    return last or 0
 
 
 def versions_in(lines: Iterable[bytes]) -> Iterator[Version]:
@@ -241,14 +239,14 @@ def versions_in(lines: Iterable[bytes]) -> Iterator[Version]:
 def read_version(fields: object) -> Version | None:
     """Return the version that an object from JSON describes, None if it describes none.
 
-    Fields that old lines may lack are "". Never raises.
+    Fields that old lines of the log lack become "". Never raises.
     """
     if not isinstance(fields, dict):
         return None
 
     texts: dict[str, Any] = {name: fields.get(name) for name in Version._fields}
     if not _TEXT_TYPES.issuperset(map(type, texts.values())):
-        return None
+        return None  # a field is neither a text nor null
     if None in map(texts.get, _REQUIRED):
         return None
     if texts["op"] not in _OPS:
@@ -291,10 +289,7 @@ class Access(NamedTuple):
 
     @property
     def is_partial(self) -> bool:
-        """Whether there may be hidden notes.
-
-        That is if some paths are hidden, or if only some are visible.
-        """
+        """Whether there may be hidden notes: some paths are hidden, or only some are visible."""
         return bool(self.hidden or self.only)
 
     def hides(self, path: str) -> bool:
@@ -330,19 +325,16 @@ class Access(NamedTuple):
             raise ReadOnly(message, hint=_FORBIDDEN_HINT)
 
     def may_change(self, path: str) -> bool:
-        """Return whether a path that is not hidden may be changed.
-
-        Whether it is hidden is not looked at: `check` does both.
-        """
+        """Return whether a path is not read-only. `check` tests too whether it is hidden."""
         return not (self.read_only and is_private_by_rule(path, self.read_only))
 
     def check_deletable(
         self, path: str, *, instead: str = "Tag it instead, for example as archived, or move it."
     ) -> None:
-        """Raise ReadOnly if the settings forbid to delete notes, or to replace a text unread.
+        """Raise ReadOnly if the settings forbid to delete notes.
 
-        `path` only names the note in the message; `instead` is the hint. Whether the path may be
-        changed is not looked at: `check` does that.
+        To replace a text that the caller has not read counts as deleting it. `path` only names the
+        note in the message; `instead` is the hint. `check` tests whether the path may be changed.
         """
         if self.no_delete:
             message = f"deleting is not allowed here, and {name_of(path)!r} was not changed"
@@ -359,10 +351,10 @@ def _list_paths(paths: Sequence[str]) -> str:
 
 
 def _is_in(path: str, visible: str) -> bool:
-    """Return whether a file belongs to one of the visible paths. Case matters.
+    """Return whether a file is in `visible`, one of the visible paths. Case matters.
 
-    Such a path is `folder/` with all below it, `folder/*` without its folders, `note.md`, or a name
-    without extension, which is that of a note or of a folder.
+    `folder/` has all files below it, `folder/*` those directly in it, and `note.md` is one file.
+    Any other, such as `name`, is the file of this path, `name.md`, and all files below `name/`.
     """
     path = unicodedata.normalize("NFC", path)
     visible = unicodedata.normalize("NFC", visible)

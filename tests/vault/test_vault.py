@@ -289,6 +289,21 @@ class TestTrashAndUndo:
         assert trouble.value.details["current_sha256"] is None
         assert files(vault) == {}
 
+    def test_an_undone_move_names_the_path_that_is_in_use_again(
+        self, vault: Path, opened: FolderVault
+    ) -> None:
+        opened.create("a.md", b"text", CHANGE)
+        opened.create("links.md", b"[[a]]", CHANGE)
+        move = FileChange("move", "a.md", sha256(b"text"), "b.md")
+        rewrite = FileChange.update("links.md", sha256(b"[[a]]"), b"[[b]]")
+        written = opened.carry_out([move, rewrite], CHANGE)
+        (vault / "a.md").write_bytes(b"by hand")
+        before = files(vault)
+        with pytest.raises(AlreadyExists) as trouble:
+            opened.undo(written[0].version, CHANGE)
+        assert trouble.value.details["path"] == "a.md"
+        assert files(vault) == before
+
 
 class TestRecovering:
     def test_strays_of_ours_are_cleared_and_their_text_is_kept(

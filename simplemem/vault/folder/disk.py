@@ -55,7 +55,10 @@ if sys.platform == "win32":
             raise ctypes.WinError(ctypes.get_last_error())
 
     def exchange(_: int | None, temp: str, __: int | None, name: str) -> None:
-        """Swap two files; the target keeps its ACL. Halfway, the old file has its backup name."""
+        """Swap two files; the target keeps its ACL. Halfway, the old file has its backup name.
+
+        The names are full paths, because folders have no descriptors here.
+        """
         backup = backup_name(temp)
         retry(
             lambda: _call_kernel(
@@ -140,7 +143,7 @@ def copy_attributes(source: int, target: int) -> None:
         # Only root may change the owner. The note can be read either way.
         with suppress(OSError):
             os.fchown(target, old.st_uid, old.st_gid)
-    if old.st_mode != os.fstat(target).st_mode:
+    if old.st_mode != os.fstat(target).st_mode:  # read again: fchown may clear bits of the mode
         os.fchmod(target, old.st_mode & 0o7777)
 
     if sys.platform == "darwin":
@@ -193,6 +196,7 @@ def read_file(
             data = read_at(fd, 0, size)
             last_stat = os.fstat(fd)
             is_complete = len(data) == last_stat.st_size
+            # Entries have the size, the times and the inode, and not the time of the last read.
             if is_complete and entry_of("", first_stat) == entry_of("", last_stat):
                 break
             time.sleep(0.001 * attempt)
@@ -253,9 +257,10 @@ def hash_of(root: DirHandles, path: str) -> str | None:
 
 
 class ConcurrentWrite(Exception):
-    """Another program changed a file just before it was moved or swapped. Its text is in place.
+    """Another program changed or removed a file just before it was moved or swapped.
 
-    `digest` and `data` are the hash and the bytes of that text; None if there is no text to keep.
+    The text of that program is in place. `digest` and `data` are its hash and its bytes: None if
+    the file is gone, or if they need not be kept.
     """
 
     def __init__(self, path: str, digest: str | None, data: bytes | None = None) -> None:
@@ -276,8 +281,9 @@ def stage(
 ) -> str:
     """Write `data` to a new staged file in a folder; return its path from the root on.
 
-    The file gets the attributes of the note `like`, and the modification time `at` in seconds. With
-    `sync`, it is on the disk afterwards. If that fails, the file is removed and the error raised.
+    The file gets the attributes of the note `like`, and the modification time `at` in seconds, if
+    these are not None. With `sync`, it is on the disk afterwards. If anything fails, the file is
+    removed and the error raised.
     """
     name = f".simplemem-{os.getpid()}-{secrets.token_hex(12)}.tmp"
     path = "/".join((*folder, name))
@@ -321,10 +327,11 @@ def staged(
 def swap(root: DirHandles, temp: str, path: str, *, expected: str, replacement: str) -> None:
     """Swap the staged file `temp` with the file at `path`, whose hash must be `expected`.
 
-    `replacement` is the hash of the staged file. Afterwards, the old file is at `temp`. If another
-    program saved the file just before, its text goes back, and ConcurrentWrite is raised, as it is
-    if there is no file any more. If it saves again meanwhile, the later text stays at `path`, and
-    the earlier one is left at `temp`.
+    `replacement` is the hash of the staged file. Afterwards, the old file is at `temp`. Raises
+    ConcurrentWrite if there is no file at `path` any more, or if another program saved it just
+    before: its text is then at `path` again. If the program saved twice, the later text is at
+    `path`, and the earlier one is left at `temp`. Raises OSError, Unreadable or TooLong if what was
+    at `path` cannot be read; it is back there then.
     """
     try:
         _swap_files(root, temp, path)
@@ -343,8 +350,9 @@ def swap(root: DirHandles, temp: str, path: str, *, expected: str, replacement: 
     if digest == expected:
         return
 
-    _swap_files(root, temp, path)
+    _swap_files(root, temp, path)  # the text of the other program goes back
     if hash_of(root, temp) != replacement:
+        # It was not our text that this took away, but a later save, which has to stay.
         _swap_files(root, temp, path)
     raise ConcurrentWrite(path, digest, data)
 
@@ -352,8 +360,9 @@ def swap(root: DirHandles, temp: str, path: str, *, expected: str, replacement: 
 def move_file(root: DirHandles, source: str, target: str) -> None:
     """Move a file within a vault, or copy it to another disk and remove it.
 
-    Never overwrites: raises FileExistsError if the target exists, FileNotFoundError if there is no
-    source. Raises Unavailable if the file changed while it was copied; it is then in both places.
+    Never overwrites: raises FileExistsError if the target exists. Raises FileNotFoundError if there
+    is no source, other errors of the disk as OSError, and Unavailable if the file changed while it
+    was copied; it is then in both places.
     """
     try:
         _move_new(root, source, target)
@@ -402,9 +411,10 @@ def write_file(path: Path, data: bytes) -> None:
 def change_file(path: Path, old_data: bytes | None, data: bytes, keep: str) -> None:
     """Write a file that is no note, in place of the one with the bytes `old_data`.
 
-    With None, there must be no file. The new file gets the attributes of the old one, which stays
-    beside it under the name `keep`; with "" it is removed. Raises ConcurrentWrite or
-    FileExistsError if the file has other bytes by now.
+    If `old_data` is None, there must be no file. The new file gets the attributes of the old one,
+    which stays beside it under the name `keep`, or is removed if that is "". Raises ConcurrentWrite
+    if the file has other bytes by now, FileExistsError if there is one by now, and
+    FileNotFoundError or ConcurrentWrite if it is gone.
     """
     folder = os.path.abspath(path.parent)
     name = path.name
@@ -440,7 +450,8 @@ def _swap_files(root: DirHandles, temp: str, path: str) -> None:
         if error.errno not in _NO_SUCH_RENAME:
             raise
 
-    # FUSE and some network disks: with a second name for the old file, the rename loses nothing.
+    # FUSE and some network disks: the old file gets a second name, so that the rename over its
+    # first one loses nothing. Without hard links, it is copied.
     backup = backup_name(temp)
     if not _link(root, path, backup):
         data, _ = read_file(root, path)
@@ -468,7 +479,7 @@ def _move_new(root: DirHandles, source: str, target: str) -> None:
     # The disk has neither call. Between the check and the rename, the vault's lock keeps other
     # processes of simplemem away.
     with suppress(FileNotFoundError):
-        root.stat(target)
+        root.stat(target)  # raises FileNotFoundError if the target is free
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), target)
     rename_over(root, source, target)
 
@@ -492,7 +503,10 @@ def _link(root: DirHandles, source: str, target: str) -> bool:
 
 
 def rename_over(root: DirHandles, source: str, target: str) -> None:
-    """Rename a file of simplemem's own. An existing target is replaced without a check."""
+    """Rename a file; an existing target is replaced without a check.
+
+    The target must be free, a file of simplemem's own, or a file that has another name too.
+    """
     source_folder, old_name, folder, new_name = root.locate_both(source, target)
     retry(
         lambda: os.replace(

@@ -86,7 +86,7 @@ class Log:
             yield from _newest_first(lines, mark)
 
     def of(self, path: str) -> Iterator[Version]:
-        """Yield the changes that name a path as that before or after, newest first.
+        """Yield the changes that have a path as their old or new one, newest first.
 
         Moves are not followed: what happened to a note under a former path is not yielded.
         """
@@ -96,9 +96,9 @@ class Log:
                 yield version
 
     def find(self, version: str) -> Version:
-        """Return the change with an id, written as people do: "v42", "42" or "v000042".
+        """Return the change with an id, which may be written as "v42", "42" or "v000042".
 
-        Raises NotFound if the log has none, or for a text that is no id.
+        Raises NotFound if the log has no such change, or if the text is no id.
         """
         match = self.with_id(format_version(number_of(version)))
         if match is None:
@@ -143,10 +143,10 @@ class Log:
 
     @contextmanager
     def _opened(self, root: DirHandles | None = None) -> Iterator[tuple[int, int]]:
-        """Yield the descriptor of the log and its size, which is 0 if there is no regular file.
+        """Yield the descriptor of the log and its size.
 
-        The descriptor is -1 if there is no file. The size of a pipe is 0 too: reading it would
-        block.
+        Without a file, the descriptor is -1 and the size 0. The size of a pipe is 0 too: reading it
+        would block.
         """
         with ExitStack() as stack, translating_os_errors("read", LOG):
             fd = -1
@@ -178,11 +178,11 @@ class Log:
     ) -> list[Version]:
         """Return the changes of one operation, numbered from `first`; they are not logged yet.
 
-        Each step has the fields `path` and `op`, and what it has of `new_path`, `before`, `after`
-        and `trash`. The time is now. Secrets in `who` and `reason` are masked, and long texts are
-        cut.
+        Each step has the fields `path` and `op` of a `Version`, and may have `new_path`, `before`,
+        `after` and `trash`, which are else None. The time is now. Secrets in `who` and `reason` are
+        masked, and long texts are cut.
         """
-        # Secrets are hidden: the log is never pruned, and git may contain it too.
+        # Secrets are masked: the log is never pruned, and git may contain it too.
         author = _without_secrets(who)
         purpose = _without_secrets(reason)
         common: dict[str, Any] = {
@@ -217,7 +217,7 @@ class Log:
 
 @lru_cache(64)
 def _without_secrets(text: str) -> str:
-    """Return a text in which secrets, such as API keys, are replaced by what may be shown."""
+    """Return a text in which secrets, such as API keys, are masked."""
     if not text:
         return text
     from simplemem.note.secrets import find_secrets  # imported late: its patterns take a moment
@@ -228,9 +228,9 @@ def _without_secrets(text: str) -> str:
 
 
 def format_time(moment: datetime) -> str:
-    """Return a moment that is in UTC already as the log writes it.
+    """Return a moment as the log writes it, such as `2026-01-24T09:00:00.000Z`.
 
-    For example `2026-01-24T09:00:00.000Z`.
+    `moment` must be in UTC.
     """
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
@@ -262,6 +262,8 @@ def is_trash(path: str) -> bool:
 # -- earlier texts
 
 DISPLACED = f"{OWN_FOLDER}/history/displaced"
+"""The folder of displaced files: `<id of the version>-<random digits>-<sha256 when displaced>`."""
+
 DISPLACED_FOLDER: Parts = tuple(DISPLACED.split("/"))
 OBJECTS = f"{OWN_FOLDER}/history/objects"
 LAST_PRUNED = f"{OWN_FOLDER}/history/thinned"
@@ -277,12 +279,12 @@ _MIN_PREFIX_DIGITS = 12
 class History:
     """The log and the texts. Reading needs no lock; whoever writes must hold the vault's."""
 
-    can_be_rebuilt = False  # whether it is derived from something that is kept elsewhere
+    can_be_rebuilt = False  # True if the log and the texts are derived from a git repository
 
     def __init__(self, root: str, log: Log, *, keep_days: int, keep_mb: int) -> None:
         """Begin with the texts of the vault in the folder `root`. Reads nothing.
 
-        `keep_days` and `keep_mb` are the limits of `prune`.
+        `keep_days` and `keep_mb` are the limits that `pruning.prune` applies.
         """
         self.log = log
         self.keep_days = keep_days
@@ -295,10 +297,10 @@ class History:
         self.unwritten_texts = set[str]()
 
     def content(self, sha: str) -> bytes | None:
-        """Return the text with a hash, for anyone who may ask; None if it is not kept.
+        """Return the text with a hash, if it may be shown; None if it is not kept.
 
-        Twelve digits or more are enough if only one hash begins so. None also if the text belongs
-        to hidden notes alone.
+        The first twelve digits or more are enough if only one hash begins with them. None also if
+        the text belongs to hidden notes alone.
         """
         is_prefix = _MIN_PREFIX_DIGITS <= len(sha) < SHA256_DIGITS
         if is_prefix and sha.isascii() and sha.isalnum():
@@ -322,7 +324,7 @@ class History:
     def read_text(self, sha: str) -> bytes | None:
         """Return the text with a hash of 64 digits, None if it is not kept or is damaged.
 
-        The text may be that of a hidden note, so it must not be shown to anyone: `content` asks.
+        The text may be that of a hidden note. To show a text, use `content`, which checks that.
         """
         is_hash = len(sha) == SHA256_DIGITS and sha.isascii() and sha.isalnum()
         if not is_hash:
@@ -382,8 +384,8 @@ class History:
         """Move a file that an editor may have open into the folder of displaced files.
 
         `temp` is its path, `version` the id of the change that displaced it, `sha` the hash of its
-        text. For a day, it is watched for a late save. If the file is gone, a recovery that was
-        interrupted has moved it already.
+        text. `check_displaced` looks for a late save into it for a day. A file that is gone is no
+        error: a recovery that was interrupted has moved it already.
         """
         root.make(DISPLACED_FOLDER)
         unique = secrets.token_hex(3)
@@ -402,9 +404,9 @@ class History:
         """Set a staged or displaced file aside; a text that is kept nowhere becomes a version.
 
         `file` is its path, `version` the id of the change that displaced it. Returns the new
-        version of the note `path`, with this reason, or nothing if the text is kept already. An
-        empty file, and one that has another name, is removed. Raises FileNotFoundError if the file
-        does not exist.
+        version of the note `path`, with this reason, or nothing if the text is kept already. A file
+        that is empty or has a second name (a hard link) is only removed. Raises FileNotFoundError
+        if the file does not exist, and Unreadable or TooLong if it cannot be read.
         """
         data, file_stat = disk.read_file(root, file)
         if not data or file_stat.st_nlink > 1:
@@ -482,6 +484,7 @@ class History:
         """
         file = f"{DISPLACED}/{name}"
         file_stat = root.stat(file)
+        # After a jump of the clock, the time of the file may be in the future.
         is_old = abs(time.time() - file_stat.st_ctime) > seconds
         if not is_old and not thorough and _is_untouched(file_stat):
             return []
@@ -504,14 +507,14 @@ class History:
     def _rescue_late_save(self, root: DirHandles, name: str) -> list[Version]:
         """Make the text of a displaced file a version of the note that the file belonged to.
 
-        `name` is that in the folder of displaced files. Returns the version, or nothing if the text
-        is kept already.
+        `name` is the name of the file in the folder of displaced files. Returns the version, or
+        nothing if the text is kept already.
         """
         file = f"{DISPLACED}/{name}"
         version_id = name.partition("-")[0]
         version = self.log.with_id(version_id)
         if version is None:
-            note = file
+            note = file  # as for a file that `rescue` has set aside
         else:
             note = version.new_path or version.path
         reason = "saved by another program into the file that simplemem had just replaced"
@@ -522,25 +525,26 @@ class History:
     def is_pruning_due(self) -> bool:
         """Return whether the history was last pruned over six hours ago, or never.
 
-        A vault without any changes never needs it.
+        False for a vault without any changes.
         """
         with DirHandles(self._root_path) as root:
-            last_time = entry_at(root, LAST_PRUNED)
+            last_pruned = entry_at(root, LAST_PRUNED)
             log = entry_at(root, LOG)
-        if last_time is None:
+        if last_pruned is None:
             return log is not None
-        age = abs(time.time() - last_time.mtime_ns / 1e9)
+        age = abs(time.time() - last_pruned.mtime_ns / 1e9)
         return age > A_DAY / 4
 
 
 def _is_untouched(file_stat: os.stat_result) -> bool:
     """Return whether the times of a displaced file show that it was not saved since.
 
-    The file was displaced after its last save, by more than the clock of a file system can hide.
-    False if that is not certain, or if the file has another name.
+    To displace a file sets its ctime, and to save it sets both times. So the last save was before
+    if the ctime is later, by more than the steps of the file system's clock. False if that is not
+    certain, or if the file has another name.
     """
-    delay = file_stat.st_ctime_ns - file_stat.st_mtime_ns
-    return file_stat.st_nlink == 1 and delay > _COARSEST_CLOCK_NS
+    delay_ns = file_stat.st_ctime_ns - file_stat.st_mtime_ns
+    return file_stat.st_nlink == 1 and delay_ns > _COARSEST_CLOCK_NS
 
 
 def object_path(sha: str) -> str:

@@ -31,7 +31,8 @@ from simplemem.vault.values import Version, read_version, sha256
 class Step(NamedTuple):
     """The part of a change that concerns one note.
 
-    `temp` is the file with the new text: a staged file, or one in the trash.
+    `version` is its line in the log. `temp` is the path of the file with the new text: a staged
+    file, or one in the trash; None if the note is deleted or keeps its text.
     """
 
     version: Version
@@ -58,40 +59,60 @@ class Step(NamedTuple):
     def operations(self) -> list[FileOperation]:
         """The operations on files that make the change, in order: one or two.
 
-        A new file is put in place; or the note is moved, or its text swapped, or both.
+        For a new note, its file is moved to its path. An existing note is moved, or its text is
+        swapped, or it is moved first and then its text swapped. To delete is to move to the trash.
         """
         version = self.version
         temp = self.temp or ""
         if version.before is None:
-            return [FileOperation(self, temp, self.target, version.after or "")]
+            placement = FileOperation(
+                self,
+                source=temp,
+                target=self.target,
+                old_sha256=version.after or "",
+            )
+            return [placement]
 
         operations = []
         if self.target != version.path:
-            move = FileOperation(self, version.path, self.target, version.before)
+            move = FileOperation(
+                self,
+                source=version.path,
+                target=self.target,
+                old_sha256=version.before,
+            )
             operations.append(move)
         if temp:
-            swap = FileOperation(self, temp, self.target, version.before, version.after)
+            swap = FileOperation(
+                self,
+                source=temp,
+                target=self.target,
+                old_sha256=version.before,
+                new_sha256=version.after,
+            )
             operations.append(swap)
         return operations
 
 
 class FileOperation(NamedTuple):
-    """A move of the file `source` to `target`, where no file is.
+    """A move of a file, or a swap of two files.
 
-    With `new_sha256`, it is a swap: `source`, which has that hash, and `target` change places.
+    Without `new_sha256`, it is a move of the file `source` to `target`, where no file may be. With
+    it, it is a swap: the file `source`, which has that hash, and the file `target` change places.
     """
 
     step: Step
     source: str
     target: str
-    old_sha256: str  # the hash of the file that is moved, or of the one that is displaced
+    old_sha256: str  # of a move, the hash of the file; of a swap, that of `target` before it
     new_sha256: str | None = None
 
     @property
     def third_name(self) -> str:
-        """The path between two spellings of a name, for a file system that ignores case.
+        """The path that the file has for a moment if only the letter case of its name changes.
 
-        It is that of a staged file in the folder of the note, the same at each call.
+        A file system that ignores case may refuse to move it directly. The path is that of a staged
+        file in the folder of the note, and the same at each call.
         """
         version = self.step.version
         seed = f"{version.id} {version.path}"
@@ -131,9 +152,9 @@ def format_plan(plan: JournalPlan) -> bytes:
 def read_plan(data: bytes) -> JournalPlan | None:
     """Return the plan in the journal, None if it is damaged or was not written by simplemem.
 
-    Text behind the two lines of the plan is ignored. A journal may come with a vault from anywhere,
-    so None is also returned if the plan could reach a hidden file, such as a hook of git. Never
-    raises.
+    What follows the two lines of the plan is ignored: it is left of longer plans before. A journal
+    may come with a vault from anywhere, so None is also returned if the plan could reach a hidden
+    file, such as a hook of git. Never raises.
     """
     digest, _, rest = data.partition(b"\n")
     line = rest.partition(b"\n")[0]
@@ -226,18 +247,21 @@ def _state_of(root: DirHandles, operation: FileOperation) -> OperationState:
 
 
 def _state_of_swap(root: DirHandles, swap: FileOperation) -> OperationState:
-    """Return how far a swap came. It must be that of an exchange: see `Journal._place_backup`."""
-    displaced = _hash_at(root, swap.source)
-    current = _hash_at(root, swap.target)
+    """Return how far a swap came.
 
-    if current == swap.new_sha256:
-        is_expected = displaced in (swap.old_sha256, swap.new_sha256, None)
+    The old file must not be at its backup name any more: see `Journal._place_backup`.
+    """
+    source_digest = _hash_at(root, swap.source)  # before the swap the new text, then the old one
+    target_digest = _hash_at(root, swap.target)
+
+    if target_digest == swap.new_sha256:
+        is_expected = source_digest in (swap.old_sha256, swap.new_sha256, None)
         return "done" if is_expected else "intruded"
-    if current == swap.old_sha256:
-        is_staged = displaced == swap.new_sha256
-        return "pending" if is_staged else "foreign"
-    if displaced == swap.old_sha256:
-        return "done"
+    if target_digest == swap.old_sha256:
+        is_still_staged = source_digest == swap.new_sha256
+        return "pending" if is_still_staged else "foreign"
+    if source_digest == swap.old_sha256:
+        return "done"  # another program has changed the note after the swap
     return "foreign"
 
 
@@ -246,22 +270,27 @@ def _state_of_move(root: DirHandles, move: FileOperation) -> OperationState:
     if _hash_at(root, move.third_name) is not None:
         return "at third name"
 
-    old = _listed_hash_at(root, move.source)
-    new = _listed_hash_at(root, move.target)
-    if old == move.old_sha256:
-        if new is None:
+    source_digest = _listed_hash_at(root, move.source)
+    target_digest = _listed_hash_at(root, move.target)
+    if source_digest == move.old_sha256:
+        if target_digest is None:
             return "pending"
         if _is_same_file(root, move.source, move.target):
             return "two names"
         return "foreign"
-    if new is None:
+    if target_digest is None:
         return "foreign"
 
     # A swap that follows the move may have given the target its new text already.
     is_last = move == move.step.operations[-1]
-    if new == move.old_sha256 or not is_last:
+    if target_digest == move.old_sha256 or not is_last:
         return "done"
     return "foreign"
+
+
+def _is_begun(root: DirHandles, operation: FileOperation) -> bool:
+    """Return whether an operation has changed a file. Changes nothing itself."""
+    return _state_of(root, operation) not in _NOT_BEGUN
 
 
 def _is_same_file(root: DirHandles, path: str, other: str) -> bool:
@@ -318,13 +347,14 @@ class Journal:
         self._durable = durable
 
     def perform(self, root: DirHandles, steps: Sequence[Step]) -> None:
-        """Carry out all steps or none, log them, and put the displaced files away.
+        """Carry out all steps or none, log them, and set the displaced files aside.
 
-        After ConcurrentWrite, FileExistsError or another OSError, the notes are as they were, and
-        nothing is logged. Raises Unavailable if the change was written, but the disk did not
-        confirm it.
+        Raises ConcurrentWrite if another program changed a note, FileExistsError with the path if
+        the target of a move is in use, and OSError if the disk fails. After these, the notes are as
+        they were, and nothing is logged. Raises Unavailable if the change was written, but the disk
+        did not confirm it.
         """
-        done: int | None = None  # the operations carried out; None until the plan is written
+        done_count: int | None = None  # of the operations carried out; None before the plan exists
         new_folders = list[str]()
         try:
             new_folders = self._missing_folders(root, steps)
@@ -332,15 +362,15 @@ class Journal:
             root.make(DISPLACED_FOLDER)
             self._write_plan(root, JournalPlan(list(steps), new_folders))
 
-            done = 0
+            done_count = 0
             for operation in operations_of(steps):
                 self._apply(root, operation)
-                done += 1
-                if len(steps) > 1:  # thousands of notes may be in a folder of their own each
+                done_count += 1
+                if len(steps) > 1:  # each of thousands of notes may be in another folder
                     root.close_all()
             self._history.log.append(root, [step.version for step in steps])
         except BaseException as error:
-            self._roll_back_after(error, root, steps, done, new_folders)
+            self._roll_back_after(error, root, steps, done_count, new_folders)
             raise
 
         self._conclude(root, steps)
@@ -348,8 +378,8 @@ class Journal:
     def resume(self, root: DirHandles) -> bool:
         """Complete or drop the change that a crash interrupted; return whether there was one.
 
-        A completed change is logged. Called before each write, and when a server starts. A plan
-        that is damaged is dropped.
+        A completed change is logged. A plan that is damaged is dropped, and does not count. Called
+        before each write, and when a server starts.
         """
         data = b""
         with suppress(FileNotFoundError):
@@ -357,7 +387,8 @@ class Journal:
         if not data or data.startswith(_NO_PLAN):
             return False
 
-        # A plan that cannot be read was cut off. Nothing was begun: it is complete before that.
+        # A plan that cannot be read was cut off while it was written. The first operation comes
+        # after that, so there is nothing to complete.
         plan = read_plan(data)
         if plan is not None:
             self._resume_plan(root, plan)
@@ -367,7 +398,10 @@ class Journal:
     # Carry out a change
 
     def _missing_folders(self, root: DirHandles, steps: Sequence[Step]) -> list[str]:
-        """Return the folders that have to be created for the targets, outermost first."""
+        """Return the folders that have to be created for the targets, outermost first.
+
+        A folder that several targets need is in the list several times.
+        """
         folders = list[str]()
         for step in steps:
             is_deletion = step.version.after is None
@@ -390,6 +424,7 @@ class Journal:
         is_folder_new = parent(PLAN) in root.made
         if self._durable and (can_be_halved or is_folder_new):
             folders = {parent(PLAN)}
+            # After a power cut, the plan is of no use without the names of its staged files.
             for step in steps:
                 if step.staged:
                     folders.add(parent(step.staged))
@@ -398,9 +433,9 @@ class Journal:
     def _overwrite_plan(self, root: DirHandles, text: bytes, *, sync: bool = False) -> None:
         """Write `text` over the beginning of the journal, which never becomes shorter.
 
-        To create or to empty a file costs more than the rest of a write. The text after the line of
-        the plan belongs to older plans. With `sync`, and in a durable vault, it is on the disk
-        afterwards.
+        To create or to empty a file costs more than the rest of a write. What follows the text is
+        left of older plans. With `sync`, the text is on the disk afterwards, if the vault is
+        durable.
         """
         with root.opened(PLAN, OVERWRITE) as fd:
             disk.write_all(fd, text)
@@ -410,8 +445,8 @@ class Journal:
     def _apply(self, root: DirHandles, operation: FileOperation) -> None:
         """Carry out one operation that was not begun.
 
-        Raises ConcurrentWrite if another program changed the note first, and FileExistsError if a
-        file is in the place of a moved one.
+        Raises ConcurrentWrite if another program changed the note first, and FileExistsError if the
+        target of a move is in use.
         """
         if operation.new_sha256 is None:
             self._move(root, operation)
@@ -433,29 +468,27 @@ class Journal:
                 replacement=after,
             )
         except ConcurrentWrite as conflict:
-            # The other program's text is back in its place. But a program that read ours in the
-            # meantime may save over it, so it is kept.
-            with suppress(OSError, SimplememError):
-                self._history.keep(root, conflict.data or b"", conflict.digest or "")
+            # The other program's text is back in its place. But a program that has read our text
+            # in the meantime may save over it, so it is kept.
+            if conflict.data is not None and conflict.digest is not None:
+                with suppress(OSError, SimplememError):
+                    self._history.keep(root, conflict.data, conflict.digest)
             raise
 
     def _move(self, root: DirHandles, move: FileOperation) -> None:
         """Move a file, and check that it has the expected text; create missing folders.
 
         Raises ConcurrentWrite, with the file back at its place, if it has another text or is gone,
-        and FileExistsError if the target exists.
+        and FileExistsError, whose `filename` is the target, if the target exists.
         """
         root.make(parent(move.target))
         path = move.step.version.path
         try:
-            disk.move_file(root, move.source, move.target)
+            self._rename(root, move)
         except FileNotFoundError as error:
             raise ConcurrentWrite(path, None) from error
-        except FileExistsError:
-            if not self._is_new_spelling(root, move):
-                raise
-            disk.move_file(root, move.source, move.third_name)
-            disk.move_file(root, move.third_name, move.target)
+        except FileExistsError as error:
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), move.target) from error
 
         digest = _hash_at(root, move.target)
         if digest != move.old_sha256:
@@ -463,6 +496,19 @@ class Journal:
             with suppress(FileExistsError):
                 disk.move_file(root, move.target, move.source)
             raise ConcurrentWrite(path, digest)
+
+    def _rename(self, root: DirHandles, move: FileOperation) -> None:
+        """Move a file, by the third name if only the spelling of its name changes.
+
+        Raises FileNotFoundError if there is no source, and FileExistsError if the target exists.
+        """
+        try:
+            disk.move_file(root, move.source, move.target)
+        except FileExistsError:
+            if not self._is_new_spelling(root, move):
+                raise
+            disk.move_file(root, move.source, move.third_name)
+            disk.move_file(root, move.third_name, move.target)
 
     def _is_new_spelling(self, root: DirHandles, move: FileOperation) -> bool:
         """Return whether the target exists only because the file system ignores case or accents."""
@@ -473,11 +519,11 @@ class Journal:
     # Conclude a change
 
     def _conclude(self, root: DirHandles, steps: Sequence[Step]) -> None:
-        """Put the displaced files of a logged change away, sync all of it, and clear the plan.
+        """Set the displaced files of a logged change aside, sync all of it, and clear the plan.
 
         Raises Unavailable if the disk does not confirm the change, which stays.
         """
-        is_tidy = self._put_displaced_away(root, steps)
+        is_tidy = self._tidy_up(root, steps)
         try:
             self._sync(root, steps)
         except OSError as error:
@@ -492,11 +538,11 @@ class Journal:
             with suppress(OSError):
                 self._overwrite_plan(root, _NO_PLAN)
 
-    def _put_displaced_away(self, root: DirHandles, steps: Sequence[Step]) -> bool:
-        """Move displaced files to the history; return False if the disk prevents it.
+    def _tidy_up(self, root: DirHandles, steps: Sequence[Step]) -> bool:
+        """Set displaced files aside, and remove folders of the trash that became empty.
 
-        That is no error: the change itself is complete, and the next process that finds the plan
-        does the rest.
+        Returns False if the disk prevents it. That is no error: the change itself is complete, and
+        the next process that finds the plan does the rest.
         """
         history = self._history
         try:
@@ -505,6 +551,7 @@ class Journal:
                 if step.staged and version.before is not None:
                     history.set_aside(root, step.staged, version.id, version.before)
                 elif step.temp and step.temp.startswith(f"{OWN_TRASH}/"):
+                    # The file was restored. `.simplemem/trash` itself stays.
                     root.prune(parent(step.temp), keep=2)
         except OSError:
             return False
@@ -513,8 +560,8 @@ class Journal:
     def _sync(self, root: DirHandles, steps: Sequence[Step]) -> None:
         """Sync the folders of a change, and then the log, in a durable vault. Raises OSError.
 
-        All renames come before the first sync: it makes the file system write its own journal,
-        which contains all of them, and the other syncs find little to do.
+        Call it after all renames: the first sync makes the file system write its own journal, which
+        contains all of them, so the other syncs find little to do.
         """
         if not self._durable:
             return
@@ -530,7 +577,7 @@ class Journal:
             disk.sync_file(fd, last=True)
 
     def _sync_folders(self, root: DirHandles, folders: set[Parts]) -> None:
-        """Sync some folders, with those that were created and the folders these are in."""
+        """Sync some folders, those that `root` has created, and the folders that these are in."""
         all_folders = set(folders)
         for new_folder in root.made:
             all_folders.add(new_folder)
@@ -550,15 +597,15 @@ class Journal:
         error: BaseException,
         root: DirHandles,
         steps: Sequence[Step],
-        done: int | None,
+        done_count: int | None,
         new_folders: Sequence[str],
     ) -> None:
-        """Roll back a change that failed with an error, and clear its plan. Never raises.
+        """Roll back a change that failed with an error, and clear its plan.
 
-        If this fails too, the error gets a note, and the plan stays for the next start.
+        If the disk prevents this too, the error gets a note, and the plan stays for the next start.
         """
         try:
-            self._roll_back(root, steps, done, new_folders)
+            self._roll_back(root, steps, done_count, new_folders)
             self._overwrite_plan(root, _NO_PLAN)
         except (OSError, SimplememError) as failure:
             error.add_note(f"The rollback failed too ({failure}); the next start finishes it.")
@@ -567,46 +614,42 @@ class Journal:
         self,
         root: DirHandles,
         steps: Sequence[Step],
-        done: int | None,
+        done_count: int | None,
         new_folders: Sequence[str],
     ) -> None:
-        """Undo the first `done` operations, and the next one if it was begun.
+        """Undo the first `done_count` operations, and the next one if it was begun.
 
-        `done` is None if not even the plan was written. Staged files are removed, and folders of
-        `new_folders` that become empty. May raise OSError or an error of simplemem.
+        `done_count` is None if not even the plan was written. Staged files are removed, and folders
+        of `new_folders` that become empty. May raise OSError or an error of simplemem.
         """
-        operations = [] if done is None else operations_of(steps)
-        completed = operations[:done]
-        interrupted = operations[len(completed) : len(completed) + 1]
+        begun = list[FileOperation]()
+        tried_steps = set[Step]()
+        if done_count is not None:
+            operations = operations_of(steps)
+            begun = operations[:done_count]
+            for operation in operations[done_count : done_count + 1]:
+                # On a disk that lacks calls, an operation takes several, and may have stopped
+                # between them.
+                self._place_backup(root, operation.step)
+                if _is_begun(root, operation):
+                    begun.append(operation)
+            tried_steps = {operation.step for operation in operations[: done_count + 1]}
 
-        begun = list(completed)
-        begun += [operation for operation in interrupted if self._was_begun(root, operation)]
         for operation in reversed(begun):
             self._undo(root, operation)
-
-        tried_steps = {operation.step for operation in completed + interrupted}
         for step in steps:
-            self._remove_staged(root, step, was_in_place=step in tried_steps)
+            self._remove_staged(root, step, was_tried=step in tried_steps)
 
         for folder in reversed(new_folders):
             parts = folder.split("/")
             root.prune(tuple(parts), keep=len(parts) - 1)
 
-    def _was_begun(self, root: DirHandles, operation: FileOperation) -> bool:
-        """Return whether an operation that failed has changed anything.
-
-        On a disk that lacks calls, an operation takes several, and may stop between them. The old
-        file gets its place back, if it has a backup name.
-        """
-        self._place_backup(root, operation.step)
-        return _state_of(root, operation) not in _NOT_BEGUN
-
     def _undo(self, root: DirHandles, operation: FileOperation) -> None:
-        """Take back an operation that was carried out, unless the note was saved since.
+        """Take back an operation that was carried out.
 
-        Then the other program's text stays, and the text before is kept.
+        If another program has saved over our text since, its text stays: a new note then stays at
+        its path, and a moved one takes that text back with it. The text before is kept anyway.
         """
-        # If somebody has saved over our text since, theirs stays, and the text before is kept.
         with suppress(ConcurrentWrite):
             digest = _hash_at(root, operation.target)
             is_unchanged = digest == (operation.new_sha256 or operation.old_sha256)
@@ -631,17 +674,18 @@ class Journal:
         else:
             _complete_move(root, move.target, move.source)
 
-    def _remove_staged(self, root: DirHandles, step: Step, *, was_in_place: bool) -> None:
+    def _remove_staged(self, root: DirHandles, step: Step, *, was_tried: bool) -> None:
         """Remove the staged file of a step, and the backup that a disk without exchange needs.
 
-        With `was_in_place`, it was a note's file, which is never just removed: it may contain what
-        another program saved, or be open in an editor. It is set aside in the history instead.
+        With `was_tried`, an operation of the step was tried. So the file may have been at the path
+        of the note, and is never just removed: it may contain what another program saved, or be
+        open in an editor. It is set aside in the history instead.
         """
         if step.staged is None:
             return
 
         with suppress(FileNotFoundError):
-            if was_in_place:
+            if was_tried:
                 self._rescue(root, step.staged, step)
             else:
                 disk.remove(root, step.staged)
@@ -661,23 +705,23 @@ class Journal:
 
         If the log has later changes, the change had ended, and nothing is done.
         """
-        own = {step.version for step in plan.steps}
-        logged = self._logged_since(own)
-        has_later_changes = not logged <= own
+        own_versions = {step.version for step in plan.steps}
+        logged = self._logged_since(own_versions)
+        has_later_changes = not logged <= own_versions
         if has_later_changes:
-            # The change had ended; a power cut lost only that its plan was cleared.
+            # A power cut lost only that the plan was cleared.
             return
 
         for step in plan.steps:
             self._place_backup(root, step)
         if not logged and self._is_untouched(root, plan.steps):
-            self._roll_back(root, plan.steps, 0, plan.new_folders)
+            self._roll_back(root, plan.steps, done_count=0, new_folders=plan.new_folders)
         else:
             logged_ids = {version.id for version in logged}
             self._finish(root, plan.steps, logged_ids)
 
     def _logged_since(self, versions: Set[Version]) -> set[Version]:
-        """Return the changes in the log from the first of some versions on.
+        """Return the changes in the log from the first of some versions on, these included.
 
         Recovered texts are left out.
         """
@@ -689,18 +733,20 @@ class Journal:
         """Return whether no step has begun."""
         for step in steps:
             first_operation = step.operations[0]
-            if _state_of(root, first_operation) not in _NOT_BEGUN:
+            if _is_begun(root, first_operation):
                 return False
         return True
 
     def _finish(self, root: DirHandles, steps: Sequence[Step], logged_ids: set[str]) -> None:
         """Complete the steps, log those that are not in the log, and sync all of it.
 
-        Steps in the log are completed too: a power cut may keep the line and lose the renames
-        before it.
+        `logged_ids` are the ids of the changes in the log. Their steps are completed too: a power
+        cut may keep the line and lose the renames before it. A step whose note has changed since is
+        not logged.
         """
         new_versions = []
         for step in steps:
+            # This stops at the first operation that cannot be completed.
             is_complete = all(self._complete(root, operation) for operation in step.operations)
             if is_complete and step.version.id not in logged_ids:
                 new_versions.append(step.version)
@@ -709,7 +755,7 @@ class Journal:
         if new_versions:
             self._history.log.append(root, new_versions)
         for step in steps:
-            self._remove_staged(root, step, was_in_place=True)
+            self._remove_staged(root, step, was_tried=True)
         self._sync(root, steps)
 
     def _complete(self, root: DirHandles, operation: FileOperation) -> bool:
@@ -737,6 +783,7 @@ class Journal:
         if state == "pending":
             self._apply(root, operation)
         elif state == "intruded":
+            # The save of the other program, which the swap displaced, goes back to the note's path.
             displaced_digest = _hash_at(root, source) or ""
             disk.swap(
                 root,
@@ -748,15 +795,17 @@ class Journal:
         elif state == "two names":
             disk.remove(root, source)
         elif _is_same_file(root, source, operation.third_name):
+            # At the third name, on a disk without a safe rename: the file kept its old name.
             disk.remove(root, operation.third_name)
         else:
             _complete_move(root, operation.third_name, target)
 
     def _place_backup(self, root: DirHandles, step: Step) -> None:
-        """Put the old file of an interrupted swap where an exchange would have put it.
+        """Move the old file of an interrupted swap from its backup name.
 
-        On a disk without exchange, the file has a backup name between two renames. Does nothing if
-        there is no such file.
+        On a disk without exchange, the file has that name between two renames. It goes to the path
+        of the staged file, as after an exchange; or back to the note's path if there is no file; or
+        it is set aside. Does nothing if no file has the backup name.
         """
         if step.staged is None:
             return

@@ -48,10 +48,7 @@ TrashKind = Literal["own", "obsidian"]
 
 
 class FolderOperation(WriteOperation):
-    """Changes of the files in a folder.
-
-    Guards the files that are staged until they are in place.
-    """
+    """Changes of the files in a folder. Guards the paths of the files that were staged for them."""
 
     def __init__(
         self,
@@ -105,10 +102,10 @@ class FolderOperation(WriteOperation):
                 raise ReadOnly(f"{path!r} is write-protected", hint=hint)
 
     def _trash_path(self, path: str, number: int) -> str | None:
-        """Return the free path in the trash for a deleted file.
+        """Return a path in the trash for a deleted file, at which there is no file yet.
 
-        `number` is that of the first version of the operation, which names the folder in our own
-        trash. As in Obsidian, a file whose name is used there already gets a number after its name.
+        In our own trash, each operation has a folder, named after its first version, which has this
+        number. As in Obsidian, a file whose name is in use gets a number after its name.
         """
         if self._trash_kind == "own":
             trash = f"{OWN_TRASH}/{format_version(number)}"
@@ -133,15 +130,16 @@ class FolderOperation(WriteOperation):
 
         steps = []
         for change, version in zip(self._changes, versions, strict=True):
-            staged_file = self._staged.get(change.path, change.trash)
-            steps.append(Step(version, staged_file))
+            # A new text that was not staged is in the trash, if there is a new text.
+            text_file = self._staged.get(change.path, change.trash)
+            steps.append(Step(version, text_file))
         try:
             self._journal.perform(self._root, steps)
-        except ConcurrentWrite as concurrent:
-            affected = self._change_of(concurrent.path)
-            raise self._conflict(affected) from concurrent
+        except ConcurrentWrite as error:
+            affected_change = self._change_of(error.path)
+            raise self._conflict(affected_change) from error
         except FileExistsError as error:
-            raise already_exists(self._changes[0].target) from error
+            raise already_exists(error.filename) from error
 
     def _change_of(self, path: str) -> FileChange:
         """Return the change that changes, or moves to, a path."""
@@ -162,10 +160,7 @@ class FolderOperation(WriteOperation):
                 history.keep(self._root, change.data, change.new_sha256 or "")
 
     def _stage_or_clean_up(self) -> None:
-        """Stage the new texts.
-
-        If that fails, remove those that were staged, and raise the error.
-        """
+        """Stage the new texts. If that fails, remove the files staged so far; raise the error."""
         try:
             self._stage()
         except BaseException:
@@ -176,7 +171,7 @@ class FolderOperation(WriteOperation):
     def _stage(self) -> None:
         """Write the new texts to staged files beside the notes, and sync them if durable.
 
-        `_staged` has their paths. A file restored from the trash is not written.
+        Adds their paths to `_staged`.
         """
         is_durable = self._is_durable
         is_single = len(self._changes) == 1
@@ -199,8 +194,8 @@ class FolderOperation(WriteOperation):
     def _stage_text(self, change: FileChange, data: bytes, *, sync: bool) -> str:
         """Write one new text to a staged file; return the path of that file.
 
-        It is as close to its note as folders exist. Missing folders are created when the change is
-        carried out: until then, it may fail.
+        It is in the folder of its note, or in the nearest folder above that exists. Missing folders
+        are created only when the change is carried out, because it may fail before.
         """
         folder = parent(change.target)
         missing_count = len(self._root.missing(folder))
@@ -309,8 +304,8 @@ class FolderVault(VaultBase):
     def reading(self) -> Iterator[Callable[[str], File]]:
         """Yield a function that reads many files, each as it is then; it raises as `read` does.
 
-        It keeps folders open, so it may read from a folder that is moved away meanwhile. Use it for
-        a short time.
+        Folders stay open for the block, so files of a folder that is moved away meanwhile are still
+        read under its old path. Use it for a short time.
         """
         with DirHandles(str(self.root)) as handles:
             yield lambda path: self._read_file(handles, path)
@@ -349,8 +344,8 @@ class FolderVault(VaultBase):
     def recover(self) -> tuple[int, list[Entry]]:
         """Finish what a crash interrupted, and save texts that were left in staged files.
 
-        Returns how much there was to do, and the visible files of the scan that this needs. In a
-        read-only vault, it only scans.
+        Returns how many writes and texts there were, and the visible files of the scan that this
+        needs. In a read-only vault, it only scans, and the number is 0.
         """
         if self.read_only:
             return 0, self.scan()
@@ -359,12 +354,13 @@ class FolderVault(VaultBase):
             was_interrupted = self._journal.resume(handles)
             scan = scan_folder(handles)
             for path in scan.staged_files:
-                # Whoever writes holds the lock, so no process uses this file any longer.
+                # A process that writes holds the lock, which is ours now. So no process uses this
+                # file any longer.
                 with suppress(FileNotFoundError):
                     self.history.rescue(handles, path, path, "left by an interrupted write")
                 handles.close_all()
             late_saves = self.history.check_displaced(handles)
-            count = was_interrupted + len(scan.staged_files) + len(late_saves)
+            count = int(was_interrupted) + len(scan.staged_files) + len(late_saves)
             return count, self._visible_entries(scan)
 
     def finish_interrupted(self) -> None:
