@@ -1,11 +1,11 @@
 """What an engine of the index has to offer, and the errors that it raises.
 
-An engine keeps the rows of one vault's index: SQLite, or PostgreSQL. Everything else that the index
-does is the same for each engine, and speaks to it through the protocols of this module
-(docs/internals/engines.md).
+An engine keeps the rows of one vault's index, in SQLite or PostgreSQL. The rest of the index is the
+same for each engine, and uses it through the protocols of this module (docs/internals/engines.md).
 
 Statements are written in the SQL that both engines take. Values are marked `$1`, `$2`, …, in the
-order in which they first occur in the statement. Where the two differ, the statement asks the `Dialect`.
+order in which they first occur in the statement. Where the engines differ, a piece of the statement
+comes from the `Dialect`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LAST = "\U0010ffff"  # sorts after every character of a path or a term
 SET_META = """
     INSERT INTO meta (key, value) VALUES ($1, $2)
     ON CONFLICT (key) DO UPDATE SET value = excluded.value"""
-COMMIT = "commit"  # in `meta`: the commit of a branch that the rows are of
+COMMIT = "commit"  # in `meta`: the commit of the branch that the rows were read from
 
 
 # -- errors
@@ -50,7 +50,10 @@ class StatementFailed(Exception):
 
 
 class IntegerList:
-    """Many signed integers of 64 bits that are bound as one value, for `Dialect.in_integers`."""
+    """Many signed integers of 64 bits that are bound as one value, for `Dialect.in_integers`.
+
+    An `array` is used as it is, without a copy, so its type code must be "q".
+    """
 
     __slots__ = ("values",)
 
@@ -68,25 +71,28 @@ class TextList:
 
 
 Value = int | float | str | bytes | IntegerList | TextList | None
-DatabaseRow = tuple[Any, ...]  # what a column holds is known to who wrote the statement
+DatabaseRow = tuple[Any, ...]  # the types of the columns follow from the statement
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """The places where the SQL of the engines differs. All methods return a piece of SQL.
+    """The pieces of SQL in which the engines differ. Each method returns one.
 
-    A list that is bound is a table of one column in SQLite, and an array in PostgreSQL. For
-    PostgreSQL the type of its values stands in the statement: integers or texts.
+    In SQLite, a list that is bound is a table of one column; in PostgreSQL, it is an array, and the
+    statement names the type of its values. The fields are templates for `str.format`.
     """
 
-    membership: str  # of a {column} in the list of the {mark}, whose values have a {type}
-    list_table: str  # the list of the {mark} as a table {alias} with the column `value`
-    rows_of_each: (
-        str  # for each row of {outer}, the rows of {table} for which the {condition} holds
-    )
-    integer_type: str  # of the values of a list
-    text_type: str
-    column_types: Mapping[str, str]  # and what else the tables of `schema.sql` name in braces
+    # The condition that {column} is in the list bound at {mark}, whose values have {type}.
+    membership: str
+    # The list bound at {mark}, whose values have {type}, as a table {alias} with the column
+    # `value`.
+    list_table: str
+    # FROM and WHERE: for each row of the table {outer}, the rows of the table {name}, called
+    # {alias}, for which {condition} holds.
+    rows_of_each: str
+    integer_type: str  # the {type} of an IntegerList
+    text_type: str  # the {type} of a TextList
+    column_types: Mapping[str, str]  # what replaces each name in braces in `schema.sql`
 
     def schema(self) -> str:
         """Return the SQL that creates all tables of an empty index, read from `schema.sql`."""
@@ -112,9 +118,9 @@ class Dialect:
         """Return the FROM and WHERE for the rows of a table that belong to each integer of a list.
 
         The IntegerList is bound at `mark`, and is a table `alias` with the column `value`. `table`
-        is a name and an alias, as in "places p"; `condition` compares its key with `alias.value`,
-        usually as a range. Neither engine would otherwise look up a few ranges: each would read the
-        whole table.
+        is a name and an alias, as in "places p". `condition` compares a key of this table with
+        `alias.value`, usually as a range. With a plain join, both engines would read the whole
+        table to find a few ranges.
         """
         name, table_alias = table.split()
         return self.rows_of_each.format(
@@ -159,7 +165,8 @@ class VectorIndex(Protocol):
     def create(self, dimension: int) -> None:
         """Make room for vectors of this width.
 
-        Called before the first is written; does nothing after that.
+        Called before the first vector is written. Does nothing if it was called before, even for
+        another width.
         """
 
     def clear(self) -> None:
@@ -177,14 +184,15 @@ class VectorIndex(Protocol):
     def read_notes(self, note_ids: Iterable[int], *, blocks: bool) -> Iterable[tuple[int, bytes]]:
         """Query the (place, vector) of the passages of some notes, or of their blocks, by place.
 
-        The answer is read when it is iterated, so iterate it within the same snapshot. Notes
-        without vectors are absent.
+        The rows are read while the answer is iterated, so iterate it within the same snapshot.
+        Notes without vectors are absent.
         """
 
     def read_all(self, *, blocks: bool) -> tuple[array[int], bytearray]:
         """Return the places of all passages (or blocks) that have a vector, and the packed vectors.
 
-        The vector of the n-th place begins at byte n times the width. The order of places is any.
+        The places are in any order. Counted from 0, the vector of the n-th place begins at byte
+        n times the width. Both are empty if there are no vectors.
         """
 
     def count(self) -> int:
@@ -203,9 +211,9 @@ class VectorIndex(Protocol):
     ) -> list[int] | None:
         """Return ids of candidates: notes of at least the `limit` nearest passages, in any order.
 
-        There may be more than `limit`. `note_ids` are the notes to choose from, all if None. An
+        There may be more than `limit`. `note_ids` are the notes to choose from; None for all. An
         approximate index may miss a few. Returns None if the caller should compare all vectors in
-        memory instead, because the engine cannot tell the nearest, or not as fast.
+        memory instead, because the engine cannot find the nearest, or only more slowly.
         """
 
 
@@ -236,7 +244,7 @@ class Connection(Protocol):
     def state(self) -> object:
         """Return a token of the index as this connection sees it. Only to be compared.
 
-        Two equal tokens mean that nobody wrote between the two calls, this connection included.
+        If the tokens of two calls are equal, nobody wrote between them, not even this connection.
         """
 
 
@@ -249,28 +257,28 @@ class Leadership(Protocol):
     def acquire_or_keep(self) -> bool:
         """Return whether this process leads, after taking the lead if nobody has it.
 
-        Does not wait for another leader. Called every two seconds by the thread that writes: a lead
-        on a server ends 8 s after it was last renewed. Returns False, without an error, if the
-        engine is away.
+        Does not wait for another leader. The thread that writes calls it every two seconds, because
+        a lead on a server ends 8 s after it was last renewed. Returns False, without an error, if
+        the engine is away.
         """
 
     def release(self) -> None:
         """Give up the lead, so that another process can lead at once.
 
-        Does nothing for one that does not lead.
+        Does nothing if this process does not lead.
         """
 
 
 class Engine(Protocol):
     """The index of one vault in one engine, for any thread.
 
-    Any method raises Unavailable while the engine cannot be used (busy, away, no room), and Damaged
-    when the index has to be built again.
+    Any method raises Unavailable while the engine cannot be used (busy, away, no room), Damaged if
+    the index has to be built again, and StatementFailed if a statement is wrong.
     """
 
     path: Path  # where this machine keeps the index, or what else it needs for one
     place: str  # where the index is, for people
-    generation: int  # grows when another index took the place of this one
+    generation: int  # grows whenever another index has taken the place of this one
 
     @property
     def engine(self) -> str:
@@ -289,8 +297,8 @@ class Engine(Protocol):
     def reading(self) -> AbstractContextManager[Connection]:
         """Open a snapshot, in which several statements see the same state, for a `with` block.
 
-        Within a snapshot or transaction of this thread, it yields that one's connection. Nothing
-        may be written in it.
+        Yields its connection; within a snapshot or transaction of this thread, the connection of
+        that one. Nothing may be written in a snapshot.
         """
 
     def answer(self, ask: Callable[[Connection], T]) -> T:
@@ -301,13 +309,13 @@ class Engine(Protocol):
         """
 
     def writing(self, generation: int | None = None) -> AbstractContextManager[Connection]:
-        """Open a transaction for a `with` block.
+        """Open a transaction for a `with` block, and yield its connection.
 
         It commits at the end, and is rolled back by an exception. Within a transaction of this
-        thread, it yields that one, and only the outermost commits. Waits while another process
-        writes. The outermost raises Replaced if the index is no longer the one of `generation`,
-        because ids may name other notes; None accepts any. It raises Unavailable if this thread led
-        the servers and another leads now.
+        thread, it yields the connection of that one, and only the outermost commits. Waits while
+        another process writes. The outermost raises Replaced if the index is no longer the one of
+        `generation`, because ids may name other notes; None accepts any. It raises Unavailable if
+        this thread led the servers and another leads now.
         """
 
     def rows(self, statement: str, values: Sequence[Value] = ()) -> list[DatabaseRow]:
@@ -322,7 +330,7 @@ class Engine(Protocol):
     def set_meta(self, key: str, value: str) -> None:
         """Store a fact about the index itself in the table `meta`, in place of an older one.
 
-        Within a transaction of this thread, it is part of that; else it is committed at once.
+        Within a transaction of this thread, it is part of that. Otherwise it is committed at once.
         """
 
     def begin_bulk_load(self) -> None:
@@ -342,8 +350,8 @@ class Engine(Protocol):
     def checkpoint(self, *, is_bulk: bool = False) -> None:
         """Tidy up after writes: merge segments, empty a write-ahead log, index vectors.
 
-        It is cheap if there is nothing to do, and may be called after each write. If `is_bulk`,
-        more writes follow at once, and less is done. Not within a transaction.
+        It is cheap if there is nothing to do, so it may be called after each write. `is_bulk` says
+        that more writes follow at once; then an engine may do less. Not within a transaction.
         """
 
     def check(self) -> list[str]:
@@ -359,7 +367,10 @@ class Engine(Protocol):
         """
 
     def build_replacement(self) -> Engine:
-        """Return a new, empty index that only this process knows, to be filled for `swap_in`."""
+        """Return a new, empty index that only this process knows, to be filled for `swap_in`.
+
+        `drop` removes one that is not swapped in.
+        """
 
     def swap_in(self, fresh: Engine) -> None:
         """Replace this index by one from `build_replacement`. Other threads and processes notice.
@@ -389,7 +400,7 @@ def marks(count: int) -> str:
 
 
 def read_integer(cursor: Cursor) -> int:
-    """Return the only value of an answer as a number. Raises Damaged if it is none."""
+    """Return the only value of an answer as an integer. Raises Damaged if it is not a number."""
     value = cursor.get
     try:
         return int(value)

@@ -100,6 +100,15 @@ def test_a_snapshot_ends_on_the_file_it_began_on(tmp_path: Path) -> None:
     database.close()
 
 
+def test_a_file_that_vanishes_while_the_size_is_counted_is_left_out(
+    database: SqliteEngine,
+) -> None:
+    size = database.size()
+    vanished = database.path.with_name(f"{database.path.name}.new-1")
+    vanished.symlink_to(database.path.with_name("gone"))
+    assert database.size() == size > 0
+
+
 def test_every_thread_has_a_connection_and_dead_threads_leave_none(database: SqliteEngine) -> None:
     mine = database.connection()
     assert database.connection() is mine

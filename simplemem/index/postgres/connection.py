@@ -1,7 +1,7 @@
-"""One thread's connection to PostgreSQL.
+"""Connections to PostgreSQL, one per thread.
 
-While it reads, statements are sent without waiting for the answers of those before: all that were sent
-since an answer was last read cost one round trip.
+While a connection reads, it sends statements without waiting for the answers to earlier ones (a
+pipeline). All statements that were sent before an answer is read cost one round trip.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from simplemem.index.engine import Dialect, IntegerList, TextList, Value
 from simplemem.index.postgres.vectors import PostgresVectors
 
 DIALECT = Dialect(
-    # Known as an array, whatever is known of the table, so that the index of the column is used. With a
-    # subquery it is not.
+    # The planner uses the index of the column for an array, even if its statistics of the table are
+    # wrong. For a subquery it does not.
     membership="{column} = ANY ({mark}::{type}[])",
     list_table="unnest({mark}::{type}[]) AS {alias}(value)",
-    # The server thinks that a range holds a ninth of the table, and would read all of it. A subquery that
-    # is not pulled up makes it look up the rows of each value.
+    # The planner expects a ninth of the table in each range, and would read all of it. OFFSET 0
+    # keeps it from merging the subquery into the query, so that it looks up the rows of each value.
     rows_of_each="""{outer} CROSS JOIN LATERAL (
         SELECT * FROM {name} AS {alias} WHERE {condition} OFFSET 0
     ) AS {alias}""",
@@ -39,21 +39,25 @@ DIALECT = Dialect(
     },
 )
 
-SECONDS = 10  # to wait for a connection, and for who is in a transaction
-_REPLICA_SECONDS = 2  # without a replica the primary answers
+# To wait for a connection, and until the server ends a transaction in which nothing is sent.
+_TIMEOUT_SECONDS = 10
+_REPLICA_TIMEOUT_SECONDS = 2  # less, because the primary can answer instead
 
-# A process that is stopped in a transaction would stop the others. Not every server can compress by lz4.
-# What the planner thinks dear takes milliseconds: compiling it, or sharing it out, takes longer.
+# The settings of each connection.
+# - The timeout of idle transactions: a process that stops in a transaction would block all others.
+# - `jit` and parallel workers are off: our queries take milliseconds, even those to which the
+#   planner gives a high cost, and compiling or distributing them would take longer.
+# - The last condition leaves out lz4 on a server that was built without it.
 _SETTINGS = f"""
     SELECT set_config(name, value, false) FROM pg_settings JOIN (VALUES
         ('search_path', %s), ('default_toast_compression', 'lz4'), ('jit', 'off'),
         ('max_parallel_workers_per_gather', '0'),
-        ('idle_in_transaction_session_timeout', '{SECONDS}s')
+        ('idle_in_transaction_session_timeout', '{_TIMEOUT_SECONDS}s')
     ) wanted (name, value) USING (name) WHERE enumvals IS NULL OR value = ANY(enumvals)"""
 
 
 class PostgresCursor(psycopg.RawCursor[Any]):
-    """The rows of an answer; none of a statement that has none."""
+    """The answer of a statement; methods as in `Cursor`. Empty if it returns no rows."""
 
     @property
     def get(self) -> Any:
@@ -62,20 +66,21 @@ class PostgresCursor(psycopg.RawCursor[Any]):
         return None if row is None else row[0]
 
     def fetchall(self) -> list[Any]:
-        """Return all rows that are left; none of a statement that returns no rows."""
+        """Return all rows that are left; an empty list for a statement that returns no rows."""
+        # Within a pipeline, there is no description before the answer is read.
         has_rows = self._conn.pgconn.pipeline_status or self.description
         return super().fetchall() if has_rows else []
 
 
 def _bound(value: Value) -> object:
-    """Return a value as psycopg takes it: lists become Python lists, truths become numbers.
+    """Return a value as psycopg takes it: our lists become Python lists, booleans become numbers.
 
-    PostgreSQL has no text with a NUL; it becomes U+FFFD.
+    PostgreSQL cannot store a NUL in a text; it becomes U+FFFD.
     """
     if isinstance(value, str):
         return value.replace("\0", "\ufffd") if "\0" in value else value
     if isinstance(value, bool):
-        return int(value)  # all columns of the index that hold a truth are numbers
+        return int(value)  # the columns of the index have no booleans
     if isinstance(value, IntegerList):
         return list(value.values)
     if isinstance(value, TextList):
@@ -94,18 +99,20 @@ class PostgresConnection:
     def __init__(self, raw: psycopg.Connection[Any], *, is_of_replica: bool = False) -> None:
         self.raw = raw
         self.is_of_replica = is_of_replica
-        # Whose tables they were, and their last transaction, when this connection last looked.
+        # `made` and `state` in `meta` (which tables they are, and the number of writes to them) as
+        # this connection last read them. ("", "") if they must be read again.
         self.seen: tuple[str, str] = ("", "")
-        # Ours, even if the server has ended it: what is in a transaction is done as a whole.
+        # Set by the engine, and not read from the server: if the server ends the connection within
+        # a transaction, the rest of the transaction must fail, and not run on a new connection.
         self.in_transaction = False
         self.vectors = PostgresVectors(self)
         self._pipeline = ExitStack()
 
     @property
     def is_cut(self) -> bool:
-        """Whether the server has ended the connection, as far as can be told without asking it."""
+        """Whether the server has ended the connection, judged without sending anything."""
         with suppress(psycopg.OperationalError):
-            # The first read takes what the server said last, the second notices the end.
+            # The first call reads the last message of the server, the second one notices the end.
             self.raw.pgconn.consume_input()
             self.raw.pgconn.consume_input()
         return self.raw.closed
@@ -116,19 +123,22 @@ class PostgresConnection:
             self._pipeline.enter_context(self.raw.pipeline())
 
     def end_pipeline(self) -> None:
-        """Wait for the answers to all that was sent, and from now on to each statement at once."""
+        """Wait for the answers to all statements, and from now on to each one when it is sent.
+
+        Does nothing if there is no pipeline. Raises psycopg.Error.
+        """
         self._pipeline.close()
 
     def close(self) -> None:
-        """Wait for what was sent, and close the connection. Does not raise psycopg's errors."""
+        """Wait for all answers, and close the connection. Ignores psycopg's errors."""
         with suppress(psycopg.Error):
             self.end_pipeline()
         self.raw.close()
 
     def commit(self) -> None:
-        """End a transaction.
+        """Commit the transaction.
 
-        In a pipeline, the answer is not waited for: then it must only have read.
+        In a pipeline, it does not wait for the answer, so the transaction must only have read.
         """
         self.raw.execute("COMMIT", prepare=False)
         pipeline = self.raw._pipeline  # noqa: SLF001  (Pipeline.sync() without the waiting)
@@ -137,9 +147,9 @@ class PostgresConnection:
             self.raw.wait(pipeline._communicate_gen())  # noqa: SLF001
 
     def execute(self, statement: str, values: Sequence[Value] = ()) -> PostgresCursor:
-        """Run a statement, and return its rows. In a pipeline, it is only sent until they are read.
+        """Run a statement, and return its rows. In a pipeline, only send it, and return at once.
 
-        Raises psycopg's own errors, in a pipeline perhaps when the rows are read.
+        Raises psycopg's own errors; in a pipeline, reading the rows may raise them.
         """
         bound = [_bound(value) for value in values]
         return PostgresCursor(self.raw).execute(statement, bound or None, binary=True)
@@ -151,9 +161,9 @@ class PostgresConnection:
             PostgresCursor(self.raw).executemany(statement, bound)
 
     def state(self) -> object:
-        """Return a token of the index (which one, and its state) as this connection last saw it.
+        """Return the id and the state of the tables as this connection last read them.
 
-        It differs once anybody has written.
+        They differ from an earlier token if anybody has written since.
         """
         return self.seen
 
@@ -186,12 +196,17 @@ class ConnectionPool:
         return connection
 
     def _connect(self) -> PostgresConnection:
-        """Open a connection for this thread. Close those of threads that have ended."""
-        seconds = _REPLICA_SECONDS if self._is_of_replica else SECONDS
+        """Open a connection for this thread, and close those of threads that have ended.
+
+        Raises psycopg.Error.
+        """
+        seconds = _REPLICA_TIMEOUT_SECONDS if self._is_of_replica else _TIMEOUT_SECONDS
         raw = psycopg.connect(self._url, autocommit=True, connect_timeout=seconds)
         major, minor = divmod(raw.info.server_version, 10_000)
         self.engine = f"PostgreSQL {major}.{minor}"
-        raw.execute(_SETTINGS, (f"{sql.Identifier(self._schema).as_string()}, public",))
+        schema = sql.Identifier(self._schema).as_string()
+        raw.execute(_SETTINGS, (f"{schema}, public",))
+
         connection = PostgresConnection(raw, is_of_replica=self._is_of_replica)
         with self._guard:
             for thread in list(self._connections):

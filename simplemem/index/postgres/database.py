@@ -45,6 +45,7 @@ _OWN_STATEMENTS = Path(__file__).with_name("schema.sql")
 _BEGIN_READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _SELECT_STATE = "SELECT key, value FROM meta WHERE key IN ('made', 'state')"
 _PAUSE_SECONDS = 30.0  # for which a replica that failed is not asked
+# The tables that a bulk load fills, and whose sizes decide how the server plans queries.
 _LARGE_TABLES = ("notes", "places", "tags", "tag_pairs", "links", "terms")
 
 
@@ -55,12 +56,13 @@ class _Behind(Exception):
 class PostgresEngine:
     """The index of one vault in one schema of a server; methods as in `Engine`.
 
-    Guards the connections of all threads. `path` is where this machine keeps what only it needs.
-    Reads are asked of a replica, where there is one that has reached all that this process has
+    Guards the connections of all threads. `path` is where this machine keeps what only it needs. If
+    there is a replica, `answer` reads from it while it has reached everything that this process has
     seen.
     """
 
-    # Numbers of passages that are compared one by one: a million vectors of 256 numbers.
+    # The vectors of passages get an index once they have more numbers: a million vectors of 256
+    # numbers.
     max_compared_numbers = 256_000_000
 
     def __init__(self, url: str, schema: str, path: Path, replica: str = "") -> None:
@@ -75,12 +77,12 @@ class PostgresEngine:
         if replica:
             self._replica = ConnectionPool(replica, schema, is_of_replica=True)
             self._replica_place = address_of(replica, "index.replica")
-        self._replica_rests_until = 0.0
-        self._local = threading.local()
-        self._guard = threading.Lock()
-        self._has_grown = False
-        self._made = ""  # which tables they are, once the server has answered
-        self._newest_state = 0
+        self._replica_rests_until = 0.0  # by `time.monotonic`
+        self._local = threading.local()  # `leader_number` of a thread, see `fence`
+        self._is_analyze_due = False
+        self._guard = threading.Lock()  # of `generation` and the two below
+        self._tables_id = ""  # `made` in `meta`; "" until the server has answered
+        self._newest_state = 0  # the highest `state` in `meta` that this process has seen
         with suppress(Unavailable), _translating_errors():
             self._connect()
 
@@ -96,22 +98,23 @@ class PostgresEngine:
 
     @property
     def vector_storage(self) -> str:
-        """How it keeps vectors, for people."""
+        """How it keeps vectors, for people. Asks the server."""
         with self.reading() as db:
             storage = db.vectors.storage
-        return {
+        descriptions = {
             "halfvec": "halfvec of pgvector",
             "bytea": "bytes, compared in memory (pgvector is not available)",
-        }.get(storage, "none yet")
+        }
+        return descriptions.get(storage, "none yet")
 
     # -- connections
 
     def _prepare(self, db: PostgresConnection, *, discarded: str | None = None) -> None:
-        """Make the tables if there are none, others than ours, or those that are `discarded`.
+        """Make empty tables, unless there are some of our version other than the `discarded` ones.
 
-        `discarded` is the id of tables (`made` in `meta`). Many servers that start, or that find
-        damage, at the same moment meet here: the first makes the tables, and the others take them.
-        Raises psycopg.Error.
+        `discarded` is the id of tables (`made` in `meta`). If several servers start or find damage
+        at the same moment, the first makes the tables, and the others use them. Raises
+        psycopg.Error.
         """
         with self._locked(db):
             facts: dict[str, str] = {}
@@ -119,24 +122,26 @@ class PostgresEngine:
                 facts = dict(db.execute("SELECT key, value FROM meta").fetchall())
             is_current = facts.get("shape") == SCHEMA and "made" in facts
             if not is_current or facts.get("made") == discarded:
-                # No number of a leader is used twice.
-                number = leader_in(db)[0] if facts else 0
-                self._make_tables(db, number)
+                last_leader_number = 0
+                if facts:
+                    last_leader_number, _ = leader_in(db)
+                self._make_tables(db, last_leader_number)
 
         tables_id = str(db.execute("SELECT value FROM meta WHERE key = 'made'").get)
         with self._guard:
-            if tables_id != self._made:
-                self._made = tables_id
+            if tables_id != self._tables_id:
+                self._tables_id = tables_id
                 self._newest_state = 0
 
     def _make_tables(self, db: PostgresConnection, leader_number: int) -> None:
-        """Drop the schema, and make empty tables in it, with a new id. For a transaction.
+        """Drop the schema, and make it again with empty tables and a new id. For a transaction.
 
         `leader_number` is that of the last leader, so that no number is used twice.
         """
         name = sql.Identifier(self.schema).as_string()
         db.execute(f"DROP SCHEMA IF EXISTS {name} CASCADE")
         db.execute(f"CREATE SCHEMA {name}")
+        # Several statements in one text, which `db.execute` does not take.
         PostgresCursor(db.raw).execute(DIALECT.schema())
         PostgresCursor(db.raw).execute(_OWN_STATEMENTS.read_text(encoding="utf-8"))
         facts = {
@@ -153,7 +158,7 @@ class PostgresEngine:
         Raises psycopg.Error.
         """
         db = self._primary.connection()
-        if not self._made:
+        if not self._tables_id:
             self._prepare(db)
         return db
 
@@ -168,7 +173,7 @@ class PostgresEngine:
     def refresh(self) -> None:
         """Connect to the primary, and make the tables at the first use.
 
-        That other tables took the place of ours is noticed with the next query.
+        Only the next query notices whether other tables took the place of ours.
         """
         self.connection()
 
@@ -181,9 +186,10 @@ class PostgresEngine:
     # -- what others did
 
     def _notice_state(self, db: PostgresConnection, answer: PostgresCursor | None = None) -> None:
-        """Read which tables there are and their state, and note what is new; see `_record_state`.
+        """Read the id and the state of the tables in this snapshot, and record them.
 
-        `answer` is the one to `_SELECT_STATE`, if it was sent already.
+        `answer` is the cursor of `_SELECT_STATE` if it was sent before; None sends it now. Raises
+        Damaged if they are missing, and what `_record_state` raises.
         """
         if answer is None:
             answer = db.execute(_SELECT_STATE)
@@ -198,20 +204,21 @@ class PostgresEngine:
         self._record_state(db)
 
     def _record_state(self, db: PostgresConnection) -> None:
-        """Record the tables and the state that a connection has seen.
+        """Record for this process the id and the state of the tables that a connection has seen.
 
-        Other tables than before begin a new generation. Raises _Behind for a replica that has not
-        reached what this process has seen.
+        If they are other tables than before, `generation` grows. Raises _Behind for a replica that
+        has not reached what this process has seen.
         """
         tables_id = db.seen[0]
         state = int(db.seen[1])
         with self._guard:
-            is_behind = tables_id != self._made or state < self._newest_state
+            is_behind = tables_id != self._tables_id or state < self._newest_state
             if db.is_of_replica and is_behind:
-                db.seen = "", ""  # so that the next query looks before it asks
+                db.seen = "", ""  # so that the next query reads the state first
                 raise _Behind
-            if tables_id != self._made:
-                self._made = tables_id
+
+            if tables_id != self._tables_id:
+                self._tables_id = tables_id
                 self._newest_state = 0
                 self.generation += 1
             self._newest_state = max(self._newest_state, state)
@@ -245,9 +252,9 @@ class PostgresEngine:
     def answer(self, ask: Callable[[PostgresConnection], T]) -> T:
         """Call `ask` in one snapshot, of the replica if it is up to date, and return its result.
 
-        It is called again if somebody wrote meanwhile, so it must have no effects. A replica that
-        fails is not asked for 30 s; the primary answers instead. Raises Replaced if other tables
-        took the place of ours.
+        `ask` is called again if somebody wrote meanwhile, so it must have no effects. If the
+        replica is behind or fails, the primary answers; after a failure, also for the next 30 s.
+        Raises Replaced if other tables took the place of ours.
         """
         with _translating_errors():
             db = self._connect()
@@ -257,17 +264,20 @@ class PostgresEngine:
                 try:
                     return self._answer(self._replica.connection(), ask)
                 except (_Behind, errors.UndefinedTable, errors.SerializationFailure):
-                    pass  # it has not these tables yet, or took away what was being read
+                    # It lacks these tables, or replayed a change that removed the rows being read.
+                    pass
                 except psycopg.Error:
                     self._replica_rests_until = time.monotonic() + _PAUSE_SECONDS
             return self._answer(db, ask)
 
     def _answer(self, db: PostgresConnection, ask: Callable[[PostgresConnection], T]) -> T:
-        """Ask as if nobody has written since this connection last looked; again if somebody has.
+        """Call `ask` in a snapshot, and again in a newer one until it was based on the right state.
 
-        To look first would cost one round trip more per query. Raises Replaced if other tables took
-        the place of ours, and _Behind for a replica that has not reached what this process has
-        seen.
+        What the process remembers of the index is good for the state that this connection saw last
+        (`db.seen`). Whether that is still the state is read in the same round trip as the rows of
+        `ask`, and compared afterwards: to read it first would cost one more round trip per query.
+        Raises Replaced if other tables took the place of ours, and _Behind for a replica that has
+        not reached what this process has seen.
         """
         generation = self.generation
         while True:
@@ -280,7 +290,8 @@ class PostgresEngine:
                 state = db.execute(_SELECT_STATE)
                 try:
                     result = ask(db)
-                except (LookupError, ValueError, Damaged):  # what is known is of an older state
+                except (LookupError, ValueError, Damaged):
+                    # Not an error if what is remembered was of an older state.
                     self._notice_state(db, state)
                     if db.seen == seen_before:
                         raise
@@ -316,7 +327,9 @@ class PostgresEngine:
                     )
                 if generation not in (None, self.generation):
                     raise Replaced
+
                 yield db
+
                 if leader_number:
                     renew(db, leader_number)
                 tables_id, state = db.seen
@@ -326,9 +339,10 @@ class PostgresEngine:
 
     @contextmanager
     def exclusively(self) -> Iterator[PostgresConnection]:
-        """Open a transaction under the lock of the tables; unlike `writing`, no reader notices it.
+        """Open a transaction under the lock of the tables, which leaves their state as it is.
 
-        Not within another transaction of this thread.
+        So readers do not notice it, unlike `writing`. Not within another transaction of this
+        thread.
         """
         with _translating_errors():
             db = self._connect()
@@ -349,7 +363,7 @@ class PostgresEngine:
     def _transaction(self, db: PostgresConnection, begin: str) -> Iterator[None]:
         """Run a `with` block between `begin` and COMMIT; roll back if it raises.
 
-        A connection that cannot be rolled back is closed.
+        If the rollback fails, the connection is closed.
         """
         db.raw.execute(begin, prepare=False)
         db.in_transaction = True
@@ -357,7 +371,7 @@ class PostgresEngine:
             yield
             db.commit()
         except BaseException:
-            db.vectors.forget()
+            db.vectors.forget()  # a table of vectors may have been made in the transaction
             with suppress(psycopg.Error):
                 db.end_pipeline()
             try:
@@ -371,7 +385,7 @@ class PostgresEngine:
     def meta(self, key: str) -> str | None:
         """Return a fact about the index itself, from `meta` on the primary; None if it has none.
 
-        From now on, a replica that has not reached the snapshot that is read here is not asked.
+        From now on, `answer` reads only from a replica that has reached the snapshot of this call.
         """
         with self.reading() as db:
             value = db.execute("SELECT value FROM meta WHERE key = $1", (key,)).get
@@ -398,34 +412,34 @@ class PostgresEngine:
     # -- upkeep
 
     def begin_bulk_load(self) -> None:
-        """Have the tables counted by the server at the next checkpoint. Sends nothing.
+        """Make the next checkpoint or merge run ANALYZE. Sends nothing itself.
 
-        What the server knows of their sizes will soon be wrong.
+        What the server knows of the sizes of the tables will soon be wrong.
         """
-        self._has_grown = True
+        self._is_analyze_due = True
 
     def merge_segments_at_rest(self, generation: int | None = None) -> None:
         """Merge segments of the term index if they make queries slow, in several transactions.
 
-        After `begin_bulk_load`, lets the server count its tables too. Raises Replaced as
-        `writing(generation)` does. Not within a transaction.
+        After `begin_bulk_load`, also runs ANALYZE. Raises Replaced as `writing(generation)` does.
+        Not within a transaction.
         """
         self._merge(generation, is_at_rest=True)
-        self._count_tables()
+        self._analyze_tables()
 
     def checkpoint(self, *, is_bulk: bool = False) -> None:  # noqa: ARG002  (there is no log to fold)
         """Merge segments of the term index, and build the index of vectors once there are many.
 
-        After `begin_bulk_load`, lets the server count its tables too. `is_bulk` changes nothing.
-        Not within a transaction.
+        After `begin_bulk_load`, also runs ANALYZE. `is_bulk` changes nothing. Not within a
+        transaction.
         """
         self._merge()
-        self._count_tables()
+        self._analyze_tables()
         with _translating_errors():
             db = self._connect()
             db.end_pipeline()
             if db.vectors.build_index(self.max_compared_numbers):
-                self.set_meta("vectors", "indexed")  # a write, so that others notice
+                self.set_meta("vectors", "indexed")  # a write, so that all servers notice the index
 
     def _merge(self, generation: int | None = None, *, is_at_rest: bool = False) -> None:
         """Merge segments of the term index, if `is_merge_due(is_at_rest)` says so.
@@ -437,13 +451,13 @@ class PostgresEngine:
 
             merge_segments(self, generation, is_at_rest=is_at_rest)
 
-    def _count_tables(self) -> None:
-        """Let the server count its tables, once after each `begin_bulk_load`.
+    def _analyze_tables(self) -> None:
+        """Run ANALYZE on the large tables, once after each `begin_bulk_load`.
 
-        Otherwise it would plan for empty tables until it looks by itself.
+        Otherwise the server would plan for empty tables until its autovacuum looks at them.
         """
-        if self._has_grown:
-            self._has_grown = False
+        if self._is_analyze_due:
+            self._is_analyze_due = False
             for table in _LARGE_TABLES:
                 self.rows(f"ANALYZE {table}")
 
@@ -467,8 +481,9 @@ class PostgresEngine:
         """
         with _translating_errors():
             db = self._connect()
-            self._prepare(db, discarded=self._made)
-        self.generation += 1
+            self._prepare(db, discarded=self._tables_id)
+        with self._guard:
+            self.generation += 1
 
     def build_replacement(self) -> PostgresEngine:
         """Return empty tables in a schema of their own, which no other process uses."""
@@ -478,10 +493,11 @@ class PostgresEngine:
     def swap_in(self, fresh: Engine) -> None:
         """Replace these tables by those from `build_replacement`, by renaming the schema.
 
-        `fresh` is closed, and cannot be used afterwards. The last leader's number is kept.
+        `fresh` is closed, and cannot be used afterwards. The last leader's number is kept, so that
+        no number is used twice.
         """
         assert isinstance(fresh, PostgresEngine)
-        fresh.checkpoint()  # with an index of its vectors, if ours may have one
+        fresh.checkpoint()  # builds the index of its vectors, if there are many
         fresh.close()
         schema = sql.Identifier(self.schema).as_string()
         fresh_schema = sql.Identifier(fresh.schema).as_string()
@@ -489,7 +505,6 @@ class PostgresEngine:
             db = self._connect()
             with self._locked(db):
                 if db.execute("SELECT to_regclass($1)", (f"{self.schema}.meta",)).get:
-                    # No number of a leader is used twice.
                     db.execute(f"""
                         INSERT INTO {fresh_schema}.meta
                         SELECT * FROM {schema}.meta WHERE key = '{LEADER}'
@@ -515,9 +530,9 @@ class PostgresEngine:
 
 
 def address_of(url: str, setting: str = "index.engine") -> str:
-    """Return an address as it may be shown: user, host, port and database, and no secret.
+    """Return an address as it may be shown: user, host, port and database, without the password.
 
-    Raises Invalid, which names `setting` and does not quote the address, if it is no address.
+    If it is no address, raises Invalid, which names `setting` and does not quote the address.
     """
     try:
         parts = conninfo_to_dict(url)
@@ -540,8 +555,9 @@ def address_of(url: str, setting: str = "index.engine") -> str:
 def _translating_errors() -> Iterator[None]:
     """Raise ours in place of psycopg's errors that a `with` block raises.
 
-    A server that is away or busy, or refuses this user, is Unavailable, tables that are not there
-    are Damaged, and what is left is StatementFailed.
+    A server that is away or busy, or refuses this user, becomes Unavailable. A missing schema,
+    table or column becomes Damaged, and every other error of psycopg StatementFailed. Exceptions
+    that are not psycopg's pass.
     """
     try:
         yield

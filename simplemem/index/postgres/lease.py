@@ -1,6 +1,7 @@
 """Which of several servers leads: the one whose number is in the database and was renewed lately.
 
-Each leader has a number. A transaction of one that was replaced is refused (a fencing token).
+Each leader has a number (a fencing token). The transactions of a leader that was replaced are
+refused.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class _Tables(Protocol):
 class Lease:
     """The lead of one vault's tables, asked for by one thread.
 
-    Guards the number of this leader. A lead that is not renewed for 8 s is free for others.
+    Guards the number of this leader. If it does not renew the lead for 8 s, others may take it.
     """
 
     def __init__(self, tables: _Tables) -> None:
@@ -81,7 +82,10 @@ class Lease:
         return number
 
     def release(self) -> None:
-        """End the lead of this process at once, so that another one can lead. Does not raise."""
+        """End the lead of this process at once, so that another one can lead.
+
+        If the server is away, raises nothing: the lead then ends within 8 s.
+        """
         with suppress(Unavailable, Damaged), self._tables.exclusively() as db:
             if self._number and leader_in(db)[0] == self._number:
                 db.execute(SET_META, (LEADER, f"{self._number} 0")).fetchall()
@@ -95,9 +99,10 @@ def renew(db: Connection, number: int) -> None:
 
 
 def leader_in(db: Connection) -> tuple[int, float]:
-    """Return the number of the last leader, and until when it leads, by the database's clock.
+    """Return the number of the last leader, and until when it leads, in seconds since 1970.
 
-    That is in seconds since 1970. Both are 0 before the first leader.
+    The time is by the database's clock; 0 if the lead was given up. Both are 0 before the first
+    leader.
     """
     value = db.execute("SELECT value FROM meta WHERE key = $1", (LEADER,)).get
     number, until = str(value or "0 0").split()

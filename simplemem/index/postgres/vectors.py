@@ -1,7 +1,7 @@
 """Vectors in PostgreSQL: a table of pgvector's `halfvec`, or of bytes where pgvector is not installed.
 
-Beyond the size up to which a server compares all vectors in its memory, an HNSW index of pgvector
-chooses passages. It may miss a few of the nearest.
+The server compares all vectors while there are few. Once there are many (`build_index`), an HNSW
+index of pgvector chooses the passages. It may miss a few of the nearest.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _MAX_DIMENSION = 4_000  # of a vector in an index of pgvector
-_MIN_VERSION = (0, 8)  # of pgvector: an index that goes on until a filter has let enough pass
-_MAX_COMPARED_NOTES = 5_000  # that a filter leaves: comparing them costs less than the index does
-_PASSAGES_PER_NOTE = 4  # that are read for each note that is looked for
-_INDEXED_PASSAGES_PER_NOTE = 1.5  # with the index, which costs more per passage
+_MIN_VERSION = (0, 8)  # of pgvector: since then, an index scan goes on until a filter passed enough
+_MAX_COMPARED_NOTES = 5_000  # that a filter leaves: comparing so few is faster than the index
+_PASSAGES_PER_NOTE = 4  # that are read for each note that is wanted, because a note has several
+_INDEXED_PASSAGES_PER_NOTE = 1.5  # with the index, which takes longer per passage
 _MIN_INDEXED_PASSAGES = 40
 _MAX_INDEXED_PASSAGES = 1_000
-# If a filter leaves so large a share of the notes, the index chooses among all; of a smaller share it
-# chooses among them.
+# If a filter leaves at least this share of the notes, the index is asked without it, for more
+# passages, and those of other notes are dropped. For a smaller share, the index applies the filter.
 _LARGE_SHARE = 0.5
-_HEADER_BYTES = 4  # of a halfvec on the wire: how many numbers follow, two bytes each
+_HEADER_BYTES = 4  # of a halfvec in the protocol: how many numbers of two bytes follow
 
 _INDEX = "vectors_near"
 _IS_PASSAGE = f"(id & {BLOCK}) = 0"
@@ -43,7 +43,7 @@ _SELECT_INDEX = """
 _SELECT_TYPE = """
     SELECT format_type(atttypid, NULL) FROM pg_attribute
     WHERE attrelid = to_regclass('vectors') AND attname = 'vector'"""
-_LOCK = "to_regclass('vectors')::oid::bigint"
+_LOCK = "to_regclass('vectors')::oid::bigint"  # the advisory lock of whoever builds the index
 
 
 class _Statements(Protocol):
@@ -65,25 +65,26 @@ class _Statements(Protocol):
 class PostgresVectors:
     """The vectors of one index, through one connection; methods as in `VectorIndex`.
 
-    Remembers, for one state of the index, of which type the vectors are and whether they are
-    indexed.
+    Remembers the type of the vectors and whether they are indexed, until somebody writes.
     """
 
     def __init__(self, db: _Statements) -> None:
         self._db = db
+        # The state of the index (`Connection.state`), and what `_read_facts` returned for it.
         self._facts: tuple[object, str, bool] | None = None
 
     def _read_facts(self) -> tuple[str, bool]:
         """Return the type of the vectors ("" if there is no table), and whether they are indexed.
 
-        Asks the server only if somebody has written since.
+        Asks the server only if somebody has written since the last call.
         """
         state = self._db.state()
         if self._facts is None or self._facts[0] != state:
             type_of_column = self._db.execute(_SELECT_TYPE)
             is_valid = self._db.execute(_SELECT_INDEX, (_INDEX,))
-            name = str(type_of_column.get or "")
-            self._facts = state, name.rpartition(".")[2], bool(is_valid.get)
+            type_name = str(type_of_column.get or "")
+            without_schema = type_name.rpartition(".")[2]
+            self._facts = state, without_schema, bool(is_valid.get)
         return self._facts[1:]
 
     def forget(self) -> None:
@@ -108,29 +109,34 @@ class PostgresVectors:
     def create(self, dimension: int) -> None:
         """Make the table for vectors of this width, unless there is one. For a write transaction.
 
-        Its column is of pgvector if that is available, else of bytes.
+        Its column is a halfvec if pgvector is available and takes this width, else bytes.
         """
         self.forget()
-        if self._read_facts()[0]:
+        if self.storage:
             return
-        is_halfvec = dimension <= _MAX_DIMENSION and self._has_extension()
+        is_halfvec = dimension <= _MAX_DIMENSION and self._ensure_extension()
         column = f"public.halfvec({dimension})" if is_halfvec else "BYTEA"
         self._db.execute(
             f"CREATE TABLE vectors (id BIGINT PRIMARY KEY, vector {column} NOT NULL)"
         ).fetchall()
         self.forget()
 
-    def _has_extension(self) -> bool:
-        """Return whether pgvector 0.8 or later is installed. Installs pgvector if this user may."""
+    def _ensure_extension(self) -> bool:
+        """Return whether pgvector 0.8 or later is installed, after installing it if necessary.
+
+        For a transaction, which goes on if this user may not install it.
+        """
         sql = "SELECT extversion FROM pg_extension WHERE extname = 'vector'"
         if self._db.execute(sql).get is None:
             self._db.execute("SAVEPOINT before_extension").fetchall()
             try:
                 self._db.execute("CREATE EXTENSION vector SCHEMA public").fetchall()
-            except psycopg.Error:  # not installed, not for this user, or another server was faster
+            except psycopg.Error:  # not available, not permitted, or another server was faster
                 self._db.execute("ROLLBACK TO before_extension").fetchall()
+
         version = str(self._db.execute(sql).get or "0")
-        return tuple(int(number) for number in version.split(".")[:2]) >= _MIN_VERSION
+        major_and_minor = tuple(int(number) for number in version.split(".")[:2])
+        return major_and_minor >= _MIN_VERSION
 
     def clear(self) -> None:
         """Remove all vectors, with their table and index. `create` must be called again."""
@@ -138,7 +144,10 @@ class PostgresVectors:
         self.forget()
 
     def write(self, vectors: Iterable[tuple[int, bytes]]) -> None:
-        """Store vectors, given as (place, vector), in place of those that the places have."""
+        """Store vectors, given as (place, vector), in place of those that the places have.
+
+        The table must exist (`create`).
+        """
         rows = list(vectors)
         if not rows:
             return
@@ -154,13 +163,13 @@ class PostgresVectors:
 
     def remove(self, places: Sequence[int]) -> None:
         """Remove the vectors of some places. Places without a vector are ignored."""
-        if places and self._read_facts()[0]:
+        if places and self.storage:
             sql = "DELETE FROM vectors WHERE id = ANY ($1::bigint[])"
             self._db.execute(sql, (IntegerList(places),)).fetchall()
 
     def read(self, places: Sequence[int]) -> dict[int, bytes]:
         """Return vectors by place. Places without a vector are absent."""
-        if not places or not self._read_facts()[0]:
+        if not places or not self.storage:
             return {}
         sql = "SELECT id, vector FROM vectors WHERE id = ANY ($1::bigint[])"
         return dict(self._decoded(self._db.execute(sql, (IntegerList(places),))))
@@ -170,10 +179,11 @@ class PostgresVectors:
 
         The statement is sent at once; the answer is read when it is iterated.
         """
-        if not self._read_facts()[0]:
+        if not self.storage:
             return ()
         first, after = (BLOCK, 1 << SHIFT) if blocks else (0, BLOCK)
-        # A subquery that is not pulled up makes the server look up the rows of each note.
+        # OFFSET 0 keeps the planner from merging the subquery, so it looks up the rows of each
+        # note.
         sql = f"""
             SELECT v.id, v.vector FROM unnest($1::bigint[]) AS n(value) CROSS JOIN LATERAL (
                 SELECT id, vector FROM vectors
@@ -185,7 +195,7 @@ class PostgresVectors:
     def read_all(self, *, blocks: bool) -> tuple[array[int], bytearray]:
         """Return the places of all passages (or blocks) that have a vector, and the packed vectors."""
         places, vectors = array("q"), bytearray()
-        if self._read_facts()[0]:
+        if self.storage:
             sql = f"SELECT id, vector FROM vectors WHERE (id & {BLOCK}) = $1 ORDER BY id"
             for place, vector in self._decoded(self._db.execute(sql, (BLOCK if blocks else 0,))):
                 places.append(place)
@@ -200,7 +210,7 @@ class PostgresVectors:
 
     def count(self) -> int:
         """Return how many vectors there are, of passages and blocks together."""
-        if not self._read_facts()[0]:
+        if not self.storage:
             return 0
         return int(self._db.execute("SELECT count(*) FROM vectors").get)
 
@@ -231,7 +241,7 @@ class PostgresVectors:
     def _nearest_of(self, query: bytes, note_ids: Sequence[int], limit: int) -> list[int]:
         """Return the `limit` + 1 nearest notes among `note_ids`, by comparing all their passages.
 
-        All are returned, without a statement, if they are not more than `limit`.
+        If there are at most `limit`, returns all of them, and asks nothing.
         """
         if len(note_ids) <= limit:
             return list(note_ids)
@@ -254,7 +264,8 @@ class PostgresVectors:
     ) -> list[int] | None:
         """Return the notes of the nearest passages, by comparing all passages of `note_ids`.
 
-        `note_ids` None means all notes. Returns None if these passages may be of too few notes.
+        `note_ids` None means all notes. Returns None if the passages belong to too few notes and
+        there are more passages.
         """
         count = _PASSAGES_PER_NOTE * limit
         is_among = _among(note_ids, "$3")
@@ -282,13 +293,15 @@ class PostgresVectors:
         count = max(_MIN_INDEXED_PASSAGES, int(_INDEXED_PASSAGES_PER_NOTE * limit))
         share = 1.0
         if note_ids is not None:
-            share = len(note_ids) / max(note_ids)  # of all notes, of which few were removed
+            # Ids count up, and few notes are ever removed: the largest id is about the number of
+            # notes.
+            share = len(note_ids) / max(note_ids)
         is_large_share = share >= _LARGE_SHARE
         if is_large_share:
             count = int(count / share)
         count = min(count, _MAX_INDEXED_PASSAGES)
 
-        # The more the index looks at, the fewer it misses, at little cost.
+        # The more candidates the index looks at (`ef_search`), the fewer it misses, at little cost.
         settings = """
             SELECT set_config('hnsw.ef_search', $1, true),
                    set_config('hnsw.iterative_scan', 'relaxed_order', true)"""
@@ -299,7 +312,7 @@ class PostgresVectors:
         values: list[Value] = [_as_text(query)]
         if not is_large_share:
             values.append(IntegerList(note_ids or ()))
-        # Both are sent before an answer is read: one round trip.
+        # Both statements are sent before an answer is read: one round trip.
         answers = [
             self._db.execute(settings, (str(_MAX_INDEXED_PASSAGES),)),
             self._db.execute(sql, values),
@@ -314,18 +327,19 @@ class PostgresVectors:
     # -- the index
 
     def build_index(self, max_numbers: int) -> bool:
-        """Build the index of passages if they hold at least so many numbers. Return whether it did.
+        """Build the index of passages if it is due. Return whether it was built.
 
-        Does so only once all notes have vectors. Not within a transaction. Another server may be
-        building it: then this one leaves it alone. Does not raise psycopg's errors of building.
+        It is due once all notes have vectors, and those of passages have `max_numbers` numbers in
+        all. Returns False if another server is building it, or if building it fails, for example
+        because this user may not: then all vectors are compared. Not within a transaction.
         """
         if not self._is_index_due(max_numbers):
             return False
-        with suppress(psycopg.Error):  # not for this user: all are compared
+        with suppress(psycopg.Error):
             if not self._db.execute(f"SELECT pg_try_advisory_lock({_LOCK})").get:
                 return False
             try:
-                # One that is not valid was left by a server that died.
+                # An index that is not valid was left by a server that died while building it.
                 self._db.execute(f"DROP INDEX IF EXISTS {_INDEX}").fetchall()
                 megabytes = min(4_000, 100 + max_numbers * 4 // 1_000_000)
                 self._db.execute(f"SET maintenance_work_mem = '{megabytes}MB'").fetchall()
@@ -340,7 +354,7 @@ class PostgresVectors:
     def _is_index_due(self, max_numbers: int) -> bool:
         """Return whether to build the index of passages: many vectors, none missing, no index yet.
 
-        Lets the server count a table of vectors that it has never counted.
+        Also runs ANALYZE on a complete table of vectors that was never analyzed.
         """
         self.forget()
         if not self._is_halfvec or self.is_indexed:
@@ -353,22 +367,25 @@ class PostgresVectors:
         assert row is not None
         bytes_on_disk, dimension, is_complete, known_rows = row
         if is_complete and known_rows < 0:
-            # The server would plan for an empty table until it looks by itself.
+            # The server would plan for an empty table until its autovacuum looks at it.
             self._db.execute("ANALYZE vectors").fetchall()
+        # The size on disk tells without counting: a number takes two bytes.
         if not dimension or not is_complete or bytes_on_disk <= 2 * max_numbers:
             return False
-        max_passages = max_numbers // dimension + 1
+
+        # Passages are counted only up to the number that is enough.
+        enough_passages = max_numbers // dimension + 1
         sql = f"""
             SELECT count(*) FROM (SELECT 1 FROM vectors WHERE {_IS_PASSAGE} LIMIT $1) p"""
-        passages = int(self._db.execute(sql, (max_passages,)).get)
-        return passages >= int(max_passages)
+        passages = int(self._db.execute(sql, (enough_passages,)).get)
+        return passages >= int(enough_passages)
 
 
 def _among(note_ids: Sequence[int] | None, mark: str) -> str:
-    """Return the condition, with AND before it, that a vector is of one of `note_ids`.
+    """Return the condition, with AND before it, that a vector belongs to one of `note_ids`.
 
-    It is "" if they are None. They are looked up in a hash: `= ANY` in a prepared statement goes
-    through them for each row.
+    They are bound at `mark`. Returns "" if they are None. The server looks each row up in a hash
+    table of them; with `= ANY` in a prepared statement it would go through all of them per row.
     """
     if note_ids is None:
         return ""

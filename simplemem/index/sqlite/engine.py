@@ -1,7 +1,7 @@
 """The SQLite engine: one file, shared by threads and processes, rebuilt beside itself and swapped in.
 
-The file may be deleted, damaged or replaced at any moment. `Replaced` or `Damaged` is then raised once,
-and the next use works on a fresh file (docs/internals/engines.md).
+The file may be deleted, damaged or replaced at any moment. `Replaced` or `Damaged` is then raised
+once, and the next use works on a fresh file (docs/internals/engines.md).
 """
 
 from __future__ import annotations
@@ -47,11 +47,9 @@ from simplemem.vault.folder.lock import FileLock, is_alive
 # -- vectors
 
 _MAX_DIMENSION = 8_192  # of a vector in a `vec0` table
-# Rows that a `vec0` table makes room for at a time. Of its default, 1,024, a small vault would use little.
+# Rows for which a `vec0` table takes space at a time. With its default, 1,024, most of the space
+# would be empty in a small vault.
 _CHUNK_SIZE = 256
-_PASSAGES_PER_NOTE = (
-    4  # that are read for each note that is looked for, before all that can be read
-)
 
 _CREATE_VEC0 = """
     CREATE VIRTUAL TABLE vectors USING vec0(
@@ -66,16 +64,19 @@ _SELECT_NOTES = """
     WHERE v.id >= (n.value << {shift}) + {first} AND v.id < (n.value << {shift}) + {after}
     ORDER BY v.id"""
 
-# Where the vectors of notes are in the chunks of a `vec0` table, which has no ranges of ids itself.
+# The chunk and the offset in it of each vector of some notes. A `vec0` table cannot look up a range
+# of ids, but the table of its row ids can.
 _SELECT_OFFSETS = """
     SELECT r.rowid, r.chunk_id, r.chunk_offset
     FROM carray($1) n CROSS JOIN vectors_rowids r
     WHERE r.rowid >= (n.value << {shift}) + {first} AND r.rowid < (n.value << {shift}) + {after}
     ORDER BY r.rowid"""
 
-# A `vec0` table keeps its rows in chunks: ids and vectors in a row each, and a bit per place that is in
-# use. Reading its rows takes 15 times as long as reading whole chunks (bench/vectors.py).
-# CROSS JOIN walks the vectors in their order: SQLite would else hold all of them in memory to sort them.
+# A `vec0` table keeps its rows in chunks. For each chunk, `vectors_chunks` has the ids of its rows
+# and a bit per row that is in use (`validity`), and `vectors_vector_chunks00` has their vectors.
+# Reading the rows one by one takes 15 times as long as reading whole chunks (bench/vectors.py).
+# CROSS JOIN makes SQLite read the vectors in their order. It would otherwise sort all of them in
+# memory.
 _CHUNK_TABLE = "vectors_vector_chunks00"
 _CHUNKS = """
     FROM vectors_vector_chunks00 v CROSS JOIN vectors_chunks c ON c.chunk_id = v.rowid
@@ -88,7 +89,7 @@ _SELECT_CHUNK_BYTES = f"SELECT sum(length(v.vectors)) {_CHUNKS}"
 def _extension() -> str | None:
     """Return the path of sqlite-vec without its suffix; None if it is not installed.
 
-    There is no build for musl.
+    It has no build for systems with musl, such as Alpine Linux.
     """
     # Importing the package would import numpy, which takes longer than a short command.
     package = find_spec("sqlite_vec")
@@ -126,7 +127,7 @@ class SqliteVectors:
     """The vectors of one index, through one connection; methods as in `VectorIndex`.
 
     They are in a `vec0` table of sqlite-vec, or in a table of bytes where it is not available.
-    Guards nothing: which table there is, it asks.
+    Keeps no state of its own: each method looks up which table exists.
     """
 
     def __init__(self, raw: apsw.Connection, *, has_extension: bool) -> None:
@@ -134,15 +135,15 @@ class SqliteVectors:
         self._has_extension = has_extension
 
     def _tables(self) -> set[str]:
-        """Return which of the tables `vectors` and `vectors_chunks` exist.
+        """Return which of the tables `vectors` and `vectors_chunks` exist; empty before `create`.
 
-        The second is of a `vec0` table.
+        The second exists only if the first is a `vec0` table.
         """
         sql = "SELECT name FROM sqlite_schema WHERE name IN ('vectors', 'vectors_chunks')"
         return {name for (name,) in self._raw.execute(sql)}
 
     def create(self, dimension: int) -> None:
-        """Make the table for vectors of this width, unless there is one."""
+        """Make the table for vectors of this width. Does nothing if there is one, of any width."""
         if self._tables():
             return
         if self._has_extension and dimension <= _MAX_DIMENSION:
@@ -156,17 +157,21 @@ class SqliteVectors:
         self._raw.execute("DROP TABLE IF EXISTS vectors").fetchall()
 
     def write(self, vectors: Iterable[tuple[int, bytes]]) -> None:
-        """Store vectors, given as (place, vector), in place of those that the places have."""
+        """Store vectors, given as (place, vector), in place of those that the places have.
+
+        The table must exist (`create`).
+        """
         rows = list(vectors)
         if not rows:
             return
-        # A `vec0` table knows no INSERT OR REPLACE.
-        self._raw.executemany("DELETE FROM vectors WHERE id = $1", [(row[0],) for row in rows])
+
+        # A `vec0` table has no INSERT OR REPLACE.
+        ids = [(place,) for place, _ in rows]
+        self._raw.executemany("DELETE FROM vectors WHERE id = $1", ids)
         if self._is_vec0():
             sql = "INSERT INTO vectors (id, is_block, vector) VALUES ($1, $2, vec_int8($3))"
-            self._raw.executemany(
-                sql, [(place, int(place & BLOCK != 0), vector) for place, vector in rows]
-            )
+            vec0_rows = [(place, int(place & BLOCK != 0), vector) for place, vector in rows]
+            self._raw.executemany(sql, vec0_rows)
         else:
             self._raw.executemany("INSERT INTO vectors (id, vector) VALUES ($1, $2)", rows)
 
@@ -177,7 +182,7 @@ class SqliteVectors:
     def remove(self, places: Sequence[int]) -> None:
         """Remove the vectors of some places. Places without a vector are ignored."""
         if places and self._tables():
-            # A `vec0` table would read all of its rows for a list of ids.
+            # One statement per id: for a list of ids, a `vec0` table would read all of its rows.
             sql = "DELETE FROM vectors WHERE id = $1"
             self._raw.executemany(sql, [(place,) for place in places])
 
@@ -189,7 +194,10 @@ class SqliteVectors:
         return dict(self._raw.execute(sql, (apsw.carray(array("q", places)),)))
 
     def read_notes(self, note_ids: Iterable[int], *, blocks: bool) -> list[tuple[int, bytes]]:
-        """Return (place, vector) of the passages of some notes, or of their blocks, by place."""
+        """Return (place, vector) of the passages of some notes, or of their blocks, by place.
+
+        Notes without vectors are absent.
+        """
         ids = array("q", note_ids)
         if not ids or not self._tables():
             return []
@@ -198,27 +206,29 @@ class SqliteVectors:
         sql = _SELECT_OFFSETS if is_vec0 else _SELECT_NOTES
         statement = sql.format(shift=SHIFT, first=first, after=after)
         rows: Any = self._raw.execute(statement, (apsw.carray(ids),)).fetchall()
-        return self._read_offsets(rows) if is_vec0 else list(rows)
+        return self._read_from_chunks(rows) if is_vec0 else list(rows)
 
-    def _read_offsets(self, rows: Iterable[tuple[int, int, int]]) -> list[tuple[int, bytes]]:
-        """Return (place, vector) for rows of a place, a chunk and an offset in it, in their order.
+    def _read_from_chunks(self, rows: Iterable[tuple[int, int, int]]) -> list[tuple[int, bytes]]:
+        """Return (place, vector) for rows of (place, chunk, offset in the chunk), in their order.
 
-        The vectors of a note are side by side. To read them at once takes a tenth of the time that
-        `vec0` takes to look up each of them.
+        Of each run of rows in one chunk, the vectors are read at once, with those between them. The
+        vectors of a note are usually side by side, and this takes a tenth of the time that `vec0`
+        takes to look up each of them.
         """
         vectors: list[tuple[int, bytes]] = []
         for chunk_id, rows_of_chunk in groupby(rows, key=itemgetter(1)):
-            offsets = [(place, offset) for place, _, offset in rows_of_chunk]
-            first = min(offset for _, offset in offsets)
-            last = max(offset for _, offset in offsets)
-            with closing(
-                self._raw.blob_open("main", _CHUNK_TABLE, "vectors", chunk_id, False)
-            ) as blob:
-                width = blob.length() // _CHUNK_SIZE
-                blob.seek(first * width)
-                packed = blob.read((last + 1 - first) * width)
-            for place, offset in offsets:
-                start = (offset - first) * width
+            places_and_offsets = [(place, offset) for place, _, offset in rows_of_chunk]
+            first_offset = min(offset for _, offset in places_and_offsets)
+            last_offset = max(offset for _, offset in places_and_offsets)
+
+            chunk = self._raw.blob_open("main", _CHUNK_TABLE, "vectors", chunk_id, False)
+            with closing(chunk):
+                width = chunk.length() // _CHUNK_SIZE
+                chunk.seek(first_offset * width)
+                packed = chunk.read((last_offset + 1 - first_offset) * width)
+
+            for place, offset in places_and_offsets:
+                start = (offset - first_offset) * width
                 vectors.append((place, packed[start : start + width]))
         return vectors
 
@@ -227,23 +237,31 @@ class SqliteVectors:
 
         Raises Damaged if a chunk of a `vec0` table has the wrong size.
         """
-        places, vectors = array("q"), bytearray()
         tables = self._tables()
         if "vectors_chunks" in tables:
-            # A buffer that grows would leave half its size unused in the memory of the process.
-            vectors = bytearray(self._raw.execute(_SELECT_CHUNK_BYTES, (int(blocks),)).get or 0)
-            size = 0
-            for chunk in self._raw.execute(_SELECT_CHUNKS, (int(blocks),)):
-                chunk_places, chunk_vectors = _unpack_chunk(*chunk)
-                places.frombytes(chunk_places)
-                vectors[size : size + len(chunk_vectors)] = chunk_vectors
-                size += len(chunk_vectors)
-            del vectors[size:]
-        elif tables:
+            return self._read_all_chunks(blocks=blocks)
+
+        places, vectors = array("q"), bytearray()
+        if tables:
             sql = f"SELECT id, vector FROM vectors WHERE (id & {BLOCK}) = $1 ORDER BY id"
             for place, vector in self._raw.execute(sql, (BLOCK if blocks else 0,)):
                 places.append(place)
                 vectors += vector
+        return places, vectors
+
+    def _read_all_chunks(self, *, blocks: bool) -> tuple[array[int], bytearray]:
+        """Return what `read_all` does, from a `vec0` table. Raises Damaged for a wrong chunk."""
+        places = array("q")
+        # The buffer gets its full size at once: one that grows would leave as much memory unused.
+        max_size = self._raw.execute(_SELECT_CHUNK_BYTES, (int(blocks),)).get or 0
+        vectors = bytearray(max_size)
+        size = 0
+        for validity, rowids, vectors_of_chunk in self._raw.execute(_SELECT_CHUNKS, (int(blocks),)):
+            used_places, used_vectors = _unpack_chunk(validity, rowids, vectors_of_chunk)
+            places.frombytes(used_places)
+            vectors[size : size + len(used_vectors)] = used_vectors
+            size += len(used_vectors)
+        del vectors[size:]
         return places, vectors
 
     def count(self) -> int:
@@ -264,15 +282,16 @@ class SqliteVectors:
         _note_ids: Sequence[int] | None,
         _limit: int,
     ) -> list[int] | None:
-        """Return None: to read all chunks and compare them in memory is faster, even for one query.
+        """Return None, so that the caller compares all vectors in memory.
 
-        A `vec0` table takes five times as long for 50,000 vectors (bench/vectors.py).
+        A `vec0` table takes five times as long for 50,000 vectors, even if they are read for one
+        query only (bench/vectors.py).
         """
         return None
 
 
 def _range_in_note(*, blocks: bool) -> tuple[int, int]:
-    """Return the number of a note's first passage (or block), and that after the last possible."""
+    """Return the first number of passages (or blocks) in a note, and the one after the last."""
     return (BLOCK, 1 << SHIFT) if blocks else (0, BLOCK)
 
 
@@ -285,14 +304,15 @@ def _unpack_chunk(validity: bytes, rowids: bytes, vectors: bytes) -> tuple[bytes
     import numpy as np  # not at the start
 
     is_used = np.unpackbits(np.frombuffer(validity, np.uint8), bitorder="little").astype(bool)
-    size = len(is_used)
-    if not size or len(rowids) != 8 * size or len(vectors) % size:
+    row_count = len(is_used)
+    if not row_count or len(rowids) != 8 * row_count or len(vectors) % row_count:
         raise Damaged("a chunk of vectors has the wrong size")
     if is_used.all():
         return rowids, vectors
-    ids = np.frombuffer(rowids, np.int64)[is_used]
-    rows = np.frombuffer(vectors, np.uint8).reshape(size, -1)[is_used]
-    return ids.tobytes(), rows.tobytes()
+
+    ids = np.frombuffer(rowids, np.int64)
+    vector_rows = np.frombuffer(vectors, np.uint8).reshape(row_count, -1)
+    return ids[is_used].tobytes(), vector_rows[is_used].tobytes()
 
 
 DIALECT = Dialect(
@@ -316,13 +336,13 @@ BUSY_MS = 15_000
 
 _SETTINGS = (
     "synchronous = NORMAL",
-    "wal_autocheckpoint = 0",  # the log is folded in under the vault's lock
+    "wal_autocheckpoint = 0",  # `checkpoint_log` empties the log, under the vault's lock
     "temp_store = MEMORY",
     "cache_size = -16000",
 )
 
-# If the disk refuses one of these, that says nothing about the file. It is damaged only if it cannot be
-# read.
+# If one of these operations fails, the disk or the system refused it, and the file may be sound.
+# Any other I/O error, such as one of reading, means that the file is damaged.
 _REFUSED_OPERATIONS = (
     "WRITE FSYNC DIR_FSYNC TRUNCATE LOCK RDLOCK UNLOCK NOMEM SHMOPEN SHMSIZE SHMLOCK SHMMAP"
 )
@@ -333,9 +353,9 @@ _REFUSALS = {getattr(apsw, f"SQLITE_IOERR_{name}") for name in _REFUSED_OPERATIO
 
 
 def is_beside_notes(path: Path) -> bool:
-    """Return whether a file is directly in a folder `.simplemem`, so in a vault.
+    """Return whether a path is directly in a folder `.simplemem`, so in a vault.
 
-    Looks at no file.
+    Judges by the path alone; neither of them needs to exist.
     """
     return path.parent.name == ".simplemem"
 
@@ -383,12 +403,12 @@ class SqliteConnection:
 
 def _bound(value: Value) -> object:
     """Return a value as SQLite takes it: lists become arrays for `carray`, other values stay."""
-    if isinstance(value, IntegerList):
-        # `carray` takes no empty array, and no id is negative.
-        return apsw.carray(value.values or array("q", (-1,)))
-    if isinstance(value, TextList):
-        return apsw.carray(value.values) if value.values else apsw.carray(array("q", (-1,)))
-    return value
+    if not isinstance(value, (IntegerList, TextList)):
+        return value
+    if not value.values:
+        # `carray` takes no empty array. No id is negative, and no text equals a number.
+        return apsw.carray(array("q", (-1,)))
+    return apsw.carray(value.values)
 
 
 def connect(path: Path) -> SqliteConnection:
@@ -402,10 +422,10 @@ def connect(path: Path) -> SqliteConnection:
     raw.set_busy_timeout(BUSY_MS)
     for setting in _SETTINGS:
         raw.execute(f"PRAGMA {setting}").fetchall()
-    # A process that still has a replaced index open would otherwise, when it closes it, remove the log
-    # of the new one, because both have the same name.
-    is_kept = ctypes.c_int(1)
-    raw.file_control("main", apsw.SQLITE_FCNTL_PERSIST_WAL, ctypes.addressof(is_kept))
+    # SQLite keeps the log when the last connection closes. Otherwise a process that closes a
+    # replaced index would remove the log of the new one, because both logs have the same name.
+    keeps_log = ctypes.c_int(1)
+    raw.file_control("main", apsw.SQLITE_FCNTL_PERSIST_WAL, ctypes.addressof(keeps_log))
     return SqliteConnection(raw)
 
 
@@ -425,9 +445,9 @@ def _refuse_links(path: Path) -> None:
 def translating_errors() -> Iterator[None]:
     """Raise ours in place of SQLite's errors that a `with` block raises.
 
-    A busy index, a lack of room and a file that cannot be opened are Unavailable, a file that
-    cannot be read or lacks tables is Damaged, and what is left is StatementFailed. Other exceptions
-    pass.
+    A busy index, a full disk, refused writes and a file that cannot be opened become Unavailable. A
+    file that cannot be read or lacks tables becomes Damaged, and every other error of SQLite
+    StatementFailed. Exceptions that are not SQLite's pass.
     """
     try:
         yield
@@ -468,9 +488,10 @@ _APPLICATION_ID_OFFSET = 68  # in the header of an SQLite file
 _TABLES = {"meta", "notes", "segments"}  # enough to recognise our schema
 
 IndexFile = Literal["ours", "none", "newer", "foreign"]
-"""What is at the place of an index.
+"""What is at the path of an index.
 
-For "none" an index can be made there; "newer" (of a later simplemem) and "foreign" are left alone.
+If it is "none", an index may be made there. "newer" is an index of a later simplemem, and "foreign"
+a file of another program; both are left alone.
 """
 
 
@@ -497,24 +518,25 @@ def remove_file(path: Path, suffixes: Sequence[str] = ("", *LOG_SUFFIXES)) -> No
 
 
 def identify_file(path: Path) -> IndexFile:
-    """Return whose file is at a path: "ours", "none" (one may be made), "newer" or "foreign".
+    """Return what is at a path: an index of ours, of a newer simplemem, a foreign file, or "none".
 
-    A damaged or outdated index of ours counts as "none". A file without our mark is taken for a
-    damaged one only in a folder where nobody else puts files. Raises Unavailable if it cannot be
-    opened.
+    A damaged or outdated index of ours counts as "none", so that it is made anew. A file that
+    cannot be recognised counts as a damaged index only if it begins with our mark or is in a folder
+    `.simplemem`, where no other program puts files. Raises Unavailable if it cannot be opened.
     """
     if not path.exists() or path.stat().st_size == 0:
         return "none"
-    is_replaceable = _has_our_mark(path) or is_beside_notes(path)
+    may_be_ours = _has_our_mark(path) or is_beside_notes(path)
+    unrecognised: IndexFile = "none" if may_be_ours else "foreign"
     try:
         marks = _read_marks(path)
     except Damaged:
-        return "none" if is_replaceable else "foreign"
+        return unrecognised
 
     if marks.is_empty:
         return "none"
     if marks.application_id != APPLICATION_ID:
-        return "none" if is_replaceable else "foreign"
+        return unrecognised
     if marks.version > SCHEMA_VERSION:
         return "newer"
     return "ours" if marks.is_usable else "none"
@@ -570,8 +592,9 @@ VaultLock = Callable[[], AbstractContextManager[None]]
 _FileIdentity = tuple[int, int]  # device and inode
 
 _MAX_LOG_BYTES = 8 * 1024 * 1024
-_MAX_LOG_BYTES_IN_BULK = 128 * 1024 * 1024  # pages that are written repeatedly are folded in once
-# A query is over by then. Who reads for longer is not waited for under the vault's lock.
+_MAX_LOG_BYTES_IN_BULK = 128 * 1024 * 1024  # a page that was written often is moved only once
+# How long a checkpoint waits for readers, with the vault's lock held. Most queries end within this
+# time; for a longer one, the log stays as it is.
 _CHECKPOINT_MS = 200
 
 
@@ -581,10 +604,10 @@ _CHECKPOINT_MS = 200
 def open_engine(path: Path, lock: VaultLock) -> SqliteEngine:
     """Open the index at `path`, or beside it if that is the index of a newer simplemem.
 
-    Makes the index if there is none. `lock` opens the vault's kernel lock. Raises Unavailable if it
-    cannot be made, or if the file belongs to another program.
+    Makes the index if there is none. `lock` opens the vault's kernel lock. Raises Unavailable if
+    the index cannot be made, or if the file belongs to another program.
     """
-    # An error is raised again when the file is opened, and then reported.
+    # SqliteEngine looks at the file again, and reports these errors.
     with suppress(OSError, Unavailable):
         if identify_file(path) == "newer":
             path = path.with_name(f"{path.stem}-v{SCHEMA_VERSION}{path.suffix}")
@@ -594,20 +617,21 @@ def open_engine(path: Path, lock: VaultLock) -> SqliteEngine:
 class SqliteEngine:
     """The index of one vault in one file; methods as in `Engine`.
 
-    Guards one connection per thread. `lock` opens the vault's kernel lock. The file is made and
-    replaced, and its log is emptied, under it.
+    Guards one connection per thread. `lock` opens the vault's kernel lock, under which the file is
+    made and replaced and its log is emptied.
     """
 
     def __init__(self, path: Path, lock: VaultLock) -> None:
         self.path = path
         self.place = str(path)
         self.engine = f"SQLite {apsw.sqlite_lib_version()}"
-        self.generation = -1
+        self.generation = -1  # 0 once `_adopt_file` has found or made the file
         self._lock = lock
+        # Each with the generation in which it was opened.
         self._connections: dict[threading.Thread, tuple[int, SqliteConnection]] = {}
-        self._guard = threading.Lock()
-        self._writing = threading.Lock()
-        self._next_to_write = threading.Lock()
+        self._guard = threading.Lock()  # of the connections, the identity and the generation
+        self._writing = threading.Lock()  # of the thread that writes
+        self._next_to_write = threading.Lock()  # of the thread that waits for `_writing`
         self._identity: _FileIdentity | None = None
         self._adopt_file()
 
@@ -619,18 +643,19 @@ class SqliteEngine:
     # -- the file
 
     def _adopt_file(self, bad: _FileIdentity | None = None) -> None:
-        """Go on with the file that is there now.
+        """Use the file that is at the path now, after making it if necessary.
 
-        Makes it if there is none, or a damaged or `bad` one. `generation` grows if it is another
-        file than before, or if `bad` is given. The file is made outside of the guard, because a
-        thread with the vault's lock may wait for the guard. Many servers that start at the same
-        moment meet here. Raises Unavailable if the file cannot be made or is foreign.
+        It is made if there is none, if it is damaged, or if it is still the `bad` one. `generation`
+        grows if it is another file than before, or if `bad` is given. Raises Unavailable if the
+        file cannot be made or is foreign.
         """
+        # The guard is not held meanwhile: a thread that holds the vault's lock may wait for it.
         try:
-            # Beside the notes only the folder itself is made. Where a vault was, none is made again.
+            # Only the folder `.simplemem` is made, not the folder of a vault that was removed.
             self.path.parent.mkdir(parents=not is_beside_notes(self.path), exist_ok=True)
             if not self._is_usable(bad):
                 with self._lock(), translating_errors():
+                    # Another server that started at the same moment may have made it.
                     is_made_meanwhile = self._is_usable(bad)
                     if not is_made_meanwhile:
                         remove_file(self.path)
@@ -680,25 +705,27 @@ class SqliteEngine:
         `generation` grows in both cases. Raises Unavailable if the file cannot be made.
         """
         self._adopt_file(self._identity)
-        self.connection()
+        self.connection()  # closes this thread's connection to the old file
 
     def build_replacement(self) -> SqliteEngine:
         """Return an empty index in a file beside this one, which no other process opens.
 
-        Such files of processes that have ended are removed.
+        Removes such files of processes that have ended.
         """
         prefix = f"{self.path.name}.new-"
         for file in self.path.parent.glob(f"{prefix}*"):
-            owner = file.name.removeprefix(prefix).partition("-")[0]
-            if not (owner.isdecimal() and is_alive(int(owner))):
+            process_id = file.name.removeprefix(prefix).partition("-")[0]
+            if not (process_id.isdecimal() and is_alive(int(process_id))):
                 file.unlink(missing_ok=True)
+
         name = f"{prefix}{os.getpid()}-{uuid.uuid4().hex[:8]}"
         return SqliteEngine(self.path.with_name(name), self._lock)
 
     def swap_in(self, fresh: Engine) -> None:
         """Replace this file by that of an index from `build_replacement`, under the vault's lock.
 
-        Other threads and processes notice that the file is another. `fresh` must be closed.
+        Other threads and processes notice that the file is another. `fresh` must be closed. Not
+        within a snapshot or transaction.
         """
         with self._lock():
             with self._guard:
@@ -706,10 +733,13 @@ class SqliteEngine:
             if current is not None:
                 _, connection = current
                 connection.close()
+
             with closing(connect(fresh.path)) as db:
-                # Leaving WAL mode folds the log in, so that all of the index is in one file.
+                # Leaving WAL mode moves the log into the file, so that all of the index is in one
+                # file.
                 db.execute("PRAGMA journal_mode = DELETE").fetchall()
                 db.execute("PRAGMA journal_mode = WAL").fetchall()
+
             remove_file(self.path, LOG_SUFFIXES)
             os.replace(fresh.path, self.path)
             remove_file(fresh.path, LOG_SUFFIXES)
@@ -722,8 +752,11 @@ class SqliteEngine:
 
     def size(self) -> int:
         """Return the bytes on disk of the file, its logs and replacements beside it."""
-        files = self.path.parent.glob(f"{self.path.name}*")
-        return sum(file.stat().st_size for file in files)
+        size = 0
+        for file in self.path.parent.glob(f"{self.path.name}*"):
+            with suppress(FileNotFoundError):  # a replacement may be swapped in meanwhile
+                size += file.stat().st_size
+        return size
 
     # -- connections
 
@@ -756,10 +789,11 @@ class SqliteEngine:
         """
         for owner in list(self._connections):
             if owner is thread or not owner.is_alive():
-                self._connections.pop(owner)[1].close()
+                _, connection = self._connections.pop(owner)
+                connection.close()
 
     def refresh(self) -> None:
-        """Notice whether another file took the place of the index; then `generation` has grown."""
+        """Notice whether another file took the place of the index. Then `generation` has grown."""
         self.connection()
 
     def close(self) -> None:
@@ -806,6 +840,9 @@ class SqliteEngine:
         if connection.in_transaction:
             yield connection
             return
+
+        # Two locks, so that a thread that has just written cannot begin again before the one that
+        # waits.
         with self._next_to_write:
             self._writing.acquire()
         try:
@@ -855,9 +892,9 @@ class SqliteEngine:
     def checkpoint(self, *, is_bulk: bool = False) -> None:
         """Merge segments of the term index, and empty the write-ahead log if it has grown.
 
-        If `is_bulk`, both are put off until there is more. The log is moved into the file under the
-        vault's lock; see `checkpoint_log`. Raises Unavailable if another process holds that for
-        long. Not within a transaction.
+        If `is_bulk`, both wait until there are more notes to merge and the log is larger. The log
+        is moved into the file under the vault's lock; see `checkpoint_log`. Raises Unavailable if
+        another process holds that lock for long. Not within a transaction.
         """
         max_packed = MAX_PACKED_NOTES
         max_log_bytes = _MAX_LOG_BYTES
@@ -887,9 +924,9 @@ class SqliteEngine:
     def checkpoint_log(self, min_bytes: int = 0) -> None:
         """Move the write-ahead log into the file and empty it, if it has `min_bytes` or more.
 
-        Takes the vault's lock. Readers are waited for at most a fifth of a second; then the log
-        stays as it is. Raises Unavailable if another process holds the lock for long. Not within a
-        transaction.
+        Takes the vault's lock. Waits for readers for at most a fifth of a second; if one reads for
+        longer, the log stays as it is. Does nothing without a log. Raises Unavailable if another
+        process holds the lock for long. Not within a transaction.
         """
         try:
             if os.stat(f"{self.path}-wal").st_size < min_bytes:
@@ -907,8 +944,9 @@ class SqliteEngine:
     def check(self) -> list[str]:
         """Return what is wrong with the file, as SQLite and the term index see it.
 
-        Empty if all is well. Repairs nothing. Reads the whole file: SQLite's quick check costs
-        hardly less, and compares no index with its table.
+        Empty if all is well. The term index is checked only if SQLite finds nothing. Repairs
+        nothing. Reads the whole file: SQLite's quick check takes nearly as long, and does not
+        compare indexes with their tables.
         """
         from simplemem.index.terms.integrity import find_damage  # numpy: not at the start
 

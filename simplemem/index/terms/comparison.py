@@ -10,10 +10,10 @@ import numpy as np
 from simplemem.index.engine import Connection
 from simplemem.index.terms.integrity import read_all_terms
 from simplemem.index.terms.merging import SegmentToMerge, read_source
-from simplemem.index.terms.segment import Documents, Integers, Postings
+from simplemem.index.terms.segment import Array, Documents, Postings
 from simplemem.index.terms.writer import list_segments
 
-# Odd numbers that spread sums of places over all 64 bits.
+# Odd numbers that spread the digests of places over all 64 bits.
 _MIX_NOTE = np.uint64(0x9E3779B97F4A7C15)
 _MIX_PLACE = np.uint64(0xC2B2AE3D27D4EB4F)
 _MIX_POSITION = np.uint64(0x165667B19E3779F9)
@@ -24,8 +24,8 @@ _ALL_BITS = 0xFFFFFFFFFFFFFFFF
 def describe_terms(db: Connection) -> Iterator[tuple[str, int, int]]:
     """Yield each term, in order, with its number of occurrences and a digest of their places.
 
-    Two indexes of the same notes yield the same, however their segments are cut: notes are
-    identified by the order of their paths. The empty term, which comes first if there are blocks,
+    Two indexes of the same notes yield the same, however the notes are divided into segments. Notes
+    are identified by the order of their paths. The empty term comes first, if there are blocks, and
     stands for the texts of all blocks. Deleted notes and terms without occurrences are left out.
     """
     sql = "SELECT id, row_number() OVER (ORDER BY path) FROM notes"
@@ -69,7 +69,7 @@ def _describe_segment(
 def _describe(
     postings: Postings,
     source: SegmentToMerge,
-    numbers: Integers,
+    numbers: Array,
 ) -> Iterator[tuple[str, int, int]]:
     """Yield terms of a segment, with the number and the digest of occurrences in indexed notes.
 
@@ -94,7 +94,7 @@ def _describe(
     yield from zip(postings.terms, occurrences.tolist(), sums.tolist(), strict=True)
 
 
-def _describe_texts(source: SegmentToMerge, numbers: Integers) -> tuple[int, int]:
+def _describe_texts(source: SegmentToMerge, numbers: Array) -> tuple[int, int]:
     """Return the number of blocks in indexed notes, and a digest of their texts and places."""
     documents = source.documents
     notes = documents.notes_of_blocks
@@ -107,18 +107,18 @@ def _describe_texts(source: SegmentToMerge, numbers: Integers) -> tuple[int, int
     return int(block_count), int(digest)
 
 
-def _places(documents: Documents, ordinals: Integers) -> Integers:
+def _places(documents: Documents, ordinals: Array) -> Array:
     """Return each ordinal's number in its note: 0 for the title, 1 the summary, then blocks."""
     notes = documents.note_indexes[ordinals]
     places = ordinals - documents.first_ordinals[notes]
     return places.astype(np.uint64)
 
 
-def _mix(notes: Integers, places: Integers, positions: Integers) -> Integers:
+def _mix(notes: Array, places: Array, positions: Array) -> Array:
     """Return a digest of 64 bits per row of three columns. Digests are added, in any order."""
-    sums: Integers = notes * _MIX_NOTE
+    sums: Array = notes * _MIX_NOTE
     sums += places * _MIX_PLACE
     sums += positions * _MIX_POSITION
     high_bits = sums >> np.uint64(29)
-    digests: Integers = (sums ^ high_bits) * _MIX_SUM
+    digests: Array = (sums ^ high_bits) * _MIX_SUM
     return digests

@@ -13,7 +13,7 @@ import numpy as np
 
 from simplemem.index.engine import Connection, Damaged
 from simplemem.index.terms.merging import SegmentToMerge, read_source
-from simplemem.index.terms.segment import Integers, Postings, postings_from_rows
+from simplemem.index.terms.segment import Array, Postings, postings_from_rows
 from simplemem.index.terms.writer import list_segments
 
 _TERMS_AT_ONCE = 20_000
@@ -32,7 +32,7 @@ def find_damage(db: Connection) -> list[str]:
             source = read_source(db, segment.number)
             indexed = source.documents.note_ids[source.is_indexed]
             is_complete = _count_tokens(db, source) == int(source.documents.lengths.sum())
-        except (Damaged, ValueError) as error:  # ValueError: bytes that became text
+        except (Damaged, ValueError) as error:  # ValueError: a column has text in place of bytes
             problems.append(str(error))
             continue
         if not is_complete:
@@ -48,7 +48,7 @@ def find_damage(db: Connection) -> list[str]:
     return problems
 
 
-def _read_indexed_notes(db: Connection) -> tuple[Integers, Integers]:
+def _read_indexed_notes(db: Connection) -> tuple[Array, Array]:
     """Return the ids of all notes that have a segment, ascending, and their segments' numbers."""
     note_ids = array("q")
     numbers = array("q")
@@ -70,6 +70,7 @@ def _count_tokens(db: Connection, source: SegmentToMerge) -> int:
         terms = list(postings.terms)
         if terms != sorted(terms) or (terms and terms[0] <= last_term):
             raise Damaged("the terms of a segment are not in order")
+
         last_term = terms[-1]
         total += int(postings.counts.sum(dtype=np.int64))
     return total

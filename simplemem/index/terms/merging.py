@@ -11,8 +11,8 @@ import numpy as np
 
 from simplemem.index.engine import SET_META, Connection, Engine, IntegerList, Value, read_integer
 from simplemem.index.terms.segment import (
+    Array,
     Documents,
-    Integers,
     Postings,
     join_documents,
     merge_postings,
@@ -52,13 +52,13 @@ def merge_segments(
     *,
     is_at_rest: bool = False,
 ) -> None:
-    """Merge segments of the term index until there is no need, by `choose_merge`.
+    """Merge segments of the term index until `choose_merge` finds no more to merge.
 
-    `max_packed` and `is_at_rest` are as there. Large segments are merged in several transactions,
-    so other writers do not wait. A merge that is interrupted leaves rows that belong to no segment;
-    the next one removes them. Returns early if another process merges the same segments. Raises
-    Replaced if the index is no longer the one of `generation` (None: any). Not within a
-    transaction.
+    `max_packed` and `is_at_rest` are arguments of `choose_merge`. Large segments are merged in
+    several transactions, so that other writers need not wait. A merge that is interrupted leaves
+    rows that belong to no segment; the next call removes them. Stops merging if another process
+    merges the same segments. Raises Replaced if the index is no longer the one of `generation`
+    (None: any). Not within a transaction.
     """
     is_finished = False
     while not is_finished:
@@ -87,7 +87,7 @@ def _remove_orphaned_rows(database: Engine, generation: int | None) -> None:
             if number is None:
                 return
             sql = "SELECT term FROM terms WHERE segment_id = $1 ORDER BY term LIMIT 1 OFFSET $2"
-            first_to_stay = db.execute(sql, (number, _ORPHANED_ROWS_AT_ONCE)).get
+            first_to_stay: str | None = db.execute(sql, (number, _ORPHANED_ROWS_AT_ONCE)).get
 
         with database.writing(generation) as db:
             if find_orphan(db) != number:
@@ -102,8 +102,8 @@ def _remove_orphaned_rows(database: Engine, generation: int | None) -> None:
 def merge_packed(db: Connection, numbers: Sequence[int]) -> None:
     """Merge packed segments into one packed segment, without their deleted notes.
 
-    For a write transaction. Does nothing if one of them is no longer there. If no note is left,
-    they are only deleted.
+    For a write transaction. Does nothing if one of the segments does not exist any more. If all of
+    their notes are deleted, only removes the segments.
     """
     if not _are_there(db, numbers):
         return
@@ -126,12 +126,12 @@ def merge_packed(db: Connection, numbers: Sequence[int]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class SegmentToMerge:
-    """A segment as it is read in order to be merged."""
+    """A segment as it is read in order to be merged, checked or compared."""
 
     number: int
     documents: Documents
-    is_indexed: Any  # for each of its notes whether it was not deleted
-    packed: Postings | None  # None: its terms have rows
+    is_indexed: Array  # a mask with an element per note; false for a deleted one
+    packed: Postings | None  # None if its terms have rows
 
 
 def read_source(db: Connection, number: int) -> SegmentToMerge:
@@ -155,10 +155,10 @@ def _documents_of(sources: Sequence[SegmentToMerge]) -> Documents:
     return join_documents([source.documents.select(source.is_indexed) for source in sources])
 
 
-def _new_ordinals(sources: Sequence[SegmentToMerge]) -> list[Integers]:
-    """Return for each segment an array from its old ordinals to those in the merged segment.
+def _new_ordinals(sources: Sequence[SegmentToMerge]) -> list[Array]:
+    """Return for each segment an array that has the new ordinal for each of its old ones.
 
-    It is -1 for those of deleted notes.
+    A new ordinal is one in the merged segment; it is -1 for those of deleted notes.
     """
     maps = []
     first = 0
@@ -190,14 +190,15 @@ class _Merge:
     def run(self) -> bool:
         """Write the merged segment, and return whether it has replaced the others.
 
-        It has not if another process changed them or removed the rows meanwhile. Runs several
-        transactions; raises Replaced as `writing` does.
+        Returns False if another process merged one of them or removed the new rows meanwhile. Runs
+        several transactions; raises Replaced as `writing` does.
         """
         with self._database.writing(self._generation) as db:
             if not _are_there(db, self._numbers):
                 return False
             sources = [read_source(db, number) for number in self._numbers]
             number = new_number(db)
+            # Another process must not take the rows that follow for orphans.
             db.execute(SET_META, (MERGE, str(number))).fetchall()
 
         try:
@@ -234,9 +235,10 @@ class _Merge:
         return row_count
 
     def _ranges(self, sources: Sequence[SegmentToMerge]) -> Iterator[tuple[str, str | None]]:
-        """Yield ranges of terms that are merged at a time: after one term, up to and with another.
+        """Yield ranges (after, until) of terms that are merged at a time, of about 16 MB each.
 
-        The last range has no end (None). The first begins after "".
+        A range has the terms that sort after `after`, up to and including `until`. The first range
+        begins after "", and the last one has no end (None).
         """
         sizes: dict[str, int] = {}
         for source in sources:
@@ -260,7 +262,7 @@ class _Merge:
             ends = packed.position_ends[packed.posting_ends]
             occurrences = np.diff(ends)
             posting_counts = packed.posting_counts.astype(np.int64)
-            sizes = 5 * posting_counts + 2 * occurrences
+            sizes = 5 * posting_counts + 2 * occurrences  # as `rows_of` would write them
             return list(zip(packed.terms, sizes.tolist(), strict=True))
 
         sql = "SELECT term, length(postings) + length(positions) FROM terms WHERE segment_id = $1"
@@ -278,9 +280,9 @@ class _Merge:
     ) -> bool:
         """Put the merged segment in the place of the others, and return whether it did.
 
-        It does not if these have changed, or if some of its rows are gone; the rest of its rows
-        then belongs to no segment. Notes deleted since the merge began are listed as deleted.
-        `row_count` is the number of rows that were written.
+        Returns False if one of the others is gone, or if some of the `row_count` rows that were
+        written are; the rows that are left are then orphans. Notes that were deleted since the
+        merge began are listed as deleted notes of the merged segment.
         """
         sql = "SELECT count(*) FROM terms WHERE segment_id = $1"
         rows = read_integer(db.execute(sql, (number,)))
@@ -310,9 +312,9 @@ class _Merge:
 
 
 def _read_terms(db: Connection, source: SegmentToMerge, after: str, until: str | None) -> Postings:
-    """Return the postings of the terms of a segment after `after`, up to and with `until`.
+    """Return the postings of the terms of a segment after `after`, up to and including `until`.
 
-    With `until` None, to the last term. Raises Damaged.
+    If `until` is None, up to the last term. Raises Damaged if bytes cannot be decoded.
     """
     if source.packed is not None:
         terms = source.packed.terms

@@ -1,8 +1,7 @@
 """Read the terms of a query from all segments.
 
-What is not in memory is read with one statement, and one more per prefix.
-
-Segments never change, so what a process has in memory stays good until it is forgotten.
+Terms that are not in memory are read with one statement, and one more per prefix. Segments never
+change, so a process keeps what it has read of them (`SegmentCache`).
 """
 
 from __future__ import annotations
@@ -19,8 +18,8 @@ import numpy as np
 from simplemem.index.engine import LAST, Connection, Damaged, IntegerList, TextList, Value
 from simplemem.index.terms.format import BODY_WEIGHT, FIRST_BLOCK, TITLE, TITLE_WEIGHT
 from simplemem.index.terms.segment import (
+    Array,
     Documents,
-    Integers,
     Postings,
     decode_positions,
     decode_postings,
@@ -38,9 +37,9 @@ _NONE = np.zeros(0, np.int64)
 class NotePostings:
     """The notes of a segment that hold a phrase, how often, and which postings are theirs."""
 
-    note_indexes: Integers  # ascending
-    frequencies: Integers  # an occurrence in the title counts as several (docs/search.md)
-    first_postings: Integers  # of each note, and the number of all postings at the end
+    note_indexes: Array  # ascending
+    frequencies: Array  # an occurrence in the title counts as several (docs/search.md)
+    first_postings: Array  # the index of each note's first posting; at the end the number of all
 
 
 _NO_NOTES = NotePostings(_NONE, np.zeros(0), np.zeros(1, np.int64))
@@ -50,17 +49,17 @@ _NO_NOTES = NotePostings(_NONE, np.zeros(0), np.zeros(1, np.int64))
 class Occurrences:
     """Where a phrase stands in a segment; false if it stands nowhere in it.
 
-    `ordinals` are distinct and ascending; `counts` has how often it stands in each. `crossing` are
-    the ordinals at whose end a phrase begins that ends in the next block of the note, one for each
-    time: it stands in the note, but in no block. `positions` are those of all occurrences, ordinal
-    by ordinal.
+    `ordinals` are distinct and ascending, and `counts` says how often the phrase stands in each. A
+    phrase of several words may also begin at the end of one ordinal and end in the next one of the
+    note. It is then in the note, but in no block: `crossing` has the ordinal in which it begins,
+    once per occurrence. `positions` are those of all other occurrences, ordinal by ordinal.
     """
 
     documents: Documents
-    ordinals: Integers
-    counts: Integers
-    crossing: Integers
-    positions: Integers | None = None  # of a single term, if they were read
+    ordinals: Array
+    counts: Array
+    crossing: Array
+    positions: Array | None = None  # of a single term, if they were read
 
     def __bool__(self) -> bool:
         """Return whether the phrase stands anywhere in the segment."""
@@ -68,7 +67,10 @@ class Occurrences:
 
     @property
     def size(self) -> int:
-        """About how many bytes of memory it takes, with `by_note`, which is computed from it."""
+        """About how many bytes of memory it takes.
+
+        Includes what is computed from the ordinals and kept, such as `by_note`.
+        """
         size = 500 + 6 * self.ordinals.nbytes + self.counts.nbytes
         if self.positions is not None:
             size += self.positions.nbytes
@@ -87,12 +89,15 @@ class Occurrences:
         if len(self.crossing):
             ordinals, counts = self._with_crossing()
 
+        # The ordinals of a note follow each other; `firsts` are the indexes of the first of each
+        # note.
         notes = self.documents.note_indexes[ordinals]
         is_first = np.ones(len(notes), bool)
         np.not_equal(notes[1:], notes[:-1], out=is_first[1:])
         firsts = np.flatnonzero(is_first)
         note_indexes = notes[firsts]
 
+        # Occurrences in the title weigh more. The title is a note's first ordinal.
         titles = self.documents.first_ordinals[note_indexes] + TITLE
         is_in_title = ordinals[firsts] == titles
         title_counts = np.where(is_in_title, counts[firsts], 0)
@@ -101,14 +106,15 @@ class Occurrences:
         frequencies = BODY_WEIGHT * totals + title_bonus * title_counts
 
         if len(self.crossing):
+            # Then `firsts` are not indexes in `self.ordinals`.
             firsts = np.searchsorted(self.ordinals, titles)
         first_postings = np.append(firsts, len(self.ordinals))
         return NotePostings(note_indexes, frequencies, first_postings)
 
-    def _with_crossing(self) -> tuple[Integers, Integers]:
-        """Return all ordinals in which the phrase begins, ascending, and the counts of each.
+    def _with_crossing(self) -> tuple[Array, Array]:
+        """Return all ordinals in which the phrase begins, ascending, and a count for each.
 
-        An ordinal comes twice if the phrase also crosses its end.
+        An ordinal occurs once more, with the count 1, for each phrase that crosses its end.
         """
         ones = np.ones(len(self.crossing), self.counts.dtype)
         ordinals = np.concatenate([self.ordinals, self.crossing])
@@ -124,7 +130,7 @@ class Occurrences:
         """
         return _count_blocks(self.documents, self.ordinals)
 
-    def count_blocks_of(self, notes: Integers) -> int:
+    def count_blocks_of(self, notes: Array) -> int:
         """Return how many blocks of some notes hold the phrase in themselves or in the title.
 
         `notes` are indexes in the segment, ascending.
@@ -132,7 +138,7 @@ class Occurrences:
         postings = self.postings_of(notes)
         return _count_blocks(self.documents, self.ordinals[postings])
 
-    def postings_of(self, notes: Integers) -> Integers:
+    def postings_of(self, notes: Array) -> Array:
         """Return the indexes in `ordinals` of the postings in some notes (indexes, ascending)."""
         by_note = self.by_note
         if not len(by_note.note_indexes):
@@ -144,7 +150,7 @@ class Occurrences:
         return expand(starts, ends - starts)
 
     @cached_property
-    def first_positions(self) -> Integers:
+    def first_positions(self) -> Array:
         """For each ordinal the index in `positions` of its first position."""
         ends = np.cumsum(self.counts, dtype=np.int64)
         return ends - self.counts
@@ -170,13 +176,13 @@ def occurrences_of_term(
 
 def make_occurrences(
     documents: Documents,
-    ordinals: Integers,
-    counts: Integers,
-    positions: Integers | None,
+    ordinals: Array,
+    counts: Array,
+    positions: Array | None,
 ) -> Occurrences:
-    """Return the occurrences of a term from its postings, with an ordinal each once.
+    """Return the occurrences of a term from its postings, of which there must be at least one.
 
-    Several postings of one ordinal are added up. `positions` None means that they were not read.
+    Several postings of one ordinal become one. `positions` None means that they were not read.
     Raises Damaged if the postings do not fit the segment.
     """
     later_ordinals = ordinals[1:]
@@ -187,8 +193,8 @@ def make_occurrences(
         raise Damaged("the postings of a term do not fit their segment")
 
     if ordinals.dtype == np.uint32:
-        ordinals = ordinals.view(np.int32)  # numbers fit, and arithmetic with others is signed
-    if not are_ascending:  # a term with very many occurrences in one ordinal
+        ordinals = ordinals.view(np.int32)  # for signed arithmetic; ordinals fit
+    if not are_ascending:  # the term occurs more than MAX_COUNT times in an ordinal
         is_first = np.ones(len(ordinals), bool)
         np.not_equal(later_ordinals, earlier_ordinals, out=is_first[1:])
         firsts = np.flatnonzero(is_first)
@@ -200,7 +206,7 @@ def make_occurrences(
 def union_of(documents: Documents, parts: Sequence[Occurrences]) -> Occurrences:
     """Return the occurrences of several single terms as if they were one term.
 
-    Its positions are None unless all parts have theirs.
+    Without parts, there are none. The positions are None unless all parts have theirs.
     """
     if len(parts) == 1:
         return parts[0]
@@ -236,27 +242,28 @@ def side_by_side(documents: Documents, words: Sequence[Occurrences]) -> Occurren
     if not len(notes):
         return nothing
 
-    # Where the phrase would begin, by each of its words.
+    # Keys of words that stand side by side are consecutive (`Documents.keys_of`). The phrase begins
+    # at each key at which it would begin by all of its words.
     keys_of_words = [_locate(documents, word, notes) for word in words]
     starts_by_word = [word.keys - offset for offset, word in enumerate(keys_of_words)]
-    keys = _intersect(starts_by_word)
-    if not len(keys):
+    starts = _intersect(starts_by_word)
+    if not len(starts):
         return nothing
 
-    first_ordinals = keys_of_words[0].ordinals_at(keys)
-    last_ordinals = keys_of_words[-1].ordinals_at(keys + len(words) - 1)
+    first_ordinals = keys_of_words[0].ordinals_at(starts)
+    last_ordinals = keys_of_words[-1].ordinals_at(starts + len(words) - 1)
     is_in_one_block = first_ordinals == last_ordinals
     ordinals, counts = np.unique(first_ordinals[is_in_one_block], return_counts=True)
     crossing = np.sort(first_ordinals[~is_in_one_block])
     return Occurrences(documents, ordinals, counts, crossing)
 
 
-def _notes_with_all(words: Sequence[Occurrences]) -> Integers:
+def _notes_with_all(words: Sequence[Occurrences]) -> Array:
     """Return the indexes of the notes that hold all of the words anywhere, ascending."""
     return _intersect([word.by_note.note_indexes for word in words])
 
 
-def _intersect(arrays: Sequence[Integers]) -> Integers:
+def _intersect(arrays: Sequence[Array]) -> Array:
     """Return the numbers that are in all of some ascending arrays, ascending.
 
     There must be at least one array.
@@ -270,19 +277,22 @@ def _intersect(arrays: Sequence[Integers]) -> Integers:
 
 
 class _WordKeys(NamedTuple):
-    """Where a word is in the row of all tokens of a segment: its keys, ascending."""
+    """The keys of the occurrences of a word (`Documents.keys_of`), and the ordinal of each."""
 
-    keys: Integers
-    ordinals: Integers  # of each key
+    keys: Array  # ascending
+    ordinals: Array  # of each key
 
-    def ordinals_at(self, keys: Integers) -> Integers:
+    def ordinals_at(self, keys: Array) -> Array:
         """Return the ordinals of some of the keys. All must be among `keys`."""
         rows = np.searchsorted(self.keys, keys)
         return self.ordinals[rows]
 
 
-def _locate(documents: Documents, word: Occurrences, notes: Integers) -> _WordKeys:
-    """Return where a word is in some notes, whose indexes are ascending. Needs its positions."""
+def _locate(documents: Documents, word: Occurrences, notes: Array) -> _WordKeys:
+    """Return the keys of a word's occurrences in some notes (indexes, ascending).
+
+    Its positions must have been read.
+    """
     assert word.positions is not None
     chosen = word.postings_of(notes)
     counts = word.counts[chosen]
@@ -299,8 +309,11 @@ def _locate(documents: Documents, word: Occurrences, notes: Integers) -> _WordKe
     return _WordKeys(keys, ordinals)
 
 
-def _count_blocks(documents: Documents, ordinals: Integers) -> int:
-    """Return how many blocks hold a phrase that is in these ordinals, itself or by the title."""
+def _count_blocks(documents: Documents, ordinals: Array) -> int:
+    """Return how many blocks hold a phrase that stands in these ordinals.
+
+    `ordinals` are ascending. All blocks of a note count if the phrase is in its title.
+    """
     if not len(ordinals):
         return 0
     notes = documents.note_indexes[ordinals]
@@ -311,6 +324,7 @@ def _count_blocks(documents: Documents, ordinals: Integers) -> int:
     if not len(titled_notes):
         return int(np.count_nonzero(is_block))
 
+    # Blocks of a note with the phrase in its title must not count twice.
     is_titled = np.zeros(len(documents.note_ids), bool)
     is_titled[titled_notes] = True
     is_block &= ~is_titled[notes]
@@ -319,7 +333,7 @@ def _count_blocks(documents: Documents, ordinals: Integers) -> int:
     return block_count + int(blocks_of_titles.sum(dtype=np.int64))
 
 
-def _is_in(keys: Integers, sorted_keys: Integers) -> Any:
+def _is_in(keys: Array, sorted_keys: Array) -> Any:
     """Return for each key whether it is among `sorted_keys`, as a mask."""
     if not len(sorted_keys):
         return np.zeros(len(keys), bool)
@@ -335,8 +349,9 @@ _MAX_BYTES = 24_000_000  # of occurrences
 class TermFacts(NamedTuple):
     """How many notes and blocks of a segment hold a single term, and where it occurs.
 
-    `occurrences` is None if no note holds the term, or if its postings have not been read. Then
-    `blocks` is known.
+    Deleted notes are included. `occurrences` is None if no note holds the term, or if its postings
+    have not been read. `blocks` may be None only if there are occurrences, from which blocks can be
+    counted.
     """
 
     notes: int
@@ -355,8 +370,8 @@ class Segment(NamedTuple):
 class SegmentCache:
     """What a process has read of the segments of one index, for any thread.
 
-    Guards its dictionaries with a lock. The values in them never change. Of terms and phrases,
-    those that were remembered first are forgotten beyond `max_bytes`.
+    Guards its dictionaries with a lock. The values in them never change. If the terms and phrases
+    take more than `max_bytes`, those that were remembered first are forgotten.
     """
 
     def __init__(self, max_bytes: int = _MAX_BYTES) -> None:
@@ -365,7 +380,7 @@ class SegmentCache:
         self._segments: dict[int, Segment] = {}
         self._terms: OrderedDict[tuple[int, str], TermFacts] = OrderedDict()
         self._phrases: OrderedDict[tuple[int, Phrase], Occurrences] = OrderedDict()
-        self._bytes = 0
+        self._bytes = 0  # of the terms and phrases
 
     def segments(
         self,
@@ -376,8 +391,8 @@ class SegmentCache:
     ) -> list[Segment]:
         """Return segments in the order of `numbers`, after reading those that are not in memory.
 
-        With `forgets_others`, `numbers` are all segments of the index, and what is in memory of
-        others is forgotten. All must exist. Raises Damaged if one cannot be unpacked.
+        All must exist. If `forgets_others`, `numbers` must be all segments of the index, and others
+        are removed from memory. Raises Damaged if one cannot be unpacked.
         """
         with self._lock:
             segments = {
@@ -396,7 +411,7 @@ class SegmentCache:
         return [segments[number] for number in numbers]
 
     def _forget_all_but(self, segments: Container[int]) -> None:
-        """Forget other segments than these, and their terms and phrases. Called with the lock held."""
+        """Forget other segments, with their terms and phrases. Called with the lock held."""
         for number in list(self._segments):
             if number not in segments:
                 del self._segments[number]
@@ -479,43 +494,43 @@ def _read_segments(db: Connection, numbers: Sequence[int]) -> list[Segment]:
 # -- the terms of a query
 
 _ABSENT = TermFacts(0, 0, None)
-_MANY_NOTES = 2**62  # more than any term is in
+_MANY_NOTES = 2**62  # more than the notes of any segment
 
 
 @dataclass(frozen=True)
 class Part:
-    """A segment in one state of the index, which says which of its notes no longer count.
+    """A segment in one state of the index, in which some of its notes are deleted.
 
-    Indexes of notes are their places in the segment.
+    The index of a note is its place in the segment.
     """
 
     segment: Segment
     deleted_notes: Sequence[int] = ()  # ids of notes that are no longer indexed
 
     @cached_property
-    def deleted(self) -> Integers:
+    def deleted(self) -> Array:
         """The indexes in the segment of the notes that are no longer indexed, ascending."""
         documents = self.segment.documents
         note_ids = np.asarray(self.deleted_notes, np.int64)
         return _indexes_of(documents, note_ids)
 
     @cached_property
-    def is_indexed(self) -> Integers:
+    def is_indexed(self) -> Array:
         """A mask with an element per note of the segment: whether it is still indexed."""
         is_indexed = np.ones(len(self.segment.documents.note_ids), bool)
         is_indexed[self.deleted] = False
         return is_indexed
 
     @cached_property
-    def deleted_texts(self) -> tuple[Integers, Integers]:
+    def deleted_texts(self) -> tuple[Array, Array]:
         """The keys of the texts of deleted notes, sorted, and how many of these notes have each."""
         return self.segment.documents.texts_of(~self.is_indexed)
 
-    def select(self, note_ids: Integers | None) -> Integers | None:
+    def select(self, note_ids: Array | None) -> Array | None:
         """Return the indexes of those of some notes that are here and still indexed, ascending.
 
-        `note_ids` are ascending. If it is None, all notes are meant; then the result is None if no
-        note of the segment was deleted.
+        `note_ids` are ascending; None means all notes. Returns None if it is None and no note of
+        the segment was deleted, so that all notes of the segment are selected.
         """
         if note_ids is None:
             if not len(self.deleted_notes):
@@ -535,7 +550,7 @@ class Part:
         return indexes
 
 
-def _indexes_of(documents: Documents, note_ids: Integers) -> Integers:
+def _indexes_of(documents: Documents, note_ids: Array) -> Array:
     """Return the indexes in a segment of those of some notes that it has, ascending."""
     rows, is_there = find_sorted(documents.sorted_note_ids, note_ids)
     indexes = documents.note_order[rows[is_there]]
@@ -543,29 +558,33 @@ def _indexes_of(documents: Documents, note_ids: Integers) -> Integers:
 
 
 class _Need(NamedTuple):
-    """What a query needs of a term: positions, or only the number of notes if it is frequent."""
+    """What a query needs to know of a term.
+
+    If more than `max_notes` notes of a segment hold the term, their number is enough.
+    """
 
     positions: bool
-    max_notes: int | None  # if more notes of a segment hold the term, only their number
+    max_notes: int | None  # None: the occurrences are always needed
 
     def is_met_by(self, facts: TermFacts, part: Part) -> bool:
         """Return whether what is known of a term in a segment is enough, so nothing must be read."""
         if facts.notes == 0:
             return True
         if facts.occurrences is None:
+            # If notes were deleted, only the occurrences tell how many of these held the term.
             is_frequent = self.max_notes is not None and facts.notes > self.max_notes
             return is_frequent and not self.positions and not part.deleted_notes
         return not self.positions or facts.occurrences.positions is not None
 
 
 _Needs = dict[str, _Need]
-"""What a query needs of terms."""
+"""Terms or prefixes, each with what a query needs to know of it."""
 
 
 class QueryTerms:
-    """The terms of one query in all segments, even if the cache forgets them meanwhile.
+    """The terms of one query in all segments. They stay even if the cache forgets them.
 
-    `read` must be called with a phrase before any other method is.
+    A phrase must be given to `read` before it is given to another method.
     """
 
     def __init__(self, cache: SegmentCache) -> None:
@@ -597,7 +616,7 @@ class QueryTerms:
 
     def count_notes(self, part: Part, phrase: Phrase) -> int:
         """Return how many notes of a segment that are still indexed hold a phrase."""
-        facts = self._facts_of(part, phrase)
+        facts = self._facts_of_single_term(part, phrase)
         if facts is not None and (facts.notes == 0 or not part.deleted_notes):
             return facts.notes
 
@@ -610,7 +629,7 @@ class QueryTerms:
 
     def count_blocks(self, part: Part, phrase: Phrase) -> int:
         """Return how many blocks of notes still indexed hold a phrase, in themselves or the title."""
-        facts = self._facts_of(part, phrase)
+        facts = self._facts_of_single_term(part, phrase)
         if facts is not None and facts.notes == 0:
             return 0
         if facts is not None and facts.blocks is not None and not part.deleted_notes:
@@ -622,8 +641,8 @@ class QueryTerms:
             blocks -= occurrences.count_blocks_of(part.deleted)
         return blocks
 
-    def _facts_of(self, part: Part, phrase: Phrase) -> TermFacts | None:
-        """Return the facts of the term of a phrase of a single term; None for other phrases."""
+    def _facts_of_single_term(self, part: Part, phrase: Phrase) -> TermFacts | None:
+        """Return what is known of a phrase's only term; None for several terms or a prefix."""
         if len(phrase.tokens) > 1 or phrase.is_prefix:
             return None
         return self._facts[part.segment.number, phrase.tokens[0]]
@@ -631,7 +650,7 @@ class QueryTerms:
     def _of_token(self, part: Part, phrase: Phrase, index: int) -> Occurrences:
         """Return where the token at `index` of a phrase occurs.
 
-        For a prefix, that is where any token that begins so occurs.
+        If it is a prefix, return where any token occurs that begins with it.
         """
         number, documents, _ = part.segment
         token = phrase.tokens[index]
@@ -654,9 +673,9 @@ class QueryTerms:
     ) -> None:
         """Read the terms of phrases from segments, unless they are in memory.
 
-        With `max_notes`, the postings of a term that more notes of a segment hold may stay unread,
-        if it is a phrase of its own: then only `count_notes` and `count_blocks` can be called.
-        Raises Damaged.
+        With `max_notes`, the postings of a single term may stay unread in a segment in which more
+        notes hold it. Then only `count_notes` and `count_blocks` may be called. Raises Damaged if
+        bytes cannot be decoded.
         """
         terms, prefixes = _needs_of(phrases, max_notes)
         with_rows = [part for part in parts if part.segment.packed is None]
@@ -711,7 +730,7 @@ class QueryTerms:
                 row = row_of_term.get((part.segment.number, term))
                 facts = _ABSENT
                 if row is not None:
-                    facts = _facts_of(part, *row)
+                    facts = _facts_from_row(part, *row)
                 self._keep(part, term, facts)
 
     def _keep_rows_of_prefix(self, parts: Sequence[Part], prefix: str, rows: Iterable[Any]) -> None:
@@ -720,12 +739,12 @@ class QueryTerms:
         for number in part_of_number:
             self._of_prefix[number, prefix] = []
         for number, _, notes, blocks, postings, positions in rows:
-            facts = _facts_of(part_of_number[number], notes, blocks, postings, positions)
+            facts = _facts_from_row(part_of_number[number], notes, blocks, postings, positions)
             assert facts.occurrences is not None
             self._of_prefix[number, prefix].append(facts.occurrences)
 
     def _is_known(self, part: Part, term: str, need: _Need) -> bool:
-        """Return whether enough of a term is in memory; if so, this query keeps it."""
+        """Return whether enough of a term is in memory. If so, keep it for this query."""
         key = part.segment.number, term
         facts = self._facts.get(key) or self._cache.term(*key)
         if facts is None or not need.is_met_by(facts, part):
@@ -775,6 +794,7 @@ def _needs_of(phrases: Iterable[Phrase], max_notes: int | None) -> tuple[_Needs,
             needs = terms
             if phrase.is_prefix and index == last:
                 needs = prefixes
+            # A token may stand in several phrases. Positions in one of them are enough for all.
             if token not in needs or need.positions:
                 needs[token] = need
     return terms, prefixes
@@ -783,7 +803,8 @@ def _needs_of(phrases: Iterable[Phrase], max_notes: int | None) -> tuple[_Needs,
 def _select_terms(db: Connection, parts: Sequence[Part], needs: _Needs) -> Iterable[Any]:
     """Query (segment, term, notes, blocks, postings, positions) of terms in segments.
 
-    Postings and positions that are not needed are NULL.
+    Postings and positions that are not needed are NULL (`_Need.is_met_by`). All needs have the same
+    `max_notes`, and there must be at least one.
     """
     has_deleted_notes = db.dialect.in_integers("segment_id", "$2")
     needs_positions = db.dialect.in_texts("term", "$3")
@@ -830,7 +851,7 @@ def _select_prefix(
     return db.execute(sql, (numbers, prefix, prefix + LAST))
 
 
-def _facts_of(
+def _facts_from_row(
     part: Part,
     notes: int,
     blocks: int,

@@ -38,18 +38,20 @@ from simplemem.index.terms.format import (
     Sizes,
 )
 from simplemem.index.terms.query_terms import Occurrences, Part, QueryTerms, SegmentCache
-from simplemem.index.terms.segment import Documents, Integers, expand, find_sorted
+from simplemem.index.terms.segment import Array, Documents, expand, find_sorted
 from simplemem.index.terms.tokens import Phrase, phrases_of
 
-MAX_NOTES_OF_SMALL_INDEX = 2_000  # among which every word is looked for
+# In an index with more known notes, `rank` may leave out terms that very many notes hold.
+MAX_NOTES_OF_SMALL_INDEX = 2_000
 
 
 # -- scores
 
-WordForms = Sequence[Sequence[float]]
-"""The most that each form of each word of a query adds to a score.
+MaxScores = Sequence[Sequence[float]]
+"""For each word of a query, the most that each of its forms adds to a score.
 
-Of the forms of a word, only the best counts in a note or block.
+The first form is the word itself, others are its stems. In a note or block, only the best form of a
+word counts.
 """
 
 
@@ -59,23 +61,23 @@ class Scores(NamedTuple):
     The three arrays have the same order.
     """
 
-    note_ids: Integers
-    place_ids: Integers  # 0 for a note
-    scores: Integers
+    note_ids: Array
+    place_ids: Array  # 0 for a note
+    scores: Array
 
 
 class _Entries(NamedTuple):
-    """How often forms of a query are in notes or blocks, the entries of the first form first.
+    """How often the forms of a query's words are in notes or blocks.
 
-    There is one entry per form and per note or block that holds it.
+    There is one entry per form and note (or block) that holds it, those of the first form first.
     """
 
-    indexes: Integers  # of notes or blocks
-    frequencies: Integers
+    indexes: Array  # of notes or blocks
+    frequencies: Array
     sizes: Sequence[int]  # the number of entries of each form
 
 
-def length_norms(lengths: Integers, average_length: float) -> Integers:
+def length_norms(lengths: Array, average_length: float) -> Array:
     """Return what BM25 adds to a frequency for texts of these lengths in tokens.
 
     It grows with the length, because long texts hold a word more often by chance.
@@ -87,17 +89,16 @@ def length_norms(lengths: Integers, average_length: float) -> Integers:
 
 def score_notes(
     documents: Documents,
-    words: WordForms,
+    max_scores: MaxScores,
     occurrences: Sequence[Occurrences],
-    norms: Integers,
-    selected: Integers | None,
+    norms: Array,
+    selected: Array | None,
 ) -> Scores:
     """Return the BM25 scores of the notes of a segment that hold a word, by note index.
 
-    A note that is not selected has none. `words` has the most that each form adds, and
-    `occurrences` those of each form in the same order. `norms` has what `length_norms` returns for
-    each note of the segment. `selected` are the indexes of the notes to choose from, ascending;
-    None for all.
+    Notes that are not selected are left out. `occurrences` has those of each form, in the order of
+    `max_scores`. `norms` has what `length_norms` returns for each note of the segment. `selected`
+    are the indexes of the notes to choose from, ascending; None for all.
     """
     by_note = [of_form.by_note for of_form in occurrences]
     indexes_by_form = [notes.note_indexes for notes in by_note]
@@ -108,7 +109,7 @@ def score_notes(
         [len(indexes) for indexes in indexes_by_form],
     )
     norms_of_entries = norms[entries.indexes]
-    scores = _sum_scores(words, entries, norms_of_entries, len(documents.note_ids))
+    scores = _sum_scores(max_scores, entries, norms_of_entries, len(documents.note_ids))
 
     if selected is None:
         notes = np.flatnonzero(scores)
@@ -122,52 +123,52 @@ def score_notes(
 
 def score_blocks(
     documents: Documents,
-    words: WordForms,
+    max_scores: MaxScores,
     occurrences: Sequence[Occurrences],
     average_length: float,
-    notes: Integers,
+    notes: Array,
 ) -> Scores:
     """Return the BM25 scores of the blocks of some notes that hold a word.
 
     A block also holds the words of its note's title. `notes` are indexes in the segment, ascending.
-    `words` has the most that each form adds, and `occurrences` those of each form in the same
-    order. `average_length` is that of a block with its title, in tokens.
+    `occurrences` has those of each form, in the order of `max_scores`. `average_length` is that of
+    a block with its title, in tokens.
     """
     block_counts = documents.block_counts[notes].astype(np.int64)
     first_blocks = np.cumsum(block_counts) - block_counts
     titles = documents.first_ordinals[notes]
     entries = _count_in_blocks(occurrences, notes, titles, first_blocks, block_counts)
 
-    # A block is numbered among those of all the notes.
+    # A block is numbered among those of all the notes here, and a note by its index in `notes`.
     note_of_block = np.repeat(np.arange(len(notes)), block_counts)
     note_of_entry = note_of_block[entries.indexes]
     title_ordinals = titles[note_of_entry]
-    numbers = entries.indexes - first_blocks[note_of_entry]
-    ordinals = title_ordinals + FIRST_BLOCK + numbers
+    numbers_in_note = entries.indexes - first_blocks[note_of_entry]
+    ordinals = title_ordinals + FIRST_BLOCK + numbers_in_note
     lengths = documents.lengths_of(ordinals) + documents.lengths_of(title_ordinals)
     norms = length_norms(lengths, average_length)
-    scores = _sum_scores(words, entries, norms, len(note_of_block))
+    scores = _sum_scores(max_scores, entries, norms, len(note_of_block))
 
     blocks = np.flatnonzero(scores)
-    rows = note_of_block[blocks]
-    numbers = blocks - first_blocks[rows]
-    note_ids = documents.note_ids[notes[rows]]
-    place_ids = (note_ids << SHIFT) | BLOCK | numbers
+    notes_of_blocks = note_of_block[blocks]
+    numbers_in_note = blocks - first_blocks[notes_of_blocks]
+    note_ids = documents.note_ids[notes[notes_of_blocks]]
+    place_ids = (note_ids << SHIFT) | BLOCK | numbers_in_note
     return Scores(note_ids, place_ids, scores[blocks])
 
 
 def _count_in_blocks(
     occurrences: Sequence[Occurrences],
-    notes: Integers,
-    titles: Integers,
-    first_blocks: Integers,
-    block_counts: Integers,
+    notes: Array,
+    titles: Array,
+    first_blocks: Array,
+    block_counts: Array,
 ) -> _Entries:
     """Return how often each form is in each block of some notes.
 
-    A title counts in all of its blocks. Frequencies are weighted: an occurrence in the title counts
-    as several. All arguments but the first have an element per note: `titles` the ordinal of its
-    title, `first_blocks` the number of blocks of the notes before it. Blocks are numbered among
+    An occurrence in the title counts in all blocks of the note, and there as several
+    (TITLE_WEIGHT). All arguments but the first have an element per note: `titles` the ordinal of
+    its title, `first_blocks` the number of blocks of the notes before it. Blocks are numbered among
     those of all these notes.
     """
     block_count = int(block_counts.sum())
@@ -178,16 +179,16 @@ def _count_in_blocks(
 
     # A key is the number of a form times the number of blocks, plus the index of a block.
     places = ordinals - titles[note_rows]
-    first_keys = forms * block_count + first_blocks[note_rows]
+    keys_of_first_blocks = forms * block_count + first_blocks[note_rows]
     is_block = places >= FIRST_BLOCK
-    keys = first_keys + places - FIRST_BLOCK
-    keys = keys[is_block]
+    keys = (keys_of_first_blocks + places - FIRST_BLOCK)[is_block]
     frequencies = BODY_WEIGHT * counts[is_block]
 
+    # A title has the keys of all blocks of its note. Frequencies with the same key are added up.
     is_title = places == TITLE
     if is_title.any():
         block_counts_of_titles = block_counts[note_rows[is_title]]
-        keys_of_titles = expand(first_keys[is_title], block_counts_of_titles)
+        keys_of_titles = expand(keys_of_first_blocks[is_title], block_counts_of_titles)
         weighted_counts = TITLE_WEIGHT * counts[is_title]
         frequencies_of_titles = np.repeat(weighted_counts, block_counts_of_titles)
         all_keys = np.concatenate([keys, keys_of_titles])
@@ -200,7 +201,7 @@ def _count_in_blocks(
     return _Entries(indexes, frequencies, sizes.tolist())
 
 
-def _postings_in(occurrences: Occurrences, notes: Integers) -> tuple[Integers, Integers, Integers]:
+def _postings_in(occurrences: Occurrences, notes: Array) -> tuple[Array, Array, Array]:
     """Return the postings in some notes of a segment: ordinals, counts, and numbers of notes.
 
     `notes` are indexes in the segment, ascending. Ordinals are those of the segment. The number of
@@ -222,36 +223,36 @@ def _postings_in(occurrences: Occurrences, notes: Integers) -> tuple[Integers, I
     return ordinals, counts, note_rows
 
 
-def _sum_scores(words: WordForms, entries: _Entries, norms: Integers, size: int) -> Integers:
-    """Return an array of the scores of all `size` notes or blocks; 0 for one without a form.
+def _sum_scores(max_scores: MaxScores, entries: _Entries, norms: Array, size: int) -> Array:
+    """Return an array of the scores of all `size` notes or blocks; 0 for one that holds no form.
 
     `norms` has what BM25 adds to the frequency of each entry.
     """
     frequencies = entries.frequencies
-    scores_of_forms = list(chain.from_iterable(words))
-    max_scores = np.repeat(scores_of_forms, entries.sizes)
-    scores = max_scores * (frequencies / (frequencies + norms))
+    scores_of_forms = list(chain.from_iterable(max_scores))
+    scores_of_entries = np.repeat(scores_of_forms, entries.sizes)
+    scores = scores_of_entries * (frequencies / (frequencies + norms))
     indexes = entries.indexes
-    if any(len(forms) > 1 for forms in words):
-        indexes, scores = _best_of_forms(words, entries, scores, size)
+    if any(len(forms) > 1 for forms in max_scores):
+        indexes, scores = _best_of_forms(max_scores, entries, scores, size)
     return np.bincount(indexes, scores, size)
 
 
 def _best_of_forms(
-    words: WordForms,
+    max_scores: MaxScores,
     entries: _Entries,
-    scores: Integers,
+    scores: Array,
     size: int,
-) -> tuple[Integers, Integers]:
-    """Return the entries of each word (indexes, scores), of whose forms only the best counts.
+) -> tuple[Array, Array]:
+    """Return one entry (index, score) per word and note or block: that of the word's best form.
 
-    `scores` are those of the entries; `size` is the number of notes or blocks.
+    `scores` are those of the entries of all forms; `size` is the number of notes or blocks.
     """
     ends = np.cumsum([0, *entries.sizes])
     indexes_of_words = []
     scores_of_words = []
     first_form = 0
-    for forms in words:
+    for forms in max_scores:
         best = np.zeros(size)
         for form in range(first_form, first_form + len(forms)):
             chosen = slice(ends[form], ends[form + 1])
@@ -268,11 +269,13 @@ def _best_of_forms(
 def best_scores(parts: Sequence[Scores], limit: int) -> Scores | None:
     """Return the `limit` best of several segments, best first.
 
-    Of equal ones the lower id first. None if `parts` is empty.
+    Of equal scores, the lower id comes first. None if `parts` is empty.
     """
     if not parts:
         return None
     note_ids, place_ids, scores = (np.concatenate(column) for column in zip(*parts, strict=True))
+
+    # Partition first, so that only the best and their ties are sorted.
     if limit < len(scores):
         least = np.partition(scores, -limit)[-limit]
         is_candidate = scores >= least
@@ -295,6 +298,7 @@ class TermIndex:
 
     Remembers the counts of terms, so it must not be used once somebody has written. `kind` is
     "note" or "block" in its methods. Methods raise Damaged for a segment that cannot be read.
+    `notes` also counts notes without words in the index; `sizes` does not.
     """
 
     def __init__(self, db: Connection, cache: SegmentCache, known_notes: int) -> None:
@@ -303,12 +307,13 @@ class TermIndex:
         self._cache = cache
         self._note_counts: dict[Phrase, int] = {}
         self._block_counts: dict[Phrase, int] = {}
-        self._note_norms: dict[int, Integers] = {}  # of the notes of each segment
+        self._note_norms: dict[int, Array] = {}  # of the notes of each segment
 
         sql = "SELECT segment_id, notes, words, blocks, block_words FROM segments"
         segments: Any = db.execute(sql)
         sizes_of_segments = {number: sizes for number, *sizes in segments}
 
+        # The 1 is the number of notes, so that the last four columns are the fields of `Sizes`.
         sql = "SELECT segment_id, note_id, 1, words, blocks, block_words FROM deleted_notes"
         deleted: Any = db.execute(sql)
         deleted_notes: dict[int, list[NoteId]] = {}
@@ -406,9 +411,9 @@ class TermIndex:
         """Return the scores of the best notes, their best blocks, and scores for pairs of words.
 
         `ids` are the notes to choose from; None for all. Blocks (None: no match) and pairs are
-        looked for only in the `rescore_depth` best notes. A pair is two words of the query side by
-        side. Terms that very many notes hold are left out in a large index, unless too few notes
-        hold the others.
+        looked for only in the `rescore_depth` best notes, and in those that score as the last of
+        them. A pair is two words of the query side by side. Terms that very many notes hold are
+        left out in a large index, unless too few notes hold the others.
         """
         all_terms = question.terms
         if not all_terms:
@@ -417,7 +422,8 @@ class TermIndex:
         terms: Sequence[Term] = self._without_frequent(db, "note", all_terms)
         notes = self.best_notes(db, terms, question.notes, ids)
         if len(notes) < question.notes and len(terms) < len(all_terms):
-            # Then notes that hold only frequent words are wanted too.
+            # Too few notes hold the rarer words, so notes that hold only frequent ones are wanted
+            # too.
             terms = all_terms
             notes = self.best_notes(db, terms, question.notes, ids)
 
@@ -436,8 +442,8 @@ class TermIndex:
     def _without_frequent(self, db: Connection, kind: str, terms: Sequence[Term]) -> Sequence[Term]:
         """Return the terms without those that half of the notes, or a quarter of the blocks, hold.
 
-        BM25 gives these little. A stem goes with its word. All terms stay, as the same object, in a
-        small index, and if all or none are frequent.
+        BM25 gives these little. The stems of a word that is left out are left out too. Returns
+        `terms` itself in a small index, and if all or none of them are frequent.
         """
         if self.notes <= MAX_NOTES_OF_SMALL_INDEX:
             return terms
@@ -502,10 +508,10 @@ class TermIndex:
         limit: int,
         ids: Ids,
     ) -> BlockMatches | None:
-        """Return the `limit` best blocks by their terms as arrays, with numbers of equal texts.
+        """Return the `limit` best blocks in the notes `ids` (None: all) as arrays, best first.
 
-        They are in the notes `ids` (None: all), best first. None if there can be no match. Notes
-        with the same text are counted for the five best blocks of each note; it is 1 for others.
+        `BlockMatches` also says how many notes have the text of a block. That is counted only for
+        the five best blocks of each note; it is 1 for others. Returns None if nothing can match.
         """
         best = self._rank(db, "block", terms, limit, ids)
         if best is None:
@@ -524,9 +530,9 @@ class TermIndex:
         limit: int,
         ids: Ids,
     ) -> Scores | None:
-        """Return the `limit` best notes or blocks (`kind`) among `ids` of all segments, best first.
+        """Return the `limit` best notes or blocks (`kind`) in the notes `ids`, best first.
 
-        None if nothing can match.
+        `ids` None means all notes. Returns None if nothing can match.
         """
         words = _phrases_by_word(terms)
         has_no_note = ids is not None and not len(ids)
@@ -554,7 +560,7 @@ class TermIndex:
         db: Connection,
         kind: str,
         words: Sequence[Sequence[Phrase]],
-    ) -> WordForms:
+    ) -> MaxScores:
         """Return the most that each form of each word can add to the score of a note or block.
 
         No form adds more than its word, which is the first one.
@@ -576,15 +582,15 @@ class TermIndex:
     def _score_notes(
         self,
         part: Part,
-        words: WordForms,
+        max_scores: MaxScores,
         phrases: Sequence[Phrase],
         terms: QueryTerms,
-        selected: Integers | None,
+        selected: Array | None,
     ) -> Scores | None:
         """Score the notes of a segment that hold a word, among those selected (indexes; None: all).
 
-        Returns None if none is selected or holds a word. `phrases` are those of all forms, whose
-        terms were read.
+        Returns None if none is selected or none of the segment holds a word. `phrases` are those of
+        all forms, and `terms` has read them.
         """
         if selected is not None and not len(selected):
             return None
@@ -599,20 +605,20 @@ class TermIndex:
             average_length = self.sizes.words / max(1, self.sizes.notes)
             norms = length_norms(segment.documents.note_lengths, average_length)
             self._note_norms[segment.number] = norms
-        return score_notes(segment.documents, words, occurrences, norms, selected)
+        return score_notes(segment.documents, max_scores, occurrences, norms, selected)
 
     def _score_blocks(
         self,
         part: Part,
-        words: WordForms,
+        max_scores: MaxScores,
         phrases: Sequence[Phrase],
         terms: QueryTerms,
-        selected: Integers | None,
+        selected: Array | None,
     ) -> Scores | None:
-        """Score the blocks that hold a word, in the selected notes of a segment (None: in all).
+        """Score the blocks that hold a word, in notes selected by index (None: all of the segment).
 
-        Returns None if no note is selected or no word is in the segment. `selected` are indexes,
-        `phrases` those of all forms, whose terms were read.
+        Returns None if no note is selected or none of the segment holds a word. `phrases` are those
+        of all forms, and `terms` has read them.
         """
         documents = part.segment.documents
         if selected is None:
@@ -624,9 +630,9 @@ class TermIndex:
         if not any(occurrences):
             return None
         average_length = self.sizes.block_words / max(1, self.sizes.blocks)
-        return score_blocks(documents, words, occurrences, average_length, selected)
+        return score_blocks(documents, max_scores, occurrences, average_length, selected)
 
-    def notes_with_same_text(self, place_ids: Integers) -> Integers:
+    def notes_with_same_text(self, place_ids: Array) -> Array:
         """Return for each block in how many notes its text is, its own included; 0 without words."""
         return _count_notes_with_same_text(self._parts, place_ids)
 
@@ -665,7 +671,7 @@ class TermIndex:
         terms.read(db, self._parts, phrases, max_notes)
         return terms
 
-    def _matching_notes(self, terms: QueryTerms, phrases: Sequence[Phrase]) -> Iterator[Integers]:
+    def _matching_notes(self, terms: QueryTerms, phrases: Sequence[Phrase]) -> Iterator[Array]:
         """Yield per segment the ids of the notes that hold any of some phrases.
 
         Deleted notes are left out.
@@ -708,7 +714,7 @@ def _phrases_by_word(terms: Sequence[Term]) -> list[list[Phrase]]:
     return words
 
 
-def _ranks_within_notes(note_ids: Integers) -> Integers:
+def _ranks_within_notes(note_ids: Array) -> Array:
     """Return for each block, sorted best first, how many blocks of its note come before it."""
     order = np.argsort(note_ids, kind="stable")
     sorted_ids = note_ids[order]
@@ -727,8 +733,8 @@ def _max_score(match_count: int, total: int) -> float:
 def _first_with_ties(matches: NoteScores, count: int) -> Sequence[NoteId]:
     """Return the ids of the first `count` notes, and of those that score as the last of them.
 
-    `matches` is sorted, best first. Without the ties, the time at which notes were indexed would
-    decide. Empty if `count` is 0.
+    `matches` is sorted, best first. Without the ties, the order in which notes were indexed would
+    decide which of them are in. Scores are compared with nine decimals. Empty if `count` is 0.
     """
     note_ids = list(matches)
     if not 0 < count < len(note_ids):
@@ -751,7 +757,7 @@ def group_by_word(terms: Sequence[Term]) -> list[list[Term]]:
     for term in terms:
         if not term.stem_of:
             continue
-        word = term.stem_of, False
+        word = term.stem_of, False  # stems belong to whole words, not to a prefix
         key = word if word in groups else (term.words, False)
         groups.setdefault(key, []).append(term)
     return list(groups.values())
@@ -769,12 +775,15 @@ def idf(total: int, match_count: int) -> float:
 # -- text that several notes have
 
 
-def _count_notes_with_same_text(parts: Sequence[Part], place_ids: Integers) -> Integers:
-    """Return for each block in how many notes its text is, its own included; 0 without words."""
+def _count_notes_with_same_text(parts: Sequence[Part], place_ids: Array) -> Array:
+    """Return for each block in how many notes its text is, its own included; 0 without words.
+
+    It is also 0 for a block that is not in the index.
+    """
     note_ids = place_ids >> SHIFT
     numbers = place_ids & _BLOCK_NUMBER_MASK
     keys = np.zeros(len(place_ids), np.uint64)
-    owners = np.full(len(place_ids), -1)
+    owners = np.full(len(place_ids), -1)  # of each block the number in `parts` of its segment
     for number, part in enumerate(parts):
         documents = part.segment.documents
         notes, is_there = _find_notes(part, note_ids)
@@ -821,10 +830,10 @@ def _find_repeated_blocks(
     return repeated
 
 
-def _find_notes(part: Part, note_ids: Integers) -> tuple[Integers, Integers]:
-    """Return the index of each note in a segment, and a mask of those there and not deleted.
+def _find_notes(part: Part, note_ids: Array) -> tuple[Array, Array]:
+    """Return the index of each note in a segment, and a mask of the notes that are there.
 
-    Other indexes are valid and mean nothing.
+    Deleted notes are not there. The index of a note that is not there is valid but meaningless.
     """
     documents = part.segment.documents
     indexes, is_there = find_sorted(documents.sorted_note_ids, note_ids)
@@ -834,11 +843,11 @@ def _find_notes(part: Part, note_ids: Integers) -> tuple[Integers, Integers]:
     return notes, is_there
 
 
-def _count_notes(parts: Sequence[Part], keys: Integers, owners: Integers) -> Integers:
+def _count_notes(parts: Sequence[Part], keys: Array, owners: Array) -> Array:
     """Return for each key of a text how many indexed notes have a block with that text.
 
-    `owners` are the numbers in `parts` of the segments that the keys come from. There, only the few
-    keys that are repeated are looked up.
+    `owners` has the number in `parts` of the segment that each key comes from. In this segment at
+    least one note has the text, so only texts that several of its notes have are looked up.
     """
     counts = np.zeros(len(keys), np.int64)
     for number, part in enumerate(parts):
@@ -853,15 +862,16 @@ def _count_notes(parts: Sequence[Part], keys: Integers, owners: Integers) -> Int
     return counts
 
 
-def _count_notes_of_other(documents: Documents, keys: Integers) -> Integers:
+def _count_notes_of_other(documents: Documents, keys: Array) -> Array:
     """Return how many notes of a segment, also deleted ones, have each of some text keys."""
     if not len(documents.text_keys_once):
         return np.zeros(len(keys), np.int64)
     _, is_there = find_sorted(documents.text_keys_once, keys)
-    return np.maximum(_look_up(*documents.repeated_texts, keys), is_there)
+    repeated_counts = _look_up(*documents.repeated_texts, keys)
+    return np.maximum(repeated_counts, is_there)
 
 
-def _look_up(sorted_keys: Integers, counts: Integers, keys: Integers) -> Integers:
+def _look_up(sorted_keys: Array, counts: Array, keys: Array) -> Array:
     """Return the count of each of `keys`; 0 for one that is not among `sorted_keys`.
 
     `counts` are those of `sorted_keys`.

@@ -29,7 +29,8 @@ from simplemem.index.terms.format import (
 )
 from simplemem.index.terms.tokens import SegmentBuilder
 
-Integers = NDArray[Any]
+Array = NDArray[Any]
+"""An array of one dimension: of integers, if nothing else is said, and also of scores or a mask."""
 
 _MAX_NARROW = 0xFFFF  # a position that fits into two bytes
 _POSTING_BYTES = 5  # an ordinal of four bytes, and a count
@@ -39,7 +40,7 @@ _TYPES = tuple(map(np.dtype, ("<u1", "<u2", "<u4", "<u8")))
 # -- arrays as bytes
 
 
-def pack_arrays(arrays: Iterable[Integers]) -> bytes:
+def pack_arrays(arrays: Iterable[Array]) -> bytes:
     """Return arrays of integers as bytes, each in the smallest type that holds its numbers."""
     parts: list[bytes | memoryview] = []
     for numbers in arrays:
@@ -60,12 +61,12 @@ def _smallest_type(largest: int) -> int:
     return code
 
 
-def unpack_arrays(packed: bytes, count: int) -> list[Integers]:
+def unpack_arrays(packed: bytes, count: int) -> list[Array]:
     """Return the arrays that `pack_arrays` packed, as views of the bytes.
 
     Raises Damaged if the bytes cannot be read, or if there are not `count` arrays.
     """
-    arrays: list[Integers] = []
+    arrays: list[Array] = []
     offset = 0
     try:
         while offset < len(packed):
@@ -93,11 +94,11 @@ class Documents:
     An index of a note is its place in `note_ids`.
     """
 
-    note_ids: Integers
-    block_counts: Integers  # of each note
-    word_counts: Integers  # of each ordinal: the words of its text
-    extra_counts: Integers  # of each ordinal: parts of names and stems, which follow the words
-    text_keys: Integers  # of each block, the same for the same text; 0 if it has no words
+    note_ids: Array
+    block_counts: Array  # of each note
+    word_counts: Array  # of each ordinal: the words of its text
+    extra_counts: Array  # of each ordinal: parts of names and stems, which follow the words
+    text_keys: Array  # of each block, the same for the same text; 0 if it has no words
 
     @classmethod
     def unpack(cls, packed: bytes) -> Documents:
@@ -137,7 +138,7 @@ class Documents:
         return len(self.word_counts)
 
     @cached_property
-    def first_ordinals(self) -> Integers:
+    def first_ordinals(self) -> Array:
         """The ordinal of each note's title.
 
         One more element at the end is the number of all ordinals.
@@ -148,40 +149,40 @@ class Documents:
         return np.concatenate([[0], ends])
 
     @cached_property
-    def note_indexes(self) -> Integers:
+    def note_indexes(self) -> Array:
         """For each ordinal the index of its note in this segment."""
         sizes = np.diff(self.first_ordinals)
         notes = np.arange(len(sizes), dtype=np.int32)
         return np.repeat(notes, sizes)
 
     @property
-    def lengths(self) -> Integers:
+    def lengths(self) -> Array:
         """The number of tokens of each ordinal, words and extra ones. Computed anew: it is large."""
         return self.word_counts.astype(np.int64) + self.extra_counts
 
-    def lengths_of(self, ordinals: Integers) -> Integers:
+    def lengths_of(self, ordinals: Array) -> Array:
         """Return the number of tokens, words and extra ones, of each of some ordinals."""
         return self.word_counts[ordinals].astype(np.int64) + self.extra_counts[ordinals]
 
     @cached_property
-    def note_lengths(self) -> Integers:
+    def note_lengths(self) -> Array:
         """The number of tokens of each note, with title and summary."""
         if not len(self.note_ids):
             return np.zeros(0, np.int64)
-        lengths: Integers = np.add.reduceat(self.lengths, self.first_ordinals[:-1])
+        lengths: Array = np.add.reduceat(self.lengths, self.first_ordinals[:-1])
         return lengths
 
     @property
-    def block_lengths(self) -> Integers:
+    def block_lengths(self) -> Array:
         """For each note the number of tokens in its blocks, with the title once per block."""
         first_ordinals = self.first_ordinals[:-1]
         titles = self.lengths_of(first_ordinals)
         summaries = self.lengths_of(first_ordinals + SUMMARY)
         own_lengths = self.note_lengths - titles - summaries
-        lengths: Integers = own_lengths + titles * self.block_counts
+        lengths: Array = own_lengths + titles * self.block_counts
         return lengths
 
-    def keys_of(self, ordinals: Integers, positions: Integers) -> Integers:
+    def keys_of(self, ordinals: Array, positions: Array) -> Array:
         """Return numbers for tokens such that two tokens side by side have consecutive numbers.
 
         A token is given by its ordinal and its position there. The words of a note's summary and
@@ -190,8 +191,8 @@ class Documents:
         """
         notes = self.note_indexes[ordinals].astype(np.int64)
         is_title = ordinals == self.first_ordinals[notes]
-        gaps = 2 * notes + 2 - is_title
-        keys: Integers = self._words_before[ordinals] + gaps + positions
+        gaps = 2 * notes + 2 - is_title  # two per note: one before its title, and one after it
+        keys: Array = self._words_before[ordinals] + gaps + positions
 
         word_counts = self.word_counts[ordinals]
         is_extra = positions >= word_counts
@@ -201,64 +202,67 @@ class Documents:
         return keys
 
     @cached_property
-    def _words_before(self) -> Integers:
+    def _words_before(self) -> Array:
         """For each ordinal the number of words, without extra tokens, in all ordinals before it."""
         word_count = int(self.word_counts.sum(dtype=np.int64))
         kind = np.int32 if word_count < 2**31 else np.int64  # half the memory, in every real vault
         ends: Any = np.cumsum(self.word_counts, dtype=kind)
         return ends - self.word_counts.astype(kind)  # type: ignore[no-any-return]
 
-    def _starts_of_extras(self, ordinals: Integers) -> Integers:
+    def _starts_of_extras(self, ordinals: Array) -> Array:
         """Return the keys (`keys_of`) of the first extra tokens of some ordinals that have any."""
         with_extras, extras_before = self._extras
-        end_of_words = int(self.word_counts.sum(dtype=np.int64)) + 2 * len(self.note_ids) + 1
+        gaps = 2 * len(self.note_ids) + 1
+        end_of_words = int(self.word_counts.sum(dtype=np.int64)) + gaps
         rows = np.searchsorted(with_extras, ordinals)
+        # Adding the ordinals leaves at least one number free between those of two ordinals.
         return extras_before[rows] + ordinals + end_of_words
 
     @cached_property
-    def _extras(self) -> tuple[Integers, Integers]:
+    def _extras(self) -> tuple[Array, Array]:
         """The ordinals that have extra tokens, and the number of extra tokens before each of them."""
         with_extras = np.flatnonzero(self.extra_counts)
         counts = self.extra_counts[with_extras]
         return with_extras, np.cumsum(counts, dtype=np.int64) - counts
 
     @cached_property
-    def first_blocks(self) -> Integers:
+    def first_blocks(self) -> Array:
         """For each note the index of its first block among the blocks of all notes."""
         ends = np.cumsum(self.block_counts, dtype=np.int64)
         return ends - self.block_counts
 
     @property
-    def notes_of_blocks(self) -> Integers:
+    def notes_of_blocks(self) -> Array:
         """For each block the index of its note. Computed anew, because it is large."""
         return np.repeat(np.arange(len(self.note_ids), dtype=np.int32), self.block_counts)
 
     @cached_property
-    def note_order(self) -> Integers:
+    def note_order(self) -> Array:
         """The indexes of the notes, sorted by their ids."""
         return np.argsort(self.note_ids, kind="stable")
 
     @cached_property
-    def sorted_note_ids(self) -> Integers:
+    def sorted_note_ids(self) -> Array:
         """The ids of the notes, ascending; `note_order` has their indexes."""
         return self.note_ids[self.note_order]
 
     @cached_property
-    def text_keys_once(self) -> Integers:
+    def text_keys_once(self) -> Array:
         """The keys of the texts of all blocks, ascending, each once.
 
         Blocks without words are left out.
         """
-        keys: Integers = np.unique(self.text_keys)
+        keys: Array = np.unique(self.text_keys)
         return keys[keys != 0]  # type: ignore[no-any-return]
 
     @cached_property
-    def repeated_texts(self) -> tuple[Integers, Integers]:
+    def repeated_texts(self) -> tuple[Array, Array]:
         """The keys of the texts that several notes have, ascending, and how many notes have each."""
-        keys = np.sort(self.text_keys)
-        is_same = keys[1:] == keys[:-1]
-        keys_of_several_blocks = np.unique(keys[1:][is_same])
-        del keys
+        # Most texts are in one block only. Notes are counted for the others.
+        sorted_keys = np.sort(self.text_keys)
+        is_same = sorted_keys[1:] == sorted_keys[:-1]
+        keys_of_several_blocks = np.unique(sorted_keys[1:][is_same])
+        del sorted_keys
         if not len(keys_of_several_blocks):
             return keys_of_several_blocks, np.zeros(0, np.int64)
 
@@ -267,14 +271,14 @@ class Documents:
         is_repeated = counts > 1
         return keys[is_repeated], counts[is_repeated]
 
-    def texts_of(self, is_counted: NDArray[np.bool_]) -> tuple[Integers, Integers]:
+    def texts_of(self, is_counted: NDArray[np.bool_]) -> tuple[Array, Array]:
         """Return the keys of the texts of some notes, ascending, and how many of these have each.
 
         `is_counted` is a mask with an element per note.
         """
         return self._count_notes_by_text(is_counted[self.notes_of_blocks])
 
-    def _count_notes_by_text(self, is_counted: NDArray[np.bool_]) -> tuple[Integers, Integers]:
+    def _count_notes_by_text(self, is_counted: NDArray[np.bool_]) -> tuple[Array, Array]:
         """Return the keys of the texts of some blocks, ascending, and the number of notes per key.
 
         `is_counted` is a mask with an element per block. A text that stands twice in a note counts
@@ -283,27 +287,25 @@ class Documents:
         chosen = np.flatnonzero(is_counted & (self.text_keys != 0))
         keys = self.text_keys[chosen]
         notes = self.notes_of_blocks[chosen]
-        order = np.argsort(keys, kind="stable")  # of a key, the notes stay in their order
+        order = np.argsort(keys, kind="stable")  # the notes of a key stay in their order
         keys = keys[order]
         notes = notes[order]
-
-        # A text that stands twice in a note counts once.
         is_new = _differs_from_previous(keys, notes)
         return np.unique(keys[is_new], return_counts=True)
 
     def select(self, is_kept: NDArray[np.bool_]) -> Documents:
         """Return the documents of those notes for which the mask `is_kept` is true.
 
-        Their ordinals are counted anew.
+        Their ordinals are numbered anew, from 0.
         """
-        ordinals = is_kept[self.note_indexes]
-        blocks = is_kept[self.notes_of_blocks]
+        is_kept_ordinal = is_kept[self.note_indexes]
+        is_kept_block = is_kept[self.notes_of_blocks]
         return Documents(
             self.note_ids[is_kept],
             self.block_counts[is_kept],
-            self.word_counts[ordinals],
-            self.extra_counts[ordinals],
-            self.text_keys[blocks],
+            self.word_counts[is_kept_ordinal],
+            self.extra_counts[is_kept_ordinal],
+            self.text_keys[is_kept_block],
         )
 
 
@@ -323,7 +325,7 @@ def join_documents(parts: Sequence[Documents]) -> Documents:
 
 
 def sizes_of(documents: Documents) -> Sizes:
-    """Return how many notes and blocks some documents have, and how many tokens these have."""
+    """Return how many notes, blocks and tokens some documents have."""
     note_count = len(documents.note_ids)
     word_count = documents.note_lengths.sum()
     block_count = documents.block_counts.sum(dtype=np.int64)
@@ -343,10 +345,10 @@ class Postings:
     """
 
     terms: Sequence[str]
-    posting_counts: Integers  # of each term
-    ordinals: Integers  # of each posting, ascending within a term
-    counts: Integers  # of each posting
-    positions: Integers  # of each occurrence
+    posting_counts: Array  # of each term
+    ordinals: Array  # of each posting, ascending within a term; equal for parts of a split posting
+    counts: Array  # of each posting, at most MAX_COUNT
+    positions: Array  # of each occurrence
 
     @classmethod
     def unpack(cls, packed: bytes) -> Postings:
@@ -374,12 +376,12 @@ class Postings:
         return pack_arrays([text, self.posting_counts, self.ordinals, self.counts, self.positions])
 
     @cached_property
-    def posting_ends(self) -> Integers:
+    def posting_ends(self) -> Array:
         """Where the postings of each term end in `ordinals` and `counts`, with a zero in front."""
         return np.concatenate([[0], np.cumsum(self.posting_counts, dtype=np.int64)])
 
     @cached_property
-    def position_ends(self) -> Integers:
+    def position_ends(self) -> Array:
         """Where the positions of each posting end in `positions`, with a zero in front."""
         return np.concatenate([[0], np.cumsum(self.counts, dtype=np.int64)])
 
@@ -422,7 +424,10 @@ class TermRow(NamedTuple):
 
 
 def rows_of(postings: Postings, documents: Documents) -> Iterator[TermRow]:
-    """Yield the terms of a segment as rows of the table `terms`, in the order of the terms."""
+    """Yield the terms of a segment as rows of the table `terms`, in the order of the terms.
+
+    Their positions take two bytes each, or four in all rows if any of them needs that.
+    """
     note_counts, block_counts = count_holders(postings, documents)
     terms_with_counts = zip(
         postings.terms, note_counts.tolist(), block_counts.tolist(), strict=True
@@ -430,7 +435,7 @@ def rows_of(postings: Postings, documents: Documents) -> Iterator[TermRow]:
     ordinals = postings.ordinals.astype("<u4").tobytes()
     counts = postings.counts.astype("<u1").tobytes()
     posting_ends = postings.posting_ends.tolist()
-    position_ends = postings.position_ends[postings.posting_ends].tolist()
+    position_ends = postings.position_ends[postings.posting_ends].tolist()  # of each term
 
     is_narrow = int(postings.positions.max(initial=0)) <= _MAX_NARROW
     width = 2 if is_narrow else 4
@@ -449,7 +454,7 @@ def rows_of(postings: Postings, documents: Documents) -> Iterator[TermRow]:
         position_start = position_end
 
 
-def decode_postings(packed: bytes) -> tuple[Integers, Integers]:
+def decode_postings(packed: bytes) -> tuple[Array, Array]:
     """Return the ordinals and counts in the bytes of a term's row, as views.
 
     Raises Damaged if there are none, or if the size is wrong.
@@ -462,7 +467,7 @@ def decode_postings(packed: bytes) -> tuple[Integers, Integers]:
     return ordinals, counts
 
 
-def decode_positions(packed: bytes, count: int) -> Integers:
+def decode_positions(packed: bytes, count: int) -> Array:
     """Return the `count` positions in the bytes of a term's row, as a view.
 
     Raises Damaged if the size is wrong.
@@ -477,7 +482,7 @@ def decode_positions(packed: bytes, count: int) -> Integers:
 def postings_from_rows(rows: Sequence[tuple[str, bytes, bytes]]) -> Postings:
     """Return the postings of (term, postings, positions), rows of one segment sorted by term.
 
-    Raises Damaged if bytes cannot be decoded.
+    No rows become postings without terms. Raises Damaged if bytes cannot be decoded.
     """
     posting_counts = []
     ordinals = []
@@ -499,14 +504,14 @@ def postings_from_rows(rows: Sequence[tuple[str, bytes, bytes]]) -> Postings:
     )
 
 
-def _concatenate(arrays: Sequence[Integers], kind: Any) -> Integers:
+def _concatenate(arrays: Sequence[Array], kind: Any) -> Array:
     """Return several arrays as one of type `kind`; an empty one of no arrays."""
     if not arrays:
         return np.zeros(0, kind)
     return np.concatenate(arrays).astype(kind)
 
 
-def count_holders(postings: Postings, documents: Documents) -> tuple[Integers, Integers]:
+def count_holders(postings: Postings, documents: Documents) -> tuple[Array, Array]:
     """Return for each term how many notes hold it, and how many blocks, as two arrays.
 
     A block also holds the terms of its note's title.
@@ -519,23 +524,23 @@ def count_holders(postings: Postings, documents: Documents) -> tuple[Integers, I
     note_indexes = documents.note_indexes[postings.ordinals]
     places = postings.ordinals - documents.first_ordinals[note_indexes]
 
-    # One group per term and note.
+    # The postings of one term in one note are a group. `group_starts` are the first of each.
     is_first = _differs_from_previous(term_indexes, note_indexes)
-    groups = np.flatnonzero(is_first)
+    group_starts = np.flatnonzero(is_first)
 
-    # A term that occurs very often in a block has several postings there.
+    # A term that occurs very often in a block has several postings there, which count once.
     is_other_ordinal = postings.ordinals[1:] != postings.ordinals[:-1]
     is_new_block = places >= FIRST_BLOCK
     is_new_block[1:] &= is_first[1:] | is_other_ordinal
-    blocks = np.add.reduceat(is_new_block.astype(np.int64), groups)
-    is_in_title = places[groups] == TITLE
-    all_blocks = documents.block_counts[note_indexes[groups]]
-    blocks = np.where(is_in_title, all_blocks, blocks)
+    blocks_with_term = np.add.reduceat(is_new_block.astype(np.int64), group_starts)
+    is_in_title = places[group_starts] == TITLE
+    all_blocks = documents.block_counts[note_indexes[group_starts]]
+    blocks_of_groups = np.where(is_in_title, all_blocks, blocks_with_term)
 
-    terms = term_indexes[groups]
-    size = len(postings.terms)
-    note_counts = np.bincount(terms, minlength=size)
-    block_counts = np.bincount(terms, blocks, size)
+    terms_of_groups = term_indexes[group_starts]
+    term_count = len(postings.terms)
+    note_counts = np.bincount(terms_of_groups, minlength=term_count)
+    block_counts = np.bincount(terms_of_groups, blocks_of_groups, term_count)
     return note_counts, block_counts.astype(np.int64)
 
 
@@ -556,6 +561,7 @@ def build_segment(builder: SegmentBuilder) -> tuple[Documents, Postings]:
         np.array(builder.extra_counts, np.uint32),
         np.array(builder.text_keys, np.uint64),
     )
+    # The rank of a term is its index in sorted order. The builder numbers terms as they came.
     terms = sorted(builder.numbers)
     numbers = [builder.numbers[term] for term in terms]
     rank_of_number = np.empty(len(terms), np.uint32)
@@ -563,12 +569,15 @@ def build_segment(builder: SegmentBuilder) -> tuple[Documents, Postings]:
     tokens = np.frombuffer(builder.tokens, np.uint32)
     ranks = rank_of_number[tokens]
 
-    # Arrays with a number per token are made as late, and freed as early, as possible.
+    # Sort the tokens by term. Arrays with a number per token are made late and freed early, to save
+    # memory.
     order = np.argsort(ranks, kind="stable")
     ranks = ranks[order]
     lengths = documents.lengths
     ordinal_numbers = np.arange(len(lengths), dtype=np.uint32)
     ordinals = np.repeat(ordinal_numbers, lengths)[order]
+
+    # `order` has the index of each token in the builder: subtract that of the first of its ordinal.
     tokens_before = np.cumsum(lengths) - lengths
     first_tokens = tokens_before.astype(np.uint32)
     positions = order.astype(np.uint32)
@@ -577,7 +586,7 @@ def build_segment(builder: SegmentBuilder) -> tuple[Documents, Postings]:
     return documents, _group(terms, ranks, ordinals, positions)
 
 
-def _group(terms: list[str], ranks: Integers, ordinals: Integers, positions: Integers) -> Postings:
+def _group(terms: list[str], ranks: Array, ordinals: Array, positions: Array) -> Postings:
     """Return the postings of occurrences that are sorted by term, ordinal and position.
 
     The three arrays have an element per occurrence; `ranks` are indexes in `terms`. More than
@@ -590,21 +599,22 @@ def _group(terms: list[str], ranks: Integers, ordinals: Integers, positions: Int
     ordinals = ordinals[firsts]
 
     if counts.max(initial=0) > MAX_COUNT:
-        parts = (counts + MAX_COUNT - 1) // MAX_COUNT
-        last_parts = np.cumsum(parts) - 1
-        is_last = np.zeros(int(parts.sum()), bool)
+        # All parts of a split posting but the last one are full.
+        part_counts = (counts + MAX_COUNT - 1) // MAX_COUNT
+        last_parts = np.cumsum(part_counts) - 1
+        is_last = np.zeros(int(part_counts.sum()), bool)
         is_last[last_parts] = True
-        last_counts = counts - (parts - 1) * MAX_COUNT
-        ranks = np.repeat(ranks, parts)
-        ordinals = np.repeat(ordinals, parts)
-        counts = np.where(is_last, np.repeat(last_counts, parts), MAX_COUNT)
+        last_counts = counts - (part_counts - 1) * MAX_COUNT
+        ranks = np.repeat(ranks, part_counts)
+        ordinals = np.repeat(ordinals, part_counts)
+        counts = np.where(is_last, np.repeat(last_counts, part_counts), MAX_COUNT)
 
     posting_counts = np.bincount(ranks, minlength=len(terms))
     narrow_counts = counts.astype(np.uint8)
     return Postings(terms, posting_counts, ordinals, narrow_counts, positions)
 
 
-def merge_postings(parts: Sequence[tuple[Postings, Integers]]) -> Postings:
+def merge_postings(parts: Sequence[tuple[Postings, Array]]) -> Postings:
     """Return the postings of several segments as those of one.
 
     Each part comes with an array that has the new ordinal for each old one, or -1 for an ordinal of
@@ -632,9 +642,9 @@ def merge_postings(parts: Sequence[tuple[Postings, Integers]]) -> Postings:
 
 def _moved(
     postings: Postings,
-    new_ordinals: Integers,
+    new_ordinals: Array,
     rank_of_term: dict[str, int],
-) -> tuple[Integers, Integers, Integers, Integers]:
+) -> tuple[Array, Array, Array, Array]:
     """Return the ranks, new ordinals, counts and positions of the postings of notes that stay.
 
     `rank_of_term` has the index of each term in the merged segment. Raises Damaged if postings do
@@ -674,10 +684,10 @@ def _without_empty_terms(postings: Postings) -> Postings:
     )
 
 
-def _differs_from_previous(first: Integers, second: Integers) -> NDArray[np.bool_]:
+def _differs_from_previous(first: Array, second: Array) -> NDArray[np.bool_]:
     """Return a mask of the rows of two columns that differ from the row before.
 
-    True for the first.
+    It is true for the first row. The columns have the same length.
     """
     is_new = np.ones(len(first), bool)
     np.not_equal(first[1:], first[:-1], out=is_new[1:])
@@ -685,11 +695,11 @@ def _differs_from_previous(first: Integers, second: Integers) -> NDArray[np.bool
     return is_new
 
 
-def find_sorted(values: Integers, numbers: Integers) -> tuple[Integers, Integers]:
-    """Return the index of each number in ascending `values`, and a mask of those there.
+def find_sorted(values: Array, numbers: Array) -> tuple[Array, Array]:
+    """Return the index of each number in ascending `values`, and a mask of the numbers found there.
 
-    Indexes of numbers that are not there are valid, and mean nothing. `values` has at least one
-    number.
+    For a number that is not in `values`, the index is valid but meaningless. `values` must not be
+    empty.
     """
     indexes = np.searchsorted(values, numbers)
     is_behind_last = indexes == len(values)
@@ -698,13 +708,16 @@ def find_sorted(values: Integers, numbers: Integers) -> tuple[Integers, Integers
     return indexes, is_there
 
 
-def expand(starts: Integers, counts: Integers) -> Integers:
-    """Return the numbers `start`, `start + 1`, … of ranges of `count` numbers, as one array."""
+def expand(starts: Array, counts: Array) -> Array:
+    """Return the numbers of several ranges as one array, range by range.
+
+    Each range has `count` numbers: `start`, `start + 1`, ….
+    """
     counts = counts.astype(np.int64)
     ends = np.cumsum(counts)
     if not len(ends):
         return np.zeros(0, np.int64)
     first_indexes = ends - counts
     offsets = np.repeat(starts - first_indexes, counts)
-    numbers: Integers = np.arange(ends[-1]) + offsets
+    numbers: Array = np.arange(ends[-1]) + offsets
     return numbers

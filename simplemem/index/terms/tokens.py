@@ -35,8 +35,8 @@ class Phrase(NamedTuple):
 def tokenize(text: str) -> list[str]:
     """Return the tokens of a text, in order: words without case and accents, stemmed.
 
-    English stems, by Porter's rules. Tokens over 200 characters are cut, in notes and queries
-    alike. Never raises for any text.
+    Porter's rules for English make the stems. Tokens over 200 characters are cut, in notes and
+    queries alike. Raises nothing for any text.
     """
     if not hasattr(_thread, "tokenizer"):
         connection = apsw.Connection(":memory:")
@@ -45,7 +45,7 @@ def tokenize(text: str) -> list[str]:
     if len(text) <= _MAX_PIECE_CHARACTERS:
         return _tokenize_piece(text)
 
-    # The same tokens of a long text become one object each: a list of them takes a tenth of the
+    # Equal tokens of a long text become one object, with which the list takes a tenth of the
     # memory.
     unique_tokens: dict[str, str] = {}
     tokens: list[str] = []
@@ -89,10 +89,10 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def phrases_of(terms: Iterable[Term]) -> list[Phrase]:
-    """Return each distinct term of a query as a phrase of tokens.
+    """Return each distinct term of a query as a phrase of tokens, in their order.
 
-    Terms without a token are left out. Two different terms with the same tokens stay two phrases,
-    so they count twice.
+    Terms without a token are left out. Two different terms with the same tokens become two equal
+    phrases, so they count twice.
     """
     phrases = map(_phrase_of, dict.fromkeys(terms))
     return [phrase for phrase in phrases if phrase.tokens]
@@ -109,9 +109,9 @@ def _phrase_of(term: Term) -> Phrase:
 
 
 class TextTokens(NamedTuple):
-    """The tokens of the words of a text, in order, and further ones: parts of names, and stems.
+    """The tokens of the words of a text, in order, and extra ones: parts of names, and stems.
 
-    The further ones follow all words in a segment, so no phrase contains both.
+    In a segment, the extra ones come after all words of all notes, so no phrase contains both.
     """
 
     words: Sequence[str]
@@ -123,7 +123,7 @@ class NoteTokens(NamedTuple):
 
     The summary is what only the note as a whole has: description, aliases, and a mark of its
     language. `text_keys` has for each block a hash of its text (`text_key` in note/passages.py), 0
-    if it has no words. Without them, no text is known to be repeated.
+    if it has no words. If it is empty, the blocks of the note never count as repeated.
     """
 
     note_id: int
@@ -134,7 +134,7 @@ class NoteTokens(NamedTuple):
 
 
 class _Numbers(dict[str, int]):
-    """A number for each different term, in the order of their first occurrence."""
+    """Numbers each different term, from 0, when it is looked up for the first time."""
 
     def __missing__(self, term: str) -> int:
         number = self[term] = len(self)
@@ -142,18 +142,19 @@ class _Numbers(dict[str, int]):
 
 
 class SegmentBuilder:
-    """Collects the tokens of notes for a new segment, as numbers.
+    """Collects the tokens of notes for a new segment.
 
-    Keeps each different term once.
+    A token is kept as the number of its term. A text is the title, the summary or a block of a
+    note.
     """
 
     def __init__(self) -> None:
-        self.numbers: dict[str, int] = _Numbers()
-        self.tokens = array("I")  # of all texts, one behind the other
+        self.numbers: dict[str, int] = _Numbers()  # of each different term
+        self.tokens = array("I")  # of all texts, one after the other
         self.note_ids: list[int] = []
         self.block_counts: list[int] = []
         self.word_counts = array("I")  # of each text
-        self.extra_counts = array("I")
+        self.extra_counts = array("I")  # of each text; its extra tokens follow its words
         self.text_keys = array("Q")  # of each block
 
     def add(self, note: NoteTokens) -> None:

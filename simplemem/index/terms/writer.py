@@ -135,14 +135,18 @@ def _smallest_type(largest: int) -> int:
 
 # -- segments as rows
 
-_MERGED_AT_ONCE = 12  # segments of a similar size become one; sizes are similar up to this factor
-_MERGED_AT_REST = 3  # larger packed segments become one after a scan: each one makes queries slower
-_MIN_LARGE_NOTES = 100
-MAX_PACKED_NOTES = 2_000  # in segments of one row; a query reads all of such a segment
-MAX_PACKED_NOTES_DURING_IMPORT = 20_000  # so that the rows of terms are written once
+# So many segments of a similar size become one. Sizes are similar up to this factor.
+_MERGED_AT_ONCE = 12
+# After a scan, so many packed segments become one if they are large: each one makes queries slower.
+_MERGED_AT_REST = 3
+_MIN_LARGE_NOTES = 100  # of a segment that is large in this sense
+MAX_PACKED_NOTES = 2_000  # in all packed segments together, because a query reads all of them
+MAX_PACKED_NOTES_DURING_IMPORT = 20_000  # more, so that the rows of terms are written only once
 _MAX_DELETED = 0.25  # of the notes of a segment, before it is written again without them
 _WORDS_PER_NOTE = 1_000  # at most, of a note that counts as one
-_SEGMENT_BITS = 31  # of the number of a segment whose terms have rows, which each row repeats
+# Of the number of a segment whose terms have rows. They are few, because each row repeats the
+# number.
+_SEGMENT_BITS = 31
 _PACKED_SEGMENT_BIT = 1 << 46  # in the number of a packed segment
 MERGE = "merge"  # in `meta`: the number of the segment that a merge is writing
 _MAX_SMALL_TOKENS = 5_000  # of which a segment is made without numpy
@@ -206,15 +210,15 @@ def add_notes(db: Connection, builder: SegmentBuilder) -> list[int]:
 def remove_note(db: Connection, note_id: int) -> None:
     """Remove the words of a note, if the index has them. For a write transaction.
 
-    They are only listed as deleted until their segment is merged; a segment without other notes is
-    deleted.
+    The note is listed as deleted until its segment is merged. If it is the last note of its
+    segment, the segment is deleted at once.
     """
-    row = db.execute(_TAKE_INDEXED, (note_id,)).fetchall()
-    if not row:
+    rows = db.execute(_TAKE_INDEXED, (note_id,)).fetchall()
+    if not rows:
         return
 
-    number, words, blocks, block_words = row[0]
-    notes_left = db.execute(_COUNT_LEFT, (number,)).get
+    number, words, blocks, block_words = rows[0]
+    notes_left = db.execute(_COUNT_LEFT, (number,)).get  # with this one
     if notes_left == 1:
         delete_segments(db, [number])
     else:
@@ -224,9 +228,10 @@ def remove_note(db: Connection, note_id: int) -> None:
 def move_notes(
     db: Connection, note_ids: Iterable[int], numbers: Sequence[int], number: int
 ) -> None:
-    """Record that notes are in a merged segment now, unless they have left the old ones.
+    """Record that notes are in a merged segment now. For a write transaction.
 
-    `numbers` are those of the old segments, `number` is that of the merged one.
+    `numbers` are those of the old segments, `number` is that of the merged one. Notes that are no
+    longer in an old segment, because they were written or removed meanwhile, stay as they are.
     """
     is_one_of_the_notes = db.dialect.in_integers("note_id", "$2")
     is_in_old_segment = db.dialect.in_integers("segment_id", "$3")
@@ -238,9 +243,9 @@ def move_notes(
 
 
 def delete_segments(db: Connection, numbers: Sequence[int]) -> None:
-    """Delete segments and their lists of deleted notes. `indexed_notes` is not changed.
+    """Delete segments and their lists of deleted notes. For a write transaction.
 
-    The rows of their terms are left, and belong to no segment.
+    `indexed_notes` is not changed. The rows of their terms stay, as orphans (`find_orphan`).
     """
     for table in ("deleted_notes", "segments"):
         is_one_of_them = db.dialect.in_integers("segment_id", "$1")
@@ -262,9 +267,10 @@ def insert_segment(
 def new_packed_number() -> int:
     """Return a random number for a packed segment, which no other segment ever has.
 
-    A process keeps segments in memory under their numbers. A number that counts up would come twice
-    when a transaction is rolled back, and then find the wrong segment in memory. Numbers of packed
-    segments are so large that two of them are never equal, and none is that of rows of terms.
+    A process keeps segments in memory under their numbers. If numbers counted up, a transaction
+    that was rolled back and the next one would use the same number, and the process would find the
+    wrong segment in memory. There are so many numbers for packed segments that two are never equal,
+    and all are larger than those of segments whose terms have rows.
     """
     return _PACKED_SEGMENT_BIT | secrets.randbelow(_PACKED_SEGMENT_BIT)
 
@@ -291,7 +297,7 @@ class SegmentFacts(NamedTuple):
     def size(self) -> int:
         """The number of its notes, or its words divided by 1,000 if that is more.
 
-        So a very long note counts as several.
+        With this, a very long note counts as several. Deleted notes are included.
         """
         return max(self.notes, self.words // _WORDS_PER_NOTE)
 
@@ -314,9 +320,9 @@ def choose_merge(
 ) -> list[SegmentFacts]:
     """Return the segments that should become one; none if there is no need. Merges nothing.
 
-    In this order: one with many deleted notes, many of a similar size, and packed ones with more
-    than `max_packed` notes together, because a query reads all of them. If `is_at_rest`, no more
-    notes are about to be written, and a few larger packed ones become one too.
+    The first that applies: one with many deleted notes, 12 or more of a similar size, or all packed
+    ones if they have more than `max_packed` notes together. If `is_at_rest`, no more notes are
+    about to be written; then also three or more packed ones of 100 notes or more.
     """
     for segment in segments:
         if segment.has_many_deleted:
@@ -337,7 +343,10 @@ def choose_merge(
 
 
 def _group_by_magnitude(segments: Sequence[SegmentFacts]) -> list[list[SegmentFacts]]:
-    """Return segments in groups of a similar size: none is `_MERGED_AT_ONCE` times another."""
+    """Return segments in groups of a similar size.
+
+    Within a group, no segment is `_MERGED_AT_ONCE` times as large as another.
+    """
     groups: dict[int, list[SegmentFacts]] = {}
     for segment in segments:
         size = max(1, segment.size)
@@ -349,10 +358,10 @@ def _group_by_magnitude(segments: Sequence[SegmentFacts]) -> list[list[SegmentFa
 def is_small(chosen: Sequence[SegmentFacts], max_packed: int = MAX_PACKED_NOTES) -> bool:
     """Return whether segments can be merged in one transaction into a packed one.
 
-    They can if all are packed, and have at most `max_packed` notes together.
+    They can if all are packed, and have at most `max_packed` notes together. True for none.
     """
-    is_packed = all(segment.is_packed for segment in chosen)
-    return is_packed and _total_size(chosen) <= max_packed
+    are_packed = all(segment.is_packed for segment in chosen)
+    return are_packed and _total_size(chosen) <= max_packed
 
 
 def _total_size(segments: Iterable[SegmentFacts]) -> int:
@@ -381,15 +390,16 @@ def is_merge_due(
 
 
 def find_orphan(db: Connection) -> int | None:
-    """Return the number of one segment that has rows in `terms`, but does not exist; else None.
+    """Return the lowest number that rows in `terms` have, but no segment; None if there is none.
 
-    A segment that a merge is writing does not count.
+    The number that a merge is writing rows for does not count.
     """
     owners = {int(number) for (number,) in db.execute("SELECT segment_id FROM segments")}
     being_written: str | None = db.execute("SELECT value FROM meta WHERE key = $1", (MERGE,)).get
     if being_written is not None:
         owners.add(int(being_written))
 
+    # One look-up per number: SELECT DISTINCT would read all rows.
     number = -1
     while True:
         sql = "SELECT min(segment_id) FROM terms WHERE segment_id > $1"
