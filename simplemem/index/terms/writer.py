@@ -137,7 +137,7 @@ def _smallest_type(largest: int) -> int:
 
 # So many segments of a similar size become one. Sizes are similar up to this factor.
 _MERGED_AT_ONCE = 12
-# After a scan, so many packed segments become one if they are large: each one makes queries slower.
+# After a scan, so many large ones of a similar size become one: each segment makes queries slower.
 _MERGED_AT_REST = 3
 _MIN_LARGE_NOTES = 100  # of a segment that is large in this sense
 MAX_PACKED_NOTES = 2_000  # in all packed segments together, because a query reads all of them
@@ -322,7 +322,7 @@ def choose_merge(
 
     The first that applies: one with many deleted notes, 12 or more of a similar size, or all packed
     ones if they have more than `max_packed` notes together. If `is_at_rest`, no more notes are
-    about to be written; then also three or more packed ones of 100 notes or more.
+    about to be written; then also three or more of a similar size that have 100 notes or more.
     """
     for segment in segments:
         if segment.has_many_deleted:
@@ -336,9 +336,11 @@ def choose_merge(
     if _total_size(packed) > max_packed:
         return packed
 
-    large = [segment for segment in packed if segment.size >= _MIN_LARGE_NOTES]
-    if is_at_rest and len(large) >= _MERGED_AT_REST:
-        return large
+    if is_at_rest:
+        large = [segment for segment in segments if segment.size >= _MIN_LARGE_NOTES]
+        for similar in _group_by_magnitude(large):
+            if len(similar) >= _MERGED_AT_REST:
+                return similar
     return []
 
 

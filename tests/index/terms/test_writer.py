@@ -247,6 +247,14 @@ def test_segments_are_merged_when_they_are_many_large_or_full_of_deleted_notes(
     assert [segment.number for segment in choose_merge(segments)] == chosen
 
 
+def test_after_a_scan_few_segments_of_a_similar_size_become_one() -> None:
+    rows = [SegmentFacts(number, 21_000, 0, is_packed=False) for number in range(3)]
+    smaller = SegmentFacts(8, 2_500, 0, is_packed=False)
+    assert choose_merge([smaller, *rows]) == []
+    assert choose_merge([smaller, *rows], is_at_rest=True) == rows
+    assert choose_merge([smaller, *rows[:2]], is_at_rest=True) == []
+
+
 def test_after_a_scan_larger_segments_become_one() -> None:
     large = [SegmentFacts(number, 400, 0, is_packed=True) for number in range(4)]
     small = SegmentFacts(9, 3, 0, is_packed=True)
