@@ -179,7 +179,7 @@ class NoteChecks:
         settings = self._obsidian.current
         for path, reason in self._monitor.not_indexed():
             hint = ""
-            if reason.endswith("are not indexed"):  # a size
+            if reason.endswith("are not indexed"):  # because the note is too large
                 hint = "Split it, or raise the setting index.max_note_mb."
             yield _warning("notes", path, reason, hint)
 
@@ -264,9 +264,9 @@ class PlaceChecks:
     def check_place(self, _: Progress) -> Iterator[Finding]:
         """Yield findings about the folder, disk or server that the vault and its index are on.
 
-        They are warnings only if other computers may damage an SQLite index; notes are safe on a
-        shared disk. For an index in a database server, there is always a remark that says where it
-        is.
+        A finding is a warning if other computers may damage an SQLite index, else a remark, as
+        notes are safe on a shared disk. For an index in a database server, there is always a remark
+        that says where it is.
         """
         if not self._is_index_local:
             yield self._place_of_index()
@@ -276,13 +276,16 @@ class PlaceChecks:
     def _place_of_index(self) -> Finding:
         """Return a remark on an index in a server: where it is, and its size.
 
-        It also says how long ago the index was compared with the notes.
+        It also says how long ago this process compared the index with the notes.
         """
         tables = self._database
-        seconds = time.monotonic() - self._keeper.compared_at
+        comparison = "not yet compared with the notes"
+        if self._keeper.compared_at:
+            seconds = time.monotonic() - self._keeper.compared_at
+            comparison = f"compared with the notes {seconds:.0f} s ago"
         message = (
             f"the index is in {tables.engine}, {tables.size() / 1e6:.1f} MB,"
-            f" compared with the notes {seconds:.0f} s ago: {tables.place}"
+            f" {comparison}: {tables.place}"
         )
         hint = "Back up the notes and `.simplemem/`, which contains the history and the trash."
         return _remark("place", message, hint)
@@ -364,13 +367,13 @@ class IndexChecks:
         self._make_updater = make_updater
 
     def check_index(self, report: Progress) -> Iterator[Finding]:
-        """Yield an error for each damage of the index, or each row unlike that of a rebuilt index.
+        """Yield an error for each damage of the index, or each row unlike one in a rebuilt index.
 
-        Builds a second index from the notes and removes it afterwards. If the two differ, the vault
-        is locked unless it is read-only, the index is brought up to date, and they are compared
-        again, as a write may have come between. At most 20 rows are reported, and none if the index
-        is damaged. Vectors are not compared, as it costs much to make them again. Raises
-        Unavailable if the vault stays locked.
+        Builds a second index from the notes and removes it afterwards. The two may differ only
+        because a note was written meanwhile. So if they differ, the vault is locked, unless it is
+        read-only, the index is brought up to date, and they are compared again. At most 20 rows are
+        reported, and none if the index is damaged. Vectors are not compared, as it costs much to
+        make them again. Raises Unavailable if another process keeps the vault locked.
         """
         damage = self._database.check()
         for problem in damage:
@@ -379,7 +382,7 @@ class IndexChecks:
         if damage:
             return
 
-        self._changes.newest()  # the table of changes follows the log
+        self._changes.newest()  # brings the table of changes up to date with the log
         rebuilt = self._database.build_replacement()
         updater = self._make_updater(rebuilt)
         updater.waiting = None  # no vectors are made
@@ -442,8 +445,8 @@ class LinkChecks:
     def check_links(self, _: Progress) -> Iterator[Finding]:
         """Yield a finding for each broken link, and for each link that could mean several files.
 
-        That on a broken link may have candidates and a fix. A link that could mean several files
-        works, so it gets a finding of the level "note".
+        The finding of a broken link may have candidates and a fix. A link that could mean several
+        files works, so its finding has the level "note".
         """
         for broken_link in self._broken_links.find():
             yield broken_link.finding

@@ -92,7 +92,10 @@ class StoreParts:
         """
         self.root = root.absolute()
         self.settings = settings = settings or load_settings(vault=self.root)
-        self.read_only = _open_folder(self.root, read_only=read_only or settings.read_only)
+        read_only = read_only or settings.read_only
+        _check_or_create_folder(self.root, read_only=read_only)
+        # A folder that cannot be written is read all the same; the index is elsewhere then.
+        self.read_only = read_only or not os.access(self.root, os.W_OK)
         self.lifetime = Lifetime()
         self.notices = Notices()
         self._background: Background | None = None
@@ -292,8 +295,9 @@ class StoreParts:
     def start(self, *, embed: bool) -> None:
         """Start the background thread, and the exchange with a remote if the settings want it.
 
-        With `embed`, the thread makes missing vectors too. What is slow to load is kept from now
-        on. If the thread runs already, nothing is started and `embed` is ignored.
+        With `embed`, the thread makes missing vectors too. From now on, what is slow to load, such
+        as the word vectors, may be loaded and is kept. If the thread runs already, nothing is
+        started and `embed` is ignored.
         """
         self.lifetime.expect_more()
         if self._background is not None:
@@ -347,10 +351,7 @@ class StoreParts:
         self.committing.close(_HURRIED_COMMIT_SECONDS if is_hurried else _LAST_COMMIT_SECONDS)
 
     def make_updater(self, database: Engine) -> IndexUpdater:
-        """Return a new object that can bring a database up to date with the vault.
-
-        Nothing is indexed yet.
-        """
+        """Return an object that brings a database up to date with the vault when it is asked to."""
         return IndexUpdater(
             self.vault,
             database,
@@ -361,7 +362,10 @@ class StoreParts:
         )
 
     def _begin_index_again(self) -> None:
-        """Continue with the index that replaced ours. The index calls this when it notices that."""
+        """Continue with an index that replaced ours; `IndexService` calls this when it notices it.
+
+        A method of its own, because the keeper is made after the `IndexService` that it needs.
+        """
         self.keeper.begin_again()
 
     @cached_property
@@ -436,11 +440,10 @@ class StoreParts:
         )
 
 
-def _open_folder(root: Path, *, read_only: bool) -> bool:
-    """Create the folder of a vault if it is missing; return whether the vault is read-only.
+def _check_or_create_folder(root: Path, *, read_only: bool) -> None:
+    """Create the folder of a vault if it is missing, unless `read_only` is set.
 
-    It is if `read_only` is set, or if the folder cannot be written. With `read_only`, nothing is
-    created. Raises NotFound if there is no folder and none can be created, or if `root` is a file.
+    Raises NotFound if there is no folder and none can be created, or if `root` is a file.
     """
     if not root.exists() and not read_only:
         try:
@@ -457,8 +460,6 @@ def _open_folder(root: Path, *, read_only: bool) -> bool:
         )
     if not root.is_dir():
         raise NotFound(f"no vault at {root}", hint="`simplemem init PATH` creates one.")
-    # A disk that cannot be written is read all the same; the index is elsewhere.
-    return read_only or not os.access(root, os.W_OK)
 
 
 def _open_vault(
@@ -500,13 +501,14 @@ def _open_vault(
 def _open_database(path: Path, settings: Settings, vault: NoteSource) -> Engine:
     """Open the index where the settings want it: SQLite at `path`, or PostgreSQL.
 
-    In PostgreSQL, a store that sees less of the vault has a schema of its own, named after the file
-    name in `path`. Raises Unavailable if PostgreSQL's driver is not installed, the variable or file
-    that the settings name has no address, or the index cannot be opened.
+    In PostgreSQL, a store whose access rules hide notes has a schema of its own. Its name ends in
+    the hash that the file name of `path` has then. Raises Unavailable if PostgreSQL's driver is not
+    installed, the variable or file that the settings name has no address, or the index cannot be
+    opened.
     """
     address = Key(settings.index.engine, setting="index.engine").value()
     if not address:
-        # A disk that cannot be written has no lock.
+        # In a folder that cannot be written, no lock file can be made.
         lock = nullcontext if vault.read_only else vault.lock
         return open_engine(path, lock)
 
@@ -517,9 +519,9 @@ def _open_database(path: Path, settings: Settings, vault: NoteSource) -> Engine:
             f"an index in PostgreSQL needs {error.name}", hint=install_hint("postgres")
         ) from error
     schema = settings.index.schema_name or _schema_name(vault.location)
-    view = path.stem.removeprefix("index").replace("-", "_")
+    suffix = path.stem.removeprefix("index").replace("-", "_")  # "" if all notes are visible
     replica = Key(settings.index.replica, setting="index.replica").value() or ""
-    return PostgresEngine(address, f"{schema}{view}", path, replica)
+    return PostgresEngine(address, f"{schema}{suffix}", path, replica)
 
 
 def _schema_name(location: str) -> str:
@@ -535,9 +537,9 @@ def _schema_name(location: str) -> str:
 def _index_path(root: Path, settings: Settings, vault: NoteSource) -> Path:
     """Return the path of the SQLite index. Creates nothing.
 
-    It is that in the settings; else in `.simplemem` beside the notes; else in the user's cache, for
-    a read-only vault whose `.simplemem` has no index or cannot be written. A store that sees less
-    of the vault has a file of its own: its name contains a hash of the folders it sees.
+    It is the path in the settings; without one, a file in `.simplemem` beside the notes; or one in
+    the user's cache, for a read-only vault whose `.simplemem` has no index or cannot be written. A
+    store whose access rules hide notes has a file of its own, with a hash of the rules in its name.
     """
     hidden_folders = sorted(settings.access.hidden)
     only_folders = [f"+{folder}" for folder in sorted(settings.access.only)]
@@ -548,7 +550,7 @@ def _index_path(root: Path, settings: Settings, vault: NoteSource) -> Path:
         name = f"index-{digest}.db"
 
     if settings.db is not None:
-        # A person may name it by a link.
+        # The setting may be a symbolic link to the file.
         path = Path(os.path.realpath(Path(settings.db).expanduser()))
         return path.with_name(f"{path.stem}-{name}") if view else path
 

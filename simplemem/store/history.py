@@ -27,14 +27,14 @@ from simplemem.vault.values import Version, sha256
 if TYPE_CHECKING:
     from simplemem.gitrepo.history import NoteCommit
 
-_SHORT_IDS = range(10, 40)  # digits of a commit id that are tried
+_SHORT_ID_LENGTHS = range(10, 40)  # tried in turn; see `_short_id`
 
 
 class _Selection(NamedTuple):
     """The changes that a caller asks for: of an author, after a number and up to another.
 
-    `by` is the author's name, "" for any. `after` is excluded, `upto` included. `is_narrowed` is
-    False if the caller asks for all changes.
+    `by` is the author's name, "" for any. `after` and `upto` are numbers of changes in the log;
+    `after` is excluded, `upto` included. `is_narrowed` is False if the caller asks for all changes.
     """
 
     by: str
@@ -99,6 +99,7 @@ class NoteHistory:
             changes = self._changes.recent(
                 limit, after=selection.after, upto=selection.upto, by=selection.by
             )
+            # These are all changes of the latest `limit` operations, so perhaps more than `limit`.
             if steps and not diff:
                 return self._entries_of_operations(changes)
             return tuple(self._entry_of(change, diff=diff) for change in changes[:limit])
@@ -134,10 +135,10 @@ class NoteHistory:
         *,
         diff: bool,
     ) -> Iterator[HistoryEntry]:
-        """Return the changes and commits of a note, newest first; perhaps more than `limit`.
+        """Yield the changes and commits of a note, newest first; perhaps more than `limit`.
 
-        An entry is made when it is taken, as its difference takes time. Commits that contain
-        nothing but listed changes are left out.
+        Each entry is made when the caller asks for it, as its difference takes time. A commit that
+        contains nothing but changes of the log is left out, because those have entries.
         """
         commits = [] if selection.is_narrowed else self._commits.commits_of(path, limit)
         max_changes = None if selection.is_narrowed or commits else limit
@@ -245,15 +246,18 @@ class NoteHistory:
     def path_with_a_past(self, name: str) -> str:
         """Return the path of a note that exists, or the last path of one that existed.
 
-        A deleted note is found by its path, or by its bare name if only one deleted note had that.
-        Raises NotFound if there never was such a note, and Ambiguous if several had the bare name.
+        If the log knows a note at the path that the name is, and there is no file now, that note is
+        meant: it was deleted, or has moved to the path that is returned. Otherwise, the name is
+        resolved as for a note that exists, and at last compared with the bare names of deleted
+        notes. Raises NotFound if there never was such a note, and Ambiguous if several notes have
+        the name or several deleted ones had it.
         """
         path = path_of(well_formed(clean_reference(name)))
         if self._reader.entry(path) is None:
             lineage = self._changes.lineage(path)
             if lineage:
                 last = lineage[0]
-                return last.new_path or last.path  # it may have moved on
+                return last.new_path or last.path
 
         try:
             return self._resolver.path_of(name)
@@ -335,10 +339,11 @@ class NoteHistory:
         return _difference((change.path, new_path), labels, old, new)
 
     def _diff_of_note(self, name: str, since: str | None) -> Difference:
-        """Return what changed in a note since a moment; without one, with its last change.
+        """Return the difference of a note's text now from that at a moment.
 
-        A deleted note has no text now. Raises as `path_with_a_past`, `last_change` and `note_at`
-        do.
+        Without a moment (`since` is None), it is from the text before the note's last change. A
+        deleted note has no text now. Raises what `path_with_a_past`, `last_change` and `note_at`
+        raise.
         """
         path = self.path_with_a_past(name)
         current = self._reader.bytes_of(path) or b""
@@ -411,21 +416,22 @@ def _commits_by_group(commits: Sequence[NoteCommit], groups: set[str]) -> dict[s
     """
     commit_ids = {}
     for commit in commits:
-        for version in commit.versions:
-            if version in groups:
-                commit_ids[version] = commit.commit
+        # A commit names an operation by the version of its first change, which is its group.
+        for group in commit.versions:
+            if group in groups:
+                commit_ids[group] = commit.commit
     return commit_ids
 
 
 def _is_our_own(commit: NoteCommit, groups: set[str]) -> bool:
-    """Return whether a commit was made by simplemem for operations that are all among these."""
+    """Return whether simplemem made a commit, and only for operations in `groups`."""
     return bool(commit.versions) and groups.issuperset(commit.versions)
 
 
 def main_change_of(step: Sequence[Version]) -> Version:
-    """Return the change of an operation that its others follow.
+    """Return the change of an operation that describes it best: a move, else the first change.
 
-    It is the move, if there is one: the links that it rewrites are changes of the same operation.
+    The links that a move rewrites are changes of the same operation.
     """
     for change in step:
         if change.new_path is not None:
@@ -439,9 +445,9 @@ def _short_id(commit_id: str) -> str:
     A short id of digits only could be taken for a version. If all are digits, the whole id is
     returned.
     """
-    for size in _SHORT_IDS:
-        if not commit_id[:size].isdigit():
-            return commit_id[:size]
+    for length in _SHORT_ID_LENGTHS:
+        if not commit_id[:length].isdigit():
+            return commit_id[:length]
     return commit_id
 
 

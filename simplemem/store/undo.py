@@ -28,7 +28,8 @@ from simplemem.store.vault_index import IndexKeeper, NoteReader, NoteWriter, aut
 from simplemem.vault.source import NoteSource
 from simplemem.vault.values import File, FileChange, Version, WriteResult
 
-_MAX_OPERATIONS = 1000  # of the whole vault, the latest: an older change is undone by its version
+# The latest operations in which `next_to_undo` looks; an older change is undone by its version.
+_MAX_OPERATIONS = 1000
 _NOUNS = {"create": "creation", "update": "change", "delete": "deletion"}
 """Nouns for operations whose name is none, such as "move"."""
 _UNDOES = re.compile(r"undoes (?P<version>v[0-9]+)\b")
@@ -67,11 +68,11 @@ class Undo:
     def undo(self, version_or_name: str, **by: Unpack[AuthorArgs]) -> Undone:
         """Undo a change by its version, or the last change of a note by the note's name.
 
-        Changes of the same operation, such as the links that a move rewrote, are undone
-        with it. Of a note, the last change is undone that was not undone yet. Raises
-        Conflict if one of the notes has changed since, NotFound if there is no such change,
-        Invalid for a commit of git, and ReadOnly. An undo is itself a change, which can be undone
-        (a redo).
+        Other changes of the same operation, such as the links that a move rewrote, are undone too.
+        For a note's name, undoes the last change that was not undone yet. An undo is itself a
+        change, which can be undone (a redo). Raises Conflict if one of the notes has changed since,
+        NotFound if there is no such change, Ambiguous for a name of several notes, Invalid for a
+        commit of git, and ReadOnly.
         """
         self._writer.check_writable()
         version = self._change_to_undo(version_or_name)
@@ -117,7 +118,7 @@ class Undo:
         if change.new_path:
             description += f" to {name_of(change.new_path)}"
 
-        # That a move also rewrote links goes without saying.
+        # The links that a move rewrote are not mentioned.
         is_plain_move = change.new_path and change.op != "undo"
         if len(changes) > 1 and not is_plain_move:
             more_changes = format_count(len(changes) - 1, "more change")
@@ -125,7 +126,10 @@ class Undo:
         return description
 
     def _changes_undone_by(self, changes: Sequence[Version]) -> Sequence[Version]:
-        """Return the changes that an operation undid; none if it is no undo, or one by author."""
+        """Return the changes that an operation undid; none if it is no undo of one operation.
+
+        An undo of all changes by an author (`undo_by_author`) is none.
+        """
         named = _version_named_in(changes[0])
         if not named:
             return ()
@@ -149,16 +153,19 @@ class Undo:
         name = name_of(path)
         details = {**error.details, "version": version.id}
         if details.get("diff"):
-            # The reader of the message had no text: the undo compared with what the change left.
+            # In other errors, the difference is from what the caller had read. Here, it is from the
+            # text that the change left.
             expected = f"the text after {version.id}"
             details["diff"] = details["diff"].replace(WHAT_YOU_HAD[0], expected, 1)
         if details["current_sha256"] is None:
             return Conflict(error.message, hint=error.hint, **details)
 
+        # The change of the operation that was made to this note.
         changes = self._changes.step(version.group)
         change = next(
             (change for change in changes if path in (change.path, change.new_path)), version
         )
+
         message = f"{name} has changed since {version.id}"
         if change.after is None:
             message = f"a note called {name} exists again"
@@ -202,9 +209,10 @@ class Undo:
         check_unseen_links(self._vault, Moves(new_paths), texts)
 
     def _change_to_undo(self, version_or_name: str) -> Version:
-        """Return the change of this version, or the last change of a note that is not undone.
+        """Return the change of this version, or the last change of a note that is not undone yet.
 
-        Raises NotFound if there is none, and Invalid for a commit of git.
+        A text in the form of a version that the log does not have may still name a note. Raises
+        NotFound if there is no such change, and Invalid for a commit of git.
         """
         try:
             return self._changes.find(version_or_name)
@@ -230,11 +238,12 @@ class Undo:
         return f"The newest version is {newest[0].id}; the history lists the latest."
 
     def next_to_undo(self, name: str | None = None, *, undone: bool = False) -> str:
-        """Return the version to undo next; if `undone`, the undo to take back (redo) next.
+        """Return the version to undo next; if `undone`, the version of the undo to redo next.
 
-        It is the id of the first change of an operation, of one note or of all. Undoes nothing. Of
-        the whole vault, only the latest 1,000 operations are considered. Raises NotFound if there
-        is none. An undo can be taken back only if nothing else was changed since.
+        It is the id of the first change of the operation. Considers the changes of one note or,
+        without a name, the latest 1,000 operations of the whole vault. Undoes nothing. An undo can
+        be redone only if nothing else was changed since. Raises NotFound if there is no such
+        version or note, and Ambiguous for a name of several notes.
         """
         if name is None:
             versions = self._changes.recent(_MAX_OPERATIONS)
@@ -270,10 +279,11 @@ class Undo:
     ) -> Restored:
         """Write back the text that a note had at a version, date or commit.
 
-        With `new_name`, it becomes another note. Without `at`, it is the last text of a
-        deleted note. Raises AlreadyExists if another note has the name now, NotFound if the
-        note did not exist then or its text is no longer kept, and Invalid without `at` if
-        the note exists. The result has a warning if the text of that time is uncertain.
+        With `new_name`, the text becomes a note of that name. Without `at`, the note must be
+        deleted, and gets the last text that it had. Raises AlreadyExists if another note has the
+        name now, NotFound if the note did not exist then or its text is no longer kept, Invalid
+        without `at` if the note exists, and ReadOnly. The result has a warning if the text of that
+        time is uncertain.
         """
         self._writer.check_writable()
         path = self._history.path_with_a_past(name)
@@ -323,8 +333,10 @@ class Undo:
     def _last_moment(self, path: str, *, is_renamed: bool) -> tuple[str, str]:
         """Return the last moment at which a deleted note existed, and what is uncertain about it.
 
-        If another note has its path now, the deleted one can be restored only if it `is_renamed`.
-        Raises Invalid if the path has a note and none was deleted there, or it is not renamed.
+        The moment is a text for `EarlierTexts.note_at`, such as "before v12"; the second text is ""
+        if nothing is uncertain. If another note has the path now, the deleted one can only be
+        restored under another name (`is_renamed`). Raises Invalid if the path has a note, and none
+        was deleted there or no other name was given.
         """
         if self._reader.entry(path) is not None:
             deletion = self._deletion_of_another(path) if is_renamed else None
@@ -341,7 +353,8 @@ class Undo:
     def _deletion_of_another(self, path: str) -> Version | None:
         """Return the change that deleted an earlier note at a path which another note has now.
 
-        Returns None if there was no other note, such as if the deleted note itself was restored.
+        Returns None if no note was deleted there, or if the last one that was is there again,
+        because its deletion was undone or it was restored.
         """
         arrival = None  # the change that put a note at the path after the deletion
         for version in self._changes.recent():
@@ -368,11 +381,11 @@ class Undo:
         raise AlreadyExists(message, hint=hint, name=name_of(target))
 
     def _takeover_since(self, path: str, at: str, current_sha256: str) -> Version | None:
-        """Return the change since a moment that gave a path to another note; None if none did.
+        """Return the change since `at` through which a path has another note now; else None.
 
-        The moment is `at`, and `current_sha256` the hash of the text that is at the path now. The
-        other note may be one that another program put there, after a change of ours freed the path.
-        Returns None for a commit of git.
+        It is the change that created the other note; or, if another program put that note there,
+        the change that moved or deleted the first one. `current_sha256` is the hash of the text
+        that is at the path now. Returns None also if `at` is a commit of git.
         """
         lineage = self._changes.lineage(path)
         if not lineage or self._commits.means_commit(at):
@@ -398,7 +411,8 @@ def _noun_of(change: Version) -> str:
 def _version_named_in(change: Version) -> str:
     """Return the version that an undo names in its reason; "" if it names none or is no undo.
 
-    The reason of an undo by author is free text, and may name any version: see `_reverts`.
+    The reason of an undo by author is free text, which may name any version. Callers therefore use
+    `_reverts` to check that the version was undone.
     """
     if change.op != "undo":
         return ""
@@ -427,19 +441,20 @@ def _reverts(undo: Iterable[Version], operation: Iterable[Version]) -> bool:
 
 
 def _undone_operation(group: str, operations: _Operations) -> str | None:
-    """Return the operation that an operation undid; None if it is no undo, or one by author.
+    """Return the operation that the operation `group` undid; None if it is no undo of one.
 
-    Both are named by their groups, and looked for among these operations.
+    Operations are named by their groups: a group is the id of the operation's first change. Returns
+    None also if the other operation is not among `operations`.
     """
     changes = operations[group]
-    named = _version_named_in(changes[0])
-    if named in operations and _reverts(changes, operations[named]):
-        return named
+    undone_group = _version_named_in(changes[0])
+    if undone_group in operations and _reverts(changes, operations[undone_group]):
+        return undone_group
     return None
 
 
 def _operations_of(versions: Iterable[Version]) -> _Operations:
-    """Return changes by their operation. A text that was recovered is no change, and left out."""
+    """Return changes by their operation, without texts that were only found after a crash."""
     operations: dict[str, list[Version]] = {}
     for version in versions:
         if version.op != "recovered":
@@ -450,7 +465,8 @@ def _operations_of(versions: Iterable[Version]) -> _Operations:
 def _operation_to_undo(operations: _Operations) -> str | None:
     """Return the newest operation in effect that is no undo; None if there is none.
 
-    The redo of an undo by author counts too: one undo takes back what one redo brought again.
+    A redo is an undo too, so it is none of these, except for the redo of an undo by author. That
+    one is returned, so that a single undo reverts all that it redid.
     """
     for group in _in_effect(operations):
         if operations[group][0].op != "undo" or _is_redo_by_author(group, operations):
@@ -485,7 +501,8 @@ def _undo_to_redo(operations: _Operations) -> str | None:
 def _in_effect(operations: _Operations) -> Iterator[str]:
     """Yield the groups of operations that no later operation in effect undid, the newest first."""
     undone_groups = set[str]()
-    # By path: the texts that undos by author brought back, until their changes are reached.
+    # By path: the hash of the text that an undo by author restored. A path is removed when the
+    # oldest change that this undo took back is reached.
     restored_texts = dict[str, str | None]()
 
     for group, changes in operations.items():
@@ -499,16 +516,19 @@ def _in_effect(operations: _Operations) -> Iterator[str]:
         if target is not None:
             undone_groups.add(target)
             continue
+
+        # An undo by author: it names no operation, so remember the texts that it restored.
         for change in changes:
             for path, _, new_sha256 in change.effects:
                 restored_texts[path] = new_sha256
 
 
 def _is_undone_by_author(changes: Iterable[Version], restored_texts: dict[str, str | None]) -> bool:
-    """Return whether a later undo by author took an operation back.
+    """Return whether a later undo by author took an operation back; update `restored_texts`.
 
-    It did if one of the paths still has to lead back to a text that such an undo restored. Removes
-    the restored texts that the operation started from: earlier changes of these paths stand.
+    The undo took back all changes of a path from its own time back to the one that started from the
+    restored text. So the operation was taken back if one of its paths is in `restored_texts`. The
+    paths whose restored text it started from are removed, because changes before it stand.
     """
     effects = [effect for change in changes for effect in change.effects]
     if not any(path in restored_texts for path, _, _ in effects):

@@ -11,6 +11,7 @@ from simplemem.index import comparison
 from simplemem.models import Finding
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
+from simplemem.store.doctor import PlaceChecks
 
 Write = Callable[[str, str | bytes], Path]
 
@@ -230,3 +231,20 @@ def test_a_disk_that_other_computers_write_to_is_told(
     assert [
         (each.level, "a disk of type nfs4" in each.message) for each in of(plain_store, "place")
     ] == [(e, True) for e in levels]
+
+
+def test_an_index_in_a_server_that_was_not_compared_yet_has_no_time_of_a_comparison(
+    plain_store: EnhancedStore,
+) -> None:
+    parts = plain_store._parts
+    checks = PlaceChecks(
+        parts.vault, parts.index, parts.database, parts.keeper, is_index_local=False
+    )
+
+    def remark() -> str:
+        (finding,) = checks.check_place(lambda *_: None)
+        return finding.message
+
+    assert "not yet compared with the notes" in remark()
+    plain_store.sync()
+    assert "not yet" not in remark()
