@@ -1,8 +1,8 @@
 """The background thread of a server, which keeps the index up to date.
 
-Of several servers on one vault, one is the leader: it watches, scans and embeds. The others index
-their own writes, notify their listeners of what the leader indexed, and try to become the leader
-now and then.
+Of several servers on one vault, one is the leader: it watches the files, scans them at intervals
+and makes vectors. The others index their own writes, notify their listeners of what the leader
+indexed, and try to become the leader at each turn.
 """
 
 from __future__ import annotations
@@ -32,11 +32,13 @@ _MAX_RETRY_SECONDS = 30.0
 _FOLLOWER_SECONDS = 1.0  # how often a server that is not the leader looks around
 _MIN_REST_SECONDS = 0.05
 _STOP_SECONDS = 5.0  # that `stop` waits for the thread
-# Where changes are found by polling, that takes a fiftieth of the time at most.
+# If changes are found by polling, the vault is compared again after 50 times as long as comparing
+# it takes, so that polling needs 2 % of the time at most.
 _MIN_POLL_SECONDS = 2.0
-_POLL_SHARE = 50
+_POLL_FACTOR = 50
 
-# A query waits for the index as long as a second of work takes. A busy machine may need longer.
+# A query waits for the index until it has taken a second of CPU time, and on a busy machine, where
+# that takes longer, for 8 seconds at most.
 _MAX_CPU_SECONDS = 1.0
 _MAX_WAIT_SECONDS = 8.0
 _MAX_REMOTE_WAIT_SECONDS = 1.0  # for vectors of a service, which cost time and no CPU
@@ -131,9 +133,10 @@ class Background:
         self._retry_at = math.inf  # when to scan again because something failed
         self._retry_seconds = _FIRST_RETRY_SECONDS
 
-        self._milestones = threading.Lock()  # between what is wanted and what was reached
+        # Held while the wanted work and the milestones change, so that they agree.
+        self._milestones = threading.Lock()
         self._scanned = Milestone()  # the vault was compared with the index
-        self._embedded = Milestone()  # and the missing vectors are made, as far as they can be
+        self._embedded = Milestone()  # also, the missing vectors are made, as far as they can be
         self._thread = threading.Thread(target=self._run, name="simplemem-background", daemon=True)
         self._thread.start()
 
@@ -157,7 +160,8 @@ class Background:
             self._is_fill_wanted = self._is_fill_wanted or fill
             if scan:
                 self._scanned.begin()
-            # Where it is not reached, those who wait for it must not begin to wait again.
+            # If it is not reached yet, the work towards it goes on. To begin again would restart
+            # the time limit of the queries that wait for it.
             if (scan or fill) and self._embedded.is_reached:
                 self._embedded.begin()
         self._wake.set()
@@ -179,8 +183,8 @@ class Background:
     def wait_until_ready(self, *, vectors: bool) -> None:
         """Wait until all notes are indexed; with `vectors`, also until they have vectors.
 
-        Waits only for work that takes seconds, so it may return before. Returns at once in the
-        background thread itself, and once that is told to stop.
+        Returns before if that takes more than a second of CPU time, or 8 seconds. Returns at once
+        in the background thread itself, and after `stop` was called.
         """
         if threading.current_thread() is self._thread or self._stop.is_set():
             return
@@ -194,7 +198,7 @@ class Background:
         self._embedded.wait_for_small_work(max_wait)
 
     def _run(self) -> None:
-        """Take turns until `stop` is called; then close the watch and release the leadership."""
+        """Do what is to be done until `stop` is called; then close the watch, and lead no more."""
         try:
             while not self._stop.is_set():
                 self._take_turn()
@@ -204,7 +208,7 @@ class Background:
             self._leadership.release()
 
     def _take_turn(self) -> None:
-        """Do what is to be done, and rest until there is more."""
+        """Do what is to be done once, and wait until there is more."""
         is_leader = self._leadership.acquire_or_keep()
         if is_leader:
             self._begin_to_watch()
@@ -213,17 +217,14 @@ class Background:
             self._check_index_once()
         else:
             self._follow_leader()
-        self._listen(self._seconds_to_rest(is_leader=is_leader))
+        self._wait_for_changes(self._seconds_to_rest(is_leader=is_leader))
 
     def _begin_to_watch(self) -> None:
-        """Start the watch if there is none and the settings allow it, and ask for a scan.
-
-        Does nothing if there is one.
-        """
+        """Start the watch if there is none and the settings allow it; then also ask for a scan."""
         if self._watch is None and self._watch_mode != "off":
             is_polling = self._watch_mode == "poll"
             self._watch = self._vault.watch(poll=is_polling, warn=_LOG.warning)
-            self._is_scan_wanted = True  # for what changed before the watching began
+            self._is_scan_wanted = True  # for what changed before the watch began
 
     def _check_index_once(self) -> None:
         """Check whether the index is intact, once per process, when nothing more urgent waits."""
@@ -243,7 +244,7 @@ class Background:
             revisions.fetch(self._index.progress().commit)
 
     def _seconds_to_rest(self, *, is_leader: bool) -> float:
-        """Return how long there is nothing to do unless something changes."""
+        """Return how many seconds to wait for a change until something is due without one."""
         has_work = self._is_scan_wanted or self._is_fill_wanted or bool(self._changed_paths)
         if has_work or self._stop.is_set():
             return 0.0
@@ -255,10 +256,11 @@ class Background:
         seconds_to_retry = min(self._fill_at, self._retry_at) - now
         return max(_MIN_REST_SECONDS, min(seconds, seconds_to_retry))
 
-    def _listen(self, seconds: float) -> None:
+    def _wait_for_changes(self, seconds: float) -> None:
         """Wait at most so many seconds for a change or `wake`.
 
-        Notes which paths may have changed, or that a scan is wanted if that is not known.
+        Adds the paths that may have changed to `_changed_paths`. If they are not known, asks for a
+        scan instead.
         """
         if self._watch is None:
             self._wake.wait(seconds)
@@ -307,16 +309,17 @@ class Background:
         self._scanned_at = time.monotonic()
         if self._watch is not None:
             seconds = self._scanned_at - began_at
-            self._watch.poll_seconds = max(_MIN_POLL_SECONDS, _POLL_SHARE * seconds)
+            self._watch.poll_seconds = max(_MIN_POLL_SECONDS, _POLL_FACTOR * seconds)
 
         with self._milestones:
             if not self._stop.is_set() and not self._is_scan_wanted:
                 self._scanned.reach()
 
     def _fill(self) -> None:
-        """Prune the history, as something was written, and make missing vectors.
+        """Prune the history if that is due, and make missing vectors.
 
-        Then wakes those who wait for vectors, also if some could not be made.
+        Then wakes those who wait for vectors, also if some could not be made, but not if more work
+        was asked for meanwhile.
         """
         self._is_fill_wanted = False
         self._attempt(self._keeper.prune_history)
@@ -336,9 +339,10 @@ class Background:
     def _is_interrupted(self) -> bool:
         """Return whether something more urgent than vectors waits, or the thread is to stop.
 
-        If something is more urgent, the vectors are made afterwards.
+        Collects changes without waiting for them. If there are some, asks for vectors again, which
+        are then made after the changes are indexed.
         """
-        self._listen(0.0)
+        self._wait_for_changes(0.0)
         is_urgent = self._is_scan_wanted or bool(self._changed_paths)
         if is_urgent:
             self._is_fill_wanted = True
@@ -347,8 +351,9 @@ class Background:
     def _attempt(self, work: Callable[[], T]) -> T | None:
         """Return the result of some work; None if it failed.
 
-        A failure is logged, and most failures are tried again with another scan soon. None of them
-        ends the thread. Stopped is no failure: a pass was told to end, and the thread ends too.
+        A failure is logged and does not end the thread. After an expected one, another scan follows
+        soon. Stopped is no failure: a scan was told to end because the store closes, so the thread
+        ends too.
         """
         try:
             return work()

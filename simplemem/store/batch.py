@@ -23,9 +23,9 @@ _MAX_RETRIES = 50  # while others change the same notes
 class Draft(NamedTuple):
     """What a file is to become.
 
-    `text` is the new text of a note, None to delete it; another file has bytes. `old_text` is the
-    text that the draft was made from, None for a new file. A note whose `old_text` is bytes is
-    written as it is, without a new `modified`.
+    `text` is the new content: a text for a note, bytes for another file, None to delete the file.
+    `old_text` is the content that the draft was made from, None for a new file. If a note changes,
+    it gets a new `modified`, unless its `old_text` is bytes or the draft has a time (`at`).
     """
 
     path: str
@@ -64,15 +64,16 @@ class BatchWriter:
     def write(self, make_drafts: Callable[[], Sequence[Draft]], author: Author) -> BatchResult:
         """Make drafts and write them as one operation while the vault is locked, and index them.
 
-        If one of the files changed meanwhile, the drafts are made again, so `make_drafts` may be
-        called often. Raises Conflict, with nothing written, if it returns the same object again or
-        the files keep changing; ReadOnly for a read-only vault; Invalid or TooLong for a draft that
-        is not allowed; and what `make_drafts` raises.
+        If one of the files changed meanwhile, it is indexed and the drafts are made again, so
+        `make_drafts` may be called often. It may raise Conflict itself, to be called again. Raises
+        Conflict, with nothing written, if it returns the same object again or the files keep
+        changing; ReadOnly for a read-only vault; Invalid or TooLong for a draft that is not
+        allowed; and what else `make_drafts` raises.
         """
         previous: Sequence[Draft] | None = None
         with self._writer.lock():
             for retries_left in range(_MAX_RETRIES, -1, -1):
-                drafts: Sequence[Draft] = ()
+                drafts: Sequence[Draft] = ()  # if `make_drafts` raises Conflict
                 try:
                     drafts = make_drafts()
                     return self._write(drafts, author)
@@ -98,8 +99,9 @@ class BatchWriter:
         written = self._vault.carry_out(changes, author) if changes else []
 
         attachments = {draft.path for draft in drafts if isinstance(draft.text, bytes)}
-        if attachments:  # first: notes link to them
+        if attachments:  # before the notes, so that links to them are resolved
             warnings += self._keeper.index_written(attachments)
+
         texts = {}
         for change in changes:
             if change.data is not None and change.path not in attachments:

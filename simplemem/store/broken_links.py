@@ -35,9 +35,10 @@ _REASONS = {
 
 
 class BrokenLink(NamedTuple):
-    """A link that leads nowhere, and where it certainly is to lead; None if that is not known.
+    """A link that leads nowhere.
 
-    `target` is its text, `finding` what the doctor says of it.
+    `target` is its text, `finding` what the doctor says of it. `new_target` is the file that it is
+    certainly meant to lead to, None if that is not certain.
     """
 
     finding: Finding
@@ -46,9 +47,10 @@ class BrokenLink(NamedTuple):
 
 
 class _Guess(NamedTuple):
-    """What a link may mean: paths, the likeliest first, and where it certainly is to lead.
+    """What a link may mean: `paths`, the likeliest first.
 
-    `reason` says how that is known, or what became of the target.
+    `new_target` is the file that it is certainly meant to lead to, None if that is not certain.
+    `reason` says how that is known, or what became of the target; "" if there is nothing to say.
     """
 
     paths: tuple[str, ...]
@@ -65,10 +67,10 @@ class BrokenLinkFinder:
         self._changes = changes
 
     def find(self) -> Iterator[BrokenLink]:
-        """Yield every broken link, except those in conflict copies or to variables of templates.
+        """Yield every broken link, except those in conflict copies and those that contain `{{`.
 
-        Such a link contains `{{`. `new_target` is None for a link in a note that cannot be read: it
-        could not be fixed.
+        The latter are variables of templates. `new_target` is None for a link in a note that has a
+        problem, because such a note cannot be changed.
         """
         targets = _LikelyTargets(self._vault, self._index, self._changes)
         unreadable = {row["path"] for row in self._index.counts()["problems"]}
@@ -149,9 +151,9 @@ class _LikelyTargets:
         return guess
 
     def _guess_from_history(self, target: str, source: str) -> _Guess | None:
-        """Return what became of the file that the link meant; None if it never meant one.
+        """Return what became of the file that the link once led to, by the change log.
 
-        None also if that file's place today is not known, or is one that the vault does not have.
+        Returns None if it led to none, or if it is not known where that file is today.
         """
         former_path = resolve_link(target, source, self._former_files_named).path
         if former_path is None:
@@ -180,7 +182,7 @@ class _LikelyTargets:
 
         None also in a view of a part of a vault, and for a common name such as "readme".
         """
-        # Of a part of a vault, nothing is certain: the link may lead to a file that is not seen.
+        # The link may be meant for a file that this view hides.
         if self._is_partial_view:
             return None
         if compare_key(base_name(target)) in _COMMON_NAMES:
@@ -189,8 +191,9 @@ class _LikelyTargets:
         if len(matches) != 1:
             return None
 
-        ((path, kind),) = matches.items()
-        # By its title or alias, the target never was a file's name.
+        (path,) = matches
+        kind = matches[path]
+        # A title or an alias never was the name of a file.
         former_path = path if kind == "name" else ""
         target_file = LinkTarget(path, former_path)
         reason = f"{_REASONS[kind]} {name_of(path)}"
@@ -230,9 +233,9 @@ class _LikelyTargets:
         return tuple(similar[:_MAX_CANDIDATES])
 
     def _find_similar(self, name: str) -> list[str]:
-        """Return the paths whose base name is a likely misspelling of a name, or the reverse.
+        """Return the paths whose base name is so similar to a name that one may be a misspelling.
 
-        The likeliest come first. Names with other digits are none.
+        The most similar come first. Names with other digits are left out.
         """
         digits = _digits_of(name)
         names = []

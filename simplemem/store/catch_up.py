@@ -1,4 +1,4 @@
-"""Update the index of a program that has no background thread, at the cost of what has changed."""
+"""Update the index of a program that has no background thread, by reading only changed files."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _LOG = logging.getLogger(__name__)
 
 
 class CatchUp:
-    """Looks at the paths that the operating system reports as changed; if unsure, at all.
+    """Indexes the paths that the operating system reports as changed, or compares the whole vault.
 
-    Guards the watch, and which generation of the index was compared with the whole vault. The
-    generation differs once the index was replaced by another one.
+    Guards the watch, and which generation of the index was compared with the whole vault last. An
+    index that replaces another one has a new generation.
     """
 
     def __init__(
@@ -41,9 +41,10 @@ class CatchUp:
     def catch_up(self) -> None:
         """Finish interrupted writes, and index everything that was saved up to this moment.
 
-        Looks at the paths that were reported as changed. Compares the whole vault if that is not
-        known, the last comparison is long ago, or the index is incomplete. Raises a SimplememError
-        if that fails; the next call then compares everything.
+        Indexes the paths that were reported as changed. Compares the whole vault instead if the
+        reports are not complete, the last comparison is older than `index.scan_minutes`, or the
+        index is incomplete. Raises a SimplememError if that fails; the next call then compares
+        everything.
         """
         with self._guard:
             self._vault.finish_interrupted()

@@ -1,7 +1,7 @@
 """The texts that notes had at a moment: a version, a date or a commit.
 
-A moment is a place in the order of the change log. When an edit was made outside simplemem is not
-known, so a text of a moment may be uncertain: `EarlierNote.doubt` says so.
+A moment is a place in the order of the change log. The log does not know when an edit was made
+outside simplemem, so the text at a moment may be uncertain. `EarlierNote.doubt` then says why.
 """
 
 from __future__ import annotations
@@ -30,10 +30,11 @@ _MAX_LAG = 0.02  # seconds by which the time of a file may lag behind the clock
 
 
 class Moment(NamedTuple):
-    """A place in the order of all changes: after the operation of a version, or `before` it.
+    """A place in the order of all changes.
 
-    `number` is that of the last change that had happened. `when` (UTC) is compared with the times
-    of files.
+    `number` is that of the last change before the moment. `when` is its time in UTC, which is
+    compared with the times of files. If a version gave the moment, it is `version`, and the moment
+    is right after its operation, or right before it if `is_before`.
     """
 
     number: int
@@ -87,10 +88,10 @@ class EarlierTexts:
     def moment_of(self, when: str, *, start: bool = False) -> Moment:
         """Return the moment that a version or date means.
 
-        It is right after the operation of the version, or at the end of the day, at the latest now.
-        With `start`, it is before that operation or at the beginning of the day. "before v12" is
-        always before the version. Four digits that are no version are a year. Raises NotFound for
-        an unknown version and Invalid for what is no date.
+        For a version, it is right after its operation; with `start`, or if the text is such as
+        "before v12", right before it. For a date, it is the end of the day, or now if that is
+        earlier; with `start`, the beginning of the day. Four digits that are no known version are a
+        year. Raises NotFound for an unknown version and Invalid for what is no date.
         """
         prefix = _BEFORE.match(when)
         reference = when
@@ -108,7 +109,7 @@ class EarlierTexts:
             return self._moment_of_date(when, start=start)
 
         is_before = start or prefix is not None
-        operation = self._changes.step(version.group)  # it is done as a whole, or not at all
+        operation = self._changes.step(version.group)  # no moment is within an operation
         number = operation[-1].number
         if is_before:
             number = operation[0].number - 1
@@ -127,7 +128,8 @@ class EarlierTexts:
         except (OverflowError, OSError, ValueError) as error:
             raise Invalid(f"{date[:40]!r} is not a date that a note can have") from error
 
-        # Dates are read to the second. Until now means all changes, also those of this very second.
+        # Dates are read to the second. If the moment is now, it follows all changes, also those of
+        # this very second.
         is_now = not start and time > now - timedelta(seconds=1)
         if is_now:
             return moment._replace(number=self._changes.newest())
@@ -141,9 +143,10 @@ class EarlierTexts:
     def note_at(self, path: str, at: str, *, start: bool = False, name: str = "") -> EarlierNote:
         """Return a note as it was at a version, date or commit, followed back through its moves.
 
-        `path` is its current path, `name` the one that it is asked for by. `start` is that of
-        `moment_of`. At a version that deleted the note, it is the note as it was before. A note
-        that did not exist then has no hash. Raises as `moment_of` and `text_at_commit` do.
+        `path` is its current path, `name` the name that the caller used, which may be an earlier
+        one. `start` is that of `moment_of`. At a version that deleted the note, it is the note as
+        it was before. If the note did not exist then, the result has no hash. Raises what
+        `moment_of` and `text_at_commit` raise.
         """
         if self._commits.means_commit(at):
             old_path, data = self._commits.text_at_commit(path, at)
@@ -158,30 +161,33 @@ class EarlierTexts:
         if then is not None:
             return then
 
+        # The changes are the newest first. So `first_after` is set until it is the oldest one after
+        # the moment, and `last` is set once, to the newest one before it.
         last = None
         first_after = None
-        for version in self._changes.of(path):  # the newest first
+        for version in self._changes.of(path):
             if version.number > moment.number:
                 first_after = version
             elif last is None:
                 last = version
         if first_after is not None:
-            path = first_after.path
+            path = first_after.path  # where the note was at the moment
         then, _ = self._note_between(path, _Neighbours(last, first_after), moment)
         return then
 
     def _note_at_version(self, moment: Moment, paths: list[str]) -> EarlierNote | None:
-        """Return a note as the version of a moment left it, or met it if the moment is before.
+        """Return a note as the version of a moment left it, or found it if the moment is before.
 
-        `paths` are those that the note may have. None if the moment has no version, or the version
-        changed none of the paths.
+        `paths` are those that the note may have. Returns None if the moment has no version, or the
+        version changed none of the paths.
         """
         version = moment.version
         if version is None:
             return None
 
         for path, old_sha256, new_sha256 in version.effects:
-            # A move has two paths. What one of them lacks is taken from the other.
+            # A move has an effect at each of its two paths: at the old one, there is no note
+            # afterwards; at the new one, there was none before. The hash of the version stands in.
             if moment.is_before:
                 digest = old_sha256 or version.before
             else:
@@ -193,9 +199,10 @@ class EarlierTexts:
         return None
 
     def notes_at(self, when: Moment | datetime) -> Iterator[tuple[EarlierNote, bool]]:
-        """Yield every note that the log names, in order of paths, as it was at a moment.
+        """Yield every note that the log names as it was at a moment, sorted by path.
 
-        With each comes whether it differs now: another text, created since, or gone.
+        The second value says whether it differs now: its text has changed, or the note was created
+        or removed since. A datetime stands for the moment that `moment_at` returns.
         """
         moment = self.moment_at(when) if isinstance(when, datetime) else when
         last = dict[str, Version]()
@@ -220,27 +227,28 @@ class EarlierTexts:
     ) -> tuple[EarlierNote, bool]:
         """Return what was at a path between two of its changes, and whether it differs now.
 
-        The change log says what the last change left and what the next one met. Where these differ,
-        somebody changed the file in between, and `doubt` says so.
+        The change log has the hash of the text that the last change left, and of the one that the
+        next change found. If these differ, somebody changed the file in between, and `doubt` says
+        so. Without a next change, the file as it is now takes its place.
         """
         current = self.file_now(path)
         current_sha256 = current.sha256 if current is not None else None
         hash_left = _hash_after(neighbours.last, path)
-        hash_met = current_sha256
-        is_untouched = False  # since the moment
+        hash_found = current_sha256
+        is_untouched = False  # whether the file was not written since the moment
         if neighbours.first_after is not None:
-            hash_met = _hash_before(neighbours.first_after, path)
+            hash_found = _hash_before(neighbours.first_after, path)
         else:
             is_untouched = _is_older(current, moment)
 
-        # The moment may be given by one of the two changes. Then what that change says is certain.
+        # If one of the two changes gave the moment, the hash that this change has is certain.
         is_certain = _is_same_operation(neighbours.nearest_to(moment), moment.version)
         digest = hash_left
         if neighbours.last is None or is_untouched or (is_certain and moment.is_before):
-            digest = hash_met
+            digest = hash_found
 
         doubts = []
-        if not is_untouched and not is_certain and hash_left != hash_met:
+        if not is_untouched and not is_certain and hash_left != hash_found:
             doubts.append(_OUTSIDE)
         differs = digest != current_sha256
         data = self._text_then(digest, current, differs=differs)
@@ -255,9 +263,10 @@ class EarlierTexts:
         *,
         differs: bool,
     ) -> bytes | None:
-        """Return the text of this hash; None for no note, or if it is no longer kept.
+        """Return the text with this hash; None if it is None or "", or if the text is not kept.
 
-        `current` is the file now, whose text is returned if it does not differ.
+        `current` is the file now, and `differs` says whether it has another hash. If not, its text
+        is returned.
         """
         if not digest:
             return None
@@ -266,9 +275,9 @@ class EarlierTexts:
         return None if current is None else current.data
 
     def file_now(self, path: str) -> File | None:
-        """Return what is at a path; None for nothing, or for what may not be seen.
+        """Return the file at a path; None if there is none that may be seen.
 
-        Of a file that cannot be read, text and hash are empty.
+        If it cannot be read, its text and hash are empty.
         """
         try:
             return self._reader.file(path)
@@ -307,7 +316,7 @@ def _hash_after(version: Version | None, path: str) -> str | None:
 
 
 def _hash_before(version: Version, path: str) -> str | None:
-    """Return the hash of the text that a change met at a path; None if it met no note."""
+    """Return the hash of the text that a change found at a path; None if it found no note."""
     for other, old_sha256, _ in version.effects:
         if other == path:
             return old_sha256

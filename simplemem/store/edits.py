@@ -223,8 +223,8 @@ _MIN_LINE_SIMILARITY = 0.6
 def replace_content(note: Note, content: str) -> str:
     """Return the text of a note with another body.
 
-    Its frontmatter, the blank lines below that, and its kind of line ends stay. A body whose last
-    line ended with a line end gets one again.
+    Its frontmatter, the blank lines below that, and its kind of line ends stay. A final line end is
+    added if the old body had one or was empty.
     """
     start = note.content_start
     old_body = note.text[start:]
@@ -232,8 +232,8 @@ def replace_content(note: Note, content: str) -> str:
         content = content.lstrip("\r\n")
 
     body = _with_line_ends_of(note.text, content)
-    old_is_complete = not old_body or _has_final_newline(old_body)
-    if body and old_is_complete and not _has_final_newline(body):
+    may_add_newline = not old_body or _has_final_newline(old_body)
+    if body and may_add_newline and not _has_final_newline(body):
         body += newline_of(note.text)
     return note.text[:start] + body
 
@@ -272,7 +272,7 @@ def _apply_edit(note: Note, body: str, edit: Mapping[str, str]) -> str:
 
     requested = old
     new = _with_line_ends_of(note.text, new)
-    if old not in body:  # perhaps but for its line ends
+    if old not in body:  # perhaps only its line ends differ from those of the note
         newline = newline_of(note.text)
         old = _NEWLINE.sub(newline, old)
         new = _NEWLINE.sub(newline, new)

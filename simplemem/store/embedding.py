@@ -1,8 +1,8 @@
 """The embedder of a store, and when vectors are made with it.
 
 A search by words never waits for vectors. One process of a vault makes vectors at a time, so that
-no text is paid for twice. After a failure, the embedder rests for a while; another one is never
-used in its place.
+no service is paid twice for a text. After a failure, the background thread waits a while before it
+tries the embedder again. If the embedder of the settings does not work, no other one is used.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from simplemem.settings.model import Settings
 from simplemem.vault.folder.lock import FileLock
 from simplemem.vault.source import NoteSource
 
-_FIRST_DELAY = 2.0  # seconds until the background tries again what failed; doubled each time
+_FIRST_DELAY = 2.0  # seconds until the background thread tries again; doubled with each failure
 _MAX_DELAY = 300.0
-_TURN_SECONDS = 1.0  # how often the background looks whether another process is done
+_TURN_SECONDS = 1.0  # how often the background thread looks whether another process is done
 _POLL_SECONDS = 0.1  # the same for a command that waits
 _MAX_NOTES_PER_QUERY = 500  # that the bundled word vectors embed in well under a second
 _FAILURE_KEY = "embedder_failed"  # in the index's table `meta`: the last failure and its time
@@ -49,7 +49,10 @@ class LoadedEmbedder(NamedTuple):
 
 
 class EmbeddedQuery(NamedTuple):
-    """The vector of a query. `problem` says why there is none, or why some notes lack theirs."""
+    """The vector of a query, and a sentence for the user about it.
+
+    `problem` says why there is no vector, or why some notes have none; "" if nothing is wrong.
+    """
 
     vector: QueryVector | None
     problem: str
@@ -144,9 +147,9 @@ class Embedding:
     def embed_query(self, text: str, status: IndexProgress | None = None) -> EmbeddedQuery:
         """Return the vector of a query if the index has vectors of the same embedder.
 
-        Loads the embedder and may call a service. The problem, if any, is a sentence for the user;
-        it may also be set beside a vector. Without a vector, the caller searches by words. An
-        embedder that fails raises nothing here. `status` is how far the index is; None to ask it.
+        Loads the embedder and may call a service. Without a vector, the caller searches by words.
+        Does not raise if the embedder fails: the `problem` of the result says so. `status` is the
+        progress of the index; None to ask the index.
         """
         embedder, problem = self.load()
         status = status or self._index.progress()
@@ -174,9 +177,9 @@ class Embedding:
         return EmbeddedQuery(QueryVector(vector, embedder.name), self.trouble())
 
     def _lack_of_vectors(self, embedder: Embedder, status: IndexProgress) -> str | None:
-        """Return why the index has no vectors to compare with; None if it has some.
+        """Return why the index has no vectors to compare a query with; None if it has some.
 
-        It is "" if no note is to have a vector.
+        Returns "" if that is no problem, because no note is waiting for a vector.
         """
         space = status.space
         if space.embedder != embedder.name:
@@ -208,17 +211,17 @@ class Embedding:
         into: Engine | None = None,
         work_seconds: float = math.inf,
     ) -> int:
-        """Make missing vectors, once no other process does, and return for how many notes.
+        """Make missing vectors while no other process does, and return for how many notes.
 
-        With `begin`, the user asked for it: all vectors are made, also with a new embedder, and the
-        call waits as long as others are at it. Without it, somebody waits for the answer to a
-        query: only a few vectors are made, for the time of a query, and none if many are missing or
-        another process is at it.
+        With `begin`, the user asked for vectors: all are made, also if those in the index are of
+        another embedder, and the call waits until other processes are done. Without it, somebody
+        waits for the answer to a query: vectors are made for at most `embed.query_seconds`, and
+        none if many are missing, those in the index are of another embedder, or another process is
+        making vectors.
 
-        It ends after `work_seconds` of CPU time at the latest, and keeps what was made. `ready` has
+        Stops after `work_seconds` of CPU time, and keeps the vectors made until then. `ready` has
         texts that need not be read again. `into` is the index to fill, if it is not the current
-        one. Without an embedder, or if the embedder fails, returns 0; a failure is recorded for
-        `trouble`.
+        one. Returns 0 without an embedder, or if the embedder fails; `trouble` then says why.
         """
         embedder = self.load().embedder
         if embedder is None:
@@ -227,12 +230,12 @@ class Embedding:
             return 0
 
         deadline = math.inf
-        lock_timeout = -1.0  # which waits for ever
+        lock_timeout = -1.0  # waits for ever
         if not begin:
             lock_timeout = self._settings.embed.query_seconds
             deadline = time.monotonic() + lock_timeout
         if not self._making.acquire(timeout=lock_timeout):
-            return 0  # the background of this process is at it
+            return 0  # the background thread of this process is making vectors
         try:
             if not self._wait_for_turn(is_patient=begin):
                 return 0
@@ -247,7 +250,7 @@ class Embedding:
             self._making.release()
 
     def _is_little_missing(self, embedder: Embedder) -> bool:
-        """Return whether the missing vectors may be made while somebody waits for an answer."""
+        """Return whether few vectors are missing, and they may be made while a query waits."""
         if not self._may_begin(embedder, in_background=False):
             return False
         max_notes = embedder.batch if embedder.reads_sentences else _MAX_NOTES_PER_QUERY
@@ -258,6 +261,7 @@ class Embedding:
 
         While another process has the turn, waits if `is_patient`, else returns False.
         """
+        # Without a lock file, no process has the turn: the folder of the index cannot be written.
         while not self._turn.acquire_or_keep() and self._turn_file.exists():
             if not is_patient:
                 return False
@@ -269,9 +273,9 @@ class Embedding:
     ) -> float | None:
         """Make missing vectors for a server. Never waits for another process.
 
-        Ends early once `stopped()` is True. `ready` has texts that need not be read again. Returns
-        in how many seconds to try again, as another process makes vectors or the embedder failed
-        (which is logged); None if there is nothing to do or no embedder.
+        Ends early once `stopped()` is True. `ready` has texts that need not be read again. If
+        another process is making vectors, or the embedder failed, returns in how many seconds to
+        try again. Returns None if there is nothing left to do, or no embedder. A failure is logged.
         """
         embedder = self.load().embedder
         if embedder is None:
@@ -300,15 +304,15 @@ class Embedding:
     def reuse_vectors(self, old: Engine, into: Engine, progress: Progress | None = None) -> int:
         """Copy vectors of a service from the index `old` to `into`, wherever the text is the same.
 
-        Returns for how many notes. So no text is paid for twice. The service is asked for the
-        vector of one word, as its dimension may have changed. Returns 0 if the embedder is no
-        service, or if the old vectors cannot be read.
+        Returns for how many notes. This way, no service is paid twice for a text. Asks the service
+        for the vector of one word, because the dimension of its vectors may have changed. Returns 0
+        if the embedder is no service, or if the old vectors cannot be read.
         """
         embedder = self.load().embedder
         if not isinstance(embedder, ServiceEmbedder):
             return 0
 
-        # The dimension may have changed. A service that is away is believed to be as it was.
+        # Without an answer of the service (None), vectors of any dimension are copied.
         dimension = None
         with suppress(Unavailable):
             deadline = time.monotonic() + self._settings.embed.query_seconds
@@ -319,10 +323,11 @@ class Embedding:
         return 0
 
     def _may_begin(self, embedder: Embedder, *, in_background: bool) -> bool:
-        """Return whether vectors may be made with an embedder though no user asked for it.
+        """Return whether vectors may be made with an embedder although no user asked for it.
 
-        Vectors of another embedder are replaced in the background only, and once per process:
-        otherwise two servers with different settings would replace each other's for ever.
+        They may if the index has none of another embedder. Those of another one are replaced in the
+        background only, and once per process: otherwise two servers with different settings would
+        replace each other's vectors for ever.
         """
         if self._index.progress().space.embedder in ("", embedder.name):
             return True
@@ -366,9 +371,9 @@ class Embedding:
         return note_count
 
     def _record_failure(self, failure: str) -> None:
-        """Let the embedder rest for a while, and keep the failure for `stats` of any process.
+        """Store the failure, for `stats` of any process, and set when the background may retry.
 
-        The rest is twice as long after each failure in a row.
+        The delay doubles with each failure in a row.
         """
         self._failure = failure
         self._retry_at = time.monotonic() + self._delay
@@ -405,6 +410,7 @@ class Embedding:
         """
         if not self.is_remote():
             return 0
+        # Notes are private whichever embedder it is, so none needs to be named.
         return self._index.embedded("", False).private
 
     def report(self) -> dict[str, Any]:
@@ -460,7 +466,10 @@ def choice_of(settings: Settings) -> EmbedderConfig:
 
 
 def _describe_failure(name: str, error: Unavailable) -> str:
-    """Return the beginning of a sentence on a failure, which names the embedder once."""
+    """Return the beginning of a sentence about a failure of the embedder called `name`.
+
+    The name is added only if the message of the error does not begin with it.
+    """
     if error.message.startswith(name):
         return f"The embedder {error.message}"
     return f"The embedder {name}: {error.message}"

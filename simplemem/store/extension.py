@@ -32,7 +32,7 @@ _FIRST_PAGE = "0-name"  # the cursor of a list by name
 
 
 class Read(NamedTuple):
-    """A note's path, text and hash, and why the note must not be changed, "" if it may be."""
+    """A note that was read; `problem` says why it must not be changed, "" if it may be."""
 
     path: str
     text: str
@@ -41,9 +41,10 @@ class Read(NamedTuple):
 
 
 class ExtensionAPI:
-    """One store as the packages above it see it: changes, texts, links, and notes written as one.
+    """One store as the packages above it use it, beside the methods of `EnhancedStore`.
 
-    `services` holds what such a package has one of for each store, by a key of its own.
+    `services` is for these packages: each may keep one object per store there, under a key that it
+    chooses.
     """
 
     def __init__(self, parts: StoreParts) -> None:
@@ -59,7 +60,7 @@ class ExtensionAPI:
         self._parts.lifetime.on_close(end)
 
     def expect_more(self) -> None:
-        """Note that more questions will come, so that what is slow to load is loaded and kept."""
+        """Record that more questions will come, so that what is slow to load is loaded and kept."""
         self._parts.lifetime.expect_more()
 
     def recover(self) -> None:
@@ -80,9 +81,9 @@ class ExtensionAPI:
     def catch_up(self) -> None:
         """Index what people and other programs wrote up to this moment.
 
-        Not to be called by a caller that has the vault locked. Finishes interrupted writes first.
-        Reads the files that the kernel reports as changed, or compares the whole vault if that is
-        not known.
+        Do not call it while holding the vault's lock. Finishes interrupted writes first. Reads the
+        files that the operating system reports as changed; if the reports are not complete,
+        compares the whole vault.
         """
         self._parts.catching_up.catch_up()
 
@@ -187,9 +188,9 @@ class ExtensionAPI:
                 yield Read(path, text, file.sha256, problem or "")
 
     def private_among(self, paths: Iterable[str]) -> set[str]:
-        """Return those of some paths whose notes must not be sent to a service. Reads the files.
+        """Return the paths of those notes that must not be sent to a service. Reads the files.
 
-        A note is private by the setting `embed.private`. Notes that cannot be read count as
+        The setting `embed.private` says which notes are private. Notes that cannot be read count as
         private.
         """
         rules = self._parts.settings.embed.private
@@ -326,10 +327,10 @@ class ExtensionAPI:
     def likeness(self, question: str, paths: Collection[str], most: int = 0) -> Likeness:
         """Return how similar the notes at `paths` are to a question.
 
-        With `most`, only so many notes are returned, the most similar ones; 0 stands for all. A
-        note is absent from the similarities by meaning if it has no vector, and from those by words
-        if it has no word of the question. Brings the index up to date first, and may ask an
-        embedding service for the question's vector.
+        `most` is the number of notes to return, the most similar ones; 0 stands for all. A note is
+        absent from the similarities by meaning if it has no vector, and from those by words if it
+        has no word of the question. Brings the index up to date first, and may ask an embedding
+        service for the question's vector.
         """
         return self._parts.similarity.likeness(question, paths, most)
 

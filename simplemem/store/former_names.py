@@ -22,7 +22,8 @@ class FormerNote:
     name: str
     current_name: str | None  # None if the note is gone
     version: str  # the id of its last change
-    # Whether that change deleted it. If it did not and the note is gone, another program took it.
+    # Whether that change deleted it. If it did not and the note is gone, another program moved or
+    # deleted it.
     is_deleted: bool
     last_name: str
 

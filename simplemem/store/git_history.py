@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 _COMMIT = re.compile(r"[0-9a-f]{7,64}")
 _FULL_ID = 40  # digits
-_MAX_CHANGES = 1000  # that are searched for the names of a note: older names are forgotten
-_MAX_NAMES = 5
+_MAX_CHANGES = 1000  # latest changes of a note that are searched for its former paths
+_MAX_PATHS = 5
 _LOG = logging.getLogger(__name__)
 
 
@@ -41,11 +41,11 @@ class GitHistory:
         self.trouble = ""  # why the commits asked for last are missing; "" if they are not
 
     def means_commit(self, text: str) -> bool:
-        """Return whether a version that somebody names is the id of a commit, full or shortened.
+        """Return whether a text has the form of a commit's id, full or shortened.
 
-        It is if it has 7 to 64 hexadecimal digits, one of them a letter if it is shorter than 40,
-        since no id in the change log and no date looks like that. Whether the commit exists is not
-        looked at. Returns False where commits are not read: outside a repository, or if
+        It has if it consists of 7 to 64 hexadecimal digits and, if it is shorter than 40, has a
+        letter among them, because no version and no date looks like that. Does not check whether
+        the commit exists. Returns False if commits are not read: outside a repository, or if
         `git.history` is off.
         """
         text = text.strip().lower()
@@ -70,9 +70,9 @@ class GitHistory:
         from simplemem.gitrepo.history import read_history
 
         try:
-            # A move that nobody has committed yet is known to our history alone.
-            for name in self._names(path):
-                commits = read_history(self._repository(), name, limit)
+            # If a move was not committed yet, only the change log knows the former path.
+            for former_path in self._visible_paths(path):
+                commits = read_history(self._repository(), former_path, limit)
                 if commits:
                     return [commit for commit in commits if not self._is_hidden(commit)]
         except SimplememError as error:
@@ -90,9 +90,9 @@ class GitHistory:
         """
         from simplemem.gitrepo.history import read_text_at
 
-        for name in self._names(path):
+        for former_path in self._visible_paths(path):
             with suppress(NotFound):
-                old_path, data = read_text_at(self._repository(), name, commit)
+                old_path, data = read_text_at(self._repository(), former_path, commit)
                 if not self._access.hides(old_path):
                     return old_path, data
         hint = "The history of a note lists its commits."
@@ -106,16 +106,16 @@ class GitHistory:
         """Return the repository that has the history of the notes, not opened yet."""
         return self._vault.git_repository(self._settings.folders)
 
-    def _names(self, path: str) -> list[str]:
-        """Return the visible paths of a note in the change log, its current one first.
+    def _visible_paths(self, path: str) -> list[str]:
+        """Return the current path of a note and its former ones in the change log, newest first.
 
-        At most five are returned.
+        Hidden paths are left out. At most five are returned.
         """
         paths = [path]
         paths.extend(version.path for version in self._changes.of(path, _MAX_CHANGES))
         hides = self._access.hides
-        visible = [name for name in dict.fromkeys(paths) if not hides(name)]
-        return visible[:_MAX_NAMES]
+        visible = [former_path for former_path in dict.fromkeys(paths) if not hides(former_path)]
+        return visible[:_MAX_PATHS]
 
     def _is_hidden(self, commit: NoteCommit) -> bool:
         """Return whether a note was in a hidden place before or after a commit."""

@@ -1,4 +1,4 @@
-"""Indexing the whole vault, for somebody who asks for it and waits."""
+"""Indexing the whole vault for a caller that waits for it, such as `simplemem index`."""
 
 from __future__ import annotations
 
@@ -54,15 +54,15 @@ class Indexing:
         `progress` is called as notes are read and embedded. `rebuild` makes a new index and then
         replaces the old one with it. If many notes are gone at once, they stay in the index until a
         later scan, unless `accept_deletions` is set. Vectors are not made without `embed` or an
-        embedder. Without `begin`, no vectors of another embedder are made, and none if many are
-        missing. A failure of the embedder is in `trouble` of the result. Raises Unavailable if the
-        vault cannot be read.
+        embedder. Without `begin`, none are made if many are missing, or if those in the index are
+        of another embedder. A failure of the embedder is in `trouble` of the result. Raises
+        Unavailable if the vault cannot be read.
         """
         if embed:
             embedder, _ = self._embedding.load()
             embed = embedder is not None
         if not embed:
-            self._updater.waiting = None
+            self._updater.waiting = None  # it need not collect texts that lack vectors
         if rebuild:
             self._rebuild(progress, embed=embed)
 

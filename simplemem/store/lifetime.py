@@ -6,15 +6,15 @@ from collections.abc import Callable
 
 
 class Lifetime:
-    """Guards whether more questions will come, and what has to be ended when the store closes."""
+    """How long a store is used. Guards whether more questions will come, and what ends with it."""
 
     def __init__(self) -> None:
-        # If it is long, what is slow to load may be loaded for later questions.
+        # True if more questions will come: then it is worth loading what is slow to load.
         self.is_long = False
         self._endings: list[Callable[[], None]] = []
 
     def expect_more(self) -> None:
-        """Note that more questions will come."""
+        """Record that more questions will come, as in a server."""
         self.is_long = True
 
     def on_close(self, end: Callable[[], None]) -> None:
@@ -22,6 +22,6 @@ class Lifetime:
         self._endings.append(end)
 
     def end(self) -> None:
-        """Call what has to be ended."""
+        """Call the functions that were passed to `on_close`, in that order."""
         for end in self._endings:
             end()

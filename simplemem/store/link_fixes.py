@@ -63,9 +63,8 @@ class LinkFixer:
         Raises Invalid for an unknown check.
         """
         findings = self._doctor.examine(progress, only=only)
-        new_targets = dict[
-            str, dict[str, LinkTarget]
-        ]()  # by note: where its broken links are to lead
+        # By note and current target: where the broken link is to lead.
+        new_targets: dict[str, dict[str, LinkTarget]] = {}
         if not only or "links" in only:
             for link in self._broken_links.find():
                 if link.new_target is not None:
@@ -93,8 +92,9 @@ class LinkFixer:
     ) -> _NotePlan:
         """Return what fixing the links of one note changes. Reads the note and writes nothing.
 
-        `new_targets` has what a broken link is to lead to, by its current target. A note that
-        cannot be read or may not be edited is a problem in the result; no SimplememError is raised.
+        `new_targets` has the file that each broken link is to lead to, by the link's current
+        target. Raises no SimplememError: if the note cannot be read or may not be edited,
+        `problems` of the result says so.
         """
         try:
             self._access.check(path, is_named_by_caller=True)

@@ -19,9 +19,10 @@ from simplemem.vault.values import FileChange
 
 
 class LinkRewrites(NamedTuple):
-    """The changes that rewrite such links, and warnings about notes that cannot be changed.
+    """The changes of notes that keep their links' targets, and warnings.
 
-    Each change names its note by the path before the moves.
+    Each change names its note by the path before the moves. There is a warning for each note that
+    has such a link and cannot be changed.
     """
 
     changes: list[FileChange]
@@ -29,7 +30,7 @@ class LinkRewrites(NamedTuple):
 
 
 class LinkRewriter:
-    """Finds such links in the notes of a vault. Guards no state of its own."""
+    """Finds the links that moves and new files would lead elsewhere. Guards no state of its own."""
 
     def __init__(
         self, vault: NoteSource, index: IndexService, obsidian: ObsidianSettingsCache
@@ -77,10 +78,7 @@ class LinkRewriter:
         return rewrites
 
     def _unseen_test(self) -> Callable[[str], bool]:
-        """Return a function that says whether this view hides the path of a link.
-
-        The path may lack its `.md`.
-        """
+        """Return a function that says whether the access rules hide a path, also without `.md`."""
         hides = self._access.hides
         return lambda path: hides(path) or hides(path_of(name_of(path)))
 

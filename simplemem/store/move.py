@@ -66,10 +66,11 @@ class NoteMover:
     def move(self, name: str, new_name: str, **by: Unpack[AuthorArgs]) -> Moved:
         """Give a note another name, which includes its folder: "B" moves "A/B" to the top folder.
 
-        Links to the note are rewritten in the same operation. If the note is gone because its last
-        change was this very move, a repeated call changes nothing and returns that version again,
-        with no `rewritten` notes and no warnings. Raises NotFound or Ambiguous for `name`, Invalid
-        or TooLong for a bad new name, AlreadyExists if it belongs to another note, and ReadOnly.
+        Links to the note are rewritten in the same operation. If `name` is gone because its last
+        change was this very move, nothing is changed and the version of that move is returned
+        again, with no `rewritten` notes and no warnings. Raises NotFound or Ambiguous for `name`,
+        Invalid or TooLong if the new name is not legal, AlreadyExists if another note has it, and
+        ReadOnly.
         """
         self._writer.check_writable()
         new_path = path_of(check_name(new_name))
@@ -105,8 +106,8 @@ class NoteMover:
             check_name(name_of(new))
             if old == new:
                 raise Invalid(f"{name_of(old)} already has this name")
-            # This comes before any file is looked at, so that the answer does not tell what is in a
-            # place that the rules close.
+            # Checked before any file is looked at, so that the error does not reveal whether there
+            # is a file in a folder that the rules hide.
             self._access.check(old, is_named_by_caller=True)
             self._access.check(new, is_named_by_caller=True)
 
@@ -223,7 +224,7 @@ class NoteMover:
                 moved_notes[old_path] = new_path
             else:
                 attachments.update((old_path, new_path))
-        if attachments:  # first: notes link to them
+        if attachments:  # before the notes, so that links to them are resolved
             warnings += self._keeper.index_written(attachments)
 
         notes = {path: data for path, data in texts.items() if path not in attachments}

@@ -73,16 +73,16 @@ class MemoryReader:
         """Return a note, or one section of it, now or at a version, date or commit.
 
         `section` is a heading, a path of headings ("A#B"), or a block ("^block"). `version` is a
-        version such as "v12", a commit, or the hash of a text. A version alone names its note
-        itself: `name` is not looked at. `at` is a version, date or commit. If both are given, `at`
-        counts unless `version` is a commit or a hash. What is uncertain about a text at a moment is
-        in `problem` of the result.
+        version such as "v12", a commit, or the hash of a text. A version such as "v12" without `at`
+        also names the note: `name` is ignored. `at` is a version, date or commit. If both are
+        given, `version` is ignored unless it is a commit or a hash. If the text at a moment is
+        uncertain, `problem` of the result says why.
 
         The index is brought up to date first. Raises NotFound if there was no such note, version or
         section, or if the text is no longer kept; Ambiguous if several notes have the name; Invalid
         if `at` is no date.
         """
-        # For what the name means, and for what links to the note.
+        # The index resolves the name, and has the links to the note.
         self._keeper.prepare(vectors=False)
         if version is None and at is None:
             return self._read_now(self._resolver.path_of(name), section)
@@ -95,7 +95,7 @@ class MemoryReader:
                 at = version
             elif at is None:
                 return self._read_version(version, section)
-        return self._read_then(name, at or "", section)
+        return self._read_at_moment(name, at or "", section)
 
     def read_text(
         self,
@@ -145,7 +145,7 @@ class MemoryReader:
         return self._memory(row.path, note, head, span, tags, links)
 
     def _read_version(self, version: str, section: str | None) -> Memory:
-        """Return the text that a version left, or took away if it deleted the note.
+        """Return the note with the text that a version left, or deleted if it deleted the note.
 
         Raises NotFound for an unknown version, or if the text is no longer kept.
         """
@@ -159,11 +159,11 @@ class MemoryReader:
             raise NotFound(f"the text of version {version} is no longer kept")
         return self._memory_of(path, data, section, version)
 
-    def _read_then(self, name: str, at: str, section: str | None) -> Memory:
+    def _read_at_moment(self, name: str, at: str, section: str | None) -> Memory:
         """Return a note as it was at a moment; its `problem` says what is uncertain about that.
 
-        Raises NotFound if the note did not exist then or its text is no longer kept; also as
-        `path_with_a_past` and `note_at` do.
+        Raises NotFound if the note did not exist then or its text is no longer kept, and what
+        `path_with_a_past` and `note_at` raise.
         """
         path = self._history.path_with_a_past(name)
         then = self._texts.note_at(path, at, name=name)
@@ -225,7 +225,7 @@ class MemoryReader:
     ) -> Memory:
         """Return a memory whose content is a span of the text of its note.
 
-        `span` is its first and its last position, the latter exclusive. The backlinks are those
+        `span` is where the content starts, and where it ends (exclusive). The backlinks are those
         that the index has now.
         """
         start, stop = span
@@ -281,14 +281,15 @@ def _link(
 ) -> LinkOut:
     """Return a link as callers see it.
 
-    `path` is the file that it leads to, and the link has that file's name. With None it leads
-    nowhere, and has the `target` as it is written. `ambiguous` are other files that it may mean.
+    `path` is the file that it leads to, None if it leads nowhere. The target of the result is the
+    name of that file, else the `target` as it is written. `ambiguous` are other files that it may
+    mean.
     """
     return LinkOut(
-        target if path is None else name_of(path),
-        path is not None,
-        kind,
-        line,
-        display,
-        tuple(name_of(other) for other in ambiguous),
+        target=target if path is None else name_of(path),
+        resolved=path is not None,
+        kind=kind,
+        line=line,
+        display=display,
+        ambiguous=tuple(name_of(other) for other in ambiguous),
     )

@@ -98,16 +98,16 @@ class NoteSimilarity:
         self._context = context
 
     def likeness(self, question: str, paths: Collection[str], most: int = 0) -> Likeness:
-        """Return how similar some notes are to a question: all of them, or the `most` similar ones.
+        """Return how similar the notes at `paths` are to a question.
 
-        Notes without a vector are absent from `meaning`, those without a word of the question from
+        `most` is the number of notes to return, the most similar ones; 0 stands for all. Notes
+        without a vector are absent from `meaning`, those without a word of the question from
         `words`. Notes excluded from search are compared too. The index is brought up to date first,
-        and the embedder of the store is asked for the question's vector. A failure of it is in
-        `missing`. Both maps are empty if the question has no words. If the index is incomplete,
-        that becomes a notice.
+        and the embedder makes the question's vector; if it fails, `missing` says so. Both maps are
+        empty if the question has no words. If the index is incomplete, that becomes a notice.
         """
         self._keeper.prepare()
-        self._monitor.state_of_answer(self._monitor.state_if_behind())
+        self._monitor.state_of_answer(self._monitor.state_if_behind())  # only for its notice
         query = read_query(as_words(question))
         if not query.words:
             return Likeness({}, {}, "The query contains no words.")

@@ -1,8 +1,8 @@
 """Exchange a vault with other machines through the remote of its git repository.
 
-Changes of this machine are committed, those of others merged note by note, and the result is
-pushed. A merge is one operation of the history. A text that cannot be merged is put beside its
-note.
+The changes of this machine are committed, those of other machines are merged note by note, and the
+result is pushed. A merge is one operation of the history. If a note cannot be merged, the text of
+the other machine is put beside it, as a conflict copy.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class RemoteSync:
                     continue
                 is_deleted = self._reader.entry(file.path) is None
                 if is_deleted and file.committed_text is None:
-                    continue
+                    continue  # it was never committed, and is gone again
                 if file.is_staged:
                     staged_paths.append(file.path)
                 else:
@@ -144,9 +144,10 @@ class RemoteSync:
 
             merge = RemoteMerge(exchange, base, exchange.theirs)
             self._follow_moves(exchange, merge.files, merge.moves)
+            _drop_unchanged(exchange, merge.files)
             with self._writer.lock():
                 if exchange.repo.head.target != exchange.ours.id:
-                    raise PushRejected
+                    raise PushRejected  # somebody committed here meanwhile: `sync` starts again
                 version = self._write_merge(exchange, merge.files, committed.staged_paths, by)
                 commit_id = exchange.commit_merge(merge.files)
 
@@ -166,10 +167,9 @@ class RemoteSync:
             )
 
     def _follow_moves(self, exchange: Exchange, files: Files, moves: Mapping[str, str]) -> None:
-        """Rewrite links in `files` to what moved on one side, in notes that the other side wrote.
+        """Rewrite the links in `files` to what moved on one side, as the other side may have them.
 
-        Adds notes of the index with such links to `files`, and removes those that stay as
-        committed.
+        Adds notes to `files` that may have such links and that the remote did not change.
         """
         for old_path, new_path in moves.items():
             # Notes that the remote did not change may have such links too.
@@ -178,14 +178,6 @@ class RemoteSync:
                 if text is not None:
                     files.setdefault(path, text)
             self._rewrite_links(files, old_path, new_path)
-
-        unchanged = [
-            path
-            for path, data in files.items()
-            if data is not None and data == exchange.text_in_last_commit(path)
-        ]
-        for path in unchanged:
-            del files[path]
 
     def _rewrite_links(self, files: Files, old_path: str, new_path: str) -> None:
         """Rewrite the links to a file that moved, in the texts of `files`, in place."""
@@ -220,8 +212,8 @@ class RemoteSync:
         if not changes or exchange.theirs is None:
             return ""
         reason = f"merge of {str(exchange.theirs.id)[:10]} from {exchange.remote}"
-        change = author_of_call({"reason": reason, **by}, "sync")
-        written, _ = self._writer.apply_changes(changes, change)
+        author = author_of_call({"reason": reason, **by}, "sync")
+        written, _ = self._writer.apply_changes(changes, author)
         return written[0].version
 
     def _file_changes(
@@ -232,7 +224,7 @@ class RemoteSync:
     ) -> list[FileChange]:
         """Return the changes that make files of the vault what the merge says.
 
-        Files that are so already have none. Raises as `_write_merge` does.
+        There is none for a file that the vault has already. Raises what `_write_merge` raises.
         """
         changes = []
         for path, data in files.items():
@@ -250,6 +242,17 @@ class RemoteSync:
                 raise Conflict(f"{path} was saved during the merge", current_sha256=current_sha256)
             changes.append(FileChange.update(path, current_sha256, data))
         return changes
+
+
+def _drop_unchanged(exchange: Exchange, files: Files) -> None:
+    """Remove the files from `files` that are as our last commit has them."""
+    unchanged = [
+        path
+        for path, data in files.items()
+        if data is not None and data == exchange.text_in_last_commit(path)
+    ]
+    for path in unchanged:
+        del files[path]
 
 
 def _push_only(exchange: Exchange, committed: _Committed) -> Synced:

@@ -93,12 +93,12 @@ class UndoByAuthor:
     ) -> UndoneMany:
         """Undo everything that somebody changed since a date or version, as one operation.
 
-        `by` is whose changes are undone, `author_args` are who undoes them. A `preview` changes
-        nothing. If its `plan` is passed as `expected`, the undo is made only if it would do what
-        the preview showed; else Conflict is raised. Notes that have to stay as they are come back
-        with the reason, and with them the other notes of the same operation. Raises NotFound if
-        somebody of this name has changed nothing since, Invalid if `by` or `since` is blank, and
-        ReadOnly.
+        `by` is the author whose changes are undone; `author_args` say who undoes them. A `preview`
+        changes nothing. If its `plan` is passed as `expected`, the undo is made only if it would do
+        what the preview showed; otherwise Conflict is raised. `left` of the result has the notes
+        that could not be undone, with the reason, and the other notes of their operations. Raises
+        NotFound if nobody of this name has changed anything since, Invalid if `by` or `since` is
+        blank, and ReadOnly.
         """
         _check_arguments(by, since)
         if preview:
@@ -137,6 +137,7 @@ class UndoByAuthor:
         file_changes = []
         old_paths = set(moves.values())
         for path, change in changed.items():
+            # A move changed two paths. It is undone by one write, at the new path.
             if path in reasons or path in old_paths:
                 continue
             old_path = moves.get(path)
@@ -285,10 +286,13 @@ def _changes_by(
 ) -> tuple[dict[str, list[_Effect]], dict[str, str]]:
     """Return what somebody changed, by path, and their moves, from new path to old path.
 
-    A path has the effects of their changes and of all later ones, the oldest first. `versions` has
-    the newest first. A path that is again as it was before their change is left out.
+    `versions` are the changes of everybody, newest first. For each path, the result has the effects
+    of the author's first change and of all later ones, oldest first. A path that is again as it was
+    before that change is left out.
     """
     changed: dict[str, list[_Effect]] = {}
+    # The paths that are as they were before the author's change, because it was taken back. If a
+    # text of these effects returns, the path is changed again.
     taken_back: dict[str, list[_Effect]] = {}
     moves: dict[str, str] = {}  # where a note is now -> where it was
 
@@ -299,7 +303,7 @@ def _changes_by(
                 earlier_texts = [effect.new_sha256 for effect in taken_back.get(path, ())]
                 if new_sha256 not in earlier_texts:
                     continue
-                changed[path] = taken_back.pop(path)  # somebody brought their change back
+                changed[path] = taken_back.pop(path)  # somebody redid the author's change
 
             effects = changed.setdefault(path, [])
             effects.append(_Effect(version, old_sha256, new_sha256))
@@ -313,9 +317,9 @@ def _changes_by(
 
 
 def _moves_to_undo(moves: Mapping[str, str], changed: _ChangedPaths) -> dict[str, str]:
-    """Return those of the moves, new path to old path, that are still as the author made them.
+    """Return those of the moves, new path to old path, that can be undone by moving back.
 
-    Where the note went there was none before, and where it came from there is none now.
+    These are moves to a path that had no note before, from a path that has none now.
     """
     to_undo = {}
     for new_path, old_path in moves.items():
@@ -359,10 +363,10 @@ def _later_change(by: str, change: _ChangedPath) -> str:
         if not is_called(version.who, by):
             return f"{version.who or 'another client'} changed it later ({version.id})"
 
+    # The text that each change left must be the one that the next change replaced, or the current.
     texts_left = [effect.new_sha256 for effect in change.effects]
-    texts_met = [effect.old_sha256 for effect in change.effects[1:]]
-    texts_met.append(change.current)
-    if texts_left != texts_met:
+    texts_replaced = [effect.old_sha256 for effect in change.effects[1:]]
+    if texts_left != [*texts_replaced, change.current]:
         return "it was changed later outside simplemem"
     return ""
 

@@ -25,7 +25,8 @@ from simplemem.obsidian.settings import FilesNamed, lookup_keys, name_key, resol
 from simplemem.vault.source import NoteSource
 
 _MAX_NAMED = 3  # moved notes that an error names
-# So many words are found sooner one by one than by splitting the text, which takes 0.1 ms per page.
+# Up to so many words, it is faster to search the text for each than to split it into its words,
+# which takes 0.1 ms per page.
 _MAX_WORDS_ONE_BY_ONE = 50
 _NO_TEXTS: Mapping[str, bytes] = MappingProxyType({})
 # A letter or digit that a link may spell in another way than the name of its file: `%6d`, `&#109;`,
@@ -46,10 +47,10 @@ class _Renaming(NamedTuple):
 def check_unseen_links(
     vault: NoteSource, moves: Moves, new_texts: Mapping[str, bytes] = _NO_TEXTS
 ) -> None:
-    """Raise ReadOnly if moves would lead a link of or to a hidden note elsewhere.
+    """Raise ReadOnly if moves would lead a link in a hidden note, or to one, elsewhere.
 
-    Hidden are the notes that the access rules of `vault` do not show. Without such rules, no note
-    is read.
+    A note is hidden if the access rules of `vault` do not show it. Without such rules, no note is
+    read.
 
     `new_texts` has the texts that moved notes get, by their paths before the moves. Other notes
     keep theirs.
@@ -79,10 +80,10 @@ def would_break_unseen_links(
 def check_new_path(vault: NoteSource, path: str) -> None:
     """Raise ReadOnly if a new note at this path would take over a link to another note.
 
-    This is about links in notes that the access rules of `vault` hide, and that lead to the other
-    note today. An unresolved link among them may lead to the new note. Without such rules, no note
-    is read. If no other file has the same name, none is read either. Otherwise, only notes are read
-    that are in folders where a link with that name would lead elsewhere.
+    Only links in notes that the access rules of `vault` hide are checked. An unresolved link among
+    them may lead to the new note. No note is read without such rules, or if no other file has the
+    same name. Otherwise, only hidden notes are read that are in folders where a link with that name
+    would lead elsewhere.
     """
     if not vault.access.is_partial:
         return
@@ -108,15 +109,16 @@ def check_new_path(vault: NoteSource, path: str) -> None:
 
 def _files_called(paths: Iterable[str], keys: tuple[str, ...]) -> list[str]:
     """Return the paths whose name has one of these keys, which are results of `lookup_keys`."""
-    # Of 10,000 paths, `endswith` rules out nearly all in a tenth of the time that their keys take.
+    # `endswith` rules out nearly all paths, in a tenth of the time that making their keys takes.
     likely = [path for path in paths if not path.isascii() or path.lower().endswith(keys)]
     return [path for path in likely if name_key(path) in keys]
 
 
 def _takes_links_in(folder: str, path: str, renaming: _Renaming) -> bool:
-    """Return whether a link in a folder leads to another file today and to `path` afterwards.
+    """Return whether a link in a folder that leads to another file today would lead to `path`.
 
-    All links are tried that name the end of `path`.
+    Tries all links to the end of `path`: for "a/b/c.md", these are "a/b/c", "b/c" and "c", each
+    also with ".md".
     """
     source = posixpath.join(folder, "note.md")  # what a link means depends on the folder alone
     parts = name_of(path).split("/")
