@@ -1,12 +1,13 @@
 """Judge how well a note covers a question, whether it answers it, and which scores are shown.
 
-A question is answered in one place. So a note is as good as its best passage, and in that, a few
-lines together count more than words here and there. A confidence below 0 means that the hit does
-not answer; the answer then carries a notice. docs/search.md describes the rules, and
-`bench/honesty.py` prints how often they are right.
+A question is answered in one place. So a note is as good as its best passage. Words of the question
+in a few neighbouring lines of that passage count more than words spread over the whole passage.
 
-The weights and minimums are fitted to half of the questions of `bench/honesty.py`; `--held-out`
-reports the others. Pure: callers pass in what they measured.
+A confidence below 0 means that the hit does not answer; the answer then carries a notice.
+docs/search.md describes the rules, and `bench/honesty.py` prints how often they are right. The
+weights and minimums are fitted to half of its questions; its `--held-out` reports the others.
+
+Pure: callers pass in what they measured.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ if TYPE_CHECKING:
 
 # -- coverage
 
-# Passages of a note that are compared: those with its best blocks. Where no block was found by
-# words, so many passages around the one that is nearest in meaning.
+# How many passages of a note are compared: those with its best blocks by words. If no block was
+# found by words, more of them are: those around the passage that is nearest in meaning.
 _MAX_PASSAGES = 10
 _MAX_PASSAGES_BY_MEANING = 64
 
@@ -48,14 +49,14 @@ _NAMELESS_SHARE = 0.3
 # From this cosine on, two words are forms of one word. Two different names are never that similar.
 _SAME_WORD = 0.9
 
-# Stand among the words of a passage, which have no such characters. They and the stop words have
-# numbers below 0, because they have no row in the table of `Coverage`.
+# Marks among the words of a passage; no word contains a newline. Marks and stop words have no
+# vector, so their row numbers are below 0, where the table of `Coverage` has no rows.
 _LINE_END = "\n"
 _PASSAGE_END = "\n\n"
 _ROW_OF_STOP_WORD = -1
 _ROW_OF_MARK = {_LINE_END: -2, _PASSAGE_END: -3}
 
-# The words are those of `words_in_order`.
+# Finds the same words as `words_in_order`, in ASCII text in lower case.
 _find_words_and_line_ends = re.compile("[a-z0-9]+|\n").findall
 
 # Limits of the cache of `Coverage`: 20 MB of vectors, and 6 MB of passages.
@@ -75,7 +76,7 @@ class Passages(NamedTuple):
     read: Callable[[], str]  # returns the text of the note
 
     def passage_keys(self) -> list[_PassageKey]:
-        """Return what identifies each passage, each once."""
+        """Return the keys of the passages, without repeated ones."""
         unique_spans = dict.fromkeys(self.spans)
         return [(self.key, span) for span in unique_spans]
 
@@ -88,7 +89,8 @@ class Passages(NamedTuple):
 def spans_to_compare(details: NoteDetails) -> list[tuple[int, int]]:
     """Return the passages of a note that may cover a question best.
 
-    These are all passages of a short note, and those with the best blocks of a longer one.
+    These are all passages of a short note. Of a longer note they are those with its best blocks by
+    words, else those around its best place, else the first ones.
     """
     passages = details.passages
     count = len(passages)
@@ -104,7 +106,10 @@ def spans_to_compare(details: NoteDetails) -> list[tuple[int, int]]:
 
 
 def _passages_with(blocks: Iterable[TextSpan], passages: Sequence[TextSpan]) -> list[TextSpan]:
-    """Return the first passages that contain the beginnings of blocks, in the order of the note."""
+    """Return the passages in which the best blocks begin, in the order of the note.
+
+    `blocks` come best first. After 10 passages, further blocks are ignored.
+    """
     chosen: set[int] = set()
     for block in blocks:
         for number, passage in enumerate(passages):
@@ -130,16 +135,19 @@ def _passages_around(best: TextSpan, passages: Sequence[TextSpan]) -> Sequence[T
 class _LineSimilarities(NamedTuple):
     """How similar each word of a question is to each line of some notes."""
 
-    by_line: NDArray[np.float32]  # one row per word, one column per line; empty if nothing compares
-    first_lines: NDArray[np.int32]  # the first line of each passage
-    passage_counts: list[int]  # the number of passages of each note
+    # One row per word of the question, one column per line of all notes in their order. Empty if
+    # the question or the notes have no words.
+    by_line: NDArray[np.float32]
+
+    first_lines: NDArray[np.int32]  # the column of the first line of each passage
+    passage_counts: list[int]  # the number of passages with words of each note
 
 
 class _PassageWords(NamedTuple):
     """The words of a passage, as rows of the table of `Coverage`."""
 
     words: NDArray[np.int32]
-    line_lengths: NDArray[np.int32]  # the number of words of each line; none if there is no word
+    line_lengths: NDArray[np.int32]  # the number of words of each line that has words
 
 
 class _Comparison(NamedTuple):
@@ -156,7 +164,10 @@ class _Comparison(NamedTuple):
         by_passage: NDArray[np.float32],
         passage_counts: Sequence[int],
     ) -> _Comparison:
-        """Return the comparison of all notes, whose passages follow each other."""
+        """Return a comparison with `by_passage` split by note.
+
+        `by_passage` has a column for each passage of the first note, then of the second, and so on.
+        """
         first_passages = accumulate(passage_counts, initial=0)
         keys = [tuple(note.passage_keys()) for note in notes]
         by_note: dict[Hashable, NDArray[np.float32]] = {}
@@ -165,7 +176,11 @@ class _Comparison(NamedTuple):
         return cls(list(words), by_note)
 
     def find(self, words: Sequence[str], passages: Passages) -> NDArray[np.float32] | None:
-        """Return how similar the words are to the passages of a note; None if it is not known."""
+        """Return how similar the words are to the passages of a note.
+
+        Returns None if these words, in this order, were not compared with these passages. `words`
+        must be a list, as `self.words` is.
+        """
         if words != self.words:
             return None
         key = tuple(passages.passage_keys())
@@ -203,8 +218,11 @@ class Coverage:
     ) -> list[float]:
         """Return for each note how well its best passage covers the words.
 
-        The sum counts the passage as a whole and its best few lines. A name is similar to no other
-        name, so a passage that lacks `names` of the question loses a part of its coverage.
+        The value is the sum of two mean similarities of the words: to the whole passage, and to its
+        best few lines. It is 0 for a note without words.
+
+        A name is covered only by itself, not by a similar word. A passage that lacks some of
+        `names`, which are names among the words, keeps only a part of its value.
         """
         import numpy as np
 
@@ -219,6 +237,7 @@ class Coverage:
         best_lines = np.maximum.reduceat(by_few_lines.mean(axis=0), first_lines)
         coverage = by_passage.mean(axis=0) + best_lines
 
+        # For each passage, the share of the names that it contains.
         share_of_names: NDArray[np.float64] | float = 1.0
         if names:
             is_name = [word in names for word in words]
@@ -234,21 +253,23 @@ class Coverage:
         by_line: NDArray[np.float32],
         first_lines: NDArray[np.int32],
     ) -> NDArray[np.float32]:
-        """Return the similarities of each line with the lines after it in its passage.
+        """Return how similar each word is to each line together with the two lines after it.
 
-        Changes `by_line`.
+        Lines of the next passage do not count. Changes `by_line`, and returns it.
         """
         import numpy as np
 
-        lines = np.arange(by_line.shape[1])
-        # Before the first line of a passage is the last line of the one before it.
+        # The line before the first line of a passage is the last line of the passage before it. For
+        # the first passage that is -1, which stands for the last line of all.
         last_lines = first_lines - 1
-        has_following = np.delete(lines, last_lines)
+        lines = np.arange(by_line.shape[1])
+        lines_with_next = np.delete(lines, last_lines)
 
+        # Each round takes in one more line.
         for _ in range(_LINES_TOGETHER - 1):
-            own = by_line[:, has_following]
-            following = by_line[:, has_following + 1]
-            by_line[:, has_following] = np.maximum(own, following)
+            own = by_line[:, lines_with_next]
+            of_next = by_line[:, lines_with_next + 1]
+            by_line[:, lines_with_next] = np.maximum(own, of_next)
         return by_line
 
     def share(
@@ -259,7 +280,8 @@ class Coverage:
     ) -> float:
         """Return the weighted share of the words that a note covers in its label and best passage.
 
-        The `label` is all that the note is called.
+        `label` has the names of the note and its tags. The share is from 0 to 1; it is 0 without
+        words to compare. As in `coverage_of`, similarities are squared.
         """
         import numpy as np
 
@@ -281,7 +303,8 @@ class Coverage:
     ) -> tuple[list[float], int]:
         """Return how similar each word is to the best passage of a note, and the passage's number.
 
-        The words of the `label` count with every passage. The number is -1 for a note without text.
+        The words of the `label` count with every passage. The number counts the passages with words
+        from 0. It is -1 if no passage adds anything to the label.
         """
         import numpy as np
 
@@ -292,12 +315,12 @@ class Coverage:
 
         weight_of_words = np.array(list(weights.values()))
         covered = weight_of_words @ by_passage**2
-        best = int(covered.argmax())
-        similarities = by_passage[:, best].tolist()
+        best_column = int(covered.argmax())
+        similarities = by_passage[:, best_column].tolist()
         label_count, text_count = passage_counts
         if not text_count:
             return similarities, -1
-        return similarities, best - label_count
+        return similarities, best_column - label_count
 
     def _by_passage_with_label(
         self,
@@ -307,8 +330,8 @@ class Coverage:
     ) -> tuple[NDArray[np.float32], list[int]]:
         """Return how similar each word is to each passage with the label, one column per passage.
 
-        The label is the first passage, if it has words. Also returns the number of passages of the
-        label and of the text.
+        If the label has words, it is also a passage of its own, in the first column. The second
+        result has two numbers: the columns of the label (0 or 1), and those of the text.
         """
         import numpy as np
 
@@ -323,18 +346,16 @@ class Coverage:
         if all(counts):
             by_passage = np.maximum(by_passage, by_label)
 
-        with_words = [part for part in (by_label, by_passage) if part.size]
-        if not with_words:
+        nonempty = [part for part in (by_label, by_passage) if part.size]
+        if not nonempty:
             return by_passage, counts
-        return np.concatenate(with_words, axis=1), counts
+        return np.concatenate(nonempty, axis=1), counts
 
     def _by_passage(self, words: Sequence[str], passages: Passages) -> NDArray[np.float32]:
-        """Return how similar each word is to each passage of a note, one column per passage.
-
-        The notes that are ranked are compared by `of`, and then quoted.
-        """
+        """Return how similar each word is to each passage of a note, one column per passage."""
         import numpy as np
 
+        # `of` has compared the best notes of a search when `share` measures those that are shown.
         known = self._last_comparison.find(words, passages)
         if known is not None:
             return known
@@ -344,7 +365,10 @@ class Coverage:
         return np.maximum.reduceat(by_line, first_lines, axis=1)
 
     def _compare(self, words: Sequence[str], notes: Sequence[Passages]) -> _LineSimilarities:
-        """Return how similar each word is to each line of all notes."""
+        """Return how similar each word is to each line of all notes.
+
+        Only passages and lines with words count.
+        """
         import numpy as np
 
         with self._lock:
@@ -365,12 +389,13 @@ class Coverage:
         line_lengths = np.concatenate(lengths_of_passages)
         passage_lengths = np.array([len(lengths) for lengths in lengths_of_passages])
 
-        # Each different word of the notes is compared once. `numbers` are its columns by its row.
+        # Each different word of the notes is compared once, whatever the number of its occurrences.
+        # `column_of_row` maps its row in the table to its column in `similarities`.
         is_used = np.zeros(len(table), bool)
         is_used[rows] = True
         used_rows = np.flatnonzero(is_used)
-        numbers = np.empty(len(table), np.int32)
-        numbers[used_rows] = np.arange(len(used_rows))
+        column_of_row = np.empty(len(table), np.int32)
+        column_of_row[used_rows] = np.arange(len(used_rows))
 
         lowered_words = [word.lower() for word in words]
         question_vectors = self.vectors.word_vectors(lowered_words)
@@ -378,17 +403,21 @@ class Coverage:
         cosines = question_vectors @ note_vectors.T
         similarities = np.maximum(cosines, 0.0)
 
-        by_word = similarities[:, numbers[rows]]
+        # The similarity to a line is that to its most similar word.
+        by_word = similarities[:, column_of_row[rows]]
         first_words = np.cumsum(line_lengths) - line_lengths
         by_line = np.maximum.reduceat(by_word, first_words, axis=1)
         first_lines = np.cumsum(passage_lengths) - passage_lengths
         return _LineSimilarities(by_line, first_lines, passage_counts)
 
     def _read(self, notes: Sequence[Passages]) -> list[list[_PassageWords]]:
-        """Return the words of the passages of each note that have any. Call under the lock."""
+        """Return for each note the words of its passages, without passages that have none.
+
+        The caller must hold the lock.
+        """
         self._add_passages(notes)
 
-        # The passages that were used last are the last ones that leave the cache.
+        # Used passages move to the end of the cache; those at its beginning are removed first.
         cache = self._words_of_passages
         keys_of_notes = [note.passage_keys() for note in notes]
         unique_keys = dict.fromkeys(chain.from_iterable(keys_of_notes))
@@ -421,14 +450,19 @@ class Coverage:
                 tokens += _tokens_of(text[start:stop])
                 tokens.append(_PASSAGE_END)
 
-        # All are taken together, because a passage has few words: calls of numpy would cost most.
+        # All passages are converted together: a passage has few words, so calls of numpy for each
+        # would cost more than the work in them.
         if missing_keys:
             self._add_vectors(tokens)
             passages = self._passages_of(tokens)
             cache.update(zip(missing_keys, passages, strict=True))
 
     def _passages_of(self, tokens: Iterable[str]) -> Iterator[_PassageWords]:
-        """Yield the words of each passage as rows of the table. `tokens` are of many passages."""
+        """Yield the words of each passage as rows of the table.
+
+        `tokens` are those of many passages, each with `_PASSAGE_END` after it. Their words must be
+        in the table.
+        """
         import numpy as np
 
         row_of_token = map(self._row_of.__getitem__, tokens)
@@ -436,18 +470,24 @@ class Coverage:
         is_word = rows >= 0
         words = rows[is_word]
 
-        # Each token is numbered by its line and by its passage.
-        passages = np.cumsum(rows == _ROW_OF_MARK[_PASSAGE_END])
-        lines = np.cumsum((rows < 0) & (rows != _ROW_OF_STOP_WORD))
-        lines = lines[is_word]
-        first_words = np.flatnonzero(np.diff(lines, prepend=-1))
+        # The number of the line and of the passage of each token: how many ends come before it.
+        is_passage_end = rows == _ROW_OF_MARK[_PASSAGE_END]
+        is_line_end = (rows < 0) & (rows != _ROW_OF_STOP_WORD)
+        passage_of_token = np.cumsum(is_passage_end)
+        line_of_token = np.cumsum(is_line_end)
+
+        # A line begins where the line number of a word differs from that of the word before.
+        line_of_word = line_of_token[is_word]
+        first_words = np.flatnonzero(np.diff(line_of_word, prepend=-1))
         line_lengths = np.diff(first_words, append=len(words)).astype(np.int32)
 
-        passage_of_word = passages[is_word]
-        passage_count = int(passages[-1])
+        # The words of passage n are those from word_bounds[n] to word_bounds[n + 1].
+        passage_of_word = passage_of_token[is_word]
+        passage_of_line = passage_of_word[first_words]
+        passage_count = int(passage_of_token[-1])
         numbers = np.arange(passage_count + 1)
         word_bounds = np.searchsorted(passage_of_word, numbers).tolist()
-        line_bounds = np.searchsorted(passage_of_word[first_words], numbers).tolist()
+        line_bounds = np.searchsorted(passage_of_line, numbers).tolist()
         for word_span, line_span in zip(pairwise(word_bounds), pairwise(line_bounds), strict=True):
             # Copies, so that no passage keeps the others in memory.
             yield _PassageWords(
@@ -456,7 +496,7 @@ class Coverage:
             )
 
     def _add_vectors(self, words: Iterable[str]) -> None:
-        """Add the vectors of new words to the table."""
+        """Add the vectors of those words to the table that it does not have."""
         import numpy as np
 
         new_words = list(set(words).difference(self._row_of))
@@ -475,7 +515,10 @@ class Coverage:
 
 
 def _tokens_of(text: str) -> list[str]:
-    """Return the words of a passage in small letters, with a mark after each line."""
+    """Return the words of a passage in small letters, with a mark at each line end.
+
+    Only the first 4,000 characters of each line are read.
+    """
     if text.isascii() and len(text) <= _MAX_CHARACTERS:
         return _find_words_and_line_ends(text.lower())
 
@@ -510,7 +553,7 @@ def _has_word(passage: str) -> bool:
 
 
 def _words(text: str) -> list[str]:
-    """Return the words of a text, each once, without stop words."""
+    """Return the words of a line or label, each once, without stop words."""
     lowered = text[:_MAX_CHARACTERS].lower()
     words = dict.fromkeys(words_in_order(lowered))
     return [word for word in words if word not in STOP_WORDS]
@@ -521,9 +564,10 @@ def share_contained(
     label: str,
     passages: Sequence[str],
 ) -> float:
-    """Return the weighted share of words that a label and one passage contain as spelled.
+    """Return the weighted share of words that a label and its best passage contain as spelled.
 
-    It is never more than what the word vectors say of the passage, and costs a tenth of it.
+    Without passages, the label alone counts. The share is never above the one that `Coverage`
+    measures with word vectors, and takes a tenth of the time.
     """
     label_words = set(_words(label))
     best_weight = 0.0
@@ -542,8 +586,8 @@ def share_contained(
 
 # -- judgement
 
-# Beside 1 of coverage. A hit far ahead of the others is more likely an answer; the lead is 0.3 at
-# most (`rank.lead_of`).
+# Coverage has the weight 1. A hit far ahead of the others is more likely an answer; its lead is 0.3
+# at most (`rank.lead_of`).
 _SIMILARITY_WEIGHT = 1.5
 _LEAD_WEIGHT = 1.5
 
@@ -567,18 +611,19 @@ _MIN_Z_SCORE = 2.2
 # Without this rule the note "Anna" would answer "When is Anna's birthday?", whatever it contains.
 _MIN_MISSING_SIMILARITY = 0.2
 
-# A few similarities say little about their spread: one more is counted, at this distance from their
-# mean.
+# A few similarities say little about their spread. So one more is assumed, whose distance from the
+# mean is this share of the distance from the mean to 1.
 _ASSUMED_DEVIATION = 0.1
 
-# The least spread. Without it, if all notes are almost equally far from the question, a tiny
-# difference would make one an outlier.
-_MIN_SPREAD = 0.04
+# Added to the spread, also as a share of the distance from the mean to 1. Without it, if all notes
+# are almost equally far from the question, a tiny difference would make one an outlier.
+_ADDED_SPREAD = 0.04
 
 # The mean similarity that is assumed in a vault of one note.
 _ASSUMED_MEAN = 0.05
 
 # The bundled model gives short vectors to words that carry little meaning, such as "like" or "one".
+# What a vector is longer than this length is the information of its word, but at least the minimum.
 _UNINFORMATIVE_LENGTH = 4.0
 _MIN_INFORMATION = 0.5
 
@@ -587,7 +632,7 @@ _MIN_INFORMATION = 0.5
 class Evidence:
     """What a hit with a word of the question has in common with it, by the bundled vectors."""
 
-    # Informative words of the question.
+    # The number of informative words of the question.
     word_count: int
 
     # The cosine of the question and the hit.
@@ -615,12 +660,15 @@ def confidence(evidence: Evidence) -> float:
 
 
 def confidence_by_words(word_count: int, coverage: float, lead: float) -> float:
-    """Return the confidence in a hit by the share of the question's words that it contains."""
+    """Return the confidence in a hit whose similarity is not known.
+
+    `coverage` is the share of the question's words that it contains.
+    """
     return coverage + _expectation(word_count, lead) - _MIN_BY_WORDS
 
 
 def confidence_by_meaning(z_score: float) -> float:
-    """Return the confidence in a hit by its meaning alone, with any embedder."""
+    """Return the confidence in a hit by its `z_score` alone, with any embedder."""
     return z_score - _MIN_Z_SCORE
 
 
@@ -634,8 +682,8 @@ def _expectation(word_count: int, lead: float) -> float:
 def z_score(similarity: float, other_similarities: Sequence[float]) -> float:
     """Return by how many spreads a note is more similar to a question than the other notes are.
 
-    Everything is measured as a share of the distance from the mean to 1, so the scale of an
-    embedder does not matter: with some, texts that have nothing in common have a cosine of 0.7.
+    The deviations are relative to the distance from the mean to 1, so the scale of an embedder does
+    not matter: with some, texts that have nothing in common have a cosine of 0.7.
     """
     mean = _ASSUMED_MEAN
     if other_similarities:
@@ -647,8 +695,8 @@ def z_score(similarity: float, other_similarities: Sequence[float]) -> float:
     count = len(other_similarities) + 1
     spread = sqrt(squares / count)
 
-    min_spread = _MIN_SPREAD * distance
-    return (similarity - mean) / (spread + min_spread)
+    added_spread = _ADDED_SPREAD * distance
+    return (similarity - mean) / (spread + added_spread)
 
 
 def informative_weights(
@@ -657,8 +705,8 @@ def informative_weights(
 ) -> dict[str, float]:
     """Weigh the words of a question by their rarity in the vault and the lengths of their vectors.
 
-    In a small vault every word is rare, "get" and "long" too: the lengths tell them from words with
-    a meaning.
+    `lengths` are those of the words of `rarity`, in its order. In a small vault every word is rare,
+    "get" and "long" too: the lengths tell them from words with a meaning.
     """
     weights: dict[str, float] = {}
     for word, length in zip(rarity, lengths, strict=True):
@@ -677,7 +725,8 @@ def is_informative(word: str) -> bool:
 def coverage_of(weights: Mapping[str, float], similarities: Sequence[float]) -> float:
     """Return the share of a question that a passage covers, from the similarity of each word.
 
-    Similarities are squared: a word at half the similarity counts a quarter.
+    Similarities are squared: a word at half the similarity counts a quarter. The share is 0 without
+    words.
     """
     total = sum(weights.values())
     if not total:

@@ -2,7 +2,8 @@
 
 The steps of `NoteRanker`, in order: read the query, resolve the filter, ask the index, rank by the
 signals, compare the best notes with the question, and let a reranker order them. `Search` then
-quotes the best notes. docs/search.md describes the ranking for users.
+quotes the best notes. docs/search.md describes the ranking for users, docs/internals/ranking.md its
+numbers.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from simplemem.search.rank import Mode, Ranked, Signal
 from simplemem.search.ranking import Ranking
 from simplemem.search.rerank import NoteReranker
 
-# Hits of one search, and backlinks of one note.
+# The greatest number of hits of one search, and of backlinks of one note.
 MAX_LIMIT = 200
 
 _NO_MATCHES = Matches({}, None, {}, None, {})
@@ -50,7 +51,7 @@ _TITLE_EDGES = " \"'“”„«»"
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """What to rank: the notes that pass a filter, for a query; `limit` of them are to be shown."""
+    """What to rank: the notes that pass a filter, for a query; the best `limit` become hits."""
 
     query: Query
     filter: IndexFilter
@@ -60,7 +61,11 @@ class _Request:
 
 @dataclass(frozen=True, slots=True)
 class _Candidates:
-    """What the index found for a query, and how it was asked."""
+    """What the index found for a query, and how it was asked.
+
+    `mode` is the one that was possible, `status` is of the index when it was asked, and `degraded`
+    says what limited the search; "" for nothing.
+    """
 
     question: IndexQuery
     matches: Matches
@@ -161,23 +166,25 @@ class NoteRanker:
     ) -> Ranking:
         """Rank notes as they are now, and let the reranker order the best ones if `rerank`.
 
-        `plain_query` is the query without the forms of its words, and `status` is that of the index
-        when it was asked for these.
+        `plain_query` is the query of the request without the forms of its words. `status` is that
+        of the index when the forms were looked up.
         """
         reranker = self._reranker if rerank else None
         limit = request.limit
         if reranker is not None:
+            # The reranker may move a note up that is not among the best `request.limit` notes.
             limit = max(limit, reranker.max_candidates)
-        reach = replace(request, limit=limit)
-        queries = [(request.query, status)]
+        wide_request = replace(request, limit=limit)
+        unused_forms = [(request.query, status)]
 
         def rank_once() -> Ranking:
-            if queries:
-                query, current = queries.pop()
+            if unused_forms:
+                query, query_status = unused_forms.pop()
             else:
-                # Notes have changed since, and may contain words that no note contained before.
-                query, current = with_forms(plain_query, self._index.vocabulary)
-            return self._rank_once(replace(reach, query=query), current)
+                # Notes have changed since the first call, and may contain words that no note
+                # contained before.
+                query, query_status = with_forms(plain_query, self._index.vocabulary)
+            return self._rank_once(replace(wide_request, query=query), query_status)
 
         ranking = self._keeper.revalidated(rank_once, _rows_of_hits)
         if reranker is None:
@@ -185,7 +192,7 @@ class NoteRanker:
         return reranker.rerank(ranking, request.limit)
 
     def _rank_once(self, request: _Request, status: IndexProgress) -> Ranking:
-        """Rank notes as the index has them."""
+        """Rank notes as the index has them, without the reranker."""
         candidates = self._find_candidates(request, status)
         order = self._order(request, candidates)
         listed = [note for note in order.ranked if note.note in order.details]
@@ -204,7 +211,7 @@ class NoteRanker:
         )
 
     def _find_candidates(self, request: _Request, status: IndexProgress) -> _Candidates:
-        """Return what the index finds for a query. Without words it is not asked."""
+        """Return what the index finds for a query; no matches for a query without words."""
         if request.query.words:
             return self._ask(request, status)
         degraded = ""
@@ -226,8 +233,9 @@ class NoteRanker:
     def _ask(self, request: _Request, status: IndexProgress) -> _Candidates:
         """Ask the index for the notes that the words and the vector of a query lead to.
 
-        Asks again if another embedder replaced the vectors meanwhile, and without the phrases of
-        the filter if no note passes with them.
+        Asks again with a new vector if another embedder replaced the vectors meanwhile. Asks again
+        without the phrases of the filter if no note contains them: the filter of the `question` in
+        the result then differs from that of the request.
         """
         while True:
             vector, degraded = self._vector_of(request, status)
@@ -237,7 +245,7 @@ class NoteRanker:
             has_lost_vectors = vector is not None and matches.similarities is None
             if not has_lost_vectors:
                 break
-            # Another embedder has begun at this moment.
+            # Another embedder has replaced the vectors since `status`.
             status = self._index.progress()
 
         if request.filter.phrases and not matches.passed:
@@ -267,23 +275,25 @@ class NoteRanker:
         """Order notes by the signals of the index, then again with further signals of the best.
 
         For a question, files of the best notes are read and compared with it; if the query names a
-        day, the best notes of that day gain. The details returned are of the notes that were
-        compared.
+        day, the best notes of that day gain. The result has the details of the notes that were
+        best by the signals of the index.
         """
         query = request.query
         matches = candidates.matches
         coverage = self._coverage_for(query, candidates.mode)
         days = days_in(query.text, local_now())
         depth = _depth_of(request, has_coverage=coverage is not None, has_days=bool(days))
+        # The confidence in the best hit needs the score at `LEAD_RANK`.
+        max_notes = max(depth, rank.LEAD_RANK)
 
         signals = self._signals_of_index(candidates)
-        ranked = rank.ordered(matches, signals, max(depth, rank.COMPARED))
-        best_places = {note.note: note.place for note in ranked[:depth]}
+        ranked = rank.ordered(matches, signals, max_notes)
+        place_of_note = {note.note: note.place for note in ranked[:depth]}
         matched_places: Sequence[PlaceId] = ()
         if coverage is not None:
-            matched_places = rank.best_places(matches, best_places)
+            matched_places = rank.best_places(matches, place_of_note)
         details = self._index.details(
-            best_places,
+            place_of_note,
             candidates.question,
             repeated=True,
             matched=matched_places,
@@ -291,28 +301,30 @@ class NoteRanker:
         if coverage is None and not days:
             return _Order(ranked, details, signals)
 
-        best = [note for note in best_places if note in details]
+        # Notes without details were removed from the index meanwhile.
+        best = [note for note in place_of_note if note in details]
         if coverage is not None:
             signals = self._with_coverage(signals, query, coverage, best, details)
         if days:
             signals = _with_days(signals, days, best, details)
-        ranked = rank.ordered(matches, signals, max(depth, rank.COMPARED))
+        ranked = rank.ordered(matches, signals, max_notes)
         return _Order(ranked, details, signals)
 
     def _signals_of_index(self, candidates: _Candidates) -> list[Signal]:
-        """Return the signals words, phrases, meaning and names."""
+        """Return the signals words, phrases and meaning, and "named" if a name is in the query."""
         matches = candidates.matches
         signals = rank.signals_of(matches, candidates.mode, self._lexical_weight)
         if not matches.named:
             return signals
+        # A signal is divided by its best value, so that value becomes part of the weight.
         weight = rank.NAMED_WEIGHT * max(matches.named.values())
         return rank.add_signal(signals, "named", weight, matches.named)
 
     def _coverage_for(self, query: Query, mode: Mode) -> Coverage | None:
         """Return what compares passages with a question.
 
-        Returns None if the query is no question, the mode is not "hybrid", or there are no vectors
-        of words.
+        Returns None if the query is no question, if the mode is not "hybrid", or if the vault has
+        no word vectors.
         """
         if mode != "hybrid" or not rank.is_question(query.text):
             return None
@@ -340,7 +352,9 @@ class NoteRanker:
     def _newest_first(self, question: IndexQuery, limit: int) -> _Order:
         """Return up to `limit` notes that pass the filter, the last changed first, with score 1."""
         rows = self._index.page(question.narrow, "modified", limit).rows
-        details = self._index.details({row.id: 0 for row in rows}, question, repeated=True)
+        # No place in these notes was found by words: 0.
+        no_places = {row.id: 0 for row in rows}
+        details = self._index.details(no_places, question, repeated=True)
         ranked = [Ranked(row.id, row.path, 1.0) for row in rows if row.id in details]
         return _Order(ranked, details)
 
@@ -351,7 +365,7 @@ def _rows_of_hits(ranking: Ranking) -> list[NoteRow]:
 
 
 def _depth_of(request: _Request, *, has_coverage: bool, has_days: bool) -> int:
-    """Return how many of the best notes are read: those to show, and those to compare."""
+    """Return of how many of the best notes the details are read: those to show or to compare."""
     depth = request.limit
     if has_coverage:
         depth = max(depth, rank.COVERED_NOTES)
@@ -397,13 +411,13 @@ def _with_days(
 
 
 def degradation_of(ranking: Ranking) -> str:
-    """Return sentences about what a search lacked, or did in place of what was asked; or ""."""
+    """Return sentences on what limited a search or was searched for instead; "" if nothing."""
     sentences = [ranking.query.notice]
-    are_phrases_missing = ranking.filter.phrases and not ranking.question.narrow.phrases
-    if are_phrases_missing:
+    was_searched_without_phrases = ranking.filter.phrases and not ranking.question.narrow.phrases
+    if was_searched_without_phrases:
         phrases = " and ".join(f'"{phrase}"' for phrase in ranking.filter.phrases)
-        end = "; the hits match its words" if ranking.hits else ""
-        sentences.append(f"No note contains {phrases} word for word{end}.")
+        consequence = "; the hits match its words" if ranking.hits else ""
+        sentences.append(f"No note contains {phrases} word for word{consequence}.")
     sentences.append(ranking.degraded)
     return " ".join(filter(None, sentences))
 
@@ -427,13 +441,13 @@ class SearchRequest:
     # author.
     authors: bool = False
 
-    # Whether each hit has its own score, even if it is higher than that of a hit above.
+    # Whether each hit keeps its own score, even if that is higher than the score of a hit above it.
     own_scores: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class SearchAnswer:
-    """The answer to a search, with the ranking behind it."""
+    """The answer to a search, with the ranking behind it and the limit that was applied."""
 
     found: Found
     ranking: Ranking
@@ -474,7 +488,7 @@ class Search:
     def answer(self, request: SearchRequest) -> SearchAnswer:
         """Return what `search` returns, with the ranking that an explanation needs.
 
-        Raises what `search` raises. The limit of the answer is the one that was applied.
+        Raises what `search` raises.
         """
         limit = self._default_limit if request.limit is None else request.limit
         limit = checked_limit(limit, MAX_LIMIT, "limit")
@@ -489,7 +503,7 @@ class Search:
             rerank=request.rerank,
         )
 
-        # The text of the best note serves its hit and the decision whether it answers.
+        # Both the first hit and the decision whether it answers need the text of the best note.
         best_text = None
         if ranking.hits:
             best_path = ranking.details[ranking.hits[0].note].row.path
@@ -503,8 +517,8 @@ class Search:
         if not request.own_scores:
             hits = _with_falling_scores(hits)
 
-        state = self._monitor.state_of_answer(earlier_state, ranking.status)
         # A note that is not indexed yet may contain what was not found.
+        state = self._monitor.state_of_answer(earlier_state, ranking.status)
         is_only_nearest = is_only_nearest and state.is_ready
         absent = () if state.missing_notes else ranking.query.absent
         found = Found(
@@ -523,7 +537,7 @@ class Search:
     def _hits(self, ranking: Ranking, best_text: str | None) -> list[Hit]:
         """Return the hits of a ranking, without notes that were deleted meanwhile.
 
-        `best_text` is the text of the first one if the caller has read it; the others are read now.
+        `best_text` is the text of the first one; None to read it now. The others are read now.
         """
         hits = []
         for number, ranked in enumerate(ranking.hits):
@@ -597,20 +611,20 @@ def checked_limit(value: int, maximum: int, name: str, *, minimum: int = 1) -> i
 
 
 def _shows_authors(request: SearchRequest, ranking: Ranking) -> bool:
-    """Return whether each hit is to say who changed it last.
+    """Return whether each hit names who changed it last.
 
-    It is if that was asked for, or if the query or the filter names an author or "any".
+    It does if the request says so, or if the query or the filter names an author or "any".
     """
-    named_in_filter = request.filter.author if request.filter else ""
-    return (
-        request.authors
-        or bool(ranking.filter.author)
-        or ANY_AUTHOR in (ranking.query.author, named_in_filter)
-    )
+    if request.authors or ranking.filter.author:
+        return True
+    # The resolved filter has no author for "any", in any case.
+    author_of_filter = request.filter.author if request.filter else ""
+    named_authors = (ranking.query.author, author_of_filter.strip())
+    return any(author.casefold() == ANY_AUTHOR for author in named_authors)
 
 
 def _with_falling_scores(hits: Sequence[Hit]) -> list[Hit]:
-    """Return the hits with scores of which none is higher than the one above."""
+    """Return the hits with scores of which none is higher than that of the hit above."""
     scores = judgement.falling_scores(hit.score for hit in hits)
     return [
         hit if hit.score == score else replace(hit, score=score)

@@ -35,32 +35,35 @@ if TYPE_CHECKING:
 Mode = Literal["hybrid", "text", "semantic"]
 MODES: tuple[Mode, ...] = ("hybrid", "text", "semantic")
 
-# The best block of a note, beside 1 of the whole note.
+# Within the signal "words": the weight of a note's best block, relative to 1 of the whole note.
 _BLOCK_WEIGHT = 0.5
 
-# The share of phrases in a score. The ranking is equally good from 0.07 to 0.14.
+# The share of the signal "phrases" in a score. The ranking is equally good from 0.07 to 0.14.
 _PHRASE_WEIGHT = 0.1
 
 # One place answers a question, so the best notes of a question are ordered by how well one passage
 # covers it. Any other query names what a whole note is about, so coverage does not count there.
 COVERED_NOTES = 12  # compared notes; with 60 the order is the same
 _MAX_BLOCKS_OF_NOTE = 10  # whose passages are compared
-COVERED_WEIGHT = 0.4  # beside 1 of all other signals; equally good from 0.25 to 0.5
+COVERED_WEIGHT = 0.4  # relative to 1 of all other signals; equally good from 0.25 to 0.5
 
-# The lead of the best hit is measured over the hit at this rank.
-COMPARED = 6
+# The lead of the best hit is the difference of its score and that of the hit at this rank.
+LEAD_RANK = 6
 _MAX_LEAD = 0.3
 
-# The weight of a name or alias that is the whole question, beside 1 of all other signals; it is the
-# same up to 0.6. A name that is a part of the question gains 3 to 17 thousandths of MRR where
-# people search for notes by descriptions, and nothing where names say little.
+# The weight of a name or alias that is the whole question, relative to 1 of all other signals. The
+# ranking is equally good up to 0.6. A name that is a part of the question weighs less. Such names
+# add 3 to 17 thousandths to the MRR where people search for notes by descriptions, and nothing
+# where names say little.
 NAMED_WEIGHT = 0.3
 
-# A smaller part of the question does not say what it is about. 0.4 gains as much.
+# A part of the question with a smaller share of it does not say what the question is about. The
+# ranking is equally good with 0.4.
 _MIN_NAMED_SHARE = 0.3
 
-# From this share on, the number of words counts as well as their weights.
-_HALF = 0.5
+# A part with at least this share of the question's words may count by their number as well as by
+# their weights.
+_MIN_SHARE_BY_NUMBER = 0.5
 
 _MAX_NAME_WORDS = 8
 
@@ -72,16 +75,19 @@ _MAX_COMPARED_CHARACTERS = 4_000  # of a passage
 _LETTER = re.compile(r"\w")
 _WORD_WITHIN_SENTENCE = re.compile(r"(?<!^)(?<![.?!:]\s)\b[^\W\d_]\w*")
 
-# All forms of a word share this many letters at least, and lack this many at its end at most.
-_STEM_LENGTH = 4
+# A text contains a form of a word if it contains the word's beginning: the word without this many
+# letters at its end, but at least so many letters.
 _ENDING_LENGTH = 3
+_STEM_LENGTH = 4
 
-# To find where words are close together in a long block, forms may lack a longer ending.
+# To find where words are close together in a long block, beginnings lack one more letter.
 _LONG_ENDING_LENGTH = 4
 _MAX_OCCURRENCES = 100
 
 # A snippet may begin within a link or code, so the text this many characters before it is read too.
 _READ_BEFORE = 500
+
+_CUT_START = "… "  # before a snippet that does not begin with its passage
 
 _QUESTION_MARKS = ("?", "\uff1f", "\u061f")
 _INVERTED_QUESTION_MARK = "\u00bf"
@@ -94,16 +100,16 @@ _QUESTION_WORDS = frozenset(
     qué cuándo dónde quién quiénes cuál cuáles cómo cuánto cuántos""".split()
 )
 
-# A text of up to a tenth of all notes, within these bounds, keeps its full weight. With 3 in a
-# vault of 173 notes, texts that a few related notes share weighed too little (MRR of first
-# sentences 0.514 for 0.538; with 10 it is 0.533).
+# The text of a block keeps its full weight if at most a tenth of all notes have it; the number of
+# these notes is limited to 3 to 10. With 3 in a vault of 173 notes, texts that a few related notes
+# share weighed too little (MRR of first sentences 0.514 for 0.538; with 10 it is 0.533).
 _MIN_UNWEIGHTED_NOTES = 3
 _MAX_UNWEIGHTED_NOTES = 10
 _MAX_COUNTED_NOTES = 100  # a weight does not get smaller with more notes
 
 
 class Signal(NamedTuple):
-    """A ranking signal: its weight beside the other signals, and one value per note."""
+    """A ranking signal: its share of the score, and one value per note. A missing value is 0."""
 
     name: str
     weight: float
@@ -134,7 +140,7 @@ def signals_of(answer: Matches, mode: Mode = "hybrid", lexical_weight: float = 0
 
     Their weights add up to 1. `lexical_weight` is the share of words beside meaning in the mode
     "hybrid"; without similarities, words have all of it. In "text" meaning weighs 0, in "semantic"
-    words do. Phrases weigh 0 if there are none.
+    words do. Phrases weigh 0 if no note contains one of the query's pairs.
     """
     own_shares = _own_shares(answer)
     # For notes whose blocks were not compared, the mean is assumed.
@@ -159,11 +165,12 @@ def signals_of(answer: Matches, mode: Mode = "hybrid", lexical_weight: float = 0
         "semantic": 0.0,
     }
     word_share = word_shares[mode]
-    rest = 1 - _PHRASE_WEIGHT if phrases else 1.0
+    # What words and meaning share.
+    unphrased_share = 1 - _PHRASE_WEIGHT if phrases else 1.0
     return [
-        Signal("words", rest * word_share, words),
-        Signal("phrases", 1 - rest, phrases),
-        Signal("meaning", rest * (1 - word_share), meaning),
+        Signal("words", unphrased_share * word_share, words),
+        Signal("phrases", 1 - unphrased_share, phrases),
+        Signal("meaning", unphrased_share * (1 - word_share), meaning),
     ]
 
 
@@ -219,7 +226,7 @@ def _best_blocks(answer: Matches) -> _BestBlocks:
 
 
 def best_places(answer: Matches, notes: Collection[NoteId]) -> list[PlaceId]:
-    """Return the best blocks of some notes by their words, in the order of the matches.
+    """Return the best blocks of some notes by their words, best first.
 
     These are at most 10 of each note; none if no block matched.
     """
@@ -242,7 +249,10 @@ def best_places(answer: Matches, notes: Collection[NoteId]) -> list[PlaceId]:
 
 
 def _text_weights(blocks: BlockMatches, note_count: int) -> NDArray[np.float64]:
-    """Return a weight for each block: below 1 if its text stands in many of `note_count` notes."""
+    """Return a weight for each block: below 1 if many of `note_count` notes have its text.
+
+    The weight falls with the number of these notes, up to 100 of them.
+    """
     import numpy as np
 
     tenth = min(note_count // 10, _MAX_UNWEIGHTED_NOTES)
@@ -267,16 +277,18 @@ def _own_shares(answer: Matches) -> dict[NoteId, float]:
     if bool((weights == 1).all()):
         return {}
 
+    # Sort the blocks by note. Those of one note stay in their order, best first.
     order = np.argsort(blocks.note_ids, kind="stable")
     note_ids = blocks.note_ids[order]
     firsts = np.flatnonzero(np.diff(note_ids, prepend=-1))
 
-    count = len(order)
-    blocks_of_notes = np.diff([*firsts, count])
-    ranks_within_notes = np.arange(count) - np.repeat(firsts, blocks_of_notes)
+    # Only for the best blocks of a note are the notes with the same text counted.
+    block_count = len(order)
+    counts_of_blocks = np.diff([*firsts, block_count])
+    ranks_within_notes = np.arange(block_count) - np.repeat(firsts, counts_of_blocks)
     is_counted = ranks_within_notes < BLOCKS_COUNTED
-
     scores = np.where(is_counted, blocks.scores[order], 0.0)
+
     totals = np.add.reduceat(scores, firsts)
     own_scores = np.add.reduceat(scores * weights[order], firsts)
     shares = own_scores / totals
@@ -292,7 +304,7 @@ def add_signal(
 ) -> list[Signal]:
     """Return the signals with one more, whose `weight` is relative to 1 of all others together.
 
-    The signal is left out if all its values are 0.
+    The weights of the result add up to 1. The signal is left out if all its values are 0.
     """
     if not any(values.values()):
         return list(signals)
@@ -312,8 +324,9 @@ def names_within(
     """Return the parts of a question that may name a note, each with its share of the question.
 
     The keys are in the form of `words_key`. `all_words` are all words of the question in order, and
-    `weights` are those of the words that rank. A part begins and ends with a word that ranks, and
-    is large enough to say what the question is about.
+    `weights` are those of the words that rank, without stop words. A part begins and ends with a
+    word that ranks, and is large enough to say what the question is about. There is none if no word
+    has a weight.
     """
     total = sum(weights.values())
     if not total:
@@ -332,6 +345,7 @@ def names_within(
                 other_share = shares.get(key, 0.0)
                 shares[key] = max(share, other_share)
 
+    # A part without a letter or digit names no note.
     shares.pop("", None)
     return shares
 
@@ -341,15 +355,16 @@ def _share_of_question(
     weights: Mapping[str, float],
     total: float,
 ) -> float:
-    """Return the larger of two shares of the question that some words have.
+    """Return the share of the question that the words of a part have.
 
-    One is by weight. The other is by number, and counts only from a half on.
+    It is the greater of two shares: that of the words' weights, and that of their number, which
+    counts only if it is at least a half.
     """
     ranking_words = {word for word in part if word in weights}
     weight_of_part = sum(weights[word] for word in ranking_words)
     share_of_weight = weight_of_part / total
     share_of_number = len(ranking_words) / len(weights)
-    if share_of_number < _HALF:
+    if share_of_number < _MIN_SHARE_BY_NUMBER:
         return share_of_weight
     return max(share_of_weight, share_of_number)
 
@@ -372,6 +387,9 @@ def ordered(
 
     # A note whose name is the query is listed even if it has no signal.
     scores = dict.fromkeys(title_matches, 0.0) | scores
+
+    # Rows sort by title match, by falling score, then by path. Scores that are equal except for
+    # rounding errors count as equal.
     rows: list[tuple[int, float, str, NoteId, float]] = []
     for note, score in scores.items():
         if score > 0 or note in title_matches:
@@ -398,7 +416,7 @@ def ordered(
 
 
 def _total_scores(signals: Sequence[Signal]) -> dict[NoteId, float]:
-    """Return the weighted sum of all signals for each note, each divided by its best value."""
+    """Return for each note the weighted sum of its signals, each divided by its best value."""
     scores: dict[NoteId, float] = {}
     for signal in signals:
         weight = signal.weight / signal.best
@@ -426,7 +444,10 @@ def _best_scores(
 
 
 def is_question(text: str) -> bool:
-    """Return whether a text is a question: by its question mark, or by its first word."""
+    """Return whether a text is a question: by its question mark, or by its first word.
+
+    A question word alone, such as "how", is no question.
+    """
     text = text.strip()
     if text.endswith(_QUESTION_MARKS) or text.startswith(_INVERTED_QUESTION_MARK):
         return True
@@ -441,9 +462,10 @@ def is_question(text: str) -> bool:
 
 
 def names_in(question: str) -> set[str]:
-    """Return the words of a question with a capital within a sentence, in small letters.
+    """Return the words of a question that look like names, in small letters.
 
-    Returns none if every word has a capital.
+    These are the words with a capital, without the first word of each sentence. There are none if
+    no word within a sentence is all in small letters, as in a title.
     """
     words = _WORD_WITHIN_SENTENCE.findall(question.strip())
     if not any(map(str.islower, words)):
@@ -458,7 +480,8 @@ def weights_of(
 ) -> dict[str, float]:
     """Return the weight of each word of a question: the fewer notes contain it, the greater.
 
-    `note_counts` are the numbers of notes that contain each word, of `total` notes.
+    `note_counts` are the numbers of notes that contain each word, of `total` notes. Weights are
+    above 0: the square root of the inverse document frequency.
     """
     weights: dict[str, float] = {}
     for word, count in zip(words, note_counts, strict=True):
@@ -475,8 +498,9 @@ def share_by_beginnings(
 ) -> float:
     """Return the share of a question's weight that the best text contains, from 0 to 1.
 
-    A text contains a word if a word in it, or in the `label`, begins with the same letters. It is
-    used in place of `Coverage.share`, which compares vectors. Without texts, only the label counts.
+    A text contains a word if a word in it, or in the `label`, begins with the same letters. Without
+    texts, only the label counts. `weights` must not be empty. Needs no vectors, which
+    `Coverage.share` compares.
     """
     beginnings = [(_beginning(word), weight) for word, weight in weights.items()]
     weights_of_texts: list[float] = []
@@ -493,9 +517,10 @@ def share_by_beginnings(
 
 
 class _Beginning(NamedTuple):
-    """The letters that all forms of a word begin with.
+    """The letters that all forms of a word begin with, and where in a text a word begins so.
 
-    `after_letter` is whether they must follow a letter or must not; None if both are right.
+    If `after_letter` is True, the letters must follow a letter there. If it is False, they must
+    not. If it is None, what is before them does not matter.
     """
 
     letters: str
@@ -504,7 +529,11 @@ class _Beginning(NamedTuple):
 
 @lru_cache(maxsize=1_000)
 def _beginning(word: str) -> _Beginning:
-    """Return how the forms of a word begin. Only in scripts without spaces they follow letters."""
+    r"""Return how the forms of a word begin.
+
+    In scripts without spaces a word may follow a letter. In others a word begins at `\b` of a
+    regular expression: between a letter and another character.
+    """
     length = max(_STEM_LENGTH, len(word) - _ENDING_LENGTH)
     letters = _plain(word)[:length]
     if is_unspaced(word):
@@ -520,6 +549,7 @@ def _has_beginning(text: str, beginning: _Beginning) -> bool:
     for start in _occurrences(text, letters):
         if after_letter is None:
             return True
+        # "" at the start of the text.
         character_before = text[start - 1 : start]
         follows_letter = _LETTER.match(character_before) is not None
         if follows_letter == after_letter:
@@ -528,7 +558,7 @@ def _has_beginning(text: str, beginning: _Beginning) -> bool:
 
 
 def words_begun(text: str, words: Sequence[str]) -> int:
-    """Count the words of which a text contains a form, by how words begin."""
+    """Count those of the words of which a text contains a form, as `_beginning` describes it."""
     plain = _plain(text)
     count = 0
     for word in words:
@@ -540,12 +570,12 @@ def words_begun(text: str, words: Sequence[str]) -> int:
 def lead_of(ranked: Sequence[Ranked]) -> float:
     """Return the lead of the best hit over the sixth, 0.3 at most.
 
-    In a ranking of few notes the best leads far, whatever it contains, so a greater lead says
-    nothing.
+    Without a sixth hit, the lead is over 0. In such a ranking the best hit leads far, whatever it
+    contains, so a lead above 0.3 says nothing. `ranked` must not be empty.
     """
     lead = ranked[0].score
-    if len(ranked) >= COMPARED:
-        lead -= ranked[COMPARED - 1].score
+    if len(ranked) >= LEAD_RANK:
+        lead -= ranked[LEAD_RANK - 1].score
     return min(lead, _MAX_LEAD)
 
 
@@ -575,9 +605,10 @@ def where_words_stand(
 ) -> tuple[TextSpan | None, TextSpan | None]:
     """Return the passage to show, and the place in it where the snippet should start.
 
-    A place longer than `limit` characters starts later, where most of the words are close together.
-    Without a place, the passage is the first one and the place is None; both are None if there are
-    no passages either.
+    `place` is the block or passage that matched. If it is longer than `limit` characters, the
+    returned one starts later, a little before the stretch with most of the words. Without a place,
+    the passage is the first one and the place is None; both are None if there are no passages
+    either.
     """
     if place is None or place.stop - place.start <= limit:
         return passage_around(passages, place), place
@@ -592,7 +623,7 @@ def where_words_stand(
     if passage is None or not offset:
         return passage, place
 
-    # Some text before the words makes them understandable.
+    # The text before the words helps to understand them.
     earlier_start = max(passage.start, start - limit // 4)
     return passage, inner_place._replace(start=earlier_start)
 
@@ -600,7 +631,8 @@ def where_words_stand(
 def _offset_with_most_words(text: str, words: Sequence[str], limit: int) -> int:
     """Return the start of the first stretch of a text that contains most of the words.
 
-    It is 0 unless a later stretch contains more words than the beginning of the text.
+    It is 0 unless a later stretch contains more words than the beginning of the text. A stretch is
+    shorter than `limit`, because a snippet also shows some text before it.
     """
     plain = _plain(text)
     occurrences: set[tuple[int, str]] = set()
@@ -611,6 +643,7 @@ def _offset_with_most_words(text: str, words: Sequence[str], limit: int) -> int:
             occurrences.add((start, beginning))
     first_occurrences = sorted(occurrences)[:_MAX_OCCURRENCES]
 
+    # A snippet of the beginning has no text before its stretch, so that one is longer.
     best_offset = 0
     most_words = _count_words_before(limit * 3 // 4, first_occurrences)
     for index, (offset, _) in enumerate(first_occurrences):
@@ -632,7 +665,7 @@ def _count_words_before(end: int, occurrences: Iterable[tuple[int, str]]) -> int
 
 
 def _occurrences(text: str, part: str) -> Iterator[int]:
-    """Yield every offset at which a text contains a part."""
+    """Yield every offset at which a text contains a part, also where two of them overlap."""
     start = text.find(part)
     while start >= 0:
         yield start
@@ -642,27 +675,30 @@ def _occurrences(text: str, part: str) -> Iterator[int]:
 def snippet(text: str, passage: TextSpan, place: TextSpan | None, limit: int) -> str:
     """Return a passage without Markdown on one line of at most `limit` characters.
 
-    If the passage is longer, the line begins near `place`.
+    If the passage is longer, the line begins near `place`, or at the start of the passage if
+    `place` is None. An ellipsis shows where the passage was cut.
     """
     if passage.stop - passage.start <= limit:
         return plain_text(text[passage.start : passage.stop])
 
+    # A place close to the end starts earlier, so that the line is as long as the limit allows.
     start = passage.start
     if place is not None:
-        last_start = passage.stop - limit + 2
+        last_start = passage.stop - limit + len(_CUT_START)
         start = max(passage.start, min(place.start, last_start))
 
     read_start = max(passage.start, start - _READ_BEFORE)
     read_stop = min(passage.stop, start + 3 * limit)
     readable = plain_text(text[read_start:read_stop])
 
+    # Find the start again in the text without Markdown, where offsets differ.
     text_before = plain_text(text[read_start:start])
-    last_offset = len(readable) - limit + 2
+    last_offset = len(readable) - limit + len(_CUT_START)
     offset = max(0, min(len(text_before), last_offset))
-    offset = _next_word_start(readable, offset)
+    offset = _end_of_word_around(readable, offset)
 
     is_cut = offset > 0 or read_start > passage.start
-    prefix = "… " if is_cut else ""
+    prefix = _CUT_START if is_cut else ""
     quoted = readable[offset:].strip()
     quoted = _shorten(
         quoted,
@@ -672,20 +708,28 @@ def snippet(text: str, passage: TextSpan, place: TextSpan | None, limit: int) ->
     return prefix + quoted
 
 
-def _next_word_start(text: str, offset: int) -> int:
-    """Return the end of the word around an offset, or the offset if it is within no short word."""
+def _end_of_word_around(text: str, offset: int) -> int:
+    """Return the end of the word that an offset is within.
+
+    Returns the offset itself if it is within no word, or if the word does not end within 30
+    characters, as in a script without spaces.
+    """
     if not 0 < offset < len(text):
         return offset
     character = text[offset]
     character_before = text[offset - 1]
     if character.isspace() or character_before.isspace():
         return offset
-    word_end = text.find(" ", offset, offset + 30)
+    word_end = text.find(" ", offset, offset + 30)  # -1 for none
     return max(offset, word_end)
 
 
 def _shorten(text: str, limit: int, min_cut: int) -> str:
-    """Cut a text to `limit` characters, between words if a space is behind `min_cut`."""
+    """Cut a text to `limit` characters, with an ellipsis at the end.
+
+    The cut is between words if there is a space at `min_cut` or later, else within a word. A text
+    that is short enough stays as it is.
+    """
     if len(text) <= limit:
         return text
 
@@ -696,7 +740,7 @@ def _shorten(text: str, limit: int, min_cut: int) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return a text in small letters without accents, every character at its place."""
+    """Return a text in small letters without accents; offsets in it are those in the text."""
     if text.isascii():
         return text.lower()
     return "".join(map(_letter, text))

@@ -128,6 +128,9 @@ def test_a_hit_says_who_changed_its_note_last_and_when_if_that_is_asked(
     assert found["hand"].written is None  # nobody knows
     assert {hit.authors for hit in harbour.search("crane").hits} == {()}
     assert () not in {hit.authors for hit in harbour.search("crane author:any").hits}
+    assert () not in {hit.authors for hit in harbour.search("crane author:Any").hits}
+    any_author = Filter(author=" ANY ")
+    assert () not in {hit.authors for hit in harbour.search("crane", filter=any_author).hits}
     assert names(harbour, "crane author:any") == names(harbour, "crane")
 
 
