@@ -1,4 +1,4 @@
-"""What leads to a note: links to it, and notes with a similar meaning."""
+"""Find what leads to a note: notes that link to it, and notes with a similar meaning."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from simplemem.search.quality import Quotable
 
 KINDS = ("link", "semantic")
 
-# Below this cosine, a similarity is chance.
+# Texts with a cosine below this have nothing in common.
 _MIN_SIMILARITY = 0.35
 
-_MAX_LINE_CHARACTERS = 300  # of the line of a link
-_MAX_PASSAGE_CHARACTERS = 200
+_MAX_LINE_CHARACTERS = 300  # of the line of a link, as it is quoted
+_MAX_PASSAGE_CHARACTERS = 200  # of a similar passage, as it is quoted
 
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """A note that leads to another one: by its links to it, or by its meaning if it has none."""
+    """A note that leads to another one: by its `links` to it, or by its meaning if it has none."""
 
     note: NoteId
     path: str
@@ -50,7 +50,7 @@ class BacklinkFinder:
         notes: NoteReader,
         archive: tuple[str, ...],
     ) -> None:
-        """`archive` are the folders that are left out of searches by meaning."""
+        """Create a finder. `archive` are the folders whose notes never count as similar."""
         self._index = index
         self._ranker = ranker
         self._keeper = keeper
@@ -68,8 +68,8 @@ class BacklinkFinder:
         """Return the notes that lead to one, each once: by links first, then by similar meaning.
 
         With a `query` they are in the order of a search for it, and those that it does not find
-        come last. A limit above 200 is read as 200. Raises Invalid for a kind that is not in
-        `KINDS` or a limit below 1, and NotFound or Ambiguous for the name.
+        come last. `kinds` has one or both of `KINDS`. A limit above 200 is read as 200. Raises
+        Invalid for another kind or a limit below 1, and NotFound or Ambiguous for the name.
         """
         self._keeper.prepare(vectors="semantic" in kinds)
         path = self._names.path_of(name)
@@ -90,7 +90,8 @@ class BacklinkFinder:
     def related(self, name: str, limit: int) -> tuple[str, ...]:
         """Return the names of notes with a similar meaning, the most similar first.
 
-        Notes that link to the note are left out. Raises NotFound or Ambiguous for the name.
+        Notes that link to the note are left out, but count for the limit, so fewer may be returned.
+        Raises NotFound or Ambiguous for the name.
         """
         self._keeper.prepare()
         path = self._names.path_of(name)
@@ -121,10 +122,12 @@ class BacklinkFinder:
         if "link" in kinds:
             sources += linking
 
-        # A query may order notes that would be cut off without one.
-        has_room = len(sources) < limit or query
-        if "semantic" in kinds and has_room:
+        # A query may put similar notes before linking ones, so they are needed even if the linking
+        # ones reach the limit.
+        needs_similar = len(sources) < limit or query
+        if "semantic" in kinds and needs_similar:
             linking_paths = {source.path for source in linking}
+            # More than the limit: linking notes among them are left out, and a query reorders them.
             sources += self._similar_sources(path, linking_paths, 3 * limit)
 
         if query and sources:
@@ -133,6 +136,7 @@ class BacklinkFinder:
         if not best:
             return []
 
+        # `best` of the details is then the passage that is most similar, because no place is named.
         notes = [source.note for source in best]
         no_places = dict.fromkeys(notes, 0)
         details = self._index.details(no_places, IndexQuery(like=path))
@@ -140,6 +144,7 @@ class BacklinkFinder:
 
     def _linking_sources(self, path: str) -> list[_Source]:
         """Return the notes with links to a note, each with its links and the score 1."""
+        # `groupby` needs the links of a note side by side, as the index returns them.
         all_links = self._index.links(path)
         by_source = groupby(all_links, lambda link: link.source)
         sources: list[_Source] = []
@@ -160,9 +165,10 @@ class BacklinkFinder:
         linking: Collection[str],
         limit: int,
     ) -> list[_Source]:
-        """Return the notes most similar to the mean of a note's passages.
+        """Return the notes most similar to the mean of a note's passages, the most similar first.
 
-        Notes that link to it are left out; they count for the limit.
+        The notes at the paths `linking` are left out; they count for the limit. Returns none if the
+        index has no vectors.
         """
         question = IndexQuery(
             like=path,
@@ -174,9 +180,9 @@ class BacklinkFinder:
         similar: list[_Source] = []
         if matches.similarities is None:
             return []
-        passages, _, scores = matches.similarities
+        by_passage, _, scores = matches.similarities
         for note, score in scores.items():
-            similarity = max(passages[note], score)
+            similarity = max(by_passage[note], score)
             if similarity >= _MIN_SIMILARITY and paths[note] != path:
                 similar.append(_Source(note, paths[note], similarity))
 
@@ -191,12 +197,15 @@ class BacklinkFinder:
     ) -> list[_Source]:
         """Return notes in the order of a search for a query among them, with its scores.
 
-        Those that the search does not find come last, with the score 0.
+        The first `limit` notes are the hits of the search. Those that the search does not find come
+        last, with the score 0.
         """
         by_path = {source.path: source for source in sources}
         ranking = self._ranker.rank_among(query, tuple(by_path), limit)
         scores_of_hits = {hit.path: hit.score for hit in ranking.hits}
         scores_by_signals = {note.path: note.score for note in ranking.all_notes()}
+
+        # A path keeps its first place: that of a hit, else that by signals, else that in `sources`.
         paths_in_order = (*scores_of_hits, *scores_by_signals, *by_path)
         scores = dict.fromkeys(paths_in_order, 0.0)
         scores |= scores_by_signals
@@ -204,7 +213,7 @@ class BacklinkFinder:
         return [replace(by_path[path], score=score) for path, score in scores.items()]
 
     def _backlink(self, source: _Source, details: NoteDetails) -> Backlink | None:
-        """Return a note as a backlink; None if it was deleted. Reads its file now."""
+        """Return a note as a backlink, with its text as it is now; None if it was deleted."""
         row = details.row
         text = self._notes.text_of(row.path)
         if text is None:
@@ -232,7 +241,7 @@ class BacklinkFinder:
 
 
 def _with_falling_scores(sources: Sequence[_Source]) -> list[_Source]:
-    """Return notes with scores of which none is higher than the one above."""
+    """Return the notes with scores of which none is higher than that of the note above."""
     scores = judgement.falling_scores(source.score for source in sources)
     return [replace(source, score=score) for source, score in zip(sources, scores, strict=True)]
 
@@ -262,7 +271,7 @@ def _mentions_by_links(links: Sequence[StoredLink], text: str) -> list[Mention]:
 
 
 def _mention_by_meaning(details: NoteDetails, text: str) -> Mention:
-    """Return the passage of a note that is most similar, or its description."""
+    """Return the passage of a note that is most similar; its description if that is not known."""
     passage = details.best
     if passage is None:
         return Mention("", 1, details.row.description)

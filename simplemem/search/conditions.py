@@ -1,4 +1,4 @@
-"""The conditions of a filter: how many notes meet each, and which of them no note meets."""
+"""Count the notes that meet the conditions of a filter, and explain which ones no note meets."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from simplemem.search.needs import IndexMonitor
 # The label of the condition that leaves past sessions out. The one that asks for them is "archive".
 PAST_SESSIONS_LABEL = "outside of"
 
-# Fields of a filter that are conditions, with their labels.
+# The fields of `IndexFilter` that are conditions, with their labels.
 _LABELS = {
     "tags": "tag",
     "all_tags": "tag",
@@ -32,7 +32,7 @@ _LABELS = {
     "archive": PAST_SESSIONS_LABEL,
 }
 
-# Fields that say how another one is meant.
+# For some of these fields, the field that says how they are meant. A condition has both.
 _MODIFIERS = {"tags": "require_all", "without": "without_forms", "archive": "archived"}
 
 _MAX_SUGGESTIONS = 3
@@ -41,11 +41,11 @@ _MAX_SUGGESTION_CHARACTERS = 40
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One condition of a filter: its label, its value as people read it, and its fields."""
+    """One condition of a filter, with its label and its value as people read it."""
 
     label: str
     value: str
-    fields: Mapping[str, Any]
+    fields: Mapping[str, Any]  # of `IndexFilter`, with their values
 
     def added_to(self, filter: IndexFilter) -> IndexFilter:
         """Return a copy of a filter with this condition in it."""
@@ -67,7 +67,7 @@ class ConditionChecker:
         return self._index.page(filter, "modified", 0).total
 
     def conditions_of(self, filter: IndexFilter) -> list[Condition]:
-        """Return the conditions of a filter, without archives that leave out no note."""
+        """Return the conditions of a filter. Archives that leave out no note are no condition."""
         archive = filter.archive
         if not filter.archived:
             archive = self._index.folders_with_notes(archive)
@@ -76,22 +76,23 @@ class ConditionChecker:
     def unmet(self, filter: IndexFilter) -> str:
         """Return sentences on the conditions that no note meets, with similar or existing values.
 
-        It is "" if a note passes the filter, or if notes may be missing from the index. That past
-        sessions were left out is said in any case.
+        There is none if a note passes the filter, or if notes may be missing from the index. If
+        past sessions were left out, a sentence says so in any case. Returns "" without sentences.
         """
         sentences = []
         if not filter.archived and self._index.folders_with_notes(filter.archive):
             sentences.append("Past sessions were not searched; `archive:` includes them.")
 
-        # The words of a query are no condition to explain here.
+        # The phrases and excluded words of a query are not explained here.
         checked = replace(filter, phrases=(), without=(), without_forms=())
-        without_archive = checked if filter.archived else replace(checked, archive=())
+        # That past sessions are left out is a setting, and has its sentence already.
+        set_by_caller = checked if filter.archived else replace(checked, archive=())
         is_uncertain = self._monitor.is_in_doubt or self._monitor.is_behind
-        if is_uncertain or lets_all_pass(without_archive) or self.count(checked):
+        if is_uncertain or lets_all_pass(set_by_caller) or self.count(checked):
             return " ".join(sentences)
 
-        conditions = list(_conditions_of(without_archive))
-        sentences += self._unmet_tags(without_archive)
+        conditions = list(_conditions_of(set_by_caller))
+        sentences += self._unmet_tags(set_by_caller)
         sentences += self._unmet_fields(conditions)
         if not sentences:
             all_conditions = ", ".join(map(str, conditions))
@@ -116,7 +117,7 @@ class ConditionChecker:
             yield f"No note matches {condition}{suggestions}."
 
     def _existing_values(self, label: str) -> list[str]:
-        """Return the note types, or the folders of notes; nothing for another label."""
+        """Return the types or the folders of all notes, by the label; nothing for another label."""
         values: set[str] = set()
         if label == "type":
             values = {row.type for row in self._index.rows().values()}
@@ -127,11 +128,12 @@ class ConditionChecker:
 
 
 def _conditions_of(filter: IndexFilter) -> Iterator[Condition]:
-    """Yield the conditions of a filter."""
+    """Yield the conditions of a filter: its fields that are not empty."""
     for field, label in _LABELS.items():
         value = getattr(filter, field)
         if not value:
             continue
+        # The field itself if it has no modifier, so that `fields` has one item.
         modifier = _MODIFIERS.get(field, field)
         is_searched_archive = field == "archive" and filter.archived
         yield Condition(
@@ -149,17 +151,21 @@ def _as_text(field: str, value: Any, *, requires_all: bool) -> str:
     parts: Iterable[str] = value
     if isinstance(value, Mapping):
         parts = [_pair_as_text(key, text) for key, text in value.items()]
-    is_any = field in ("without", "archive") or (field == "tags" and not requires_all)
-    return (" or " if is_any else " and ").join(parts)
+    is_any_enough = field in ("without", "archive") or (field == "tags" and not requires_all)
+    return (" or " if is_any_enough else " and ").join(parts)
 
 
 def _pair_as_text(key: str, value: str) -> str:
-    """Return a tag or property as people read it; without a value it must only be there."""
+    """Return a tag or property as people read it. The value "" stands for any value."""
     return f"{key}={value}" if value else key
 
 
 def _suggestions(value: str, names: Iterable[str], *, mark: str = "") -> str:
-    """Return the end of a sentence, with names similar to `value` or existing names; or ""."""
+    """Return the end of a sentence, with up to 3 of the names, each with `mark` before it.
+
+    They are names similar to `value`, else names that begin with its first folder, else any. The
+    result is "" without names.
+    """
     names_by_key = {compare_key(name): name for name in names}
     key_of_value = compare_key(value)
     similar = get_close_matches(key_of_value, names_by_key, _MAX_SUGGESTIONS, 0.6)

@@ -1,7 +1,8 @@
 """Context packs: the best passages for a query, with their places, within a budget of tokens.
 
-Notes that are linked with the best ones, or are the days before and after them, join in and weigh
-little.
+Passages of the neighbours of the best notes join them with low scores. The neighbours of a note are
+the notes that it is linked with. If its name has a date, they are also the dated notes before and
+after it in its folder.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
 
-from simplemem.index.api import NoteDetails, NoteId, TextSpan
+from simplemem.index.api import NoteDetails, NoteId, NoteRow, TextSpan
 from simplemem.index.service import IndexService
 from simplemem.models import Filter, Pack
 from simplemem.note.names import name_of
@@ -31,14 +32,18 @@ _MAX_BUDGET = 100_000
 _MAX_HITS = 20
 _MAX_PASSAGES = 3  # of one note
 
-# Hits whose neighbours may join, and the share of its score that a hit gives them.
+# How many of the best hits their neighbours may join, and the share of the hit's score that is
+# added to that of a neighbour.
 _MAX_HITS_WITH_NEIGHBOURS = 5
 _NEIGHBOUR_SHARE = 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """A note whose passages may go into a pack; `via` says how it was found if it is no hit."""
+    """A note whose passages may go into a pack.
+
+    `via` says how a neighbour was found, such as "linked from" and a name; "" for a hit.
+    """
 
     details: NoteDetails
     score: float
@@ -77,9 +82,8 @@ class ContextBuilder:
     def build(self, query: str, budget_tokens: int, filter: Filter | None) -> Pack:
         """Return the best passages for a query within a budget of tokens.
 
-        They are of the best 20 notes and of notes linked with the best ones. A budget above 100,000
-        is read as 100,000. Raises Invalid for a budget below 50, and the errors of
-        `NoteRanker.rank`.
+        They are of the best 20 notes and of the neighbours of the best 5. A budget above 100,000 is
+        read as 100,000. Raises Invalid for a budget below 50, and the errors of `NoteRanker.rank`.
         """
         budget = checked_limit(budget_tokens, _MAX_BUDGET, "budget_tokens", minimum=_MIN_BUDGET)
         self._keeper.prepare()
@@ -89,10 +93,12 @@ class ContextBuilder:
             ranking = self._ranker.rank(query, filter, _MAX_HITS)
             return ranking, self._sources_of(ranking)
 
-        # The ranking is of notes as they are now; their neighbours may have changed.
-        ranking, sources = self._keeper.revalidated(
-            find, lambda found: [source.details.row for source in found[1] if source.via]
-        )
+        def rows_of_neighbours(found: tuple[Ranking, list[_Source]]) -> list[NoteRow]:
+            _, sources = found
+            return [source.details.row for source in sources if source.via]
+
+        # The ranker has revalidated the hits; their neighbours may have changed.
+        ranking, sources = self._keeper.revalidated(find, rows_of_neighbours)
         tokenizer, count = self._tokenizer()
         pieces = self._pieces_of_sources(sources, ranking.query.words)
         packed = pack(pieces, budget, count)
@@ -125,9 +131,10 @@ class ContextBuilder:
         return self._pieces_of_sources(self._sources_of(ranking), ranking.query.words)
 
     def _tokenizer(self) -> tuple[str, CountTokens]:
-        """Return the name of the tokenizer, and what counts the tokens of a text.
+        """Return the name of the tokenizer, and a function that counts the tokens of a text.
 
-        The name is "estimate" unless the embedder is the bundled one. Loads the embedder.
+        It is the tokenizer of the embedder if that is the bundled one, else an estimate with the
+        name "estimate". Loads the embedder.
         """
         embedder, _ = self._embeddings.load()
         if isinstance(embedder, WordLlama):
@@ -139,32 +146,34 @@ class ContextBuilder:
 
         A neighbour joins only if it contains a word of the query and is no hit itself.
         """
-        no_places = dict.fromkeys((hit.note for hit in ranking.hits), 0)
+        hit_ids = [hit.note for hit in ranking.hits]
+        # 0 for no place: with `blocks`, all matched blocks are read in any case.
+        no_places = dict.fromkeys(hit_ids, 0)
         candidates = {
             note.note: note
             for note in ranking.all_notes()
             if note.has_word and note.note not in no_places
         }
-        best = ranking.hits[:_MAX_HITS_WITH_NEIGHBOURS] if candidates else ()
+        best_hits = ranking.hits[:_MAX_HITS_WITH_NEIGHBOURS] if candidates else ()
         details = self._index.details(
             no_places,
             ranking.question,
             blocks=True,
-            neighbours_of=[hit.note for hit in best],
+            neighbours_of=[hit.note for hit in best_hits],
             among=frozenset(candidates),
         )
 
         sources = [
             _Source(details[hit.note], hit.score) for hit in ranking.hits if hit.note in details
         ]
-        sources += _neighbours_of(best, candidates, details, ranking)
+        sources += _neighbours_of(best_hits, candidates, details, ranking)
         return sorted(sources, key=lambda source: -round(source.score, 6))
 
     def _pieces_of_sources(self, sources: Sequence[_Source], words: Sequence[str]) -> list[Piece]:
         """Return passages of some notes as they are quoted: the best of each, then the next best.
 
-        `words` are those of the query. Reads the files now: notes that were deleted are left out,
-        and passages of which nothing may be quoted.
+        `words` are those of the query. Reads the files now. Leaves out notes that were deleted, and
+        passages of which nothing may be quoted.
         """
         by_rank: list[list[Piece]] = [[] for _ in range(_MAX_PASSAGES)]
         for source in sources:
@@ -185,9 +194,8 @@ def _neighbours_of(
 ) -> list[_Source]:
     """Return the candidates that are neighbours of one of the hits, sorted by path.
 
-    `details` must have the hits and the candidates; those that are missing in it are left out.
-
-    A note beside several hits counts as the neighbour of the best one.
+    A neighbour of several hits counts as that of the best one. Hits and candidates without
+    `details` are left out.
     """
     neighbours: dict[NoteId, _Source] = {}
     for hit in hits:
@@ -202,7 +210,7 @@ def _neighbours_of(
 
 
 def _score_of_neighbour(neighbour: Ranked, hit: Ranked, ranking: Ranking) -> float:
-    """Return the score of a note beside a hit: its own and a tenth of the hit's.
+    """Return the score of a neighbour of a hit: its own and a tenth of the hit's.
 
     After a reranking it is at most that of the last hit.
     """
@@ -214,7 +222,10 @@ def _score_of_neighbour(neighbour: Ranked, hit: Ranked, ranking: Ranking) -> flo
 
 
 def _pieces_of_note(source: _Source, text: str, words: Sequence[str]) -> list[Piece]:
-    """Return the best passages of a note, best first. Their text may be blank."""
+    """Return the best 3 passages of a note, best first. Their text may be blank.
+
+    The first one has the score of the note, the next ones a half and a third of it.
+    """
     details = source.details
     row = details.row
     starts = _starts_by_passage(details)
@@ -242,7 +253,7 @@ def _pieces_of_note(source: _Source, text: str, words: Sequence[str]) -> list[Pi
 def _starts_by_passage(details: NoteDetails) -> dict[TextSpan, int]:
     """Return the passages of the best blocks, best first, each with the start of its block.
 
-    If no block matched the query, it is the passage that is most similar.
+    If no block matched the query, it is the passage that is most similar, with its own start.
     """
     starts: dict[TextSpan, int] = {}
     for block in details.blocks:
@@ -263,7 +274,11 @@ def _quoted_passages(
     text: str,
     words: Sequence[str],
 ) -> list[_Quoted]:
-    """Return the best passages as they are quoted; the first one with text if these have none."""
+    """Return the best 3 passages as they are quoted.
+
+    If nothing of them may be quoted, returns the first passage of the note of which something may
+    be; none if there is no such passage.
+    """
     quotable = Quotable.of(text)
     quoted = [_Quoted(span, quotable.passage(span, words)) for span in islice(best, _MAX_PASSAGES)]
     if any(passage.text.strip() for passage in quoted):

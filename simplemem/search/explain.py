@@ -16,11 +16,14 @@ from simplemem.search.needs import IndexMonitor, NameResolver
 from simplemem.search.pipeline import MAX_LIMIT, Search, SearchAnswer, SearchRequest
 from simplemem.search.rank import Ranked
 
-_MAX_FILES = 20  # that are named as not searched
+_MAX_FILES = 20  # how many files are listed as not searched
 
 
 class _WordMatches(NamedTuple):
-    """How many notes contain a word of the query in any form, and which of some notes do."""
+    """Which notes contain a word of the query in any form.
+
+    `note_count` is the number of all of them. `notes` has only those that were asked for.
+    """
 
     note_count: int
     notes: set[NoteId]
@@ -28,7 +31,12 @@ class _WordMatches(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Verdict:
-    """Why a note is a hit or not, what would show it, and numbers on that."""
+    """Why a note is a hit or not.
+
+    `verdict` is "hit", "below", "filtered", "no_match", "hidden" or "not_indexed", and `because`
+    says it in a sentence. `hint` says how to find the note; "" if there is nothing to say.
+    `numbers` are further items of the JSON answer.
+    """
 
     verdict: str
     because: str
@@ -58,7 +66,8 @@ class ExplainedSearch:
         """Return what `Search.search` does, with explanations.
 
         With `explain`, the search and each hit have the numbers behind them. `why` is the name of a
-        note whose rank, or absence, is explained; "" for none. Raises NotFound or Ambiguous for it.
+        note whose rank, or absence, is explained; "" for none. Raises NotFound or Ambiguous for
+        this name, and what `Search.search` raises.
         """
         answer = self._search.answer(request)
         found = answer.found
@@ -78,7 +87,7 @@ class ExplainedSearch:
 
 
 class _Explanation:
-    """The explanation of one search."""
+    """Explains one search. Guards the whole ranking, which is computed when it is first needed."""
 
     def __init__(
         self,
@@ -171,7 +180,10 @@ class _Explanation:
         }
 
     def _count_by_filters(self) -> tuple[int, list[dict[str, Any]]]:
-        """Return the number of all notes, and how many each condition of the filter removes."""
+        """Return the number of all notes, and a step for each condition of the filter.
+
+        A step says how many of the notes that passed the conditions before it are removed.
+        """
         filter = IndexFilter()
         all_count = self._checker.count(filter)
         left = all_count
@@ -191,7 +203,7 @@ class _Explanation:
         return all_count, steps
 
     def _formula(self) -> str:
-        """Return how the rank score is computed, as people read it."""
+        """Return a sentence on how the rank score is computed."""
         if not self._query.words:
             return "The query contains no words to rank by: the newest notes come first."
         summands = [
@@ -202,7 +214,7 @@ class _Explanation:
         return f"rank_score = {' + '.join(summands)}, each signal divided by its best value."
 
     def _not_searched(self) -> dict[str, Any]:
-        """Return what the search could not find, without what is zero or empty."""
+        """Return what the search could not find, by reason, without reasons that do not apply."""
         state = self._monitor.state(self._ranking.status)
         has_vector = self._ranking.question.vector is not None
         files = self._monitor.not_indexed()[:_MAX_FILES]
@@ -217,6 +229,7 @@ class _Explanation:
     def _not_indexed_verdict(self, path: str) -> _Verdict:
         """Return the verdict on a note that is not in the index."""
         for file, reason in self._monitor.not_indexed():
+            # `file` may be a folder that contains the note.
             if reason and f"{path}/".startswith(f"{file}/"):
                 because = f"It is not in the index: {reason.rstrip('.')}."
                 return _Verdict("not_indexed", because)
@@ -228,6 +241,7 @@ class _Explanation:
         hit_numbers = {hit.name: number for number, hit in enumerate(hits, 1)}
         hit_number = hit_numbers.get(name, 0)
         all_notes = self._all_notes
+        # From 1; 0 if neither words nor meaning lead to the note.
         rank = next((n for n, ranked in enumerate(all_notes, 1) if ranked.note == row.id), 0)
 
         numbers: dict[str, Any] = {"limit": self._limit}
@@ -237,9 +251,9 @@ class _Explanation:
             numbers |= self._numbers_of(all_notes[rank - 1])
         numbers |= _matched_and_missing(self._word_matches([row.id]), row.id)
 
-        # The verdict on a note that is no hit may add to the numbers of one that is.
         verdict = self._no_hit_verdict(row, rank, numbers)
         if hit_number:
+            # If the note no longer passes the filter, the numbers name the conditions.
             because = f"It is hit {hit_number} of {len(hits)}."
             return _Verdict("hit", because, numbers=verdict.numbers)
         return verdict
@@ -250,6 +264,7 @@ class _Explanation:
         if failed and not rank:
             return _filtered_verdict(failed, numbers)
 
+        # A note within the limit is no hit only if a reranker has moved it down.
         if rank and rank <= self._limit:
             because = f"It is number {rank} by words and meaning; the reranker ranked other notes "
             because += "higher."
@@ -277,7 +292,7 @@ class _Explanation:
         ]
 
     def _reason_for_no_match(self, note: NoteId) -> str:
-        """Return why neither words nor meaning lead to a note."""
+        """Return why neither words nor meaning lead to a note, as a sentence."""
         reasons = []
         if self._ranking.mode != "semantic":
             reasons.append("it contains none of the query's words")
@@ -287,17 +302,20 @@ class _Explanation:
         return f"{', and '.join(reasons).capitalize()}."
 
     def _word_matches(self, notes: Sequence[NoteId]) -> dict[str, _WordMatches]:
-        """Return for each word of the query how many notes contain it, and which of some do."""
+        """Return for each word of the query how many notes contain it, and which of `notes` do."""
         words = self._query.words
         forms = [self._query.forms_of(word) for word in words]
-        counts = self._index.find_matching(forms, notes)
+        matches = self._index.find_matching(forms, notes)
         return {
-            word: _WordMatches(*counts_of_word)
-            for word, counts_of_word in zip(words, counts, strict=True)
+            word: _WordMatches(*matches_of_word)
+            for word, matches_of_word in zip(words, matches, strict=True)
         }
 
     def _numbers_of(self, ranked: Ranked) -> dict[str, Any]:
-        """Return a note's score, and its share of the best value of each signal."""
+        """Return a note's score, and its share of the best value of each signal.
+
+        Words, phrases and meaning are always there, other signals only if the note has them.
+        """
         numbers = {
             "rank_score": round(ranked.score, 4),
             "words": 0.0,
@@ -320,7 +338,7 @@ class _Explanation:
 
 
 def _hidden_verdict(reason: str) -> _Verdict:
-    """Return the verdict on a note that is excluded from search."""
+    """Return the verdict on a note that is excluded from search for a reason."""
     hint = "To include it in search, move or rename it, or change the Obsidian setting that "
     hint += "excludes it."
     if is_copy_reason(reason):
@@ -330,18 +348,22 @@ def _hidden_verdict(reason: str) -> _Verdict:
 
 
 def _filtered_verdict(failed: Sequence[Condition], numbers: dict[str, Any]) -> _Verdict:
-    """Return the verdict on a note that does not pass the filter."""
+    """Return the verdict on a note that does not pass the filter.
+
+    The reason names the conditions that the caller has set, and past sessions only if they are the
+    only reason.
+    """
     filters = [{"filter": condition.label, "value": condition.value} for condition in failed]
     all_numbers = {**numbers, "filters": filters}
-    named = [condition for condition in failed if condition.label != PAST_SESSIONS_LABEL]
-    if not named:
+    set_by_caller = [condition for condition in failed if condition.label != PAST_SESSIONS_LABEL]
+    if not set_by_caller:
         return _Verdict(
             "filtered",
             "It is a past session, which this search leaves out.",
             "Put `archive:` before the query to search past sessions too.",
             all_numbers,
         )
-    conditions = " and ".join(f"{condition.label} {condition.value}" for condition in named)
+    conditions = " and ".join(f"{condition.label} {condition.value}" for condition in set_by_caller)
     return _Verdict(
         "filtered",
         f"It does not match the filter {conditions}.",

@@ -13,10 +13,10 @@ from simplemem.note.words import well_formed
 from simplemem.search.needs import Authors, NameResolver
 from simplemem.search.query import Query
 
-# An author that every note has: who asks for it only wants to see the authors.
+# The author in a filter that allows all notes, so that hits name their authors. In any letter case.
 ANY_AUTHOR = "any"
 
-# SQLite takes no more than some hundreds.
+# SQLite takes no more than some hundreds of such conditions in one statement.
 _MAX_TAGS_AND_PROPERTIES = 100
 
 # Where the `archive:` of a query looks if the settings name no folder.
@@ -46,13 +46,13 @@ class FilterResolver:
         """Return the filter of the index for a user's filter and the filters of a query.
 
         The query's type, folder and author take precedence. Raises Invalid for too many conditions
-        or a text that is no date, and NotFound or Ambiguous for the name of a linked note. If it
-        names an author, the index follows the change log first.
+        or a text that is no date, and NotFound or Ambiguous for the name of a linked note. If an
+        author is named, new changes of the log are copied into the index first.
         """
         _check_size(filter, query)
         author = query.author or well_formed(filter.author).strip()
         if author:
-            # The index must have followed the log of changes.
+            # The index knows authors only from the changes that were copied into it.
             self._authors.newest()
 
         note_type = query.type or well_formed(filter.type)
@@ -81,9 +81,9 @@ class FilterResolver:
         return self._names.path_of(name) if name else ""
 
     def _archive_for(self, note_type: str, prefix: str, *, is_searched: bool) -> tuple[str, ...]:
-        """Return the folders to search if `is_searched`, else those to leave out.
+        """Return the folders of past sessions to search if `is_searched`, else those to leave out.
 
-        None is left out if the type or the folder of the filter names past sessions.
+        No folder is left out if the filter asks for the type "session" or a folder of the archive.
         """
         if is_searched:
             return self.archive or _DEFAULT_ARCHIVE
@@ -112,7 +112,10 @@ def _well_formed_items(items: Mapping[str, str]) -> dict[str, str]:
 
 
 def _moment(text: str, *, end: bool = False) -> str:
-    """Return the moment that a date means, or with `end` the end of its period; "" for no date."""
+    """Return the moment that a date means, or with `end` the end of its period; "" for "".
+
+    Raises Invalid for a text that is no date.
+    """
     now = local_now()  # an invalid SIMPLEMEM_NOW is an error, whether or not there is a date
     if not text:
         return ""

@@ -1,4 +1,4 @@
-"""Lists of notes, page by page."""
+"""List notes, page by page."""
 
 from __future__ import annotations
 
@@ -62,7 +62,10 @@ class NoteLister:
 
 
 def _offset_of(cursor: str | None, sort: str) -> int:
-    """Return how many notes come before a page. Raises Invalid for a cursor of another list."""
+    """Return how many notes come before a page: 0 without a cursor.
+
+    Raises Invalid for a cursor of a list in another order, and for a text that is no cursor.
+    """
     if not cursor:
         return 0
     offset, _, cursor_sort = cursor.partition("-")

@@ -83,8 +83,8 @@ class IndexMonitor(Protocol):
     def is_in_doubt(self) -> bool:
         """Whether only a scan of the whole vault can tell which notes the index lacks.
 
-        So it is before the first scan, after many notes vanished at once, and while notes that were
-        written could not be indexed.
+        This is the case before the first scan, after many notes vanished at once, and while notes
+        that were written could not be indexed.
         """
 
     @property

@@ -1,7 +1,7 @@
 """Pack passages into a budget of tokens. Pure.
 
-Passages that say the same go in once. If notes disagree, the newest passage goes in, with the older
-sentence quoted beneath.
+Passages that say the same go in once. If a sentence disagrees with a newer passage of another note,
+it is quoted beneath that one.
 """
 
 from __future__ import annotations
@@ -18,13 +18,15 @@ from simplemem.note.sentences import Sentence, contradicts, sentence_spans, sent
 from simplemem.note.words import count_lines, count_tokens, words_in_order
 from simplemem.search.judgement import falling_scores
 
-# Sentences quoted beneath a passage. A passage with more that disagree goes in by itself.
+# The greatest number of sentences that are quoted beneath one passage. A passage whose sentences
+# are not all quoted goes into the pack by itself.
 MAX_QUOTES = 4
 
-# Other places of a passage that are named beside it.
+# How many other places with the same words are named beside a passage.
 _MAX_OTHER_PLACES = 6
 
-# Passages of so many characters per token of the budget are read, and of so many passages at least.
+# Passages are considered until they have this many characters per token of the budget, but at least
+# this many passages.
 _CHARACTERS_PER_TOKEN = 10
 _MIN_PASSAGES = 12
 
@@ -53,7 +55,7 @@ class Piece:
     score: float
     start: int = 0
 
-    # Where in the text the words of the query begin.
+    # The offset in the text at which the words of the query begin.
     at: int = 0
 
     # How the note was found, if it is no hit.
@@ -64,7 +66,7 @@ class Piece:
 
     @property
     def quoted(self) -> str:
-        """The text to show, without the spaces in place of a comment."""
+        """The text to show, without the spaces in place of what is not quoted."""
         if not self.has_gaps:
             return self.text
         return without_gaps(self.text).strip()
@@ -82,9 +84,9 @@ class Piece:
 
 
 class _Quote(NamedTuple):
-    """A sentence of another passage that disagrees, as JSON answers name its parts."""
+    """A sentence of another passage that disagrees. Its fields are keys of JSON answers."""
 
-    label: str  # older, newer or differs
+    label: str  # see `_label_of_age`
     text: str
     cited: str
     when: str
@@ -112,8 +114,9 @@ class Group:
     def quote(self, piece: Piece, sentence: Sentence) -> bool:
         """Quote a sentence of another passage beneath this one; return whether it is quoted.
 
-        Returns False, and counts the sentence as unquoted, if `MAX_QUOTES` others are quoted
-        already. A sentence that is quoted already is not added again.
+        `piece` is the other passage. Returns False, and counts the sentence as unquoted, if
+        `MAX_QUOTES` others are quoted already. Returns True, and changes nothing, if the sentence
+        itself is quoted already.
         """
         lines_before = count_lines(piece.text, 0, sentence.start)
         line = piece.line + lines_before
@@ -134,17 +137,19 @@ class Group:
         return True
 
     def absorb(self, other: Group, quoted_starts: Set[int]) -> bool:
-        """Stand for another passage too, if nothing of it gets lost; return whether it does.
+        """Absorb another passage if nothing of it gets lost; return whether it was absorbed.
 
-        Every sentence of the other passage must be in this one, or be quoted beneath it:
-        `quoted_starts` are the offsets of the quoted ones.
+        Each sentence of the other passage must be in this one, or be quoted beneath it:
+        `quoted_starts` are the offsets of the quoted ones. A passage without sentences, such as a
+        heading, must have the same words.
         """
         if not other.sentences:
             own_words = words_in_order(self.piece.text)
             other_words = words_in_order(other.piece.text)
-            if own_words == other_words:
+            has_same_words = own_words == other_words
+            if has_same_words:
                 self.other_places.append(other.piece.cited)
-            return own_words == other_words
+            return has_same_words
 
         own_sentences = {sentence.words for sentence in self.sentences}
         shares_sentence = False
@@ -154,14 +159,14 @@ class Group:
             elif sentence.start not in quoted_starts:
                 return False
 
+        # If all its sentences are quoted, the place of the passage is beside the quotes already.
         if shares_sentence:
-            # The place of a passage that is only quoted is beside the quotation.
             self.other_places.append(other.piece.cited)
         return True
 
 
 def _label_of_age(day: str, own_day: str) -> str:
-    """Return whether `day` is "older" or "newer" than `own_day`; "differs" if equal."""
+    """Return "older" or "newer", as `day` is before or after `own_day`; "differs" if equal."""
     if day < own_day:
         return "older"
     if day > own_day:
@@ -170,10 +175,10 @@ def _label_of_age(day: str, own_day: str) -> str:
 
 
 class Grouping(NamedTuple):
-    """Passages in groups, best first, and each absorbed passage with the one that stands for it."""
+    """Passages in groups, in the order of the pack, and the passages that were absorbed."""
 
     groups: list[Group]
-    absorbed: list[tuple[Piece, Piece]]
+    absorbed: list[tuple[Piece, Piece]]  # each with the one that stands for it
 
 
 _QuotedStarts = defaultdict[tuple[int, int], set[int]]
@@ -191,21 +196,9 @@ def group_pieces(pieces: Iterable[Piece]) -> Grouping:
     """
     with_text = (piece for piece in pieces if piece.text.strip())
     passages = [Group(piece, sentences(piece.text)) for piece in with_text]
+    in_order, quoted_starts = _quote_disagreements(passages)
 
-    positions = [float(number) for number in range(len(passages))]
-    quoted_starts: _QuotedStarts = defaultdict(set)
-    for newest, older, sentence in _disagreements(passages):
-        newest_piece = passages[newest].piece
-        older_piece = passages[older].piece
-        if passages[newest].quote(older_piece, sentence):
-            quoted_starts[newest, older].add(sentence.start)
-        if newest_piece.when > older_piece.when:
-            position_before = positions[older] - 0.5
-            positions[newest] = min(positions[newest], position_before)
-
-    numbers = range(len(passages))
-    in_order = sorted(numbers, key=lambda number: (positions[number], number))
-    first_numbers: list[int] = []
+    first_numbers: list[int] = []  # of the passages that stand for themselves
     absorbed: list[tuple[Piece, Piece]] = []
     for number in in_order:
         passage = passages[number]
@@ -221,6 +214,29 @@ def group_pieces(pieces: Iterable[Piece]) -> Grouping:
     return Grouping(groups, absorbed)
 
 
+def _quote_disagreements(passages: Sequence[Group]) -> tuple[list[int], _QuotedStarts]:
+    """Quote the sentences of older passages beneath the newer ones that they disagree with.
+
+    Returns the numbers of all passages in their new order, and what was quoted. A passage comes
+    before those that it disagrees with, if its day is after theirs.
+    """
+    positions = [float(number) for number in range(len(passages))]
+    quoted_starts: _QuotedStarts = defaultdict(set)
+    for newest, older, sentence in _disagreements(passages):
+        newest_piece = passages[newest].piece
+        older_piece = passages[older].piece
+        if passages[newest].quote(older_piece, sentence):
+            quoted_starts[newest, older].add(sentence.start)
+        if newest_piece.when > older_piece.when:
+            # Half a position before the older passage, behind the one that is before that.
+            position_before = positions[older] - 0.5
+            positions[newest] = min(positions[newest], position_before)
+
+    numbers = range(len(passages))
+    in_order = sorted(numbers, key=lambda number: (positions[number], number))
+    return in_order, quoted_starts
+
+
 class _Statement(NamedTuple):
     """A sentence, and the number and the day of its passage."""
 
@@ -230,10 +246,10 @@ class _Statement(NamedTuple):
 
 
 def _disagreements(passages: Sequence[Group]) -> Iterator[tuple[int, int, Sentence]]:
-    """Yield the index of a newer passage, that of an older one, and the older one's sentence.
+    """Yield the number of a passage, that of an older one, and a sentence of the older one.
 
-    The sentence disagrees with one of the newer passage. Both indexes are those in `passages`. The
-    two passages are of different notes.
+    The sentence disagrees with one of the first passage. The numbers are indexes of `passages`. The
+    two passages are of different notes; they may be of the same day.
     """
     names: list[str] = []
     subjects: list[str] = []
@@ -242,6 +258,7 @@ def _disagreements(passages: Sequence[Group]) -> Iterator[tuple[int, int, Senten
         names.append(piece.name)
         subjects.append(f"{piece.name} {piece.title} {piece.heading}")
 
+    # Each older statement is compared with the newest one only.
     for statements in _statements_by_frame(passages):
         # Stable: of passages of one day, the best stays first.
         statements.sort(key=lambda statement: statement.day, reverse=True)
@@ -261,7 +278,11 @@ def _disagreements(passages: Sequence[Group]) -> Iterator[tuple[int, int, Senten
 
 
 def _statements_by_frame(passages: Sequence[Group]) -> Iterable[list[_Statement]]:
-    """Return the sentences that say enough in lists of those that differ only in their values."""
+    """Return the sentences of all passages, in one list per frame.
+
+    The sentences of a list differ only in their values and negations. Sentences that say too little
+    to be compared are left out.
+    """
     by_frame: defaultdict[tuple[str, ...], list[_Statement]] = defaultdict(list)
     for number, passage in enumerate(passages):
         day = passage.piece.when
@@ -279,10 +300,10 @@ class Packed(NamedTuple):
     tokens: int
     items: tuple[dict[str, Any], ...]
 
-    # Passages for which there was no room.
+    # The number of passages for which there was no room.
     left_out: int
 
-    # Passages that others stand for.
+    # The number of passages that others stand for.
     duplicates: int
 
     # All of these, each with the reason.
@@ -297,23 +318,23 @@ def pack(
     """Pack passages in their order, leaving out each that does not fit into the budget.
 
     Only the first is cut to fit. Passages that say the same are packed once, and of two that
-    disagree the newest comes first. `count` counts the tokens of a text. Blank passages are
-    ignored.
+    disagree the newest comes first. `count` counts the tokens of a text; the tokens of the pack
+    never exceed `budget`. Blank passages are ignored.
     """
     candidates = [piece for piece in pieces if piece.text.strip()]
-    read_count = _count_to_read(candidates, budget)
-    groups, absorbed = group_pieces(candidates[:read_count])
+    considered_count = _count_to_consider(candidates, budget)
+    groups, absorbed = group_pieces(candidates[:considered_count])
 
     packing = _Packing(budget, count)
-    packing.omit_without_room(candidates[read_count:])
+    packing.omit_without_room(candidates[considered_count:])
     packing.omit_absorbed(absorbed)
     for group in groups:
         packing.add(group, may_cut=group is groups[0])
     return packing.result()
 
 
-def _count_to_read(pieces: Sequence[Piece], budget: int) -> int:
-    """Return how many of the passages to consider: more could not fit into the budget.
+def _count_to_consider(pieces: Sequence[Piece], budget: int) -> int:
+    """Return how many of the first passages to consider: more would not fit into the budget.
 
     It is at least 12, so it may exceed the number of passages.
     """
@@ -329,7 +350,7 @@ def _count_to_read(pieces: Sequence[Piece], budget: int) -> int:
 
 
 class _Packing:
-    """A pack while it is filled. Guards its sections, and what was left out."""
+    """A pack while it is filled. Guards its sections, and the passages that were left out."""
 
     def __init__(self, budget: int, count: CountTokens) -> None:
         self._budget = budget
@@ -384,7 +405,7 @@ class _Packing:
         return _cut_to_fit(group, self._budget, self._count)
 
     def result(self) -> Packed:
-        """Return the pack. Drops the last passages if the whole text exceeds the budget."""
+        """Return the pack. Drops passages from its end if the whole text exceeds the budget."""
         self._remove_excess()
         scores = falling_scores(group.piece.score for group in self._groups)
         items: list[dict[str, Any]] = []
@@ -444,7 +465,7 @@ def _omitted(piece: Piece, why: str) -> dict[str, Any]:
 
 
 def _section_of(group: Group) -> str:
-    """Return a passage as the text of a pack has it: title, place, text and quotes."""
+    """Return a passage as a section of a pack: its title, place, text and quotes."""
     piece = group.piece
     title = f"### {piece.title}"
     headings = _headings_below_title(piece)
@@ -464,6 +485,8 @@ def _section_of(group: Group) -> str:
 
 def _headings_below_title(piece: Piece) -> str:
     """Return the path of headings, without the first one if it is the title."""
+    # With a separator at the end, the title is a prefix only if it is a whole heading, and is
+    # removed too if it is the only one.
     path = f"{piece.heading} > "
     title = f"{piece.title} > "
     return path.removeprefix(title).removesuffix(" > ")
@@ -488,7 +511,10 @@ def _listed_places(places: Sequence[str]) -> str:
 
 
 def _without_overlap(piece: Piece, packed_pieces: Iterable[Piece]) -> Piece | None:
-    """Return a passage without the ends that packed ones of its note have; None if it is all."""
+    """Return a passage without those ends of it that packed passages of its note contain.
+
+    Returns None if nothing remains of it. A packed passage in its middle stays in it.
+    """
     start = piece.start
     stop = piece.start + len(piece.text)
     for other in packed_pieces:
@@ -507,7 +533,10 @@ def _without_overlap(piece: Piece, packed_pieces: Iterable[Piece]) -> Piece | No
 
 
 def _part_of(piece: Piece, start: int, stop: int) -> Piece | None:
-    """Return a part of a passage, with the number of its first line; None if it is blank."""
+    """Return a part of a passage as a passage, without blanks around it; None if it is blank.
+
+    `start` and `stop` are offsets in the text of the passage.
+    """
     part = piece.text[start:stop]
     text = part.strip()
     if not text:
@@ -526,8 +555,8 @@ def _part_of(piece: Piece, start: int, stop: int) -> Piece | None:
 def _cut_to_fit(group: Group, budget: int, count: CountTokens) -> str | None:
     """Cut a passage to as many whole sentences as fit, or words; return its section.
 
-    Returns None, and leaves the passage as it is, if not even one word fits. The other places and
-    the quotes of a passage that was cut are dropped.
+    Replaces the piece of the group, and drops its other places and quotes. Returns None, and
+    changes nothing, if not even one word fits.
     """
     piece = group.piece
     for cut_start, stop in _cuts_of(piece):
@@ -550,43 +579,48 @@ def _cut_to_fit(group: Group, budget: int, count: CountTokens) -> str | None:
 
 
 def _cuts_of(piece: Piece) -> Iterator[tuple[int, int]]:
-    """Yield the ranges to which a passage may be cut, the longest first.
+    """Yield the ranges to which a passage may be cut, as offsets in its text, the longest first.
 
     The first ones begin with a sentence before the words of the query, and end with the last
     sentence. The next ones begin with these words, and end with a sentence. The last ones end with
-    a word of the first sentence.
+    a word of the first of these sentences, or with any word if no sentence begins there.
     """
     spans = sentence_spans(piece.text)
-    ends = [stop for start, stop in spans if start >= piece.at]
+    sentence_ends = [stop for start, stop in spans if start >= piece.at]
     first_end = len(piece.text)
-    if ends:
-        first_end = ends[0]
-        last_end = ends[-1]
+    if sentence_ends:
+        first_end = sentence_ends[0]
+        last_end = sentence_ends[-1]
         for start, _ in spans:
             if start < piece.at:
                 yield start, last_end
 
     words = _WORD.finditer(piece.text, piece.at, first_end)
     word_ends = [word.end() for word in words]
-    for end in reversed(word_ends + ends):
+    for end in reversed(word_ends + sentence_ends):
         yield piece.at, end
 
 
 def _with_list_marker(piece: Piece, start: int) -> int:
-    """Return the start of the line, if only the marker of a list item is before `start`.
+    """Return where a cut that begins at `start` should begin, so that a list item has its marker.
 
-    Else, or if `start` is not before the words of the query, returns `start`.
+    It is the start of the line if `start` is before the words of the query and only a list marker
+    is before it on its line, else `start` itself.
     """
-    line_start = piece.text.rfind("\n", 0, start) + 1
     if start >= piece.at:
         return start
+    line_start = piece.text.rfind("\n", 0, start) + 1
     if _LIST_MARKER.fullmatch(piece.text, line_start, start):
         return line_start
     return start
 
 
 def _with_ellipses(piece: Piece, text: str, start: int, stop: int) -> str:
-    """Return the text of a part, with an ellipsis where the passage was cut."""
+    """Return the text of a part with an ellipsis at its end, or at its start, if text is missing.
+
+    If the passage was cut at both ends, only the end gets one. `start` and `stop` are the offsets
+    of the part in the text of the passage.
+    """
     if piece.text[stop:].strip():
         return f"{text} …"
     if piece.text[:start].strip():

@@ -1,4 +1,7 @@
-"""What is shown of a hit: its score, how certain it is, and the passage that is quoted."""
+"""Choose the passage of a hit to quote, measure its score, and decide whether the best hit answers.
+
+docs/internals/ranking.md describes the rules.
+"""
 
 from __future__ import annotations
 
@@ -49,10 +52,13 @@ class Quotable(NamedTuple):
     def passage(self, place: TextSpan, words: Sequence[str]) -> str:
         """Return the passage at a place; blank if nothing of it may be quoted.
 
-        An Obsidian comment is quoted if the passage contains words of the query nowhere else.
+        Obsidian comments and badges are quoted only if words of the query are visible in the
+        passage with them, but not without them.
         """
-        with_words = (version for version in self.versions if _words_in(version, place, words))
-        version = next(with_words, self.versions[0])
+        versions_with_words = (
+            version for version in self.versions if _words_in(version, place, words)
+        )
+        version = next(versions_with_words, self.versions[0])
         return version[place.start : place.stop]
 
 
@@ -81,8 +87,8 @@ def choose_excerpt(
     """Return the part of a note to show, in at most `limit` characters.
 
     It surrounds `best`, the place that matched the query, unless the words that matched are hidden
-    there. `repeated` are the blocks that many notes have. A note without anything to quote yields
-    an empty excerpt.
+    there. `repeated` are the blocks that many notes have; the excerpt does not begin or end with
+    them if other text can be shown. A note without anything to quote yields an empty excerpt.
     """
     versions = Quotable.of(text).versions
     visible = versions[0]
@@ -95,21 +101,21 @@ def choose_excerpt(
         words,
     )
 
-    around, place = where_words_stand(version, passages, place, words, limit)
-    if around is None or not _has_text(version, around):
-        around = _first_with_text(version, passages)
+    passage, place = where_words_stand(version, passages, place, words, limit)
+    if passage is None or not _has_text(version, passage):
+        passage = _first_with_text(version, passages)
         place = None
-    if around is None:
+    if passage is None:
         return Excerpt("", (), 1)
 
-    around = _without_edges(version, around)
-    location = place or around
+    passage = _without_edges(version, passage)
+    location = place or passage
     if version is unique:
-        # Repeated blocks are cut off at the ends only: without one in its middle, a list would lack
-        # a step.
+        # Repeated blocks are removed from the ends of the passage, but stay in its middle: without
+        # one of them, a list would lack a step.
         version = visible
     return Excerpt(
-        text=snippet(version, around, place, limit),
+        text=snippet(version, passage, place, limit),
         headings=location.headings,
         line=location.line,
     )
@@ -122,10 +128,11 @@ def _place_to_show(
     best: TextSpan | None,
     words: Sequence[str],
 ) -> tuple[str, TextSpan | None]:
-    """Return the version that hides most and still has something to show, and the place in it.
+    """Return the version of a note's text to show, and the place in it; None for no special place.
 
-    The place is `best` if words of the query are visible there, else the passage with most of them.
-    If `best` contains none of the words, it is `best` itself, or None if nothing is visible there.
+    Of the versions, which hide less and less of `text`, it is the first that shows words of the
+    query, if `best` contains any. The place is then the one of `_place_with_words`. Otherwise it is
+    the first version with any text, and the place is `best` if that has text in it.
     """
     if best is not None:
         text_of_best = text[best.start : best.stop]
@@ -135,6 +142,7 @@ def _place_to_show(
                 if place is not None:
                     return version, place
 
+    # The note was found by its meaning, or the words are visible nowhere.
     with_text = (version for version in versions if _first_with_text(version, passages) is not None)
     version = next(with_text, versions[-1])
     if best is not None and _has_text(version, best):
@@ -188,7 +196,7 @@ def _has_text(version: str, place: TextSpan) -> bool:
 
 
 def _without_edges(version: str, passage: TextSpan) -> TextSpan:
-    """Return a passage from its first visible character to its last."""
+    """Return a passage from its first visible character to its last; as it is if it is blank."""
     part = version[passage.start : passage.stop]
     blank_length = len(part) - len(part.lstrip())
     start = passage.start + blank_length
@@ -202,7 +210,7 @@ def _without_edges(version: str, passage: TextSpan) -> TextSpan:
 
 # -- quality of hits
 
-# Characters of the best note in which the words of a question are looked for.
+# How many characters of the best note are searched for the words of a question.
 _MAX_SEARCHED_CHARACTERS = 200_000
 
 
@@ -211,9 +219,10 @@ def passages_of(
     details: NoteDetails,
     text: str | None = None,
 ) -> Passages:
-    """Return the passages of a note to compare with a question, read when they are needed.
+    """Return the passages of a note to compare with a question.
 
-    `text` is the text of the note if it was read already.
+    `text` is the text of the note if the caller has read it. With None, it is read each time that
+    it is needed; it is "" if the note was deleted.
     """
     row = details.row
 
@@ -230,9 +239,9 @@ def passages_of(
 
 
 class _ComparedNote:
-    """A note as it is compared with a query: all that it is called, and its text.
+    """A note as it is compared with a query: its label (see `_label_of`), and its passages.
 
-    Guards the text in which words are looked for; it is read when it is first needed.
+    Guards the text that is searched for words; it is read when it is first needed.
     """
 
     def __init__(self, notes: NoteReader, details: NoteDetails, text: str | None) -> None:
@@ -249,10 +258,7 @@ class _ComparedNote:
 
 
 class HitQuality:
-    """Measures the hits of a ranking. Guards no state.
-
-    The methods take the text of a note if the caller has it; else they read it when they need it.
-    """
+    """Measures how well the hits of a ranking answer. Guards no state."""
 
     def __init__(self, notes: NoteReader, embeddings: Embeddings) -> None:
         self._notes = notes
@@ -266,9 +272,10 @@ class HitQuality:
     ) -> float:
         """Return how good a hit is by itself, from 0 to 1.
 
-        This is the share of the question that it covers, and does not depend on the other hits.
-        After a reranking, for a query without words, and for a note whose name is the query, it is
-        the score that the hit has already. `text` is the text of the note; None to read it.
+        This is the share of the query that it covers, and does not depend on the other hits. If
+        there are no word vectors, it is the similarity to the query where that is greater. After a
+        reranking, for a query without words, and for a note whose name is the query, it is the
+        score that the hit has already. `text` is the text of the note; None to read it.
         """
         query = ranking.query
         if ranking.reranking or not query.words or hit.note in ranking.matches.title_matches:
@@ -284,6 +291,7 @@ class HitQuality:
         if coverage is None:
             similarity = _similarities(ranking).get(hit.note, 0.0)
             return max(share, similarity)
+        # A note without any of the words was found by its meaning.
         return share or coverage.share(weights, note.label, note.passages)
 
     def is_only_nearest(
@@ -314,12 +322,14 @@ class HitQuality:
         share: float | None,
         text: str | None,
     ) -> float:
-        """Return the confidence that the best hit answers; below 0 it does not."""
+        """Return the confidence that the best hit answers; below 0 it does not.
+
+        `share` and `text` are as in `is_only_nearest`.
+        """
         best = ranking.hits[0]
         similarities = ranking.matches.similarities
         is_similarity_known = similarities is not None and best.note in similarities.scores
-        has_similarity = ranking.mode != "text" and is_similarity_known
-        if not has_similarity:
+        if ranking.mode == "text" or not is_similarity_known:
             if share is None:
                 share = self.score(ranking, best, text)
             return _confidence_by_words(ranking, share)
@@ -331,10 +341,10 @@ class HitQuality:
             # It is not known how well another embedder compares words, so either words or meaning
             # suffice.
             rarity = _rarity_of_words(ranking)
-            share = _share_of_words(rarity, note)
-            if not share:
+            share_of_words = _share_of_words(rarity, note)
+            if not share_of_words:
                 return by_meaning
-            by_words = _confidence_by_words(ranking, share)
+            by_words = _confidence_by_words(ranking, share_of_words)
             return max(by_meaning, by_words)
 
         if ranking.mode == "semantic":
@@ -354,11 +364,14 @@ def _confidence_by_words(ranking: Ranking, share: float) -> float:
 
 
 def _confidence_by_meaning(ranking: Ranking) -> float:
-    """Return the confidence in the best hit by how much more similar it is than other notes."""
+    """Return the confidence in the best hit by how much more similar it is than other notes.
+
+    Its similarity must be known.
+    """
     best = ranking.hits[0]
-    similarities = dict(_similarities(ranking))
-    similarity = similarities.pop(best.note)
-    z_score = judgement.z_score(similarity, list(similarities.values()))
+    other_similarities = dict(_similarities(ranking))
+    similarity = other_similarities.pop(best.note)
+    z_score = judgement.z_score(similarity, list(other_similarities.values()))
     return judgement.confidence_by_meaning(z_score)
 
 
@@ -367,38 +380,39 @@ def _confidence_by_vectors(
     coverage: Coverage,
     note: _ComparedNote,
 ) -> float:
-    """Return the confidence in the best hit by the bundled word vectors.
+    """Return the confidence in the best hit by the bundled word vectors. `note` is this hit.
 
-    Comparing each word of the question with each of the note is the costly part. The words that the
-    note contains are covered for certain, so a hit that answers by them alone is not compared
-    further.
+    Comparing the vectors of all words of the question and the note takes most of the time. The
+    words that the note contains are certainly covered. So if the hit answers by them alone, nothing
+    more is compared, and the confidence is lower than it would be, but not below 0.
     """
     weights = _informative_weights(ranking, coverage)
     informative = _informative_words(ranking)
-    # Looking in the text, which a hit needs anyway, saves one question to the index.
+    # The text of the hit is needed in any case; searching it saves a query of the index.
     matched = {word for word in informative if note.contains_form_of(word)}
     missing = [word for word in informative if word not in matched]
     names = rank.names_in(ranking.query.text)
-    lacks_a_part = bool(missing) and bool(matched)
-    contains_only_names = lacks_a_part and matched <= names
+    is_partial_match = bool(missing) and bool(matched)
+    contains_only_names = is_partial_match and matched <= names
 
     best = ranking.hits[0]
-    evidence = Evidence(
+    certain_evidence = Evidence(
         word_count=len(informative),
         similarity=_similarities(ranking)[best.note],
         coverage=share_contained(weights, note.label, note.passages.texts()),
         lead=rank.lead_of(ranking.ranked),
         missing_similarity=None,
     )
-    certain = judgement.confidence(evidence)
-    if certain >= 0 and not contains_only_names:
-        return certain
+    min_confidence = judgement.confidence(certain_evidence)
+    if min_confidence >= 0 and not contains_only_names:
+        return min_confidence
 
     similarities, passage_number = coverage.by_word(weights, note.label, note.passages)
     missing_similarity: float | None = None
     if contains_only_names:
         by_word = dict(zip(weights, similarities, strict=True))
         passage = _passage_at(note.passages, passage_number)
+        # The sum of two similarities: of the best single word, and of all of them together.
         missing_similarity = max(by_word[word] for word in missing)
         missing_similarity += _similarity_of_texts(
             coverage,
@@ -406,12 +420,12 @@ def _confidence_by_vectors(
             f"{note.label} {passage}",
         )
 
-    compared_evidence = replace(
-        evidence,
+    evidence = replace(
+        certain_evidence,
         coverage=judgement.coverage_of(weights, similarities),
         missing_similarity=missing_similarity,
     )
-    return judgement.confidence(compared_evidence)
+    return judgement.confidence(evidence)
 
 
 def _similarity_of_texts(coverage: Coverage, text: str, other: str) -> float:
@@ -433,7 +447,11 @@ def _label_of(details: NoteDetails) -> str:
 
 
 def _ranks_by_words(ranking: Ranking) -> bool:
-    """Return whether the query names what whole notes are about, rather than asks a question."""
+    """Return whether hits are scored by the words that they contain.
+
+    They are in the mode "text", and in "hybrid" for a query that is no question: it names what
+    whole notes are about.
+    """
     if ranking.mode == "text":
         return True
     return ranking.mode == "hybrid" and not rank.is_question(ranking.query.text)
@@ -446,7 +464,7 @@ def _rarity_of_words(ranking: Ranking) -> dict[str, float]:
 
 
 def _informative_weights(ranking: Ranking, coverage: Coverage) -> dict[str, float]:
-    """Return the weight of each word of the query in its coverage."""
+    """Return the weight of each word of the query by rarity and information, for its coverage."""
     rarity = _rarity_of_words(ranking)
     words = [word.lower() for word in rarity]
     lengths = coverage.vectors.word_lengths(words)
@@ -470,6 +488,9 @@ def _passage_at(passages: Passages, number: int) -> str:
 
 
 def _similarities(ranking: Ranking) -> Mapping[NoteId, float]:
-    """Return the similarity of each note to the query, by cosine."""
-    _, _, meaning = ranking.signals[:3]
+    """Return the cosine similarity of notes to the query; not all notes need have one.
+
+    The ranking must be one by signals, of a query with words.
+    """
+    _words, _phrases, meaning = ranking.signals[:3]  # in the order of `rank.signals_of`
     return meaning.values

@@ -40,6 +40,7 @@ _MAX_SEQUENCES = 16
 # The last word of a query may be half typed, unless one of these follows it.
 _SENTENCE_ENDS = (".", "?", "!", "。", "？", "！")
 
+# One filter, at the start of a word. Only `archive:` may have a word right after it.
 _SYNTAX = re.compile(
     r"""(?:(?<=\s)|^)(?:(?P<archive>archive:)|(?:
         (?P<negated_phrase>-)?"(?P<phrase>[^"\n]{1,200})"
@@ -64,7 +65,7 @@ class Query:
     # The first 64 words in their order, including stop words and repeated ones.
     all_words: tuple[str, ...] = ()
 
-    # Words that are neighbours in the text.
+    # Words that are neighbours in the text, without pairs of two stop words.
     pairs: tuple[tuple[str, str], ...] = ()
 
     phrases: tuple[str, ...] = ()
@@ -81,25 +82,25 @@ class Query:
     # Whether to search past sessions.
     archive: bool = False
 
-    # Words that were written as one, such as `path/to.py`. Each sequence ranks as one more word.
+    # The words of each expression such as `path/to.py`. A sequence ranks as one more word.
     sequences: tuple[tuple[str, ...], ...] = ()
 
-    # Words that were written as `begin*`.
+    # Words that rank and were written as `begin*`.
     beginnings: tuple[str, ...] = ()
 
     # The last word, if it may be half typed; else "".
     unfinished_word: str = ""
 
-    # What a word is searched as, besides itself.
+    # What a word is searched as, besides itself; a word without other forms may be missing.
     forms: Mapping[str, tuple[Term, ...]] = field(default_factory=dict)
 
-    # The stems of neighbouring words.
+    # The stems of neighbours among `words`.
     stem_pairs: tuple[Term, ...] = ()
 
     # The stems of `excluded`.
     excluded_forms: tuple[str, ...] = ()
 
-    # Sentences about what was not read, or was searched for in place of the text; "" for none.
+    # Sentences on what was not read, and on what was searched for in place of a word; "" for none.
     notice: str = ""
 
     # For each of `words`, how many notes contain it or one of its stems.
@@ -150,10 +151,10 @@ class Query:
         return tuple(unique_terms)
 
     def names(self) -> tuple[str, ...]:
-        """Return up to two names, in the form of `words_key`, if the whole query is a note's name.
+        """Return the names that the whole query may be, in the form of `words_key`.
 
         These are all its words, and its words without the stop words around them: `What is a MOC?`
-        names `MOC`. The index is not asked whether a note has one of the names.
+        may mean the name `MOC`. Equal names are one. Whether a note has such a name is not checked.
         """
         key_of_all = words_key(" ".join(self.all_words))
         key_of_inner = words_key(" ".join(self._inner_words()))
@@ -204,9 +205,10 @@ class _Syntax:
 def read_query(text: str) -> Query:
     """Read a query as a person types it, without asking the index.
 
-    Never raises: what is not valid syntax is words. Only the first 2,000 characters and 64 words
-    are read; `notice` then says so. A query of nothing but exclusions is read as words. `forms`,
-    `note_counts` and `absent` stay empty: `with_forms` fills them.
+    Never raises: text that is not valid syntax is read as words. Only the first 2,000 characters
+    and 64 words that rank are read; `notice` says so if there are more. A query of nothing but
+    exclusions is read as words. `forms`, `stem_pairs`, `excluded_forms`, `note_counts` and `absent`
+    stay empty: `with_forms` fills them.
     """
     notices: list[str] = []
     if len(text) > MAX_CHARACTERS:
@@ -228,7 +230,7 @@ def read_query(text: str) -> Query:
         notices.append(f"Only the first {_MAX_WORDS} words of the query were searched for.")
         ranking_words = ranking_words[:_MAX_WORDS]
 
-    # A `*` that was typed may follow 2 letters; `_MIN_BEGINNING` is for a word without one.
+    # 2 letters are enough before a `*`. `_MIN_BEGINNING` is for an unfinished word without one.
     long_beginnings = [word for word in syntax.beginnings if len(word) > 1]
     beginnings = [word for word in long_beginnings if word in ranking_words]
 
@@ -262,16 +264,16 @@ def _read_syntax(text: str) -> _Syntax:
     Phrases and words with a `*` are kept among the words too, because they also rank.
     """
     syntax = _Syntax()
-    end = 0
+    end_of_last = 0
     for match in _SYNTAX.finditer(text):
         if _is_plain_text(match):
             continue
-        text_before = text[end : match.start()]
+        text_before = text[end_of_last : match.start()]
         words = _take_filter(syntax, match)
         syntax.words_text += f"{text_before} {words} "
-        end = match.end()
+        end_of_last = match.end()
 
-    syntax.words_text += text[end:]
+    syntax.words_text += text[end_of_last:]
     return syntax
 
 
@@ -289,16 +291,20 @@ def _is_plain_text(match: re.Match[str]) -> bool:
 def _take_filter(syntax: _Syntax, match: re.Match[str]) -> str:
     """Add the filter of a match to `syntax`, and return the part of it that ranks as words too.
 
-    That part is the phrase or the beginning of a word; "" for any other filter. A second filter of
-    the same field replaces the first, and a second tag with another name is added.
+    That part is the phrase or the beginning of a word; "" for any other filter. A second value of
+    a field, or of a tag with the same name, replaces the first. Other tags are added.
     """
     phrase = match["phrase"]
     if match["archive"]:
         syntax.archive = True
         return ""
 
-    if match["excluded_word"] or match["negated_phrase"]:
-        syntax.excluded.append(match["excluded_word"] or phrase)
+    if match["excluded_word"]:
+        syntax.excluded.append(match["excluded_word"])
+        return ""
+
+    if match["negated_phrase"]:
+        syntax.excluded.append(phrase)
         return ""
 
     if phrase is not None:
@@ -322,21 +328,22 @@ def _take_filter(syntax: _Syntax, match: re.Match[str]) -> str:
 
 # -- forms of words
 
-# `IndexService.vocabulary`: how many notes contain one of the terms of each group, and how far the
-# index is.
+# The type of `IndexService.vocabulary`. It returns for each group of terms how many notes contain
+# one of them, and how far the index is.
 Vocabulary = Callable[[Sequence[AnyOf]], tuple[Sequence[int], IndexProgress]]
 
-# A shorter beginning would match too many words.
+# An unfinished word is completed from this many letters on: fewer begin too many words.
 _MIN_BEGINNING = 3
 
 
 def with_forms(query: Query, vocabulary: Vocabulary) -> tuple[Query, IndexProgress]:
-    """Return the query with all forms its words are searched in, and how far the index is.
+    """Return the query with all forms that its words are searched as, and how far the index is.
 
     The forms are stems in the languages of the vault. Stop words of the query's language are no
-    longer among its `words`. If no note contains a word, its beginning or its characters may be
-    searched for; `notice` then says so, and a word without such a substitute is in `absent`.
-    Asks `vocabulary` at least once, also for a query without words.
+    longer among its `words`, unless they are all that it has. If no note contains a word, words
+    that begin with it, or its characters, may be searched for; `notice` then says so. A word
+    without such a substitute is in `absent`. Asks `vocabulary` at least once, also for a query
+    without words.
     """
     if not (query.words or query.excluded):
         _, status = vocabulary(())
@@ -345,16 +352,17 @@ def with_forms(query: Query, vocabulary: Vocabulary) -> tuple[Query, IndexProgre
     # A note in a language other than English contains the mark of the language.
     marks_and_words = [*MARKS.values(), *query.words]
     terms = [Term((word,)) for word in marks_and_words]
-    counts, status = vocabulary([(term,) for term in terms])
-    mark_counts = counts[: len(MARKS)]
-    counts = counts[len(MARKS) :]
+    all_counts, status = vocabulary([(term,) for term in terms])
+    mark_counts = all_counts[: len(MARKS)]
+    word_counts = all_counts[len(MARKS) :]
+
     counts_by_language = zip(MARKS, mark_counts, strict=True)
     languages = [language for language, count in counts_by_language if count]
     if languages:
-        query, counts = _with_stems(query, counts, languages, vocabulary)
-    query = replace(query, note_counts=tuple(counts))
+        query, word_counts = _with_stems(query, word_counts, languages, vocabulary)
+    query = replace(query, note_counts=tuple(word_counts))
 
-    counts_of_words = zip(query.words, counts, strict=True)
+    counts_of_words = zip(query.words, word_counts, strict=True)
     missing = [word for word, count in counts_of_words if not count]
     if missing or query.beginnings:
         query = _with_substitutes(query, missing, vocabulary)
@@ -370,7 +378,8 @@ def _with_stems(
     """Return the query with the useful stems of its words, and the note count of each word.
 
     `counts` are the numbers of notes that contain each word as it is spelled. The returned counts
-    are the numbers of notes that contain any of its forms.
+    are the numbers of notes that contain any of its forms. The result may have fewer words, and
+    then as many counts.
     """
     counts_as_spelled = dict(zip(query.words, counts, strict=True))
     query = _in_languages(query, languages)
@@ -443,6 +452,7 @@ def _stem_terms(
 ) -> tuple[Term, ...]:
     """Return one term per language with the stems of all `words`; none if a word has no stem."""
     stems_of_words = [_stems(word, languages) for word in words]
+    # A word without stems ends this at once; other words have one stem per language.
     stems_by_language = zip(*stems_of_words, strict=False)
     return tuple(Term(stems, stem_of=words) for stems in stems_by_language)
 
@@ -462,7 +472,8 @@ def _with_substitutes(
     """Return the query with what to search for in place of the words that no note contains.
 
     `missing` are these words. Also adds the beginnings that were typed with a `*`. Sets `absent` to
-    the missing words without a substitute, and adds a sentence per kind of substitute to `notice`.
+    the missing words for which nothing else is searched for, and adds to `notice` at most one
+    sentence on characters and one on the unfinished word.
     """
     forms = dict(query.forms)
     for word in query.beginnings:
@@ -476,6 +487,7 @@ def _with_substitutes(
     forms |= completions
 
     notices = [query.notice] if query.notice else []
+    # Where no note contains any of a word's characters, `characters` has no terms for it.
     by_characters = [word for word, terms in characters.items() if terms]
     notices += [
         f'No note contains "{word}"; its characters were searched for.'
@@ -486,6 +498,7 @@ def _with_substitutes(
         for word in completions
     ]
 
+    # The characters of a word replace a beginning that was typed, even if there are none.
     substituted = {*query.beginnings, *completions}
     substituted -= characters.keys()
     substituted |= set(by_characters)
@@ -504,10 +517,10 @@ def _characters_of_missing(
     missing: Sequence[str],
     vocabulary: Vocabulary,
 ) -> dict[str, tuple[Term, ...]]:
-    """Return the characters that notes contain of each word in a script without spaces.
+    """Return for each word in a script without spaces those of its characters that notes contain.
 
-    A word may have no such character: its tuple is then empty. The result is empty if a note
-    contains one of the query's words in such a script.
+    The tuple of a word is empty if no note contains any of them. There is no word in the result if
+    a note contains one of the query's words in such a script: then that word is enough.
     """
     unspaced = [word for word in query.words if is_unspaced(word)]
     if not set(unspaced) <= set(missing):
@@ -524,10 +537,10 @@ def _completions_of_unfinished(
     missing: Sequence[str],
     vocabulary: Vocabulary,
 ) -> dict[str, tuple[Term, ...]]:
-    """Return the unfinished word with its beginning as a term; else an empty mapping.
+    """Return the unfinished word with a term for the words that begin with it.
 
-    It is returned if no note contains the word itself, but some contain words beginning with it,
-    and if the word is long enough.
+    The result is empty if a note contains the word itself, if none contains a word that begins with
+    it, or if it is too short.
     """
     word = query.unfinished_word
     is_candidate = (

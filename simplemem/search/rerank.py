@@ -28,7 +28,7 @@ _LOG = logging.getLogger(__name__)
 
 
 class _Connection(NamedTuple):
-    """The client of a reranker; None, and the reason in a sentence, if there can be none."""
+    """The client of a reranker, or None and a sentence on why it cannot be used."""
 
     client: Reranker | None
     failure: str = ""
@@ -67,7 +67,7 @@ class NoteReranker:
             self._connection.client.close()
 
     def _connect(self) -> _Connection:
-        """Return the connection that the settings describe. Logs a warning if there can be none."""
+        """Return the connection of this reranker, which is made by the first call."""
         if self._connection is None:
             self._connection = _connection_of(self._settings)
         return self._connection
@@ -75,10 +75,10 @@ class NoteReranker:
     def rerank(self, ranking: Ranking, limit: int) -> Ranking:
         """Return a ranking with at most `limit` hits, in the order of the reranker.
 
-        Sends it the query and the best passages of up to `max_candidates` notes; never private
-        notes if the reranker is remote. It is not asked for a query without words, or for fewer
-        than two notes. If it fails, the order stays and `degraded` says why: no SimplememError is
-        raised.
+        Sends the reranker the query and the best passages of up to `max_candidates` notes; never
+        private notes if it is remote. For a query without words, or if there are fewer than two
+        notes to send, the order stays. If the reranker fails, the order stays and `degraded` says
+        why: no SimplememError is raised.
         """
         in_same_order = replace(ranking, hits=ranking.hits[:limit])
         if not ranking.query.words or len(ranking.hits) < 2:
@@ -112,7 +112,11 @@ class NoteReranker:
         return replace(ranking, hits=hits, reranking=reranking)
 
     def _note_failure(self, reranker: Reranker, error: SimplememError) -> str:
-        """Keep why the reranker failed, and return it as a sentence. Logs the first of several."""
+        """Store why the reranker failed, and return it as a sentence.
+
+        Logs a warning, but not for a reranker that failed the last time too.
+        """
+        # The message may begin with the name, which the sentence has too.
         reason = error.message.removeprefix(f"{reranker.name} does not answer: ")
         reason = reason.removeprefix(f"{reranker.name} ")
         failure = f"The reranker {reranker.name} does not answer ({reason}); {_ORDER_STAYS}"
@@ -175,7 +179,11 @@ class NoteReranker:
 
 
 def _connection_of(settings: Settings) -> _Connection:
-    """Return the connection that the settings describe. Never raises: logs why there is none."""
+    """Return the connection that the settings describe.
+
+    Raises no SimplememError: if the reranker cannot be used, logs a warning, and the connection has
+    the reason.
+    """
     try:
         return _Connection(_reranker_of(settings))
     except SimplememError as error:
@@ -186,13 +194,13 @@ def _connection_of(settings: Settings) -> _Connection:
 
 
 def _reranker_of(settings: Settings) -> Reranker:
-    """Return the reranker of the settings. Raises SimplememError if they are not valid."""
+    """Return the reranker of the settings. Raises a SimplememError if they are not valid."""
     rerank = settings.rerank
     model = rerank.model
     key = rerank.api_key
     key_setting = "rerank.api_key"
     if rerank.provider == "voyage":
-        # The settings of the original server for Voyage still hold.
+        # The settings for Voyage that the original server had are still read.
         model = model or settings.voyage_ai.rerank_model
         if key is None and settings.voyage_ai.api_key is not None:
             key = settings.voyage_ai.api_key
@@ -207,7 +215,7 @@ def _reranker_of(settings: Settings) -> Reranker:
 
 
 def _with_failure(ranking: Ranking, failure: str) -> Ranking:
-    """Return a ranking whose `degraded` also has this sentence."""
+    """Return a ranking with one more sentence in `degraded`."""
     return replace(ranking, degraded=f"{ranking.degraded} {failure}".strip())
 
 
@@ -215,7 +223,7 @@ def _reranked_notes(
     hits: Sequence[Ranked],
     scores: Mapping[NoteId, float],
 ) -> dict[NoteId, RerankedNote]:
-    """Return for each scored note its score and its rank before."""
+    """Return for each scored note its score, and its rank in `hits`, from 1."""
     ranks = {hit.note: rank for rank, hit in enumerate(hits, 1)}
     notes: dict[NoteId, RerankedNote] = {}
     for note, score in scores.items():
@@ -230,8 +238,9 @@ def in_order_of(
 ) -> list[Ranked]:
     """Return notes in the order of their scores; a note without a score keeps its place.
 
-    Notes with equal scores keep their order. The scores of the result are from 0 to 1, and fall: a
-    note without a score keeps its own, within those of its neighbours.
+    Notes with equal scores keep their order. The scores of the result are from 0 to 1, and none is
+    higher than that above it: a note without a score keeps the one it had, but is raised to the
+    score of the next note that has one, and limited to the one above it.
     """
     ordered = list(notes)
     places = [place for place, note in enumerate(notes) if note.note in scores]
@@ -241,13 +250,15 @@ def in_order_of(
         ordered[place] = note
 
     values = list(scores.values())
-    shares = dict(zip(scores, from_0_to_1(values), strict=True))
+    scores_from_0_to_1 = dict(zip(scores, from_0_to_1(values), strict=True))
+
+    # From the last note to the first: `minimum` is the score of the next scored note below.
     minimum = 0.0
     raised_scores: list[float] = []
     for note in reversed(ordered):
-        minimum = shares.get(note.note, minimum)
+        minimum = scores_from_0_to_1.get(note.note, minimum)
         raised_score = max(minimum, note.score)
-        raised_scores.append(shares.get(note.note, raised_score))
+        raised_scores.append(scores_from_0_to_1.get(note.note, raised_score))
 
     raised_scores.reverse()
     new_scores = falling_scores(min(score, 1.0) for score in raised_scores)
