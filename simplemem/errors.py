@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 
 class SimplememError(Exception):
-    """The base of all errors of simplemem.
+    """The base of all errors of simplemem. Callers catch it; code raises one of its subclasses.
 
     `details` has further facts for programs, as JSON values.
     """
@@ -35,14 +35,17 @@ class SimplememError(Exception):
         self.__notes__ = [text] if text else []
 
     def as_dict(self) -> dict[str, Any]:
-        """Return code, message, hint (if there is one) and details, for any interface."""
+        """Return code, message, hint (if there is one) and details in one map."""
         result: dict[str, Any] = {"code": self.code, "message": self.message}
         if self.hint:
             result["hint"] = self.hint
         return result | self.details
 
     def withhold_folders(self, folders: Iterable[str]) -> None:
-        """Replace folders of this machine with `…` in message and hint, for a caller elsewhere."""
+        """Replace folders with `…` in message and hint, for a caller who must not see their paths.
+
+        The details stay as they are.
+        """
         longest_first = sorted(folders, key=len, reverse=True)
         for folder in longest_first:
             self.message = self.message.replace(folder, "…")
@@ -50,7 +53,8 @@ class SimplememError(Exception):
 
 
 def install_hint(extra: str) -> str:
-    """Return how to install an optional dependency. No release is published: from a checkout."""
+    """Return a hint that says how to install the optional dependencies of an extra."""
+    # No release is published, so they are installed from a checkout.
     return (
         f"In a checkout of simplemem, run `pip install '.[{extra}]'`,"
         f" or `uv tool install --reinstall '.[{extra}]'`."
@@ -83,7 +87,7 @@ class NotFound(SimplememError):
 
 
 class AlreadyExists(SimplememError):
-    """There is a note of this name."""
+    """There is already a note of this name."""
 
     code = "already_exists"
 

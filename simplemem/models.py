@@ -11,8 +11,8 @@ from typing import Any, Literal, TypedDict, dataclass_transform
 from simplemem.errors import Invalid
 from simplemem.note.tag_requests import parse_tag_request
 
-# Notices above hits that are no answer: no note contains a word of the query, or too few do.
-NO_WORD_HELD = "No note contains these words; these are the nearest by meaning."
+# Notices above hits that do not answer the query: if no note contains any of its words, and else.
+NO_WORD_FOUND = "No note contains these words; these are the nearest by meaning."
 NOTHING_FOUND = "Nothing found; these are the nearest."
 
 
@@ -79,9 +79,10 @@ class Value:
         return tuple(getattr(self, item.name) for item in _fields_of(self))
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the fields by name as JSON values: values in them become maps, tuples lists.
+        """Return the fields by name as JSON values.
 
-        Sets become lists too, NaN becomes None, and other objects become texts.
+        A `Value` in a field becomes a map, a tuple or a set a list, NaN None, and any other object
+        that JSON does not have a text.
         """
         return {item.name: _as_json(getattr(self, item.name)) for item in _fields_of(self)}
 
@@ -99,7 +100,7 @@ def _fields_of(value: Value) -> tuple[dataclasses.Field[Any], ...]:
 
 
 def _as_json(value: object) -> Any:
-    """Return a value, and the values in it, as JSON has them, as `Value.as_dict` says."""
+    """Return a value of a field as a JSON value. `Value.as_dict` describes how."""
     if isinstance(value, Value):
         return value.as_dict()
     if isinstance(value, Mapping):
@@ -118,10 +119,7 @@ def _without_zero(values: dict[str, Any], key: str) -> dict[str, Any]:
 
 
 class AuthorArgs(TypedDict, total=False):
-    """Who makes a change, with which tool, and why. The history records it.
-
-    Each may be absent.
-    """
+    """Who makes a change, with which tool, and why, for the history. Each may be absent."""
 
     who: str
     tool: str
@@ -129,16 +127,18 @@ class AuthorArgs(TypedDict, total=False):
 
 
 AUTHOR_SEPARATOR = ": "
-"""Follows the name of a token in an author who has one: "ida: claude-ai 1.2".
+"""Stands between the name of a token and that of the client that uses it: "ida: claude-ai 1.2".
 
-Only such an author contains it, so that no client can pass for a token by the name that it states.
+No author without a token contains it, so a client cannot pass for a token by the name that it
+states.
 """
 
 
 def is_called(who: str, name: str) -> bool:
     """Return whether an author has a name, with or without the version that a client states.
 
-    Case and repeated blanks do not matter. The name of a token matches every client that has it.
+    `who` is an author of the history, and `name` what a user calls them. Letter case does not
+    matter, nor do repeated blanks in `name`. The name of a token matches every client that uses it.
     The name "" matches every author.
     """
     author = who.casefold()
@@ -155,17 +155,18 @@ class IndexState(Value):
     """How complete the index is.
 
     `state` is "ready" if nothing is missing that the answer needs, "indexing" while the whole vault
-    is compared with the index, else "partial". `notes` counts those in the index, and `pending`
-    those that are not fully searchable: `missing_notes` are not indexed yet, or have changed since;
-    `missing_vectors` cannot be found by meaning. `reason` is a sentence for the user, "" if there
-    is nothing to say.
+    is compared with the index, else "partial". `notes` counts the notes in the index, and `pending`
+    those that are not fully searchable. Of these, `missing_notes` are not indexed yet or have
+    changed since, and `missing_vectors` cannot be found by meaning. `reason` is a sentence for the
+    user, "" if there is nothing to say.
     """
 
     state: Literal["ready", "indexing", "partial"]
     notes: int
     pending: int
     reason: str = ""
-    commit: str = field(default="", repr=False)  # that is indexed, if the vault is a branch
+    # The commit that is indexed if the vault is a branch of git, else "".
+    commit: str = field(default="", repr=False)
     missing_notes: int = field(default=0, repr=False)
     missing_vectors: int = field(default=0, repr=False)
 
@@ -175,16 +176,13 @@ class IndexState(Value):
         return self.state == "ready"
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the fields as JSON values, without the commit and the counts that are empty.
-
-        `notes` and `pending` are always there.
-        """
+        """Return the fields as JSON values, without an empty commit and missing counts of 0."""
         optional = ("commit", "missing_notes", "missing_vectors")
         values = super().as_dict()
         return {key: value for key, value in values.items() if value or key not in optional}
 
 
-# The types of a filter's fields that are no text.
+# The types of the fields of `Filter` that are no text. `Filter.of` reads `tags` by itself.
 _FILTER_TYPES: Mapping[str, type] = {"require_all": bool, "properties": Mapping}
 
 
@@ -222,7 +220,8 @@ class Filter(Value):
         who changed the note last: "human", "agent", "unknown", the beginning of a client's name,
         or "any", with which the hits say who changed them. None stands for an absent argument.
 
-        Raises Invalid for tags that cannot be required, and for a value of another type.
+        Raises Invalid for tags that cannot be required, and for a value of another type. Raises
+        TypeError for an unknown argument.
         """
         required: dict[str, str] = {}
         for key, value in parse_tag_request(tags).items():
@@ -245,11 +244,11 @@ class Filter(Value):
 
 
 class LinkOut(Value):
-    """A link in a note. `target` is the name of the note or file, or the text if there is none.
+    """A link in a note. `target` is the name of the note or file that it means.
 
-    `resolved` is False if it leads nowhere. `kind` is "wiki", "markdown", "embed" or "property".
-    `line` is its line in the file, `display` the text that is shown instead of the target, and
-    `ambiguous` the names of other files that it may mean.
+    If there is no such file, `resolved` is False and `target` is the text of the link. `kind` is
+    "wiki", "markdown", "embed" or "property". `line` is its line in the file, `display` the text
+    that is shown instead of the target, and `ambiguous` the names of other files that it may mean.
     """
 
     target: str
@@ -261,14 +260,14 @@ class LinkOut(Value):
 
 
 class Memory(Value):
-    """A note, or one section of it. `content` is that text without the frontmatter.
+    """A note, or one section of it. `content` is the text of that, without the frontmatter.
 
     `text` is the whole file, and `sha256` the hash of its bytes, for `if_sha256`. `tags` are the
-    names of all tags, `tag_map` has them with their values, `frontmatter` all properties. `links`
-    are those of the whole note, `backlinks` the names of notes that link to it. `tokens` counts
-    `content`, as an estimate. `problem` says why the note must not be rewritten, or what is
-    uncertain about an earlier text; None if nothing. `version` is what an earlier text was asked
-    for by; None for the current one.
+    names of all tags, `tag_map` has them with their values, `frontmatter` has all properties.
+    `links` are those of the whole note, `backlinks` the names of notes that link to it. `tokens` is
+    an estimate of the tokens in `content`. `problem` says why the note must not be rewritten, or
+    what is uncertain about an earlier text; None if nothing. For an earlier text, `version` is the
+    version or date by which the caller asked for it; None for the current text.
     """
 
     name: str
@@ -326,10 +325,10 @@ class Listed(Value):
 
 
 class Page(Value):
-    """Part of a list. `next_cursor` leads to the next part; it is None at the end.
+    """Part of a list. `next_cursor` is the `cursor` of the next part; None at the end.
 
-    `total` counts the notes of the whole list. `degraded` says which part of the filter matches no
-    note at all; "" if none.
+    `total` counts the notes of the whole list. If that is 0, `degraded` says which conditions of
+    the filter no note meets, as far as that is known; else it is "".
     """
 
     items: tuple[Listed, ...]
@@ -342,9 +341,10 @@ class Page(Value):
 class Hit(Value):
     """A note that a search found, with enough of it to cite it.
 
-    `score` says how good the hit is. `snippet` is its best passage, at `heading` and `line` of the
-    file. `why` explains the score, if that was asked for. `authors` and `written` say who changed
-    it and when, if the filter asks for an author.
+    `score` says how good the hit is, from 0 to 1. `snippet` is its best passage, which begins at
+    `line` of the file below `heading`. `why` explains the score, if the caller asked for that.
+    `authors` and `written` say who changed it last and when, if the caller asked for that or the
+    filter has an author; `written` is None if the time is not known.
     """
 
     name: str
@@ -374,9 +374,9 @@ class Found(Value):
     """The answer to a search, with the best hit first.
 
     `mode` is what the caller asked for: "hybrid", "text" or "semantic". `index` is the state of the
-    index that the answer was made of. `degraded` says why the search was less than it could be; ""
-    if it was not. `explain` has the details of the search, if they were asked for. `why` explains
-    the rank, or the absence, of a note that the caller named.
+    index that the answer was made of. `degraded` has sentences on what limited the search; "" if
+    nothing did. `explain` has the details of the search, if the caller asked for them. `why`
+    explains the rank, or the absence, of a note that the caller named.
     """
 
     query: str
@@ -388,7 +388,7 @@ class Found(Value):
     why: Mapping[str, Any] | None = None
     absent: tuple[str, ...] = ()  # words of the query that no note contains
     only_nearest: bool = False  # no hit is good enough to be an answer
-    notice: str = ""  # says so, for display above the hits
+    notice: str = ""  # with `only_nearest`: a sentence that says so, for display above the hits
     not_searched: int = 0  # with `absent`: notes that are excluded from search
 
     def as_dict(self) -> dict[str, Any]:
@@ -405,10 +405,10 @@ class Mention(Value):
 
 
 class Backlink(Value):
-    """A note that links to this one ("link"), or is similar to it ("semantic").
+    """A note that links to the given one (`kind` "link"), or is similar to it ("semantic").
 
-    `form` (of the link, "" for a similar note), `snippet` and `line` describe the first link or the
-    most similar passage; `also` has the other links.
+    `form`, `snippet` and `line` are those of the first link, or of the most similar passage, which
+    has the form "". `also` has the other links.
     """
 
     name: str
@@ -425,9 +425,9 @@ class Pack(Value):
     """Passages that fit a budget of tokens, as context for a model.
 
     `text` is for the model, `items` are its passages, and `tokens` is its size. `left_out` counts
-    those for which the budget was too small, and `duplicates` those that repeat another; `omitted`
-    lists both, each with its name, its line, and why. `degraded`, `absent` and `only_nearest` are
-    those of `Found`.
+    the passages for which the budget was too small, and `duplicates` those that repeat another.
+    `omitted` lists both, each with its name, its line, and why. `degraded`, `absent` and
+    `only_nearest` are as in `Found`.
     """
 
     query: str
@@ -453,9 +453,9 @@ class Pack(Value):
 class Saved(Value):
     """A write that is on the disk. `changed` is False if the note already had this content.
 
-    `sha256` is the hash of the note now, `previous_sha256` the one before, None for a new note.
-    `version` is the change in the history, "" if nothing was written. `tags` and `tag_map` are
-    those of the note now. `warnings` are sentences for the user.
+    `sha256` is the hash of the note now, and `previous_sha256` the one before; None for a new note.
+    `version` is the id of the change in the history, "" if nothing was written. `tags` and
+    `tag_map` are those of the note now. `warnings` are sentences for the user.
     """
 
     name: str
@@ -514,16 +514,17 @@ class MovedIndex(Value):
     place: str
     notes: int
     taken: int  # notes whose vectors were copied from the old index
-    made: int  # notes whose vectors were made for it
+    made: int  # notes whose vectors were computed
     in_use: bool  # the settings already name this engine
     trouble: str  # why vectors are missing, "" if none are
 
 
 class Undone(Value):
-    """A change that was undone. Undoing `version`, the change that undid it, makes it again.
+    """A change that was undone.
 
-    `what` is a sentence that says what was undone. `sha256` is the hash of the note now; None if it
-    does not exist any more.
+    `version` is the new change that undid it; undoing that restores the first change. `what` is a
+    sentence that says what was undone. `sha256` is the hash of the note now; None if it does not
+    exist any more.
     """
 
     name: str
@@ -537,7 +538,7 @@ class UndoneNote(Value):
 
     name: str
     new_name: str | None  # after a move is undone
-    becomes: str  # changed back, moved back, brought back or deleted
+    becomes: str  # "changed back", "moved back", "brought back" or "deleted"
     since: str  # the version of the first of the changes
     before: str | None  # the hash of the note now; None if there is none
     sha256: str | None  # its hash afterwards; None if the note is deleted
@@ -556,10 +557,11 @@ class LeftAsIs(Value):
 
 
 class UndoneMany(Value):
-    """All changes of an author since a time, undone as one; `version` is "" in a preview.
+    """All changes of an author since a time, undone as one change, or a preview of that.
 
-    `notes` are undone, `left` are not. `plan` stands for exactly these changes: undoing them after
-    a preview is refused if the plan differs by then.
+    `version` is that change; "" in a preview. `notes` are undone, `left` are not. `plan` identifies
+    exactly these changes: a caller who passes the plan of a preview is refused if it differs by
+    then.
     """
 
     by: str
@@ -576,8 +578,9 @@ class HistoryEntry(Value):
     `version` is its id, in git the first digits of the commit. `name` is the note before the
     change, `new_name` its name after a move, else None. `op` is "create", "update", "move",
     "delete", "undo", "restore" or "recovered" (found after a crash). `before` and `sha256` are the
-    hashes of the text before and after it; None for no note. `diff` is None if it was not asked for
-    or a text is lost. `commit` is the git commit that contains the change, None if none is known.
+    hashes of the text before and after it; None for no note. `diff` is None if the caller did not
+    ask for it, or if one of the texts is lost. `commit` is the git commit that contains the change,
+    None if none is known. `source` says which history has it.
     """
 
     version: str
@@ -597,7 +600,7 @@ class HistoryEntry(Value):
 
 
 class BlamedLine(Value):
-    """A line of a note, and who changed it last. `when` is in UTC, and "" if it is not known."""
+    """A line of a note, and who changed it last. `when` is a time in UTC; "" if not known."""
 
     number: int
     text: str
@@ -610,8 +613,7 @@ class Difference(Value):
     """The difference between two texts of one note, or of two notes.
 
     `name` and `new_name` are the notes of the old and the new text. `diff` is in the unified
-    format, "" for equal texts. `doubt` says what is not certain about it; it is "" if everything
-    is.
+    format, "" for equal texts. `doubt` says what is uncertain about it; "" if nothing is.
     """
 
     name: str
@@ -625,8 +627,8 @@ class Difference(Value):
 class Restored(Value):
     """A note that has an earlier text again: that of the version or date `at`.
 
-    `changed` is False if it already had this text. `previous_sha256` is None if the note did not
-    exist. Undoing `version` takes it back.
+    `changed` is False if it already had this text. `previous_sha256` is the hash of the text before
+    that; None if the note did not exist. Undoing `version` reverses the change.
     """
 
     name: str
@@ -655,15 +657,15 @@ class ConflictCopy(Value):
 class ConflictMerge(Value):
     """The result of merging a note and a conflict copy of it; nothing is written yet.
 
-    `clean` says that the two do not overlap; `conflicts` counts the places where they do, which are
-    marked in `text`. `diff` is what the merge changes in the note, or how the two differ if there
-    is a `problem`. `note_sha256` and `copy_sha256` are what was merged. `problem` says why they
-    cannot be merged; "" if they can be.
+    `clean` says that the changes of the two do not overlap; `conflicts` counts the places where
+    they do, which are marked in `text`. `diff` is what the merge changes in the note, or how the
+    two differ if there is a `problem`. `note_sha256` and `copy_sha256` are the hashes of the two
+    texts. `problem` says why they cannot be merged; "" if they can be.
     """
 
     copy: ConflictCopy
     text: str | None  # None if there is a `problem`
-    base: str  # the version that both probably began as, "" if there is none
+    base: str  # the version from which both probably come, "" if none is known
     clean: bool
     conflicts: int
     diff: str
@@ -701,9 +703,9 @@ class OwnFile(Value):
 class Finding(Value):
     """A problem that the doctor found.
 
-    `check` is the check that found it, `path` the note or file. `line` is 0 if it is about no line.
-    `hint` says what to do, `candidates` are the notes that an unresolved link may mean, and `fix`
-    says what fixing would do; each is empty if there is nothing to say.
+    `check` is the check that found it, `path` the note or file. `line` is 0 if the problem is in no
+    line. `hint` says what to do, `candidates` are the notes that an unresolved link may mean, and
+    `fix` says what fixing would do; each is empty if there is nothing to say.
     """
 
     check: str
@@ -717,10 +719,7 @@ class Finding(Value):
 
 
 class NoteFix(Value):
-    """The fixes of one note.
-
-    `what` has a sentence for each, `diff` shows all of them.
-    """
+    """The fixes of one note: `what` has a sentence for each, `diff` shows all of them."""
 
     path: str
     what: tuple[str, ...]
@@ -730,10 +729,10 @@ class NoteFix(Value):
 
 
 class FixPlan(Value):
-    """What the doctor found, and a plan that fixes it."""
+    """What the doctor found, and the changes that fix it."""
 
     findings: tuple[Finding, ...]
-    left: tuple[Finding, ...]  # what the changes do not fix
+    left: tuple[Finding, ...]  # those that the changes do not fix
     changes: tuple[NoteFix, ...]
     problems: tuple[str, ...] = ()  # why some fixes are not possible
 

@@ -25,7 +25,7 @@ from simplemem.faces.arguments import (
 )
 from simplemem.faces.face import Data, Reply, Result, tool
 from simplemem.faces.session import Session
-from simplemem.models import NO_WORD_HELD, Backlink, Hit, IndexState, Listed, Pack
+from simplemem.models import NO_WORD_FOUND, Backlink, Hit, IndexState, Listed, Pack
 from simplemem.note.words import count_tokens
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def search_memories(
     if not hits:
         return Reply(f"{nothing} {state}".strip(), data)
     head = f"# {render.format_count(len(hits), 'memory', 'memories')}{asked}"
-    if found.notice == NO_WORD_HELD:
+    if found.notice == NO_WORD_FOUND:
         head = f"# {found.notice.removesuffix('.')}{asked}. {state}"
         state = ""
     elif found.notice:
@@ -496,7 +496,7 @@ def _context_head(pack: Pack, subject: str, budget_tokens: int) -> str:
         return f"No answer about {subject} yet."
     if not pack.text:
         return f"Nothing found about {subject}."
-    if pack.notice == NO_WORD_HELD:
+    if pack.notice == NO_WORD_FOUND:
         return f"# {pack.notice.removesuffix('.')} to {subject}"
     if pack.notice:
         return f"# Nothing found about {subject}. Nearest:"

@@ -25,7 +25,7 @@ from simplemem.faces.arguments import (
 from simplemem.faces.face import Caller, Reply, tool
 from simplemem.faces.render import brief, index_line, line, name_of, nothing_found, unheld
 from simplemem.faces.session import Session, replaced_and_undo, without_offer
-from simplemem.models import NO_WORD_HELD
+from simplemem.models import NO_WORD_FOUND
 from simplemem.note.names import path_of
 from simplemem.note.note import map_entries
 from simplemem.note.tag_requests import parse_tag_request, respelling_warnings, without_header
@@ -254,7 +254,7 @@ def search_memories(
         )
         return Reply(f"{nothing} {state}".strip() + "\n")
     head = "Memories found"
-    if found.notice == NO_WORD_HELD:
+    if found.notice == NO_WORD_FOUND:
         head = found.notice.removesuffix(".")
     elif found.notice:
         head = "No memories were found; nearest memories"

@@ -22,7 +22,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple
 
 from simplemem.index.api import NoteDetails, TextSpan
-from simplemem.models import NO_WORD_HELD, NOTHING_FOUND
+from simplemem.models import NO_WORD_FOUND, NOTHING_FOUND
 from simplemem.note.words import STOP_WORDS, words_in_order
 
 if TYPE_CHECKING:
@@ -751,7 +751,7 @@ def notice_of(
     if not only_nearest:
         return ""
     if len(absent) == len(words):
-        return NO_WORD_HELD
+        return NO_WORD_FOUND
     return NOTHING_FOUND
 
 

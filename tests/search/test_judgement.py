@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from simplemem.models import NO_WORD_HELD, NOTHING_FOUND
+from simplemem.models import NO_WORD_FOUND, NOTHING_FOUND
 from simplemem.search import judgement
 from simplemem.search.judgement import Evidence
 
@@ -68,7 +68,7 @@ def test_words_that_tell_little_anywhere_count_little_though_they_are_rare_in_th
 
 def test_a_notice_says_what_is_true_of_the_words() -> None:
     assert judgement.notice_of(False, ["snacks"], ["snacks"]) == ""
-    assert judgement.notice_of(True, ["snacks"], ["snacks"]) == NO_WORD_HELD
+    assert judgement.notice_of(True, ["snacks"], ["snacks"]) == NO_WORD_FOUND
     assert judgement.notice_of(True, ["anna", "birthday"], ["birthday"]) == NOTHING_FOUND
 
 

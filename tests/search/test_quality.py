@@ -9,7 +9,7 @@ from typing import ClassVar
 import pytest
 from embedding_service import EmbeddingService, Vector
 
-from simplemem.models import NO_WORD_HELD, NOTHING_FOUND
+from simplemem.models import NO_WORD_FOUND, NOTHING_FOUND
 from simplemem.search.rank import MODES, Mode
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
@@ -144,9 +144,9 @@ def test_what_is_unknown_is_still_reported_as_unknown(first_weeks: Path, questio
     with EnhancedStore(first_weeks, Settings()) as store:
         store.sync()
         found = store.search(question)
-        assert found.only_nearest and found.notice in (NOTHING_FOUND, NO_WORD_HELD)
+        assert found.only_nearest and found.notice in (NOTHING_FOUND, NO_WORD_FOUND)
         is_word_held = any(word in question.lower() for word in ("anna", "pressure", "get"))
-        assert found.notice == (NOTHING_FOUND if is_word_held else NO_WORD_HELD)
+        assert found.notice == (NOTHING_FOUND if is_word_held else NO_WORD_FOUND)
 
 
 def test_one_page_that_has_nothing_to_do_with_a_question_is_no_answer(
@@ -155,7 +155,7 @@ def test_one_page_that_has_nothing_to_do_with_a_question_is_no_answer(
     write("lighthouse.md", "# Keepers\n\nThe keeper of the lighthouse is called Osmund.\n")
     store.sync()
     assert not store.search("queso").hits
-    assert store.search("\u00bfQui\u00e9n gan\u00f3 la liga?").notice == NO_WORD_HELD
+    assert store.search("\u00bfQui\u00e9n gan\u00f3 la liga?").notice == NO_WORD_FOUND
     found = store.extension.answers(
         "\u00bfQui\u00e9n gan\u00f3 la liga?", ["lighthouse.md"], 5, passages=5
     )
@@ -225,7 +225,7 @@ def test_another_embedder_is_judged_on_its_own_scale(first_weeks: Path, alike: f
             store.sync()
             found = store.search("Who repaired the vehicle?")
             assert (found.hits[0].name, found.notice) == ("Car", "")
-            assert store.search("What is the capital of Mongolia?").notice == NO_WORD_HELD
+            assert store.search("What is the capital of Mongolia?").notice == NO_WORD_FOUND
 
 
 # -- shown scores
