@@ -260,7 +260,8 @@ class PostgresEngine:
             db = self._connect()
             if db.in_transaction:
                 return ask(db)
-            if self._replica is not None and time.monotonic() >= self._replica_rests_until:
+            is_replica_ready = time.monotonic() >= self._replica_rests_until
+            if self._replica is not None and is_replica_ready:
                 try:
                     return self._answer(self._replica.connection(), ask)
                 except (_Behind, errors.UndefinedTable, errors.SerializationFailure):
@@ -287,16 +288,16 @@ class PostgresEngine:
                 if not any(seen_before):
                     self._notice_state(db)
                     seen_before = db.seen
-                state = db.execute(_SELECT_STATE)
+                state_answer = db.execute(_SELECT_STATE)
                 try:
                     result = ask(db)
                 except (LookupError, ValueError, Damaged):
                     # Not an error if what is remembered was of an older state.
-                    self._notice_state(db, state)
+                    self._notice_state(db, state_answer)
                     if db.seen == seen_before:
                         raise
                 else:
-                    self._notice_state(db, state)
+                    self._notice_state(db, state_answer)
             if self.generation != generation:
                 raise Replaced
             if db.seen == seen_before:

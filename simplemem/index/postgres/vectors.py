@@ -290,7 +290,7 @@ class PostgresVectors:
 
         Only notes in `note_ids` are returned (None: all).
         """
-        count = max(_MIN_INDEXED_PASSAGES, int(_INDEXED_PASSAGES_PER_NOTE * limit))
+        passage_count = max(_MIN_INDEXED_PASSAGES, int(_INDEXED_PASSAGES_PER_NOTE * limit))
         share = 1.0
         if note_ids is not None:
             # Ids count up, and few notes are ever removed: the largest id is about the number of
@@ -298,8 +298,8 @@ class PostgresVectors:
             share = len(note_ids) / max(note_ids)
         is_large_share = share >= _LARGE_SHARE
         if is_large_share:
-            count = int(count / share)
-        count = min(count, _MAX_INDEXED_PASSAGES)
+            passage_count = int(passage_count / share)  # because others are dropped below
+        count = min(passage_count, _MAX_INDEXED_PASSAGES)
 
         # The more candidates the index looks at (`ef_search`), the fewer it misses, at little cost.
         settings = """

@@ -1,7 +1,8 @@
 """The SQLite engine: one file, shared by threads and processes, rebuilt beside itself and swapped in.
 
 The file may be deleted, damaged or replaced at any moment. `Replaced` or `Damaged` is then raised
-once, and the next use works on a fresh file (docs/internals/engines.md).
+once, and the next use works on a fresh file (docs/internals/engines.md). The module has the vectors
+of an index, a connection to it, its file, and the engine, in this order.
 """
 
 from __future__ import annotations
@@ -315,6 +316,8 @@ def _unpack_chunk(validity: bytes, rowids: bytes, vectors: bytes) -> tuple[bytes
     return ids[is_used].tobytes(), vector_rows[is_used].tobytes()
 
 
+# -- connections
+
 DIALECT = Dialect(
     membership="{column} IN (SELECT value FROM carray({mark}))",
     list_table="carray({mark}) AS {alias}",
@@ -347,9 +350,6 @@ _REFUSED_OPERATIONS = (
     "WRITE FSYNC DIR_FSYNC TRUNCATE LOCK RDLOCK UNLOCK NOMEM SHMOPEN SHMSIZE SHMLOCK SHMMAP"
 )
 _REFUSALS = {getattr(apsw, f"SQLITE_IOERR_{name}") for name in _REFUSED_OPERATIONS.split()}
-
-
-# -- connections
 
 
 def is_beside_notes(path: Path) -> bool:
@@ -481,6 +481,8 @@ def _as_our_error(error: apsw.Error) -> Exception:
     return StatementFailed(str(error))
 
 
+# -- the file
+
 SCHEMA_VERSION = 21
 APPLICATION_ID = 0x736D656D  # "smem"
 _SQLITE_MAGIC = b"SQLite format 3\0"
@@ -493,9 +495,6 @@ IndexFile = Literal["ours", "none", "newer", "foreign"]
 If it is "none", an index may be made there. "newer" is an index of a later simplemem, and "foreign"
 a file of another program; both are left alone.
 """
-
-
-# -- the file
 
 
 def create_file(path: Path) -> None:
@@ -587,6 +586,8 @@ def _has_our_mark(path: Path) -> bool:
     return header.startswith(_SQLITE_MAGIC) and header[_APPLICATION_ID_OFFSET:] == mark
 
 
+# -- the engine
+
 T = TypeVar("T")
 VaultLock = Callable[[], AbstractContextManager[None]]
 _FileIdentity = tuple[int, int]  # device and inode
@@ -596,9 +597,6 @@ _MAX_LOG_BYTES_IN_BULK = 128 * 1024 * 1024  # a page that was written often is m
 # How long a checkpoint waits for readers, with the vault's lock held. Most queries end within this
 # time; for a longer one, the log stays as it is.
 _CHECKPOINT_MS = 200
-
-
-# -- the engine
 
 
 def open_engine(path: Path, lock: VaultLock) -> SqliteEngine:

@@ -143,10 +143,10 @@ class Occurrences:
         by_note = self.by_note
         if not len(by_note.note_indexes):
             return _NONE
-        rows, is_there = find_sorted(by_note.note_indexes, notes)
-        rows = rows[is_there]
-        starts = by_note.first_postings[rows]
-        ends = by_note.first_postings[rows + 1]
+        indexes_in_by_note, is_there = find_sorted(by_note.note_indexes, notes)
+        found = indexes_in_by_note[is_there]
+        starts = by_note.first_postings[found]
+        ends = by_note.first_postings[found + 1]
         return expand(starts, ends - starts)
 
     @cached_property
@@ -218,11 +218,13 @@ def union_of(documents: Documents, parts: Sequence[Occurrences]) -> Occurrences:
     order = np.argsort(ordinals, kind="stable")
     positions = None
     if all(part.positions is not None for part in parts):
+        # The positions of each posting move with it.
         joined_positions = np.concatenate([part.positions for part in parts])
-        firsts = np.cumsum(counts) - counts
-        indexes = expand(firsts[order], counts[order])
+        first_positions = np.cumsum(counts) - counts
+        indexes = expand(first_positions[order], counts[order])
         positions = joined_positions[indexes]
 
+    # An ordinal in which several of the terms occur becomes one.
     ordinals = ordinals[order]
     counts = counts[order]
     is_first = np.concatenate([[True], np.diff(ordinals) > 0])
@@ -537,6 +539,7 @@ class Part:
                 return None
             return np.flatnonzero(self.is_indexed)
 
+        # Look up the smaller set in the larger one.
         documents = self.segment.documents
         if len(note_ids) > len(documents.note_ids):
             _, is_selected = find_sorted(note_ids, documents.note_ids)
@@ -598,7 +601,8 @@ class QueryTerms:
         Phrases of several words and prefixes are kept in the cache.
         """
         number, documents, _ = part.segment
-        if len(phrase.tokens) == 1 and not phrase.is_prefix:
+        is_single_term = len(phrase.tokens) == 1 and not phrase.is_prefix
+        if is_single_term:
             return self._of_token(part, phrase, 0)
 
         cached = self._cache.phrase(number, phrase)
@@ -616,6 +620,7 @@ class QueryTerms:
 
     def count_notes(self, part: Part, phrase: Phrase) -> int:
         """Return how many notes of a segment that are still indexed hold a phrase."""
+        # The counts of a term's row include deleted notes.
         facts = self._facts_of_single_term(part, phrase)
         if facts is not None and (facts.notes == 0 or not part.deleted_notes):
             return facts.notes

@@ -177,20 +177,22 @@ def _count_in_blocks(
     posting_counts = [len(ordinals_of_form) for ordinals_of_form, _, _ in postings]
     forms = np.repeat(np.arange(len(postings)), posting_counts)
 
-    # A key is the number of a form times the number of blocks, plus the index of a block.
+    # A key stands for a form and a block: the number of the form times the number of all blocks,
+    # plus the index of the block.
     places = ordinals - titles[note_rows]
     keys_of_first_blocks = forms * block_count + first_blocks[note_rows]
     is_block = places >= FIRST_BLOCK
     keys = (keys_of_first_blocks + places - FIRST_BLOCK)[is_block]
     frequencies = BODY_WEIGHT * counts[is_block]
 
-    # A title has the keys of all blocks of its note. Frequencies with the same key are added up.
     is_title = places == TITLE
     if is_title.any():
-        block_counts_of_titles = block_counts[note_rows[is_title]]
-        keys_of_titles = expand(keys_of_first_blocks[is_title], block_counts_of_titles)
-        weighted_counts = TITLE_WEIGHT * counts[is_title]
-        frequencies_of_titles = np.repeat(weighted_counts, block_counts_of_titles)
+        # A title is repeated for each block of its note, with the key of that block.
+        blocks_of_titles = block_counts[note_rows[is_title]]
+        keys_of_titles = expand(keys_of_first_blocks[is_title], blocks_of_titles)
+        frequencies_of_titles = np.repeat(TITLE_WEIGHT * counts[is_title], blocks_of_titles)
+
+        # The frequencies of a form in a title and in a block of its note are added up.
         all_keys = np.concatenate([keys, keys_of_titles])
         all_frequencies = np.concatenate([frequencies, frequencies_of_titles])
         keys, entry_of_key = np.unique(all_keys, return_inverse=True)
@@ -202,24 +204,24 @@ def _count_in_blocks(
 
 
 def _postings_in(occurrences: Occurrences, notes: Array) -> tuple[Array, Array, Array]:
-    """Return the postings in some notes of a segment: ordinals, counts, and numbers of notes.
+    """Return the postings in some notes of a segment: ordinals, counts, and rows of notes.
 
-    `notes` are indexes in the segment, ascending. Ordinals are those of the segment. The number of
-    a note is its index in `notes`.
+    `notes` are indexes in the segment, ascending. The row of a note is its index in `notes`. Each
+    array has an element per posting.
     """
     by_note = occurrences.by_note
     if not len(by_note.note_indexes):
         nothing = np.zeros(0, np.int64)
         return nothing, nothing, nothing
-    rows, is_there = find_sorted(by_note.note_indexes, notes)
-    rows = rows[is_there]
-    starts = by_note.first_postings[rows]
-    ends = by_note.first_postings[rows + 1]
-    sizes = ends - starts
-    postings = expand(starts, sizes)
+    indexes_in_by_note, is_there = find_sorted(by_note.note_indexes, notes)
+    found = indexes_in_by_note[is_there]
+    starts = by_note.first_postings[found]
+    ends = by_note.first_postings[found + 1]
+    posting_counts = ends - starts
+    postings = expand(starts, posting_counts)
     ordinals = occurrences.ordinals[postings]
     counts = occurrences.counts[postings]
-    note_rows = np.repeat(np.flatnonzero(is_there), sizes)
+    note_rows = np.repeat(np.flatnonzero(is_there), posting_counts)
     return ordinals, counts, note_rows
 
 
@@ -307,7 +309,7 @@ class TermIndex:
         self._cache = cache
         self._note_counts: dict[Phrase, int] = {}
         self._block_counts: dict[Phrase, int] = {}
-        self._note_norms: dict[int, Array] = {}  # of the notes of each segment
+        self._note_norms: dict[int, Array] = {}  # what `length_norms` returns, by segment
 
         sql = "SELECT segment_id, notes, words, blocks, block_words FROM segments"
         segments: Any = db.execute(sql)
@@ -322,6 +324,7 @@ class TermIndex:
             deleted_notes.setdefault(number, []).append(note_id)
             deleted_sizes.append(sizes)
 
+        # Segments and their sizes include deleted notes.
         all_sizes = _sum_sizes(sizes_of_segments.values())
         sizes_of_deleted = _sum_sizes(deleted_sizes)
         self.sizes = Sizes(*map(operator.sub, all_sizes, sizes_of_deleted))
@@ -344,7 +347,12 @@ class TermIndex:
         return self._count(db, kind, phrases)[phrases[0]]
 
     def count_notes(self, db: Connection, groups: Sequence[AnyOf]) -> list[int]:
-        """Return for each group of terms how many notes hold at least one of them."""
+        """Return for each group of terms how many notes hold at least one of them.
+
+        It is 0 for a group without tokens.
+        """
+        # Counts of single phrases are remembered, and often need no postings. For several phrases,
+        # the notes that hold any of them must be found.
         phrases_of_groups = [phrases_of(group) for group in groups]
         single = [phrases[0] for phrases in phrases_of_groups if len(phrases) == 1]
         counts = self._count(db, "note", single)
@@ -429,7 +437,8 @@ class TermIndex:
 
         rescored = _first_with_ties(notes, question.rescore_depth)
         block_terms: Sequence[Term] = all_terms
-        if terms is not all_terms and rescored:
+        is_without_frequent = terms is not all_terms
+        if is_without_frequent and rescored:
             block_terms = self._without_frequent(db, "block", all_terms)
         blocks = self.best_blocks(db, block_terms, question.blocks, rescored)
 
@@ -716,10 +725,11 @@ def _phrases_by_word(terms: Sequence[Term]) -> list[list[Phrase]]:
 
 def _ranks_within_notes(note_ids: Array) -> Array:
     """Return for each block, sorted best first, how many blocks of its note come before it."""
+    # Sorted by note, a block's rank is its distance from the first block of its note.
     order = np.argsort(note_ids, kind="stable")
     sorted_ids = note_ids[order]
-    firsts = np.searchsorted(sorted_ids, sorted_ids)
-    sorted_ranks = np.arange(len(note_ids)) - firsts
+    first_of_note = np.searchsorted(sorted_ids, sorted_ids)
+    sorted_ranks = np.arange(len(note_ids)) - first_of_note
     ranks = np.empty(len(note_ids), np.int64)
     ranks[order] = sorted_ranks
     return ranks
