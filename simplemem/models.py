@@ -293,7 +293,7 @@ class Memory(Value):
 
     @property
     def headings(self) -> tuple[tuple[int, str, int], ...]:
-        """The level, text and line of each heading of the whole note."""
+        """The level, text and line of each heading of the whole note. Lines count from 1."""
         from simplemem.note.note import read_note
 
         headings = read_note(self.text.encode()).body.headings

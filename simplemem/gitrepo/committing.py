@@ -164,8 +164,9 @@ class _CommitDraft:
     ) -> None:
         """Replace a committed file with one at `target`, or only remove it if there is no new text.
 
-        The ids are those of the texts before and after a change. A note that was only moved keeps
-        its committed text. Raises Unavailable if that text is neither of the two.
+        The ids are those of the texts before and after a change. If they are equal, the note was
+        only moved, and keeps its committed text, whatever that is. Otherwise raises Unavailable if
+        the committed text is neither of the two: the user has changes that are not committed.
         """
         last_file = self._files.get(path, find_file(self.last_commit.tree, path))
         last_id = None

@@ -231,9 +231,9 @@ def _period_of(text: str, now: datetime) -> _Period | None:
 
 
 def _named_periods(now: datetime) -> dict[str, _Period]:
-    """Return the periods that are named by words, such as "now", "this week" and "last year".
+    """Return the periods of now, today, yesterday, and this or last week, month or year.
 
-    Weeks begin on Monday.
+    The keys are lower-case words, such as "last week". "now" has no length. Weeks begin on Monday.
     """
     today = datetime.combine(now, time.min)
     monday = today - today.weekday() * _DAY

@@ -166,10 +166,11 @@ def _cut(name: str) -> str:
 def clean_reference(name: str) -> str:
     """Return the name that a caller refers to: `folder/Note` for `[[folder/Note#Part|text]]`.
 
-    Brackets, the displayed text, a heading, `.md` and leading slashes are removed. The result is in
-    NFC. It need not be legal for a new note, because notes exist under all kinds of names. Does not
-    look whether a note has it. Raises Invalid if it is empty, has a backslash, a NUL, an empty part
-    or one of dots, or leads out of the vault.
+    Brackets, the displayed text, a heading, `.md` and leading slashes are removed. Outside
+    brackets, `#` begins a heading only if nothing around it is a space: `C# notes` is a name. The
+    result is in NFC. It need not be legal for a new note, because notes exist under all kinds of
+    names. Does not look whether a note has it. Raises Invalid if it is empty, has a backslash, a
+    NUL, an empty part or one of dots, or leads out of the vault.
     """
     reference = unicodedata.normalize("NFC", well_formed(name)).strip()
     heading_pattern = _HEADING

@@ -33,7 +33,10 @@ _NOT_ONLY_A_NUMBER: Final = re.compile(r"[^0-9/]")
 
 
 def nearest_tag(name: str) -> str:
-    """Return the valid tag that is most like a name. Never raises; "tag" if nothing is left."""
+    """Return a valid tag made from a name: `-` replaces each other character. Never raises.
+
+    It is "tag" if nothing is left. A number gets the letter n before it.
+    """
     tag = NOT_IN_TAG.sub("-", name)
     tag = re.sub(r"/+", "/", tag).strip("-/")
     if not tag:

@@ -321,7 +321,7 @@ def _vectors_in(answer: object, count: int, dimension: int | None, name: str) ->
 
     lists = _check_dimensions(rows, dimension, name)
     vectors = [_as_numbers(row, name) for row in lists]
-    sizes = [_size_of(vector) for vector in vectors]
+    sizes = [_largest_component(vector) for vector in vectors]
     _check_sizes(sizes, name)
     return list(map(_scale, vectors, sizes))
 
@@ -386,8 +386,8 @@ def _as_numbers(row: Sequence[Any], name: str) -> array[float]:
         ) from error
 
 
-def _size_of(vector: array[float]) -> float:
-    """Return the largest absolute value in a vector; NaN if not all values are finite."""
+def _largest_component(vector: array[float]) -> float:
+    """Return the largest absolute value in a non-empty vector; NaN if one is not finite."""
     if not all(map(math.isfinite, vector)):
         return math.nan
     return max(map(abs, vector))
@@ -396,9 +396,9 @@ def _size_of(vector: array[float]) -> float:
 def _check_sizes(sizes: Sequence[float], name: str) -> None:
     """Raise an error if a vector has no direction: it is all zeros, or has NaN or infinity in it.
 
-    `sizes` are the results of `_size_of`. If there are several vectors and all have no direction,
-    the service is at fault, and Unavailable is raised. Otherwise the texts are at fault, and
-    RequestRefused is raised.
+    `sizes` are the results of `_largest_component`. If there are several vectors and all have no
+    direction, the service is at fault, and Unavailable is raised. Otherwise the texts are at fault,
+    and RequestRefused is raised.
     """
     bad_sizes = [size for size in sizes if not size > 0]
     if not bad_sizes:

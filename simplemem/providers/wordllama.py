@@ -108,7 +108,10 @@ class WordLlama:
         return _normalize(self._word_vectors(words))
 
     def word_lengths(self, words: Sequence[str]) -> NDArray[np.float32]:
-        """Return the length of the vector of each word; words with much meaning have long ones."""
+        """Return the length of the vector of each word; words with much meaning have long ones.
+
+        Words have no spaces and are not empty.
+        """
         import numpy as np
 
         lengths: NDArray[np.float32] = np.linalg.norm(self._word_vectors(words), axis=1)
@@ -140,7 +143,10 @@ class WordLlama:
         return sums
 
     def _word_vectors(self, words: Sequence[str]) -> NDArray[np.float32]:
-        """Return the sums of the token vectors of words, a row per word, not scaled."""
+        """Return the sum of the token vectors of each word, a row per word, not scaled.
+
+        Words have no spaces and are not empty. New ones are computed and remembered.
+        """
         with self._lock:
             rows, sums = self._load_words([words])
             word_rows = [rows[word] for word in words]

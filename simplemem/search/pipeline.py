@@ -274,9 +274,9 @@ class NoteRanker:
     def _order_by_signals(self, request: _Request, candidates: _Candidates) -> _Order:
         """Order notes by the signals of the index, then again with further signals of the best.
 
-        For a question, files of the best notes are read and compared with it; if the query names a
-        day, the best notes of that day gain. The result has the details of the notes that were
-        best by the signals of the index.
+        For a question, the files of the best 12 notes are read and compared with it. If the query
+        names days, those of the best 40 that belong to one gain. The result has the details of the
+        notes that were best by the signals of the index.
         """
         query = request.query
         matches = candidates.matches

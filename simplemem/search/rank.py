@@ -585,7 +585,7 @@ def passage_around(
 ) -> TextSpan | None:
     """Return the passage in which a place starts, or the place itself if it starts in none.
 
-    Without a place it is the first passage; None if there are no passages.
+    If `place` is None, return the first passage, or None if there are no passages.
     """
     if place is None:
         return passages[0] if passages else None

@@ -257,7 +257,7 @@ class Background:
         return max(_MIN_REST_SECONDS, min(seconds, seconds_to_retry))
 
     def _wait_for_changes(self, seconds: float) -> None:
-        """Wait at most so many seconds for a change or `wake`.
+        """Wait up to `seconds` for a change of a file, or until another thread calls `wake`.
 
         Adds the paths that may have changed to `_changed_paths`. If they are not known, asks for a
         scan instead.

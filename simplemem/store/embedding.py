@@ -122,13 +122,19 @@ class Embedding:
             return "", False
         return embedder.name, embedder.remote
 
-    def is_configured(self) -> bool:
-        """Return whether the settings name an embedder that can be used."""
+    def is_available(self) -> bool:
+        """Return whether the settings name an embedder that can be loaded.
+
+        Loads any embedder but the bundled one, which may take a moment. Never raises.
+        """
         name, _ = self._configured()
         return name != ""
 
     def is_remote(self) -> bool:
-        """Return whether vectors come from a service; False if there is no embedder."""
+        """Return whether vectors come from a service; False if there is no embedder.
+
+        Loads any embedder but the bundled one, which may take a moment. Never raises.
+        """
         _, is_remote = self._configured()
         return is_remote
 

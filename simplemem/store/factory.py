@@ -332,10 +332,11 @@ class StoreParts:
             parts.remote_sync.sync(who="simplemem", tool="sync")
 
     def close(self) -> None:
-        """End background work, close all files, and commit to git what waits for it.
+        """End background work, close all files, and wait for the pending git commits.
 
-        Waits for the commits for 5 seconds at most, or 0.5 seconds if `start` or `expect_more` was
-        called.
+        Waits for 5 seconds at most; for 0.5 in a process that serves many questions, where `start`
+        or `lifetime.expect_more` was called. Commits that take longer go on until the process ends;
+        the rest is never committed. That raises nothing.
         """
         self.lifetime.end()
         self.updater.stop.set()

@@ -135,10 +135,12 @@ class NoteHistory:
         *,
         diff: bool,
     ) -> Iterator[HistoryEntry]:
-        """Yield the changes and commits of a note, newest first; perhaps more than `limit`.
+        """Return the selected changes of a note, newest first, and its commits if all are selected.
 
-        Each entry is made when the caller asks for it, as its difference takes time. A commit that
-        contains nothing but changes of the log is left out, because those have entries.
+        With an author, `since` or `until`, there are no commits. A commit that contains nothing but
+        changes of the log is left out, because those have entries. Both are read at once, perhaps
+        more than `limit`. Each entry is made when the caller asks for it, as its difference takes
+        time.
         """
         commits = [] if selection.is_narrowed else self._commits.commits_of(path, limit)
         max_changes = None if selection.is_narrowed or commits else limit

@@ -200,9 +200,10 @@ class EnhancedStore:
         self.close()
 
     def close(self) -> None:
-        """Stop background work, close all files, and make the git commits that are still waiting.
+        """Stop background work, close all files, and wait for the pending git commits.
 
-        Waits at most 5 seconds for the commits. A second call does nothing.
+        Waits at most 5 seconds. Commits that take longer go on until the process ends; the rest is
+        never committed. A second call does nothing.
         """
         if not self._is_closed:
             self._is_closed = True
@@ -612,10 +613,12 @@ class EnhancedStore:
     def create_from(self, template: str, name: str, **by: Unpack[AuthorArgs]) -> Saved:
         """Create a note from a template, or an empty one for the template "".
 
-        `template` is a name in Obsidian's template folder, or that of any other note. The text is
-        that of the template, byte for byte, but for `{{title}}`, `{{date}}` and `{{time}}`. Raises
-        NotFound for an unknown template, Ambiguous if it means several notes, AlreadyExists if
-        there is a note called `name`, Invalid or TooLong for an illegal name, and ReadOnly.
+        `template` is a name in Obsidian's template folder, or that of any other note. Its text is
+        kept byte for byte, except that `{{title}}`, `{{date}}` and `{{time}}` are filled in, with
+        the local time. A field may have a format, as in `{{date:D.M.}}`; without one, Obsidian's
+        settings decide. Raises NotFound for an unknown template, Ambiguous if it means several
+        notes, AlreadyExists if there is a note called `name`, Invalid or TooLong for an illegal
+        name, and ReadOnly.
         """
         return self._opened.templates.create(template, name, **by)
 

@@ -65,11 +65,11 @@ class TemplateNotes:
     def create(self, template: str, name: str, **by: Unpack[AuthorArgs]) -> Saved:
         """Create a note from a template, or an empty one for the template "", and index it.
 
-        `template` is a name in Obsidian's template folder, or that of any other note. The text is
-        that of the template, byte for byte, but for `{{title}}`, `{{date}}` and `{{time}}`. `by`
-        says who asks. Raises ReadOnly if the note may not be written, Invalid or TooLong for an
-        illegal name, NotFound for an unknown template, Ambiguous if it means several notes, and
-        AlreadyExists if there is a note called `name`.
+        `template` is a name in Obsidian's template folder, or that of any other note. Its text is
+        kept byte for byte, except for the fields that `fill_template` fills in, with the local
+        time. `by` says who asks. Raises ReadOnly if the note may not be written, Invalid or TooLong
+        for an illegal name, NotFound for an unknown template, Ambiguous if it means several notes,
+        and AlreadyExists if there is a note called `name`.
         """
         self._writer.check_writable()
         path = path_of(check_name(name))

@@ -65,7 +65,7 @@ def check_unseen_links(
 def would_break_unseen_links(
     vault: NoteSource, moves: Moves, new_texts: Mapping[str, bytes] = _NO_TEXTS
 ) -> bool:
-    """Return whether `check_unseen_links` would raise ReadOnly."""
+    """Return whether `check_unseen_links`, with the same arguments, would raise ReadOnly."""
     if not vault.access.is_partial or not moves.new_paths:
         return False
 

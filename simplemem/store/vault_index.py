@@ -723,7 +723,7 @@ class IndexMonitor:
             total = sum(1 for entry in self._vault.scan() if is_note(entry.path))
             unread = max(0, total - notes)
         # Notes that are not read yet have no vectors either.
-        without_vectors = unread + pending if self._embedding.is_configured() else 0
+        without_vectors = unread + pending if self._embedding.is_available() else 0
 
         reason = "The vault is being indexed for the first time: "
         reason += f"{unread} of {notes + unread} notes are not indexed yet"

@@ -110,11 +110,11 @@ class PostgresEngine:
     # -- connections
 
     def _prepare(self, db: PostgresConnection, *, discarded: str | None = None) -> None:
-        """Make empty tables, unless there are some of our version other than the `discarded` ones.
+        """Make empty tables if there are none, or in place of those of another version.
 
-        `discarded` is the id of tables (`made` in `meta`). If several servers start or find damage
-        at the same moment, the first makes the tables, and the others use them. Raises
-        psycopg.Error.
+        Those with the id `discarded` (`made` in `meta`) are replaced too. If several servers start
+        or find damage at the same moment, the first makes the tables, and the others use them.
+        Raises psycopg.Error.
         """
         with self._locked(db):
             facts: dict[str, str] = {}
@@ -340,10 +340,10 @@ class PostgresEngine:
 
     @contextmanager
     def exclusively(self) -> Iterator[PostgresConnection]:
-        """Open a transaction under the lock of the tables, which leaves their state as it is.
+        """Open a transaction that excludes all other writers, but does not advance the state.
 
-        So readers do not notice it, unlike `writing`. Not within another transaction of this
-        thread.
+        It waits for the same lock as `writing`. Readers keep what they remember of the index. Must
+        not be called within another transaction of this thread; that is not checked.
         """
         with _translating_errors():
             db = self._connect()

@@ -299,8 +299,8 @@ def _range_in_note(*, blocks: bool) -> tuple[int, int]:
 def _unpack_chunk(validity: bytes, rowids: bytes, vectors: bytes) -> tuple[bytes, bytes]:
     """Return the ids (8 bytes each) and packed vectors of the rows of a chunk that are in use.
 
-    The arguments are the columns of the chunk in a `vec0` table. Raises Damaged if their sizes
-    differ.
+    The arguments are the columns of the chunk in a `vec0` table: a bit, 8 bytes and a vector per
+    row. Raises Damaged if they are empty or not of the same number of rows.
     """
     import numpy as np  # not at the start
 

@@ -598,8 +598,8 @@ class TermIndex:
     ) -> Scores | None:
         """Score the notes of a segment that hold a word, among those selected (indexes; None: all).
 
-        Returns None if none is selected or none of the segment holds a word. `phrases` are those of
-        all forms, and `terms` has read them.
+        Returns None if none is selected or none of the segment holds a word. `phrases` are the
+        forms of all words, in the order of `max_scores`; `terms` has read them.
         """
         if selected is not None and not len(selected):
             return None
@@ -626,8 +626,8 @@ class TermIndex:
     ) -> Scores | None:
         """Score the blocks that hold a word, in notes selected by index (None: all of the segment).
 
-        Returns None if no note is selected or none of the segment holds a word. `phrases` are those
-        of all forms, and `terms` has read them.
+        Returns None if no note is selected or none of the segment holds a word. `phrases` are the
+        forms of all words, in the order of `max_scores`; `terms` has read them.
         """
         documents = part.segment.documents
         if selected is None:

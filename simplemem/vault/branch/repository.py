@@ -145,9 +145,10 @@ class Branch:
 
     @lru_cache(maxsize=8)  # noqa: B019  (a branch lives as long as the process)
     def changed_files(self, since: str, until: str) -> frozenset[str]:
-        """Return the paths of the files that differ between two commits; "" is an empty one.
+        """Return the paths of the files that differ between two commits; "" is one without files.
 
-        Hidden files are among them. Raises Unavailable for a branch that is far too large.
+        The repository must have both. Hidden files are among them; a moved file counts with both
+        paths. Raises Unavailable if more files and folders differ than a branch may have.
         """
         old_id = self._tree_id(since)
         new_id = self._tree_id(until)
@@ -202,8 +203,9 @@ class Branch:
     def _is_to_be_followed(self, newest: str, remote_newest: str) -> bool:
         """Return whether the copy is to point to a commit that was the newest at the remote.
 
-        `newest` is the newest here. If the remote's does not descend from it, we have pushed since
-        it was read. But if it is still the newest, somebody has removed our commit from the branch.
+        True if it descends from `newest`, the newest here. Otherwise asks the remote again. If
+        `remote_newest` is still the newest there, somebody has removed our commit (True); if not,
+        we have pushed since (False). Raises Unavailable if the network fails.
         """
         if self.is_before(newest, remote_newest):
             return True
@@ -288,9 +290,10 @@ class Branch:
             self._set_reference(reference, commit)
 
     def _remove_stale_lock(self) -> bool:
-        """Remove git's lock of the branch if a killed server left it; return whether it did.
+        """Remove git's lock of the branch if a killed server left it; return True if removed.
 
-        Servers that run create one only while they hold our own lock, which this thread holds now.
+        A server left it if it names a commit of ours, or is empty and older than 10 s. The lock of
+        another git program stays. Our own lock must be held: no running server has git's lock then.
         """
         lock = self.path / f"{self.ref}.lock"
         with suppress(OSError, ValueError):

@@ -283,7 +283,8 @@ class DirHandles:
         """Return the open folder of a path, and the name in it, which need not exist.
 
         The path may lead to simplemem's own folders, but never out of the root: that is Invalid.
-        Raises OSError if the folder does not exist.
+        Raises OSError if the folder does not exist or a link is in its place, and Unavailable if
+        there is no root.
         """
         *parts, name = path.split("/")
         return self.folder(tuple(parts)), _checked(name)
@@ -292,7 +293,7 @@ class DirHandles:
         """Return the folder descriptors and names of two paths, for a system call on two files.
 
         They are the descriptor and name of `source`, then those of `target`. A descriptor is None
-        where folders have no handles; the name is then a full path.
+        where folders have no handles; the name is then a full path. Raises what `locate` raises.
         """
         source_folder, old_name = self.locate(source)
         target_folder, new_name = self.locate(target)

@@ -534,7 +534,7 @@ def remove(root: DirHandles, path: str) -> None:
 
 
 def sync_paths(root_path: str, paths: Sequence[str]) -> None:
-    """Sync some files below a root to the disk. Raises OSError if one of them fails.
+    """Sync files, given by their paths below a root, to the disk. Raises OSError if one fails.
 
     Many files are synced in threads: the journal of the disk is written once for all that wait.
     """

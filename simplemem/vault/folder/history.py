@@ -368,8 +368,8 @@ class History:
         """Keep a text in a file named by its hash `sha`.
 
         A file that is there and undamaged stays. The vault's lock must be held. The file is not
-        synced: until it is on the disk, the displaced file or the trash has the text. It is staged
-        in a folder that each start checks.
+        synced: until it is on the disk, the file that the write displaced or the trash has the text
+        too. It is staged in a folder that each start checks. Raises OSError.
         """
         path = object_path(sha)
         if disk.hash_of(root, path) == sha:

@@ -213,11 +213,12 @@ class InotifyListener:
         return paths
 
     def _watch_below(self, top: str) -> None:
-        """Watch a folder and the folders in it, except hidden ones and links.
+        """Watch a folder and those in it, except links and hidden ones other than `.obsidian`.
 
-        Each is watched before it is listed, so that no event in it is missed. A folder that was
-        deleted or may not be read is skipped. Raises OSError if the system can watch no more
-        folders, or if the root cannot be read.
+        `top` is a path in the vault, `EVERYTHING` for its root. Of `.obsidian`, only the folder
+        itself is watched. Each folder is watched before it is listed, so that no event in it is
+        missed. A folder that was deleted or may not be read is skipped. Raises OSError if the
+        system can watch no more folders, or if the root of the vault cannot be read.
         """
         pending = [top]
         while pending:

@@ -86,7 +86,10 @@ def list_paths(handles: DirHandles) -> list[str]:
 
 @contextmanager
 def _listing(handles: DirHandles, parts: Parts) -> Iterator[Iterator[os.DirEntry[str]]]:
-    """Yield an iterator over the items of a folder, which is open for the block."""
+    """Yield an iterator over the items of a folder, which is open for the block.
+
+    Raises OSError if the folder cannot be opened.
+    """
     folder = handles.folder(parts)
     with os.scandir(folder.path if folder.fd is None else folder.fd) as items:
         yield items

@@ -169,9 +169,11 @@ class FolderOperation(WriteOperation):
             raise
 
     def _stage(self) -> None:
-        """Write the new texts to staged files beside the notes, and sync them if durable.
+        """Write the new texts to staged files, and sync these if durable.
 
-        Adds their paths to `_staged`.
+        Adds their paths to `_staged`. Each is in the folder of its note or, if that does not exist
+        yet, in the nearest one above: no folder is created. A file that is restored unchanged from
+        the trash is not written. If it raises, the files staged so far remain.
         """
         is_durable = self._is_durable
         is_single = len(self._changes) == 1
@@ -252,7 +254,10 @@ class FolderVault(VaultBase):
         return self._visible_entries(scan)
 
     def _visible_entries(self, scan: Scan) -> list[Entry]:
-        """Return the visible files of a scan, and set `problems`."""
+        """Return the files of a scan that the access rules show, and set `problems` to theirs.
+
+        A problem with a path that the rules hide is left out too.
+        """
         hides = self.access.hides
         self.problems = {path: reason for path, reason in scan.problems.items() if not hides(path)}
         return [entry for entry in scan.entries if not hides(entry.path)]
