@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 
+from simplemem.errors import Unavailable
 from simplemem.index.api import Progress, SyncReport
-from simplemem.index.engine import Engine
+from simplemem.index.engine import Damaged, Engine, StatementFailed
 from simplemem.index.service import IndexService
 from simplemem.index.updater import IndexUpdater
 from simplemem.store.catch_up import CatchUp
@@ -90,15 +92,30 @@ class Indexing:
     def _rebuild(self, progress: Progress | None, *, embed: bool) -> None:
         """Build a new index, and replace the old one with it; with `embed`, make its vectors too.
 
-        Vectors that a service made are copied from the old index.
+        If that fails, the new index is deleted, and the old one stays.
         """
         self._obsidian.follow()
         new_database = self._database.build_replacement()
+        try:
+            self._fill_replacement(new_database, progress, embed=embed)
+            new_database.close()
+            self._database.swap_in(new_database)
+        except BaseException:
+            # If the deletion fails too, the first error is the one to report.
+            with suppress(Unavailable, Damaged, StatementFailed, OSError):
+                new_database.drop()
+            raise
+
+    def _fill_replacement(
+        self, new_database: Engine, progress: Progress | None, *, embed: bool
+    ) -> None:
+        """Index the whole vault into an empty index; with `embed`, make its vectors too.
+
+        Vectors that a service made are copied from the old index.
+        """
         updater = self._make_updater(new_database)
         updater.scan(progress)
         if embed:
             self._embedding.reuse_vectors(self._database, new_database)
             self._embedding.fill(progress, begin=True, ready=updater.waiting, into=new_database)
         new_database.set_meta(SCANNED, "yes")
-        new_database.close()
-        self._database.swap_in(new_database)

@@ -287,6 +287,22 @@ def test_an_index_swapped_in_is_seen_by_every_thread_and_process(vault: Path, wr
         assert plums(one) == plums(two) == in_a_new_thread(lambda: plums(one)) == {"a", "b"}
 
 
+def test_a_rebuild_that_fails_leaves_the_old_index_and_no_file(vault: Path, write: Write) -> None:
+    write("a.md", "plum")
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with EnhancedStore(vault, PLAIN) as store:
+        store.sync()
+        before = path_identity(store)
+        with pytest.raises(KeyboardInterrupt):
+            store.sync(rebuild=True, progress=stop)
+        assert list((vault / ".simplemem").glob("*.new-*")) == []
+        assert path_identity(store) == before
+        assert plums(store) == {"a"}
+
+
 def path_identity(store: EnhancedStore) -> tuple[int, int]:
     found = store._parts.index.path.stat()
     return found.st_dev, found.st_ino

@@ -324,6 +324,19 @@ def test_a_rebuild_takes_the_place_of_what_another_server_uses(contract: Both) -
     other.close()
 
 
+def test_a_rebuild_that_fails_leaves_no_schema(both: Both) -> None:
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    both.engine.create("n1", "plum")
+    with pytest.raises(KeyboardInterrupt):
+        both.engine.sync(rebuild=True, progress=stop)
+    with psycopg.connect(both.url, autocommit=True) as db:
+        sql = "SELECT count(*) FROM pg_namespace WHERE nspname LIKE '%\\_new\\_%'"
+        assert db.execute(sql).fetchone() == (0,)
+    assert [hit.name for hit in both.engine.search("plum").hits] == ["n1"]
+
+
 def test_another_log_in_its_place_is_read_anew(contract: Both) -> None:
     for name in ("n1", "n2"):
         contract.engine.create(name, "plum")
