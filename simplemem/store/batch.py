@@ -122,15 +122,16 @@ class BatchWriter:
         warnings = list[str]()
         if draft.old_text is None:
             check_name(name)
-            warnings += check_text(self._settings, "", "", name)
-        if isinstance(draft.text, str):
-            old_text = _decode(draft.old_text)
-            if self._access.is_partial:
-                old_properties = read_header(old_text).properties
-                new_properties = read_header(draft.text).properties
-                hides = self._access.hides
-                check_scope_is_own(draft.path, old_properties, new_properties, hides)
-            warnings += check_text(self._settings, name, old_text, draft.text)
+            warnings += check_text(self._settings, "", "", name)  # without a name: the name itself
+        if not isinstance(draft.text, str):
+            return warnings
+
+        old_text = _decode(draft.old_text)
+        if self._access.is_partial:
+            old_properties = read_header(old_text).properties
+            new_properties = read_header(draft.text).properties
+            check_scope_is_own(draft.path, old_properties, new_properties, self._access.hides)
+        warnings += check_text(self._settings, name, old_text, draft.text)
         return warnings
 
 

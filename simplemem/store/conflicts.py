@@ -10,7 +10,7 @@ places. Here too, the merge is shown first, and only the merge that was shown is
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple, Unpack
@@ -182,15 +182,20 @@ class LostRaces:
         details["base_sha256"] = sha256(base)
         details["ours_sha256"] = sha256(own_data)
         details["merged"] = _merge_details(file, attempt.merged)
+        hint = (
+            "Both changes touch the same lines."
+            " Apply yours to the current text, and pass its sha256."
+        )
         if attempt.merged.is_clean:
             base_digits = details["base_sha256"][:_DIGITS]
             current_digits = file.sha256[:_DIGITS]
             offer = f"{base_digits}+{current_digits}"
             details["accept"] = offer
-            repeat = f'Repeat the call with if_sha256="{offer}" to write the merge.'
-            return Conflict(message, **details, hint=f"The changes do not overlap. {repeat}")
-        apply = "Apply yours to the current text, and pass its sha256."
-        return Conflict(message, **details, hint=f"Both changes touch the same lines. {apply}")
+            hint = (
+                "The changes do not overlap."
+                f' Repeat the call with if_sha256="{offer}" to write the merge.'
+            )
+        return Conflict(message, **details, hint=hint)
 
 
 def _try_change(base: bytes | None, edit: NoteEdit, current: bytes) -> _Attempt | None:
@@ -322,32 +327,15 @@ class ConflictCopies:
             note = self._vault.read(copy.original)
             other = self._vault.read(copy.path)
         except SimplememError as error:
-            return ConflictMerge(
-                copy=copy,
-                text=None,
-                base="",
-                clean=False,
-                conflicts=0,
-                diff="",
-                note_sha256="",
-                copy_sha256="",
-                problem=error.message,
-            )
+            return _problem_preview(copy, error.message)
 
-        own_problem = read_note(note.data).problem
-        problem = own_problem or read_note(other.data).problem
+        problem = read_note(note.data).problem or read_note(other.data).problem
         if problem:
             paths = (copy.original, copy.path)
-            return ConflictMerge(
-                copy=copy,
-                text=None,
-                base="",
-                clean=False,
-                conflicts=0,
-                diff=unified_diff(note.data, other.data, paths, LONG_DIFF),
-                note_sha256=note.sha256,
-                copy_sha256=other.sha256,
-                problem=problem,
+            difference = unified_diff(note.data, other.data, paths, LONG_DIFF)
+            preview = _problem_preview(copy, problem)
+            return replace(
+                preview, diff=difference, note_sha256=note.sha256, copy_sha256=other.sha256
             )
 
         base, base_label = self._likely_base(copy, note, other)
@@ -356,6 +344,7 @@ class ConflictCopies:
         if text is None:
             text = _decoded(note.data)
         merged = merge(base, text, _decoded(other.data), labels)
+
         titles = (copy.original, "both changes merged")
         difference = unified_diff(text.encode(), merged.text.encode(), titles, LONG_DIFF)
         return ConflictMerge(
@@ -382,20 +371,12 @@ class ConflictCopies:
             # The copy is an earlier text of the note, so a merge takes nothing from it.
             return _decoded(other.data), labels.get(other.sha256, "")
 
-        texts = []
-        for digest, label in labels.items():
-            text_of_version = self._kept_texts.content(digest)
-            texts.append((text_of_version, label))
-        for commit in self._commits.commits_of(copy.original, _MAX_VERSIONS):
-            label = f"commit {commit.commit[:10]}"
-            texts.append((commit.new_text, label))
-
         note_text = _decoded(note.data)
         copy_text = _decoded(other.data)
         best: tuple[str | None, str] = (None, "")
         # A text that shares no line with either would explain nothing.
         least_distance = len(note_text) + len(copy_text) - 1
-        for data, label in texts:
+        for data, label in self._earlier_texts(copy.original, labels):
             if data is None or data in (note.data, other.data):
                 continue
             text = _decoded(data)
@@ -404,6 +385,18 @@ class ConflictCopies:
                 least_distance = distance
                 best = (text, label)
         return best
+
+    def _earlier_texts(
+        self, path: str, labels: Mapping[str, str]
+    ) -> Iterator[tuple[bytes | None, str]]:
+        """Yield the earlier texts of a note, each with its label; None for a lost text.
+
+        `labels` are those of the texts in the change log, by hash. The texts of git commits follow.
+        """
+        for digest, label in labels.items():
+            yield self._kept_texts.content(digest), label
+        for commit in self._commits.commits_of(path, _MAX_VERSIONS):
+            yield commit.new_text, f"commit {commit.commit[:10]}"
 
     def merge(
         self, merge: ConflictMerge, *, keep: Keep = "merge", **by: Unpack[AuthorArgs]
@@ -452,14 +445,16 @@ class ConflictCopies:
                 self._check_unchanged(copy, note_sha256)
             written, _ = self._writer.apply_changes(file_changes, author_of_call(by, "conflicts"))
 
-        digest = (written[0].sha256 if is_rewritten else note_sha256) or ""
+        digest: str | None = note_sha256
+        if is_rewritten:
+            digest = written[0].sha256
         results = []
         for planned in merges:
             is_changed = is_rewritten and (keep == "copy" or planned.diff != "")
             result = ConflictMerged(
                 name=copy.of,
                 copy=planned.copy.name,
-                sha256=digest,
+                sha256=digest or "",
                 version=written[0].version,
                 changed=is_changed,
                 warnings=tuple(warnings),
@@ -496,6 +491,21 @@ class ConflictCopies:
                 hint="Merge the copy to keep by its own name, then the others with --keep note.",
             )
         return self._vault.read(merges[0].copy.path).data
+
+
+def _problem_preview(copy: ConflictCopy, problem: str) -> ConflictMerge:
+    """Return the preview for a copy that cannot be merged because of a problem."""
+    return ConflictMerge(
+        copy=copy,
+        text=None,
+        base="",
+        clean=False,
+        conflicts=0,
+        diff="",
+        note_sha256="",
+        copy_sha256="",
+        problem=problem,
+    )
 
 
 def _copies_named(copies: Sequence[ConflictCopy], name: str) -> tuple[ConflictCopy, ...]:

@@ -109,6 +109,7 @@ class Doctor:
             if not only or name in only:
                 check = self._checks[name]
                 findings += [finding for finding in check(report) if finding.check == name]
+            # `check_index` says "damaged" in its findings if the index cannot be read.
             if name == "index" and any("damaged" in finding.message for finding in findings):
                 break
         return tuple(findings)

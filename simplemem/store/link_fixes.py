@@ -106,15 +106,17 @@ class LinkFixer:
 
         link_format = self._obsidian.current.link_format
         text = redirect_links(note, path, new_targets, files_named, link_format)
+
+        # Some links cannot be rewritten: they are still in the new text, and still unresolved.
         unresolved = set[str]()
         for link in read_note(text.encode()).links:
             if resolve_link(link.target, path, files_named).path is None:
                 unresolved.add(link.target)
-
         problems = [
             f"{path}: [[{target}]] cannot be rewritten to link to its note"
             for target in sorted(unresolved & new_targets.keys())
         ]
+
         descriptions = []
         for target, new_target in new_targets.items():
             if target not in unresolved:
@@ -122,6 +124,7 @@ class LinkFixer:
                 descriptions.append(f"[[{target}]] now leads to {name}")
         if not descriptions:
             return _NotePlan(None, problems)
+
         diff = unified_diff(file.data, text.encode(), (path, path), max_characters=None)
         change = NoteFix(path, tuple(descriptions), diff, file.sha256, text)
         return _NotePlan(change, problems)

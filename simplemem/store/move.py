@@ -74,9 +74,11 @@ class NoteMover:
         """
         self._writer.check_writable()
         new_path = path_of(check_name(new_name))
+
         try:
             old_path = self._resolver.path_of(name)
         except NotFound:
+            # Perhaps this is a repeated call, and the note has moved already.
             last_change = self._last_change(name, "move")
             if last_change is None or last_change.new_path != new_path:
                 raise
@@ -121,6 +123,8 @@ class NoteMover:
         Raises what `move_files` raises.
         """
         files, warnings = self._files_to_move(moves)
+
+        # The links that need rewriting are in files that move themselves, or in other notes.
         rewrites, rewrite_warnings = self._links.rewrites_for(moves)
         new_texts = {}  # of the files that move, by their old paths
         other_notes = []
@@ -150,7 +154,7 @@ class NoteMover:
             texts[rewrite.path] = rewrite.data or b""
 
         results = self._vault.carry_out([*changes, *other_notes], author)
-        written = results[: len(changes)]
+        written = results[: len(changes)]  # of the files that moved
         warnings += rewrite_warnings
         warnings += self._index_moved(texts, written, moves)
 
@@ -243,11 +247,13 @@ class NoteMover:
         Conflict if the note has another hash than `if_sha256`, and ReadOnly.
         """
         self._writer.check_writable()
+
         try:
             path = self._resolver.path_of(name)
         except NotFound:
-            last_change = self._last_change(name, "delete") if if_sha256 else None
-            if last_change is None or last_change.before != if_sha256:
+            # Perhaps this is a repeated call, and the note is deleted already.
+            last_change = self._last_change(name, "delete")
+            if if_sha256 is None or last_change is None or last_change.before != if_sha256:
                 raise
             return Deleted(name_of(last_change.path), last_change.id, 0)
 

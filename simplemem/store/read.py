@@ -232,7 +232,8 @@ class MemoryReader:
         content = note.text[start:stop]
         properties = note.header.properties
         links_to_note = self._index.links(path)
-        sources = dict.fromkeys(name_of(link.source) for link in links_to_note)
+        sources = dict.fromkeys(name_of(link.source) for link in links_to_note)  # each once
+
         return Memory(
             name=name_of(path),
             path=path,

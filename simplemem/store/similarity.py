@@ -152,12 +152,12 @@ class NoteSimilarity:
         passages: int = 0,
         rerank: bool = True,
     ) -> Answers:
-        """Return the best `limit` of some notes for a question, and as many passages of them.
+        """Return the best `limit` of the notes at `paths` for a question, and their best passages.
 
-        `passages` is the number of passages, `paths` are the notes. The question is read as words
-        only: it has no search operators. With `rerank`, the reranker of the settings, if any,
-        orders the best notes. The index is brought up to date first. If it is incomplete,
-        `degraded` says so, and it becomes a notice. Without `paths`, the answer is empty.
+        At most `passages` passages are returned. The question is read as words only: it has no
+        search operators. With `rerank`, the reranker of the settings, if any, orders the best
+        notes. The index is brought up to date first. If it is incomplete, `degraded` says so, and
+        the reason becomes a notice. Without `paths`, the answer is empty.
         """
         if not paths:
             return Answers({}, [])
@@ -172,10 +172,13 @@ class NoteSimilarity:
         degraded = degradation_of(ranking)
         if not state.is_ready:
             degraded = f"{degraded} {state.reason}".strip()
-        score = 0.0
+
+        quality = 0.0
         if ranking.hits:
-            score = self._quality.score(ranking, ranking.hits[0])
-        only_nearest = state.is_ready and self._quality.is_only_nearest(ranking, score)
+            quality = self._quality.score(ranking, ranking.hits[0])
+        # While notes are missing from the index, one of them may be the answer.
+        only_nearest = state.is_ready and self._quality.is_only_nearest(ranking, quality)
+
         reranker = ""
         if ranking.reranking is not None:
             reranker = ranking.reranking.name
@@ -184,7 +187,7 @@ class NoteSimilarity:
             passages=self._passages_of(ranking, passages, best_score),
             only_nearest=only_nearest,
             notice=notice_of(only_nearest, ranking.query.words, ranking.query.absent),
-            quality=_share(score),
+            quality=_share(quality),
             degraded=degraded,
             reranker=reranker,
             by_meaning=ranking.mode != "text",

@@ -186,12 +186,13 @@ class RemoteSync:
         files_before = self._links.named_after(Moves({new_path: old_path}))
         files_after = self._links.named_after(moves)
         link_format = self._obsidian.current.link_format
+
         for path, data in list(files.items()):
             if data is None or not path.endswith(".md"):
                 continue
             note = read_note(data)
             if note.problem:
-                continue
+                continue  # it cannot be rewritten
             text = rewrite_links(note, path, moves, files_before, files_after, link_format)
             if text != note.text:
                 files[path] = encoded(text)

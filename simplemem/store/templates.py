@@ -110,6 +110,7 @@ class TemplateNotes:
             if entry.path.endswith(".md")
         ]
         candidates = names[:_MAX_TEMPLATES]
+
         hint = f"The templates are {', '.join(candidates)}."
         if not names:
             hint = "No template folder is set in Obsidian. "

@@ -340,6 +340,8 @@ def _reasons_by_operation(
     groups = {path: change.groups_of(by) for path, change in changed.items()}
     undone = [path for path in changed if path not in left]
     reasons = {}
+
+    # Paths that are left, and whose operations were not looked at yet.
     pending = [path for path in changed if path in left]
     while pending:
         left_path = pending.pop()
@@ -347,7 +349,8 @@ def _reasons_by_operation(
             shared_groups = groups[path] & groups[left_path]
             if path in reasons or not shared_groups:
                 continue
-            version = min(shared_groups)
+
+            version = min(shared_groups)  # a group is the version of its first change
             left_name = name_of(left_path)
             reasons[path] = (
                 f"{version} changed it together with {left_name}, which is left as it is"

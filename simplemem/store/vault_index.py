@@ -341,7 +341,10 @@ class IndexKeeper:
         return len(self._unindexed_paths)
 
     def wait_until_settled(self, timeout: float = 60.0) -> bool:
-        """Wait for the first scan of the background; return whether it is done."""
+        """Wait up to `timeout` seconds for the scan of the background thread.
+
+        Returns whether it is done; True at once if there is no such thread.
+        """
         return self._background is None or self._background.wait_until_settled(timeout)
 
     def prepare(self, *, vectors: bool = True) -> None:
@@ -402,6 +405,7 @@ class IndexKeeper:
         unindexed_before = set(self._unindexed_paths)
         report = self._updater.scan(progress, accept_deletions=accept_deletions, entries=entries)
 
+        # Paths that another thread added during the scan stay: the scan may have missed them.
         self._unindexed_paths -= unindexed_before
         self.compared_at = time.monotonic()
         self._vectors.expect_missing()
@@ -644,10 +648,8 @@ class IndexMonitor:
     def state_of_list(self, state_behind: IndexState | None) -> IndexState:
         """Return the state for a list of notes: as `state_of_answer`, but no list needs vectors."""
         state = state_behind or self.state()
-        lacks_only_vectors = (
-            state_behind is None and not state.missing_notes and not self.is_in_doubt
-        )
-        if state.state == "partial" and lacks_only_vectors:
+        has_all_notes = state_behind is None and not state.missing_notes and not self.is_in_doubt
+        if state.state == "partial" and has_all_notes:  # only vectors are missing
             return IndexState(
                 state="ready",
                 notes=state.notes,
