@@ -187,7 +187,7 @@ FAULTS = (
         "moves", "links in properties are written without a thought for their quotes",
         "simplemem.obsidian.link_edits",
         [("            values.append((link.scalar, value))\n",
-          "            edits += _edit_link(note.text, link, target, written, is_in_table=False)\n")],
+          "            edits += _edit_link(note.text, link, target, spelling, is_in_table=False)\n")],
     ),
 )  # fmt: skip
 

@@ -40,10 +40,13 @@ TreeEntries: TypeAlias = dict[str, pygit2.IndexEntry | None]
 
 
 class Patch(NamedTuple):
-    """A change of a note. A text is None where there is no note before or after the change."""
+    """A change of a note, by its paths in the vault and its texts.
+
+    A text is None where there is no note before or after the change.
+    """
 
     path: str
-    new_path: str  # the same, unless the note was moved
+    new_path: str  # equal to `path` unless the note was moved
     old_text: bytes | None
     new_text: bytes | None
 
@@ -59,11 +62,11 @@ def commit_patches(
     """Commit changes of notes to the branch that is checked out, all or none.
 
     `subject` is the first line of the message; `trailers` become its lines "Simplemem-<key>:
-    <value>". `when` is the author's time, in seconds since 1970. `allowed` is that of
+    <value>". `when` is the author's time, in seconds since 1970. `allowed` is as in
     `open_repository`. Nothing is committed if the last commit has the changes already. Files in the
-    working tree are never touched. Never commits what the user has staged or edited: raises
-    Unavailable if that is in the way, or if the repository cannot be used, and NotFound if there is
-    none.
+    working tree are never touched, and what the user has staged or edited is never committed.
+    Raises Unavailable if that is in the way, or if the repository cannot be used, and NotFound if
+    there is none.
     """
     message = _compose_message(subject, trailers)
     with open_repository(root, allowed) as (repo, checkout), lock_index(repo, checkout) as index:
@@ -105,7 +108,10 @@ def _compose_message(subject: str, trailers: Mapping[str, str]) -> str:
 
 
 class _CommitDraft:
-    """Collects the files that a commit will change, on top of the last commit."""
+    """Collects the files that a commit will change, on top of the last commit.
+
+    `index` is the copy of the user's index; only read here.
+    """
 
     def __init__(self, repo: pygit2.Repository, checkout: Checkout, index: pygit2.Index) -> None:
         self._repo = repo
@@ -125,7 +131,8 @@ class _CommitDraft:
             staged_file = None
             with suppress(KeyError):
                 staged_file = self._index[path]
-            if staged_file not in (committed_file, file):
+            is_staged_by_user = staged_file not in (committed_file, file)
+            if is_staged_by_user:
                 raise Unavailable(f"{path!r} has staged changes")
             if file != committed_file:
                 changed[path] = file
@@ -135,21 +142,23 @@ class _CommitDraft:
         """Add a change of a note, after those that were added before. Writes no commit.
 
         A move to a path that git ignores counts as a deletion, one from such a path as a creation.
-        Raises Unavailable if the user has changes of the note that are not committed.
+        A change between ignored paths adds nothing. Raises Unavailable if the user has changes of
+        the note that are not committed, or if git could not commit it unchanged.
         """
         path = self._checkout.prefix + patch.path
         target = self._checkout.prefix + patch.new_path
         old_text = patch.old_text
         new_text = patch.new_text
-        ignored = {name for name in (path, target) if self._is_ignored(name)}
-        if target in ignored:
+        is_path_ignored = self._is_ignored(path)
+        is_target_ignored = self._is_ignored(target)
+        if is_path_ignored and is_target_ignored:
+            return
+        if is_target_ignored:
             target = path
             new_text = None
-        if path in ignored:
+        elif is_path_ignored:
             path = target
             old_text = None
-        if path in ignored:
-            return
 
         old_id = self._store_text(path, old_text)
         new_id = self._store_text(target, new_text)
@@ -164,9 +173,10 @@ class _CommitDraft:
     ) -> None:
         """Replace a committed file with one at `target`, or only remove it if there is no new text.
 
-        The ids are those of the texts before and after a change. If they are equal, the note was
-        only moved, and keeps its committed text, whatever that is. Otherwise raises Unavailable if
-        the committed text is neither of the two: the user has changes that are not committed.
+        `old_id` and `new_id` are the ids of the texts before and after the change. If they are
+        equal, the note was only moved, and keeps its committed text, whatever that is. Otherwise
+        raises Unavailable if the committed text is neither of the two: the user has changes that
+        are not committed.
         """
         last_file = self._files.get(path, find_file(self.last_commit.tree, path))
         last_id = None
@@ -189,8 +199,9 @@ class _CommitDraft:
     def _is_ignored(self, path: str) -> bool:
         """Return whether git is configured to ignore a note that it does not track yet.
 
-        Raises Unavailable if the note could not be committed as git would, because it has a filter
-        or an encoding, is marked as unchanged, or has rules outside of the repository.
+        Raises Unavailable if simplemem could not commit the note as git would: it has a filter or
+        an encoding, git is configured not to look for its changes, or a file with rules for it may
+        lead out of the repository.
         """
         self._check_rule_files(path)
         if self._repo.path_is_ignored(path) and path not in self._index:
@@ -201,14 +212,14 @@ class _CommitDraft:
         if filter_name not in (None, False) or encoding:
             # Without the filter, the repository would get a text that is to be encrypted, say.
             raise Unavailable(f"{path!r} has a git filter, and simplemem does not run filters")
-        if self._is_unwatched(path):
+        if self._is_marked_unchanged(path):
             raise Unavailable(f"{path!r} is marked assume-unchanged or skip-worktree in git")
         return False
 
     def _check_rule_files(self, path: str) -> None:
-        """Raise Unavailable if a file with rules for a path is a link or not regular.
+        """Raise Unavailable if a file with git's rules for a path is not a regular file.
 
-        Such rules could be read from outside of the repository.
+        A link could lead out of the repository.
         """
         rule_files = []
         top = self._checkout.top
@@ -222,7 +233,7 @@ class _CommitDraft:
             if os.path.lexists(file) and not file.is_file():
                 raise Unavailable(f"{file}, which applies to {path!r}, is not a regular file")
 
-    def _is_unwatched(self, path: str) -> bool:
+    def _is_marked_unchanged(self, path: str) -> bool:
         """Return whether git is configured not to look for changes of a file."""
         index = self._index._index  # noqa: SLF001  (pygit2 does not show the flags of an entry)
         entry = C.git_index_get_bypath(index, os.fsencode(path), 0)
@@ -235,7 +246,7 @@ class _CommitDraft:
     def _store_text(self, path: str, text: bytes | None) -> pygit2.Oid | None:
         """Store a text in the repository and return its id; None for no text.
 
-        It gets the line ends that the attributes of its path ask for.
+        A text without null bytes gets the line ends that the attributes of its path ask for.
         """
         if text is None:
             return None
@@ -251,7 +262,7 @@ def lock_index(repo: pygit2.Repository, checkout: Checkout) -> Iterator[pygit2.I
     """Lock the user's index, as git does, and yield a copy of it; unlock it at the end.
 
     Meanwhile no other git changes or commits the index. A change of the copy has no effect until
-    `replace_index`. Raises Unavailable if another git has the lock for two seconds.
+    `replace_index`. Raises Unavailable if another git keeps the lock for more than two seconds.
     """
     len(repo.index)  # raises an error if libgit2 cannot read the index
     lock = checkout.git_dir / "index.lock"
@@ -285,7 +296,7 @@ def write_tree(
     tree: pygit2.Tree,
     files: TreeEntries,
 ) -> pygit2.Oid:
-    """Write `tree` with some files replaced, and return the id of the result.
+    """Write a copy of `tree` with some files replaced into the repository; return its id.
 
     `files` has None for a file that is deleted. The files are replaced in `index` too, in memory
     only. No branch is moved.
@@ -312,7 +323,7 @@ def advance_branch(
     """Replace the user's index, then let their branch point to a commit.
 
     `index` is the copy that `lock_index` yields, `branch` the full name of the reference. The
-    working tree stays as it is. If a crash comes between the two, our change is staged, until
+    working tree stays as it is. After a crash between the two steps, our change is staged, until
     `finish_interrupted_commit` moves the branch. Raises Unavailable if the branch is locked.
     """
     mark = _interrupted_mark(checkout)
@@ -331,10 +342,10 @@ def advance_branch(
 
 
 def replace_index(index: pygit2.Index, checkout: Checkout) -> None:
-    """Replace the user's index with our copy of it, which `index` is; it must be locked.
+    """Replace the user's index, which must be locked, with `index`, our copy of it.
 
-    This comes before the branch is moved. A crash between the two then leaves our change staged; in
-    the other order, the undoing of our change would be staged.
+    Call this before the branch is moved. A crash between the two then leaves our change staged. In
+    the other order, the opposite of our change would be staged.
     """
     index.write()
     copy = _index_copy(checkout)
@@ -348,8 +359,8 @@ def replace_index(index: pygit2.Index, checkout: Checkout) -> None:
 def finish_interrupted_commit(repo: pygit2.Repository, checkout: Checkout) -> None:
     """Finish a commit that a crash interrupted after the user's index was replaced.
 
-    The branch is moved only if it is where it was, and our change is still staged. Otherwise the
-    mark of the interruption is removed, and nothing else happens.
+    Does nothing if there is none. The branch is moved only if it still points to the commit before,
+    and our change is still staged. The mark of the interruption is removed in any case.
     """
     mark = _interrupted_mark(checkout)
     old_id, _, new_id = read_pointer(mark).partition(" ")
@@ -370,7 +381,10 @@ def finish_interrupted_commit(repo: pygit2.Repository, checkout: Checkout) -> No
 
 
 def _interrupted_mark(checkout: Checkout) -> Path:
-    """Return the path of the file that exists while the index and the branch are moved."""
+    """Return the path of a file that exists while the index is replaced and the branch moved.
+
+    It has the ids of the commits to which the branch points before and after.
+    """
     return checkout.git_dir / "simplemem.commit"
 
 

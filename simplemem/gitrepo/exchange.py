@@ -49,7 +49,7 @@ class CommittedFile(NamedTuple):
 
 
 class TreeChange(NamedTuple):
-    """A change of a file since the common commit. A side is None if there is no file."""
+    """A file before and after a change; None where there is no file."""
 
     old: CommittedFile | None
     new: CommittedFile | None
@@ -64,8 +64,8 @@ class TreeChange(NamedTuple):
 def open_exchange(root: Path, allowed: Sequence[str]) -> Iterator[Exchange]:
     """Open the repository of a vault for one exchange with its remote; contacts nobody yet.
 
-    `allowed` is that of `open_repository`. Raises NotFound if there is no repository, and
-    Unavailable if nothing can be exchanged.
+    `allowed` is as in `open_repository`. Raises NotFound if there is no repository, and Unavailable
+    if nothing can be exchanged.
     """
     with (
         open_repository(root, allowed) as (repo, checkout),
@@ -82,10 +82,11 @@ class Exchange:
     """
 
     def __init__(self, repo: pygit2.Repository, checkout: Checkout, git_dir: Path) -> None:
-        """Prepare an exchange through an empty temporary folder, `git_dir`; contact nobody.
+        """Prepare an exchange. Contacts nobody.
 
-        Raises Unavailable if the state of the repository, its remote or git's configuration does
-        not allow an exchange.
+        `git_dir` is an empty temporary folder, which becomes the git directory that fetches and
+        pushes. Raises Unavailable if the state of the repository, its remote or git's configuration
+        does not allow an exchange.
         """
         self.repo = repo
         self._checkout = checkout
@@ -120,7 +121,7 @@ class Exchange:
     def _address(self, url: str | None) -> str:
         """Return the URL of the remote; for a folder, its absolute path.
 
-        Raises Unavailable if there is none, or for an address that git is not given.
+        Raises Unavailable if there is none, or if it is neither a folder nor a supported address.
         """
         if not url:
             raise Unavailable(
@@ -181,7 +182,10 @@ class Exchange:
         (heads / "ours").write_text(f"{self.ours.id}\n")
 
     def _copy_packs(self) -> None:
-        """Copy the fetched packs into the repository: each at once, and its index last."""
+        """Copy the fetched packs into the repository, each in one step.
+
+        The indexes come after the packs: git looks for the pack of every index.
+        """
         packs = self._checkout.common / "objects" / "pack"
         packs.mkdir(exist_ok=True)
         fetched_packs = self._git_dir / "objects" / "pack"
@@ -190,6 +194,7 @@ class Exchange:
                 pack = packs / fetched.name
                 if pack.exists():
                     continue
+                # If this is interrupted, `git prune` removes the file by its prefix.
                 temp = packs / f"tmp_{os.getpid()}{suffix}"
                 shutil.copyfile(fetched, temp)
                 temp.chmod(0o444)
@@ -200,7 +205,7 @@ class Exchange:
         self.repo.odb.add_disk_alternate(str(fetched_objects))
 
     def _check_not_rewritten(self, fetched: pygit2.Commit) -> None:
-        """Raise Unavailable if the fetched commit does not descend from the one we saw last.
+        """Raise Unavailable if the fetched commit does not descend from the one fetched before.
 
         The first exchange is always accepted.
         """
@@ -230,7 +235,7 @@ class Exchange:
     def _without_hooks(self) -> list[str]:
         """Return the options of a push that turn off the hooks of a remote on this computer.
 
-        They would run as the user of this process. For a remote elsewhere, there are none.
+        Such hooks would run as the user of this process. Returns no options for a remote elsewhere.
         """
         is_folder = self.url.startswith("file:") or not ADDRESS.fullmatch(self.url)
         if not is_folder:
@@ -259,7 +264,7 @@ class Exchange:
     def base(self) -> pygit2.Commit | None:
         """The last common commit of both sides; None if there is none.
 
-        It is `ours` if the remote has no such branch.
+        It is `ours` before `fetch`, and if the remote has no such branch.
         """
         if self.theirs is None:
             return self.ours
@@ -269,9 +274,9 @@ class Exchange:
         return self.repo[base_id].peel(pygit2.Commit)
 
     def changes_since(self, base: pygit2.Commit, side: pygit2.Commit) -> list[TreeChange]:
-        """Return what a side changed since the base, with files that it moved as one change.
+        """Return what a side changed since the base. A file that it moved is one change.
 
-        Files outside of the vault are among them, as not `is_ours`.
+        Files outside of the vault are among them; for these, `is_ours` is false.
         """
         diff = base.tree.diff_to_tree(side.tree)
         diff.find_similar(flags=DiffFind.FIND_RENAMES, rename_threshold=_RENAME_THRESHOLD)
@@ -307,13 +312,13 @@ class Exchange:
         return read_blob(self.repo, self.ours.tree, name)
 
     def commit_merge(self, files: Mapping[str, bytes | None]) -> pygit2.Oid:
-        """Commit merged files, and return the new commit, to which our branch then points.
+        """Commit merged files, and return the commit to which our branch then points.
 
-        `files` has by path in the vault the content, or None for a deleted file; all other files
-        are those of our side. The parents are the commits of both sides. If our side has nothing of
-        its own, and the result is what the remote has, our branch moves on to their commit instead.
-        Writes no file of the working tree. `fetch` must have set `theirs`. Raises Unavailable if
-        the index or the branch is locked.
+        `files` has the content by path in the vault, None for a deleted file; all other files are
+        those of our side. The parents are the commits of both sides. If our side has no commits of
+        its own, and the result is what the remote has, no commit is made, and our branch moves on
+        to their commit. Writes no file of the working tree. `fetch` must have set `theirs`. Raises
+        Unavailable if the index or the branch is locked.
         """
         assert self.theirs is not None
         entries: TreeEntries = {}
@@ -327,7 +332,8 @@ class Exchange:
         with lock_index(self.repo, self._checkout) as index:
             tree = write_tree(self.repo, index, self.ours.tree, entries)
             new_commit = self.theirs.id
-            if self.base != self.ours or tree != self.theirs.tree.id:
+            has_own_commits = self.base != self.ours
+            if has_own_commits or tree != self.theirs.tree.id:
                 new_commit = self._create_merge(tree, self.theirs.id)
             advance_branch(self.repo, self._checkout, index, self.branch, new_commit)
         return new_commit
@@ -344,7 +350,8 @@ class Exchange:
 def _checked_out_branch(repo: pygit2.Repository) -> str:
     """Return the full name of the branch that is checked out, such as "refs/heads/main".
 
-    Raises Unavailable if there is none, if it has no commit, or in the middle of a merge, say.
+    Raises Unavailable if there is none, if it has no commit, or while a merge or another operation
+    of git is in progress.
     """
     state = repo.state()
     if state != RepositoryState.NONE:
@@ -363,10 +370,7 @@ def _checked_out_branch(repo: pygit2.Repository) -> str:
 
 
 def read_blob(repo: pygit2.Repository, tree: pygit2.Tree, path: str) -> bytes | None:
-    """Return the bytes of the file at a path of a tree; None if there is no file.
-
-    `path` is one in the repository.
-    """
+    """Return the bytes of the file at a path in a tree of a repository; None if there is none."""
     if path not in tree:
         return None
     blob = repo.get(tree[path].id)

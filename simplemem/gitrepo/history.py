@@ -31,17 +31,12 @@ _VERSION_TRAILER = re.compile(r"^Simplemem-Version: (?P<id>v[0-9]{6,15})$", re.M
 
 
 class NoteCommit(NamedTuple):
-    """A commit that changed a note, with the note's texts before and after it.
-
-    `path` is that after the commit, `old_path` the one before a move, else None. `op` is "create",
-    "update", "move" or "delete". A text is None if there is none, if it is very large, or if this
-    clone does not have it.
-    """
+    """A commit that changed a note, with the note's texts before and after it."""
 
     commit: str
-    path: str  # of the note at that time
-    old_path: str | None  # before a move
-    op: str  # create, update, move or delete
+    path: str  # of the note after the commit, or before its deletion
+    old_path: str | None  # before a move, else None
+    op: str  # "create", "update", "move" or "delete"
     when: str  # UTC, by the author's clock
     who: str
     subject: str
@@ -69,8 +64,9 @@ def read_text_at(repository: OpenRepository, path: str, commit: str) -> tuple[st
     """Return the path and the text that a note had at a commit.
 
     `commit` is the beginning of its id, of at least seven digits. The note is found under its
-    former paths too. Raises NotFound if there is no repository or no such commit, or if it does not
-    contain the note, and Unavailable if git is too slow.
+    former paths too. Raises NotFound if there is no repository or no such commit, if several
+    commits begin with it, or if the commit does not contain the note; and Unavailable if git is too
+    slow.
     """
     with repository as (repo, checkout):
         match = _find_commit(repo, checkout, commit)
@@ -129,6 +125,7 @@ def _commits_of(repo: pygit2.Repository, checkout: Checkout, path: str) -> Itera
             raise _too_slow()
         parents = _parents_of(repo, commit)
         new_file = find_file(commit.tree, name)
+        # The first commit has no parent, so before it there was no file.
         old_files = [find_file(parent.tree, name) for parent in parents] or [None]
         if new_file in old_files:
             continue
@@ -195,9 +192,10 @@ def _describe(
     old: _NamedFile,
     new: tuple[str, pygit2.IndexEntry | None],
 ) -> NoteCommit:
-    """Return what a commit did to a file. Each side is a name in the repository and a file.
+    """Return what a commit did to a file.
 
-    The old name is None unless the commit renamed the file; a file is None where there is none.
+    `old` and `new` are its path in the repository and the file there, before and after the commit.
+    The old path is None unless the commit renamed the file; a file is None where there is none.
     """
     old_name, old_file = old
     new_name, new_file = new

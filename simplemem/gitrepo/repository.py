@@ -19,7 +19,7 @@ from pygit2.enums import FileMode, RepositoryOpenFlag
 
 from simplemem.errors import NotFound, Unavailable
 
-_MAX_RETRY_SECONDS = 2.0  # another git that is at work is done in a moment
+_MAX_RETRY_SECONDS = 2.0  # another git holds its locks for less time
 _RETRY_PAUSE = 0.05
 _MAX_TEXT_BYTES = 10_000_000
 _MAX_POINTER_BYTES = 8192  # more than the longest path
@@ -42,11 +42,11 @@ REGULAR_FILE_MODES = (FileMode.BLOB, FileMode.BLOB_EXECUTABLE)
 class Checkout(NamedTuple):
     """Where a repository is: its working tree, its git directories, and the vault in it."""
 
-    top: Path
+    top: Path  # the working tree
     git_dir: Path
     common: Path  # the git directory that all worktrees of the repository share
-    prefix: str  # of the vault in the working tree: "" or "notes/deep/"
-    ref: str = "HEAD"
+    prefix: str  # the path of the vault in the working tree: "" or "notes/deep/"
+    ref: str = "HEAD"  # the branch that has the notes
 
 
 OpenRepository: TypeAlias = AbstractContextManager[tuple[pygit2.Repository, Checkout]]
@@ -57,7 +57,7 @@ OpenRepository: TypeAlias = AbstractContextManager[tuple[pygit2.Repository, Chec
 def open_repository(
     root: Path, allowed: Sequence[str]
 ) -> Iterator[tuple[pygit2.Repository, Checkout]]:
-    """Open the repository that a vault is in, or that a folder above the vault is.
+    """Open the repository whose working tree is the folder of a vault, or a folder above it.
 
     Yields the repository and where it is. `allowed` are folders outside the working tree that parts
     of the repository may be in. Raises NotFound if there is no repository, and Unavailable if it is
@@ -97,7 +97,8 @@ def _find_checkout(root: Path, allowed: Sequence[str]) -> Checkout:
         common = _real_path(git_dir / common_dir)
         if not (git_dir / "HEAD").is_file() or not (common / "objects").is_dir():
             continue
-        if git_dir == dot_git and common != git_dir:
+        is_pointed_to = git_dir != dot_git  # `.git` is then a file, as in a worktree, or a link
+        if common != git_dir and not is_pointed_to:
             raise Unavailable(
                 f"the `commondir` of {dot_git} points to {common}, "
                 "which is allowed only in a worktree"
@@ -122,7 +123,7 @@ def _real_path(path: str | Path) -> Path:
 
 
 def _resolve_git_dir(dot_git: Path) -> Path:
-    """Return the git directory that `.git` is, or to which the file `.git` points.
+    """Return the git directory that `.git` is, or to which it points if it is a file or a link.
 
     It need not exist.
     """
@@ -136,7 +137,8 @@ def _resolve_git_dir(dot_git: Path) -> Path:
 def _check_inside(folder: Path, top: Path, allowed: Sequence[str], relation: str) -> None:
     """Raise Unavailable if a folder is neither in the working tree nor in an allowed folder.
 
-    Such a folder may belong to anybody. `relation` is the verb of the message, such as "is in".
+    Such a folder may belong to anybody. `relation` says in the message how the repository uses it,
+    such as "is in".
     """
     if folder.is_relative_to(top):
         return
@@ -156,8 +158,8 @@ def _check_inside(folder: Path, top: Path, allowed: Sequence[str], relation: str
 def _check_borrowed(objects: Path, top: Path, allowed: Sequence[str], depth: int = 0) -> None:
     """Raise Unavailable if objects are read from folders that are not allowed.
 
-    They may be borrowed by links, or through `objects/info/alternates`, from folder to folder.
-    `depth` is how many have been followed already.
+    Objects may be read through links, or borrowed from the folders that `objects/info/alternates`
+    names, and these may borrow from others. `depth` is how many folders have been followed already.
     """
     _check_regular(objects)
     alternates = objects / "info" / "alternates"
@@ -195,8 +197,8 @@ def read_pointer(file: Path) -> str:
 def _check_regular(folder: Path, only: Collection[str] = ()) -> None:
     """Raise Unavailable if something in a git directory is neither a folder nor a regular file.
 
-    Its folders are looked at too. With `only`, just the entries of `folder` with these names, in
-    small letters, are looked at. A folder that does not exist is no error.
+    Its folders are checked too. With `only`, just the entries of `folder` with these names, which
+    are in lower case, are checked. A folder that does not exist is no error.
     """
     with suppress(FileNotFoundError), os.scandir(folder) as entries:
         for entry in entries:
@@ -240,7 +242,7 @@ def _check_working_tree(repo: pygit2.Repository, checkout: Checkout) -> None:
 def find_file(tree: pygit2.Tree, path: str) -> pygit2.IndexEntry | None:
     """Return the entry of a file in a tree; None if there is none, or a folder.
 
-    `path` is one in the repository. The entry may be a link or a submodule.
+    `path` is a path in the repository. The entry may be a link or a submodule.
     """
     if path not in tree:
         return None
@@ -251,9 +253,9 @@ def find_file(tree: pygit2.Tree, path: str) -> pygit2.IndexEntry | None:
 
 
 def read_text(repo: pygit2.Repository, file: pygit2.IndexEntry | None) -> bytes | None:
-    """Return the bytes of a file of a commit; None for no file.
+    """Return the bytes of a file of a commit; None if `file` is None.
 
-    None too if it is over 10 MB, or if this clone does not have it.
+    None too if the file is over 10 MB, a submodule, or missing in this clone.
     """
     if file is None:
         return None
@@ -286,8 +288,7 @@ def one_line(text: str, max_characters: int = 300) -> str:
 def retry(action: Callable[[], object], failure: type[Exception]) -> None:
     """Call a function until it does not raise `failure`, for about two seconds.
 
-    Then the exception is raised. Other exceptions are raised at once. Another git at work holds its
-    locks for less time.
+    After that, `failure` is raised. Other exceptions are raised at once.
     """
     deadline = time.monotonic() + _MAX_RETRY_SECONDS
     while time.monotonic() < deadline:

@@ -1,6 +1,6 @@
 """Run the user's own git, with their credentials, to reach a remote.
 
-It runs in a git directory of ours, so that no program or hook is run that the settings of the
+It runs in a git directory of ours, so that it never runs a program or hook that the settings of the
 user's repository name.
 """
 
@@ -23,8 +23,9 @@ _NO_DRIVE: Final = "(?![A-Za-z]:)" if os.name == "nt" else ""
 ADDRESS: Final = re.compile(
     rf"(?:ssh|https|file)://[^\s-]\S*+|(?!-){_NO_DRIVE}[\w.-]++(?:@[\w.-]++)?+:(?!:)[^\s\\]++"
 )
-"""The addresses of remotes that git is given. A path of a folder is none."""
-# The variables of git's that say how the user reaches the remote. Others could redirect git.
+"""Matches the address of a remote that git may be given. The path of a folder is no address."""
+
+# The variables of git that say how the user reaches the remote. Others could redirect git.
 _USER_VARIABLES: Final = (
     "GIT_SSH",
     "GIT_SSH_COMMAND",
@@ -51,7 +52,7 @@ _SAFE_SETTINGS: Final = (
 
 
 class PushRejected(Exception):
-    """Somebody else pushed, or committed to the branch, first."""
+    """Another writer pushed or committed to the branch first."""
 
 
 def run_git(git_dir: Path, top: Path, remote: str, *arguments: str) -> str:

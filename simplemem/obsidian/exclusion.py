@@ -27,7 +27,7 @@ _REFUSALS: Final[dict[str, str]] = {}
 
 
 def is_excluded(entry: str, path: str, path_key: str) -> bool:
-    """Return whether a filter matches a path, of which `path_key` is the compare key.
+    """Return whether the filter `entry` matches a path, whose compare key is `path_key`.
 
     A filter is the beginning of a path, in any case of letters, or a regular expression between
     slashes that is found anywhere in it. An expression that is refused matches nothing. Never
@@ -45,7 +45,7 @@ def is_expression(entry: str) -> bool:
 
 
 def refusal_of(entry: str) -> str | None:
-    """Return why a regular expression is not applied; None if it is, as far as is known.
+    """Return why a filter, which must be a regular expression, is not applied; None if it is.
 
     An expression that takes too long is only noticed when a path is matched with it.
     """
@@ -54,10 +54,10 @@ def refusal_of(entry: str) -> str | None:
 
 
 def _is_found(entry: str, path: str) -> bool:
-    """Return whether a regular expression is found in a path; refuse it if that takes too long.
+    """Return whether a regular expression is found in a path.
 
-    It is also refused if it is not valid or too large. A refused one is never tried again in this
-    process.
+    Refuses it if that takes too long, or if it is not valid or too large. A refused one is never
+    tried again in this process.
     """
     if entry in _REFUSALS:
         return False

@@ -1,7 +1,8 @@
 """Rewrite the links of a note, so that they keep their meaning when files move. Pure.
 
-Only the target of a link changes, and where necessary the text that it displays. The new target of
-each link is resolved before it is written. The rules are in docs/internals/links.md#moves.
+Only the target of a link changes, and where necessary the text that it displays. The spelling of a
+link is the target as the link has it, such as `Note`, `./Note` or `/folder/Note.md`. A new spelling
+is written only if it resolves to the right file. The rules are in docs/internals/links.md#moves.
 """
 
 from __future__ import annotations
@@ -38,18 +39,19 @@ _BRACKETS = "]]"  # the end of a wikilink, before which its display text stands
 
 
 class Moves(NamedTuple):
-    """Files that get other paths in one step, by their paths before.
+    """Files that get other paths in one step.
 
-    `created` has the paths of new files, which links may mean afterwards.
+    `new_paths` has the path of each after the step, by its path before. `created` has the paths of
+    new files, which links may mean afterwards.
     """
 
     new_paths: Mapping[str, str]
     created: tuple[str, ...] = ()
 
     def after(self, path: str) -> str:
-        """Return the path that a file has after the moves, given that before them.
+        """Return the path after the moves of the file that is at `path` before them.
 
-        A file that is not moved keeps its path.
+        It is the same if the file is not moved.
         """
         return self.new_paths.get(path, path)
 
@@ -84,16 +86,18 @@ def rewrite_links(
 ) -> str:
     """Return the text of a note in which every link means the same file after the moves.
 
-    `source` is the path of the note before the moves. Links that have no file, or whose target
-    still means the same one, stay as they are, and so does one that no spelling can lead to its
-    file. `files_before` and `files_after` lack the files that the reader may not see, and which
-    links are rewritten must not tell which of these exist. So if `is_unseen` is true of the path
-    that a relative link states, the link keeps that path, whether or not there is a file. Raises
-    Unreadable if a link in a property cannot be changed safely.
+    `source` is the path of the note before the moves. A link stays as it is if it is unresolved, if
+    it still means the same file, or if no spelling leads to its file. Raises Unreadable if a link
+    in a property cannot be changed safely.
+
+    `files_before` and `files_after` lack the files that the caller may not see. `is_unseen` tests
+    whether the caller may not see files at a path, which may lack its `.md`. The result must not
+    reveal which of them exist. So an unresolved relative link to such a path is rewritten to lead
+    to the same path from the new folder, whether or not there is a file.
     """
     new_source = moves.after(source)
     keeps_folder = posixpath.dirname(new_source) == posixpath.dirname(source)
-    unseen_paths: dict[str, list[str]] = {}  # of rewritten links, by the keys of their names
+    unseen_paths: dict[str, list[str]] = {}  # those that links are to lead to, by `name_key`
 
     def find_target(link: Link) -> LinkTarget | None:
         target = _target_after_moves(link, source, moves, files_before, files_after)
@@ -121,10 +125,10 @@ def redirect_links(
 ) -> str:
     """Return the text of a note in which unresolved links lead to the files in `targets`.
 
-    The keys of `targets` are the targets of the links; links that mean a file stay as they are. If
-    a file had another name, a display text that was that name follows. If the target never was the
-    name of a file, it stays displayed. Raises Unreadable if a link in a property cannot be changed
-    safely.
+    The keys of `targets` are the spellings of the links; links that mean a file stay as they are. A
+    display text that was the old name of the file becomes its new name. If the spelling never was
+    the name of a file, the link goes on to display it. Raises Unreadable if a link in a property
+    cannot be changed safely.
     """
 
     def find_target(link: Link) -> LinkTarget | None:
@@ -144,12 +148,12 @@ def find_changed_links(
     files_before: FilesNamed,
     files_after: FilesNamed,
 ) -> list[tuple[str, str | None]]:
-    """Return the links of a note that mean another file after the moves than they should.
+    """Return the links of a note that mean another file after the moves than before.
 
-    Each is a pair: the file that the link meant, by its path before the moves, and the file that it
-    means after them, None if there is none. `old` is the note before the moves, `new` the note
-    after them; both have the same links in the same order. `source` is the path of the note before
-    the moves.
+    Each is a pair: the path before the moves of the file that the link meant, and the path of the
+    file that it means after them, None if there is none. `old` is the note before the moves, `new`
+    the note after them; both have the same links in the same order. `source` is the path of the
+    note before the moves.
     """
     new_source = moves.after(source)
     changed_links: list[tuple[str, str | None]] = []
@@ -177,9 +181,9 @@ def _target_after_moves(
     files_before: FilesNamed,
     files_after: FilesNamed,
 ) -> LinkTarget | None:
-    """Return where a link has to lead after the moves so that it means the same file.
+    """Return where a link has to lead after the moves to mean the same file.
 
-    Returns None if it does so already, or meant no file before.
+    Returns None if the link leads there as it is, or meant no file before.
     """
     old_path = _linked_file(link, source, files_before)
     if old_path is None:
@@ -216,9 +220,9 @@ def _rewrite(
 ) -> str:
     """Return the text of a note whose links lead where `find_target` says.
 
-    A link stays as it is if there is no spelling that leads there. `source` is the path that the
-    note will have, and `files_named` knows the files of that time. Raises Unreadable if a property
-    cannot be changed safely.
+    A link stays as it is if no spelling leads there. `source` is the path of the note after the
+    change, and `files_named` has the files after it. Raises Unreadable if a property cannot be
+    changed safely.
     """
     edits: list[Edit] = []
     values: list[tuple[Scalar, str]] = []
@@ -226,15 +230,15 @@ def _rewrite(
         target = find_target(link)
         if target is None:
             continue
-        written = _choose_spelling(link, target.path, source, files_named, link_format)
-        if written is None:
+        spelling = _choose_spelling(link, target.path, source, files_named, link_format)
+        if spelling is None:
             continue
 
         if link.scalar is None:
             is_in_table = note.in_table(link.start)
-            edits += _edit_link(note.text, link, target, written, is_in_table=is_in_table)
+            edits += _edit_link(note.text, link, target, spelling, is_in_table=is_in_table)
         else:
-            value = _rewrite_value(link.scalar.value, target, written)
+            value = _rewrite_value(link.scalar.value, target, spelling)
             values.append((link.scalar, value))
 
     text = apply_edits(note.text, edits)
@@ -244,20 +248,21 @@ def _rewrite(
         if note.header.problem is None:
             text = replace_scalar(text, scalar, value)
         else:
-            # Nobody writes this text: it only shows that a link would have to change.
+            # The header is broken. This text is never written: callers only see by it that a link
+            # would have to change.
             text = apply_edits(text, [(scalar.start, scalar.end, value)])
     return text
 
 
-def _rewrite_value(value: str, target: LinkTarget, written: str) -> str:
-    """Return the value of a property, which is one link, with the target `written`.
+def _rewrite_value(value: str, target: LinkTarget, spelling: str) -> str:
+    """Return the value of a property, which must be one link, with a new spelling.
 
     White space around the link stays.
     """
     link = read_value_link(value)
     assert link is not None
     old_text = value.strip()
-    edits = _edit_link(old_text, link, target, written, is_in_table=False)
+    edits = _edit_link(old_text, link, target, spelling, is_in_table=False)
     new_text = apply_edits(old_text, edits)
     return value.replace(old_text, new_text)
 
@@ -269,36 +274,36 @@ def _choose_spelling(
     files_named: FilesNamed,
     link_format: LinkFormat,
 ) -> str | None:
-    """Return the best target by which a link in `source` means the file `path`.
+    """Return the best spelling by which a link in `source` means the file `path`.
 
     Returns None if there is none. The extension of a note is written if the link had it, or if the
     name without it means another file.
     """
-    spellings = [path]
+    names = [path]
     has_extension = link.target.casefold().endswith(".md")
     if path.endswith(".md") and not has_extension:
-        spellings.insert(0, path[:-3])
+        names.insert(0, path[:-3])
 
-    for spelling in spellings:
-        for target in _possible_targets(link, spelling, source, files_named, link_format):
-            if link.form == "wiki" and _ENDS_TARGET.search(target):
+    for name in names:
+        for spelling in _possible_spellings(link, name, source, files_named, link_format):
+            if link.form == "wiki" and _ENDS_TARGET.search(spelling):
                 continue
-            if resolve_link(target, source, files_named).path == path:
-                return target
+            if resolve_link(spelling, source, files_named).path == path:
+                return spelling
     return None
 
 
-def _possible_targets(
+def _possible_spellings(
     link: Link,
     path: str,
     source: str,
     files_named: FilesNamed,
     link_format: LinkFormat,
 ) -> list[str]:
-    """Return the targets that could mean a path, the preferred ones first. None is checked.
+    """Return the spellings that could mean a path, the preferred ones first.
 
-    A relative target stays relative, one that begins with a slash keeps it, and a bare name stays
-    bare if it is the name of one file only.
+    The caller has to resolve them. A relative one stays relative, one that begins with a slash
+    keeps it, and a bare name stays bare if it is the name of one file only.
     """
     rooted = f"/{path}"
     relative = posixpath.relpath(path, posixpath.dirname(source) or ".")
@@ -323,26 +328,25 @@ def _edit_link(
     text: str,
     link: Link,
     target: LinkTarget,
-    written: str,
+    spelling: str,
     *,
     is_in_table: bool,
 ) -> list[Edit]:
-    """Return the edits that give a link another target, and change what it displays.
+    """Return the edits that give a link in `text` a new spelling, and change what it displays.
 
-    `written` is the new target as it stands in the link; `target` says which file it is. Offsets
-    are those in `text`.
+    `target` is the file that the spelling leads to.
     """
-    path = written
+    new_text = spelling
     if link.form == "markdown":
-        path = _encode_destination(written, in_angles=link.angle)
-    edits = [(link.path_start, link.path_end, path)]
+        new_text = _encode_destination(spelling, in_angles=link.angle)
+    edits = [(link.path_start, link.path_end, new_text)]
 
     if not target.old_path:
         display_edit = _display_old_target(link, is_in_table=is_in_table)
     elif link.display_start >= 0:
         display_edit = _display_new_name(text, link, target)
     else:
-        display_edit = _display_name_of_path(link, target, written, is_in_table=is_in_table)
+        display_edit = _display_bare_name(link, target, spelling, is_in_table=is_in_table)
     if display_edit is not None:
         edits.append(display_edit)
     return edits
@@ -366,7 +370,7 @@ def _encode_destination(path: str, *, in_angles: bool) -> str:
 def _display_old_target(link: Link, *, is_in_table: bool) -> Edit | None:
     """Return the edit by which a wikilink without display text still displays its target.
 
-    Returns None if nothing has to be inserted: for other links, embeds and links in tables.
+    Returns None for a Markdown link, for an embed, and for a link that has a display text.
     """
     if link.form != "wiki" or link.display_start >= 0 or link.is_embed:
         return None
@@ -391,25 +395,25 @@ def _display_new_name(text: str, link: Link, target: LinkTarget) -> Edit | None:
     return (link.display_start, link.display_end, new_name)
 
 
-def _display_name_of_path(
+def _display_bare_name(
     link: Link,
     target: LinkTarget,
-    written: str,
+    spelling: str,
     *,
     is_in_table: bool,
 ) -> Edit | None:
-    """Return the edit by which a wikilink that was a bare name does not display its path.
+    """Return the edit by which a wikilink that was a bare name still displays a bare name.
 
-    Returns None for other links and embeds, and if the new target has no folder. In a table the
-    path is displayed, because a bar would end the cell.
+    Returns None if the new spelling is a bare name too, for other links, and for embeds. Returns
+    None too in a table: a bar would end the cell, so the path is displayed there.
     """
-    has_new_folder = "/" in written and "/" not in link.target
+    has_new_folder = "/" in spelling and "/" not in link.target
     if link.form != "wiki" or not has_new_folder or link.is_embed or is_in_table:
         return None
 
     name = link.target
     if _displayed_name(target.old_path) != _displayed_name(target.path):
-        name = posixpath.basename(written)
+        name = posixpath.basename(spelling)
     return _insert_display(link, f"|{name}")
 
 
@@ -421,7 +425,7 @@ def _displayed_name(path: str) -> str:
 def _insert_display(link: Link, display: str) -> Edit:
     """Return the edit that inserts `display`, a bar and a text, before the end of a wikilink.
 
-    The heading of the link, if it has one, follows.
+    The heading of the link, if it has one, is added to the text, as Obsidian displays it.
     """
     position = link.end - len(_BRACKETS)
     return (position, position, display + _displayed_heading(link))

@@ -1,7 +1,7 @@
-"""What Obsidian decides about the files of a vault: its settings, and which file a link means.
+"""Obsidian's rules for the files of a vault: its settings, and which file a link means.
 
-Everything here is pure: `simplemem/vault/obsidian.py` reads the files of the settings. What is
-missing or broken in them has Obsidian's default, and no setting widens what may be read.
+Everything here is pure: `simplemem/vault/obsidian.py` reads the files of the settings. A setting
+that is missing or broken has Obsidian's default, and no setting widens what may be read.
 docs/internals/links.md states how links resolve. Names are compared by `compare_key`, so letter
 case and the normal form of Unicode make no difference.
 """
@@ -33,7 +33,7 @@ _MAX_TEXT_CHARACTERS: Final = 1_000
 _DEFAULT_DATE_FORMAT: Final = "YYYY-MM-DD"
 _DEFAULT_TIME_FORMAT: Final = "HH:mm"
 
-# What other programs put beside notes. Only lower case counts, because people rather write `Build`.
+# Folders of other programs. Only lower case counts: a person would rather name a folder `Build`.
 _MACHINE_FOLDERS: Final = frozenset({"node_modules", "vendor", "dist", "build"})
 
 
@@ -57,7 +57,7 @@ class ObsidianSettings(NamedTuple):
     def daily_note(self, moment: datetime) -> str:
         """Return the name of the daily note of a day: its path without `.md`.
 
-        Whether the note exists is not looked at.
+        The note need not exist.
         """
         name = format_date(self.daily_format, moment)
         return f"{self.daily_folder}/{name}".lstrip("/")
@@ -65,8 +65,9 @@ class ObsidianSettings(NamedTuple):
     def hidden_reason(self, path: str) -> str | None:
         """Return why a note is hidden from search, as a text to show; None if it is not.
 
-        It is hidden by the user's excluded files, as a template, or because programs make such
-        files. Only the path is looked at. Links are resolved to hidden notes as to any other.
+        It is hidden if it is among the user's excluded files, is a template, or has a name or
+        folder that shows that a program made it. Its text does not matter. Links may still lead to
+        hidden notes.
         """
         if self.ignore_filters or self.templates_folder or self.daily_template:
             reason = self._excluded_reason(path)
@@ -75,9 +76,9 @@ class ObsidianSettings(NamedTuple):
         return _stray_file_reason(path)
 
     def unread_filters(self) -> dict[str, str]:
-        """Return the regular expressions among the excluded files that are not applied.
+        """Return the filters that are not applied, with the reason of each.
 
-        Their reasons are the values.
+        Only regular expressions can be refused: see `refusal_of`.
         """
         refusals = {}
         for entry in self.ignore_filters:
@@ -96,7 +97,7 @@ class ObsidianSettings(NamedTuple):
         return self.template_reason(path)
 
     def template_reason(self, path: str) -> str | None:
-        """Return by which setting a path is that of a template; None if it is not."""
+        """Return which template a path is, as a text to show; None if it is none."""
         path_key = compare_key(path)
         folder = self.templates_folder
         if folder and path_key.startswith(f"{compare_key(folder)}/"):
@@ -232,8 +233,8 @@ def lookup_keys(path: str) -> tuple[str, ...]:
 def resolve_link(target: str, source: str, files_named: FilesNamed) -> Resolution:
     """Return which file a link with this target means in the note `source`.
 
-    `target` is the path of the link without heading. An empty one means the note itself. Whether
-    the file that it means is a note is not looked at.
+    `target` is the path of the link without heading. An empty one means the note itself. The file
+    may be a note or an attachment.
     """
     if not target:
         return Resolution(source)
@@ -255,7 +256,7 @@ def resolve_link(target: str, source: str, files_named: FilesNamed) -> Resolutio
 def find_candidates(target: str, files_named: FilesNamed) -> Sequence[str]:
     """Return the files that have the name of a target, else those with `.md` behind it.
 
-    The name is the last part of the target; its folders are not looked at.
+    The name is the last part of the target; its folders do not matter.
     """
     key = name_key(target)
     return files_named(key) or files_named(key + ".md")
@@ -285,8 +286,9 @@ def _find_path(path: str, candidates: Sequence[str]) -> str | None:
 def _find_nearest(target: str, source: str, candidates: Sequence[str]) -> Resolution:
     """Return the nearest of the candidates whose path ends with the target.
 
-    Those below the folder of the source are nearest, then those with shorter paths. The equally
-    near ones are `ambiguous`.
+    Those below the folder of the source are nearer than others, and then those with shorter paths.
+    If several are equally near, they are `ambiguous`, and the first in the order of paths is
+    chosen.
     """
     if "/" in target:
         ending = f"/{compare_key(target)}"
@@ -299,10 +301,10 @@ def _find_nearest(target: str, source: str, candidates: Sequence[str]) -> Resolu
     folder_key = f"{compare_key(folder)}/" if folder else ""
     ranked = sorted((_distance(path, folder_key), path) for path in candidates)
     least_distance, best = ranked[0]
-    equals = tuple([path for distance, path in ranked if distance == least_distance])
-    if len(equals) == 1:
+    equally_near = tuple([path for distance, path in ranked if distance == least_distance])
+    if len(equally_near) == 1:
         return Resolution(best)
-    return Resolution(best, equals)
+    return Resolution(best, equally_near)
 
 
 def _distance(path: str, folder_key: str) -> tuple[bool, int]:

@@ -25,14 +25,14 @@ class Watcher(Protocol):
     """Reports which paths may have changed. One thread asks; any thread may wake it."""
 
     poll_seconds: float
-    """Seconds between two looks at all notes, where changes are not reported by anyone."""
+    """How often `EVERYTHING` is reported if the system does not report changes."""
 
     def paths(self, seconds: float) -> set[str]:
         """Return the paths that may have changed since the last call, or `EVERYTHING`.
 
         A path may be that of a note, a folder or a file of settings, and need not exist any more.
-        Waits up to `seconds` for a change. Returns an empty set if the time is over or `wake` was
-        called.
+        Waits up to `seconds` for a change. Returns an empty set if there was none in that time or
+        `wake` was called.
         """
 
     def wake(self) -> None:
@@ -128,7 +128,7 @@ class NoteSource(Protocol):
         """Return the entry of a file as it is now, None if there is no file or it is hidden."""
 
     def is_certainly_gone(self, path: str) -> bool:
-        """Return whether nothing is at a path.
+        """Return whether no file is at a path, or a hidden one.
 
         False if the vault cannot be read, or if anything else leaves a doubt. Never raises.
         """
@@ -140,10 +140,10 @@ class NoteSource(Protocol):
         """
 
     def reading(self) -> AbstractContextManager[Callable[[str], File]]:
-        """Return a function that reads files, for many files in a row.
+        """Return a context that yields a function for reading many files in a row.
 
-        It raises as `read` does. In a branch all files are of one commit; in a folder each is as it
-        is when it is read.
+        The function takes a path and returns and raises as `read` does. In a branch, all files are
+        of one commit; in a folder, each is as it is when it is read.
         """
 
     # Write
@@ -178,8 +178,8 @@ class NoteSource(Protocol):
     def trash(self, path: str, expected_sha256: str | None, author: Author) -> WriteResult:
         """Delete a file, which stays in the trash, and log it.
 
-        With a hash, raises Conflict for another text. Without one, whatever text is there is
-        deleted. Raises NotFound if there is no file.
+        If there is an expected hash, raises Conflict for another text; without one, deletes
+        whatever text is there. Raises NotFound if there is no file, and what `carry_out` raises.
         """
 
     def carry_out(self, changes: Sequence[FileChange], author: Author) -> list[WriteResult]:
@@ -192,14 +192,16 @@ class NoteSource(Protocol):
     def undo(self, version: str, author: Author) -> list[WriteResult]:
         """Reverse the whole operation that a version belongs to, as a new operation in the log.
 
-        Raises Conflict if one of its files has changed since, NotFound if there is no such version
-        or a text is no longer kept, and Invalid for a recovered text.
+        Raises Conflict if one of its files has changed since, AlreadyExists if the former path of a
+        moved file is in use, NotFound if there is no such version or a text is no longer kept,
+        Invalid for a recovered text, and what `carry_out` raises.
         """
 
     def store_text(self, data: bytes) -> None:
-        """Store a text that no change has yet, so that the history can return it.
+        """Keep a text that no change has written, so that its hash finds it.
 
-        `history.content` returns it until it is pruned.
+        `history.content` returns it until it is pruned. Does nothing if the text cannot be written
+        at the moment.
         """
 
     # Maintenance
@@ -207,8 +209,8 @@ class NoteSource(Protocol):
     def recover(self) -> tuple[int, list[Entry] | None]:
         """Finish what a crash interrupted, and bring the notes here up to date.
 
-        Returns how much there was to finish, and the files of a scan if one was made on the way,
-        else None. Called when a server starts.
+        Returns how many writes and texts there were to finish, and the files of a scan if one was
+        needed, else None. Called when a server starts.
         """
 
     def finish_interrupted(self) -> None:
@@ -242,8 +244,8 @@ class NoteSource(Protocol):
     ) -> Watcher:
         """Return what reports changes from now on. The caller closes it.
 
-        With `poll`, all notes are looked at every `poll_seconds`. `warn` is called with a message
-        if that is necessary although it was not requested.
+        With `poll`, the watcher reports `EVERYTHING` every `poll_seconds`. If that is necessary
+        although it was not requested, `warn` is called with a message.
         """
 
     def is_in_git(self) -> bool:

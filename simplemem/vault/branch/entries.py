@@ -14,16 +14,16 @@ from simplemem.vault.branch.repository import at, bounded
 from simplemem.vault.values import Entry
 
 _NANOSECONDS = 1_000_000_000
-_BLOB_ID_BITS = (
-    1 << 29
-) - 1  # in nanoseconds, half a second: this tells apart the texts of a second
+# These 29 bits of a blob's id are added to the time of a file, as nanoseconds: half a second at
+# most. So two texts from the same second have different times.
+_BLOB_ID_BITS = (1 << 29) - 1
 
 
 class EntryReader:
     """Reads the entries of files in the commits of a branch.
 
-    What one server has indexed is up to date for the others, because an entry depends on nothing
-    but the commits.
+    An entry depends on the commits alone, so all servers compute the same one, and the index of one
+    server is up to date for the others.
     """
 
     def __init__(self, log: BranchLog) -> None:
@@ -77,6 +77,7 @@ class EntryReader:
         """
         for item in tree:
             next(turns)
+            # An entry without a name, which pygit2's types allow, is left out like a hidden one.
             name = (item.raw_name or b".").decode("utf-8", "surrogateescape")
             if name[0] == ".":
                 continue

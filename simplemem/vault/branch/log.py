@@ -26,16 +26,14 @@ from simplemem.obsidian.settings import SETTINGS_FILES
 from simplemem.vault.branch.repository import Branch
 from simplemem.vault.folder import disk
 from simplemem.vault.folder.dir_handles import DirHandles
-from simplemem.vault.folder.history import History, Log
+from simplemem.vault.folder.history import SHA256_DIGITS, History, Log
 from simplemem.vault.folder.lock import SideFile
-from simplemem.vault.values import Version, format_version, sha256, versions_in
+from simplemem.vault.values import Kind, Version, format_version, sha256, versions_in
 
 _TRAILER = re.compile(r"^Simplemem-(?P<key>\w+): (?P<value>.*)$", re.MULTILINE)
 _LOCK_SECONDS = 10.0
 _MAX_TIMESTAMP = 1 << 33  # seconds; notes are dated in nanoseconds, which have to fit into 64 bits
 _MAX_SKIPPED_NUMBERS = 1_000_000
-_HASH_LENGTH = 64
-_MIN_HASH_PREFIX = 12
 _MAX_SUBJECT = 110
 
 
@@ -43,17 +41,15 @@ class BranchLog(Log):
     """The log of a branch. Guards how far it was read, and when each file was changed.
 
     Two files are kept, which all processes of a server share: the log, and `dates.jsonl`. A line of
-    the latter states up to which commit, and up to which byte, the log is complete.
+    the latter has the dates of some files, and states up to which commit, and up to which byte, the
+    log is complete.
     """
 
-    def __init__(self, root: str, branch: Branch, **kind: Any) -> None:
-        """Begin with nothing read.
-
-        `kind` is that of `Log`: who makes the changes of this process.
-        """
-        super().__init__(root, **kind)
+    def __init__(self, root: str, branch: Branch, *, kind: Kind = "agent") -> None:
+        """Begin with nothing read. `kind` says who makes the changes of this process."""
+        super().__init__(root, kind=kind)
         self.branch = branch
-        self.dates: dict[str, int] = {}  # of the last change of each file, in seconds
+        self.dates: dict[str, int] = {}  # by path, the time of the last change, in seconds
         self._dates_file = SideFile(root, "history/dates.jsonl")
         self._log_file = SideFile(root, "history/log.jsonl")
         self._last_commit = ""
@@ -79,7 +75,7 @@ class BranchLog(Log):
             return newest
 
     def _follow_locked(self, newest: str) -> None:
-        """Bring both files up to the commit `newest`. The lock of `dates.jsonl` is held.
+        """Bring both files up to the commit `newest`. The lock of `dates.jsonl` must be held.
 
         Files that do not fit the branch are built again from all commits.
         """
@@ -91,7 +87,9 @@ class BranchLog(Log):
             # The log was removed, or the branch was given another history.
             self._forget()
             self._dates_file.replace(b"")
-        if size != self._log_size:  # a crash left lines that `dates.jsonl` does not cover
+        # A crash may have left lines that `dates.jsonl` does not cover, and a log that is built
+        # again has to be empty.
+        if size != self._log_size:
             lines = Log(self.root).whole_lines()
             self._log_file.replace(lines[: self._log_size])
         if newest != self._last_commit:
@@ -132,7 +130,7 @@ class BranchLog(Log):
     def _add_commits(self, newest: str) -> None:
         """Add the changes of all commits after the last one that was read to both files.
 
-        The lock of `dates.jsonl` is held.
+        The lock of `dates.jsonl` must be held.
         """
         order = SortMode.TOPOLOGICAL | SortMode.REVERSE
         walk = self.branch.repo.walk(newest, order)
@@ -145,6 +143,7 @@ class BranchLog(Log):
         for commit in walk:
             timestamp = _timestamp_of(commit)
             for path in _changed_paths(self.branch, commit):
+                # The time of a file never goes back, whatever the clocks of the committers.
                 old_timestamp = self.dates.get(path, 0)
                 last_timestamp = dates.get(path, old_timestamp)
                 dates[path] = max(timestamp, last_timestamp)
@@ -181,7 +180,7 @@ class BranchLog(Log):
 
 
 def _timestamp_of(commit: pygit2.Commit) -> int:
-    """Return when a commit was made, in seconds, within the limits of a file's time.
+    """Return when a commit was made, in seconds since 1970, at most `_MAX_TIMESTAMP`.
 
     It is the committer's time, not the author's.
     """
@@ -189,7 +188,7 @@ def _timestamp_of(commit: pygit2.Commit) -> int:
 
 
 def _changed_paths(branch: Branch, commit: pygit2.Commit) -> frozenset[str]:
-    """Return the files that a commit has in another form than each of its parents."""
+    """Return the paths of the files that differ from those of each parent of a commit."""
     commit_id = str(commit.id)
     parents = [str(parent_id) for parent_id in commit.parent_ids]
     if not parents:
@@ -201,9 +200,10 @@ def _changed_paths(branch: Branch, commit: pygit2.Commit) -> frozenset[str]:
 def _versions_of(commit: pygit2.Commit, last_number: int) -> list[Version]:
     """Return the changes that a commit of ours made, without their hashes.
 
-    `last_number` is that of the last change in the log. Returns none for a merge, for a commit that
-    somebody else made, and for one that only pretends to be ours: its trailers must state valid
-    changes, whose numbers follow the last one closely enough that they do not use the numbers up.
+    `last_number` is that of the last change in the log. Returns [] for a merge, for a commit that
+    somebody else made, and for one whose trailers do not state valid changes. Returns [] too if
+    the numbers do not follow `last_number`, or skip so many that such commits could use up all
+    numbers.
     """
     if len(commit.parent_ids) > 1:
         return []
@@ -224,8 +224,8 @@ def _versions_of(commit: pygit2.Commit, last_number: int) -> list[Version]:
 def _read_trailers(trailers: dict[str, str], timestamp: int) -> list[Version]:
     """Return the changes that the trailers of a commit state.
 
-    Returns none if the log could not hold them. Raises ValueError, KeyError, TypeError, NotFound or
-    RecursionError if a trailer is missing or malformed.
+    Returns [] if the log would not read them back as they are. Raises ValueError, KeyError,
+    TypeError, NotFound or RecursionError if a trailer is missing or malformed.
     """
     first = int(trailers["Version"].removeprefix("v"))
     moment = datetime.fromtimestamp(timestamp, UTC)
@@ -255,7 +255,11 @@ def _read_trailers(trailers: dict[str, str], timestamp: int) -> list[Version]:
 
 
 def _log_line(branch: Branch, commit: pygit2.Commit, version: Version) -> bytes:
-    """Return a change as a line of the log, with the blobs of its texts in the repository."""
+    """Return a change of a commit as a line of the log.
+
+    The hashes of its texts are filled in. Beside the fields of every log, the line has the ids of
+    the commit and of the blobs of both texts.
+    """
     commit_id = str(commit.id)
     new_path = version.new_path or version.path
     new_blob = branch.file(commit_id, new_path)
@@ -293,30 +297,22 @@ class BranchHistory(History):
     can_be_rebuilt = True  # the log and the texts are in the repository
 
     def __init__(self, root: str, log: BranchLog, *, keep_days: int, keep_mb: int) -> None:
+        """Begin as `History` does, with the log of a branch."""
         super().__init__(root, log, keep_days=keep_days, keep_mb=keep_mb)
 
     def read_text(self, sha: str) -> bytes | None:
-        """Return the text with this hash, of 64 digits; None if it is not kept.
+        """Return the text with a hash of 64 digits, None if it is not kept.
 
-        Texts that nobody committed are in the folder of the server: those that a conflict showed.
-        The text may be that of a hidden note, so it must not be shown to anyone.
+        It is read from the repository, or from the folder of the server, which has texts that
+        nobody committed, such as those of a conflict. The text may be that of a hidden note. To
+        show a text, use `content`, which checks that.
         """
-        if len(sha) == _HASH_LENGTH:
+        if len(sha) == SHA256_DIGITS:
             blob_id = self._find_blob(sha)
             if blob_id is not None:
                 repo = self.log.branch.repo
                 return repo[blob_id].peel(pygit2.Blob).data
         return super().read_text(sha)
-
-    def content(self, sha: str) -> bytes | None:
-        """Return the text with a hash, or the only one in the log whose hash begins so.
-
-        Twelve digits are enough. Returns None if the text is not kept, or belongs to hidden notes
-        alone.
-        """
-        if _MIN_HASH_PREFIX <= len(sha) < _HASH_LENGTH and sha.isalnum():
-            sha = self._complete_hash(sha)
-        return super().content(sha)
 
     def _find_blob(self, sha: str) -> str | None:
         """Return the id of a blob with this hash that the log names, None if it names none."""
@@ -329,7 +325,10 @@ class BranchHistory(History):
         return None
 
     def _complete_hash(self, prefix: str) -> str:
-        """Return the only hash in the log that begins so; the prefix if there is not just one."""
+        """Return the only hash in the log that begins with a prefix.
+
+        Returns the prefix if there is none, or more than one.
+        """
         matches = set[str]()
         for line in self._lines_with(prefix):
             for sha in (line["before"], line["after"]):
@@ -353,9 +352,9 @@ class BranchHistory(History):
 
 
 def message_of(versions: Sequence[Version]) -> str:
-    """Return the message of a commit of some changes, from which `BranchLog` can read them.
+    """Return the message of a commit, from whose trailers `BranchLog` reads its changes.
 
-    `versions` are those of one operation, in order.
+    `versions` are the changes, those of one operation, in order.
     """
     first = versions[0]
     trailers = {

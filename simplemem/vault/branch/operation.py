@@ -27,12 +27,15 @@ class BranchOperation(WriteOperation):
         entries: EntryReader,
         changes: Sequence[FileChange],
     ) -> None:
-        """Prepare an operation on top of the newest commit, up to which the log is brought."""
+        """Prepare an operation on top of the newest commit; bring the log up to this commit.
+
+        Raises Unavailable if the branch cannot be read.
+        """
         super().__init__(root, history, changes)
         self._branch: Branch = history.log.branch
         self._entries = entries
         self._parent = history.log.follow()
-        self._commit = ""  # the new one
+        self._commit = ""  # the new commit, once it is made
 
     def _read(self, path: str) -> bytes | None:
         """Return the bytes of a file in the commit that the changes are checked against.
@@ -72,6 +75,7 @@ class BranchOperation(WriteOperation):
                 files[change.path] = None
 
         for change in self._changes:
+            # A target in `files` is free: another change deletes its file or moves it away.
             if change.new_path and change.target not in files:
                 self._check_target_free(change.target)
             if not change.is_deletion:
@@ -84,7 +88,7 @@ class BranchOperation(WriteOperation):
     def _check_target_free(self, path: str) -> None:
         """Raise AlreadyExists if there is something at a path.
 
-        The place that an undo moves a note back to may be that of another note by now.
+        An undo moves a note back to a path at which another note may be by now.
         """
         if at(self._branch.tree(self._parent), path):
             raise already_exists(path)

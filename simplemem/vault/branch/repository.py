@@ -44,16 +44,18 @@ _Blobs = Mapping[_PathParts, pygit2.Oid | None]  # None for a file to be deleted
 class Branch:
     """One branch of a bare repository. Any thread may use it.
 
-    `url` is the address of the remote, "" for a repository on this computer. Commits are named by
-    their ids; "" is the state before the first.
+    `path` is the folder of the repository: for one on another computer, the copy here. `url` is the
+    address of the remote, "" for a repository on this computer. Commits are named by their ids; ""
+    is the state before the first.
     """
 
     def __init__(self, repository: str, name: str, copy: Path) -> None:
-        """Open the branch `name`. `repository` is a path, or the address of one elsewhere.
+        """Open the branch `name` of a repository. The branch need not exist yet.
 
-        A copy of the latter is in a folder beside `copy`, whose name has a hash of the address
-        added. It is fetched if there is a connection. The branch need not exist yet. Raises
-        Unavailable if there is no repository at a path, or if it has a working tree.
+        `repository` is a path, or an address. For an address, a copy is kept in a folder whose path
+        is `copy` with a hash of the address and `.git` added, and the branch is fetched if there is
+        a connection. Raises Unavailable if there is no repository at a path, or if it has a working
+        tree.
         """
         is_address = ADDRESS.fullmatch(repository) is not None
         self.url = repository if is_address else ""
@@ -85,7 +87,7 @@ class Branch:
 
     @property
     def repo(self) -> pygit2.Repository:
-        """The repository, which each thread opens for itself."""
+        """The repository, which each thread opens for itself. Raises Unavailable if it cannot."""
         repo: pygit2.Repository | None = getattr(self._local, "repo", None)
         if repo is not None:
             return repo
@@ -122,7 +124,7 @@ class Branch:
     def _set_reference(self, reference: pygit2.Reference | None, commit: str) -> None:
         """Let the branch point to a commit, unless its reference has changed since it was read.
 
-        `reference` is that of `_read_reference`. Raises an error of pygit2 if it has changed, and
+        `reference` comes from `_read_reference`. Raises an error of pygit2 if it has changed, and
         OSError if it is locked.
         """
         if reference is None:
@@ -147,8 +149,9 @@ class Branch:
     def changed_files(self, since: str, until: str) -> frozenset[str]:
         """Return the paths of the files that differ between two commits; "" is one without files.
 
-        The repository must have both. Hidden files are among them; a moved file counts with both
-        paths. Raises Unavailable if more files and folders differ than a branch may have.
+        The repository must have both. Hidden files are among them; files in more nested folders
+        than a path may have are not. A moved file counts with both paths. Raises Unavailable if
+        more files and folders differ than a branch may have.
         """
         old_id = self._tree_id(since)
         new_id = self._tree_id(until)
@@ -201,11 +204,12 @@ class Branch:
         self._git(*unpack_limit, "fetch", "--quiet", "--no-tags", "--", self.url, self.ref)
 
     def _is_to_be_followed(self, newest: str, remote_newest: str) -> bool:
-        """Return whether the copy is to point to a commit that was the newest at the remote.
+        """Return whether the branch here is to point to `remote_newest`.
 
-        True if it descends from `newest`, the newest here. Otherwise asks the remote again. If
-        `remote_newest` is still the newest there, somebody has removed our commit (True); if not,
-        we have pushed since (False). Raises Unavailable if the network fails.
+        `newest` is the newest commit here. True if `remote_newest` descends from it. Otherwise asks
+        the remote again. If `remote_newest` is still the newest there, somebody has removed our
+        commit (True); if not, we have pushed ours since (False). Raises Unavailable if the network
+        fails.
         """
         if self.is_before(newest, remote_newest):
             return True
@@ -217,7 +221,7 @@ class Branch:
         Raises Unavailable if the branch is locked.
         """
         try:
-            # If another thread or process has moved the branch meanwhile, there is nothing to do.
+            # pygit2 raises these if another thread or process has moved the branch meanwhile.
             with suppress(pygit2.GitError, pygit2.AlreadyExistsError):
                 retry(partial(self._set_reference, reference, commit), OSError)
         except OSError as error:
@@ -232,9 +236,10 @@ class Branch:
     def commit(self, parent: str, files: Mapping[str, bytes | None], message: str) -> str:
         """Commit files as a child of a commit, put it on the branch, and return the new commit.
 
-        `files` has by path the bytes, None for a deleted file; all others stay as in the parent,
-        which is "" for the first commit. Raises PushRejected if the parent is no longer the newest
-        commit, AlreadyExists if a folder is in the place of a file, and Unavailable.
+        `files` has the new bytes by path, None for a deleted file. All other files are those of
+        the parent, which is "" for the first commit. Raises PushRejected if the parent is no longer
+        the newest commit, AlreadyExists if a folder is in the place of a file or a file in that of
+        a folder, and Unavailable if the branch cannot be updated or the remote cannot be reached.
         """
         repo = self.repo
         blobs: dict[_PathParts, pygit2.Oid | None] = {}
@@ -255,8 +260,9 @@ class Branch:
     def _advance(self, parent: str, commit: str) -> None:
         """Let the branch point to a new commit, at the remote first.
 
-        Raises PushRejected if `parent` is no longer the newest commit, and Unavailable. A lock that
-        a killed server left is removed.
+        A lock of git that a killed server left is removed. Raises PushRejected if `parent` is no
+        longer the newest commit, and Unavailable if the branch stays locked or the remote cannot be
+        reached.
         """
         if self.url:
             self._push(parent, commit)
@@ -279,21 +285,22 @@ class Branch:
     def _set_branch(self, parent: str, commit: str) -> None:
         """Let the local branch point to a new commit if its parent is the newest.
 
-        Raises PushRejected if it is not. A copy of a remote needs no check: the push made it. The
-        reference is read anew for each try: another git may move the branch between two.
+        Raises PushRejected if it is not. For a copy of a remote, the push has checked this. The
+        reference is read at each call, because another git may move the branch between two tries.
         """
         reference, newest = self._read_reference()
         if newest != parent and not self.url:
             raise PushRejected
-        is_fetched = reference is not None and self.is_before(commit, newest)
-        if not is_fetched:
+        has_commit = reference is not None and self.is_before(commit, newest)
+        if not has_commit:  # else another thread has fetched it
             self._set_reference(reference, commit)
 
     def _remove_stale_lock(self) -> bool:
         """Remove git's lock of the branch if a killed server left it; return True if removed.
 
         A server left it if it names a commit of ours, or is empty and older than 10 s. The lock of
-        another git program stays. Our own lock must be held: no running server has git's lock then.
+        another git program stays. The vault's lock must be held: no running server has git's lock
+        then.
         """
         lock = self.path / f"{self.ref}.lock"
         with suppress(OSError, ValueError):
@@ -305,9 +312,10 @@ class Branch:
         return False
 
     def _is_stale(self, commit_id: str, age: float) -> bool:
-        """Return whether a lock was left: it names a commit of ours, or is empty and old.
+        """Return whether a killed server left a lock.
 
-        `commit_id` is the content of the lock file, `age` its age in seconds.
+        Such a lock names a commit of ours, or is empty and old. `commit_id` is the content of the
+        lock file, `age` its age in seconds.
         """
         if not commit_id:
             return age > _MAX_LOCK_SECONDS
@@ -328,7 +336,8 @@ class Branch:
             newest = self.newest()
             if self.is_before(commit, newest):
                 return  # only the answer was lost
-            if newest == parent and "lock" not in str(error):
+            is_locked = "lock" in str(error)  # another push was in progress at the remote
+            if newest == parent and not is_locked:
                 raise  # nobody pushed first: the remote refuses the commit
             raise PushRejected from error
 
@@ -409,8 +418,8 @@ def _changed_paths(
         (old_entries - new_entries, old_folders),
         (new_entries - old_entries, new_folders),
     )
-    for entries, folders in sides:
-        for mode, name, object_id in entries:
+    for changed_entries, folders in sides:
+        for mode, name, object_id in changed_entries:
             next(turns)
             if int(mode, 8) == FileMode.TREE:
                 folders[name] = pygit2.Oid(raw=object_id)
@@ -418,7 +427,7 @@ def _changed_paths(
                 yield prefix + name.decode("utf-8", "surrogateescape")
 
     if prefix.count("/") >= MAX_PATH_PARTS:
-        return
+        return  # no path of a note has more folders
     for name in old_folders | new_folders:
         decoded_name = name.decode("utf-8", "surrogateescape")
         old_folder = old_folders.get(name)
@@ -430,7 +439,7 @@ def _changed_paths(
 def _read_entries(
     repo: pygit2.Repository, tree_id: pygit2.Oid | None
 ) -> set[tuple[bytes, bytes, bytes]]:
-    """Return mode, name and id of each entry of a tree; nothing for None."""
+    """Return the mode, name and id of each entry of a tree; an empty set for None."""
     if tree_id is None:
         return set()
     _, data = repo.odb.read(tree_id)
@@ -442,9 +451,10 @@ def _write_tree(
 ) -> pygit2.Oid | None:
     """Write a tree with these files changed into the repository; return its id.
 
-    `tree` is the old one, None for an empty one; `blobs` has None for a file to be deleted. Returns
-    None if no file is left. Only folders that contain one of the files are written again. Raises
-    AlreadyExists if a folder is in the place of a file, or a file in the place of a folder.
+    `tree` is the old one, None for an empty one. `blobs` has the new blobs by path, None for a file
+    to be deleted. Returns None if no file is left. Only folders that contain one of the files are
+    written again. Raises AlreadyExists if a folder is in the place of a file, or a file in the
+    place of a folder.
     """
     builder = repo.TreeBuilder()
     if tree is not None:
@@ -474,7 +484,7 @@ def _write_tree(
 
 
 def _deleted_first(blobs: _Blobs) -> list[tuple[_PathParts, pygit2.Oid | None]]:
-    """Return the files in the order in which they can be put: a deleted one makes room."""
+    """Return the items, deleted files first: a folder may take the place of such a file."""
     return sorted(blobs.items(), key=lambda item: item[1] is not None)
 
 

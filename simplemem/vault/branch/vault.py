@@ -28,7 +28,7 @@ from simplemem.vault.folder.lock import FileLock
 from simplemem.vault.values import Author, Entry, File, FileChange, WriteResult, sha256
 
 _MAX_TRIES = 50  # of a write that other writers overtake
-_MAX_PAUSED_TRIES = 10  # the pause between two tries grows up to this one
+_MAX_PAUSED_TRIES = 10  # the pause between two tries grows with each of the first ten
 _PAUSE_SECONDS = 0.01
 
 
@@ -125,12 +125,12 @@ class BranchVault(VaultBase):
 
         Raises Unavailable if other writers are faster too often.
         """
-        for number in range(_MAX_TRIES):
+        for attempt in range(_MAX_TRIES):
             with suppress(PushRejected), self._open_root() as handles:
                 operation = BranchOperation(handles, self._branch_history, self._entries, changes)
                 return operation.carry_out(author)
             self._branch.fetch()
-            max_pause = _PAUSE_SECONDS * min(number, _MAX_PAUSED_TRIES)
+            max_pause = _PAUSE_SECONDS * min(attempt, _MAX_PAUSED_TRIES)
             time.sleep(random.uniform(0, max_pause))  # noqa: S311
         raise Unavailable(
             "other writers keep committing to the branch", hint="Try again in a moment."

@@ -86,8 +86,8 @@ _MEANINGS = {
 def translating_os_errors(doing: str, path: str, *, writing: bool = False) -> Iterator[None]:
     """Turn an OSError of a block into the error of simplemem that explains it.
 
-    `doing` is a verb for the message, such as "read". With `writing`, a missing folder or
-    permission is explained as one of a write. Other exceptions pass through.
+    `doing` is a verb for the message, such as "read". With `writing`, the block writes, and a
+    missing folder or permission is explained accordingly. Other exceptions pass through.
     """
     try:
         yield
@@ -96,9 +96,9 @@ def translating_os_errors(doing: str, path: str, *, writing: bool = False) -> It
 
 
 def explain(error: OSError, doing: str, path: str, *, writing: bool) -> SimplememError:
-    """Return the error that says what `error` means for a user who wanted to `doing` `path`.
+    """Return the error that says what `error` means for the user. Raises nothing itself.
 
-    `doing` is a verb, such as "read". With `writing`, it was a write. Raises nothing itself.
+    `doing` is what was tried at `path`: a verb, such as "read". With `writing`, it was a write.
     """
     meaning = _meaning_of(error, writing=writing)
     message = f"could not {doing} {path!r}: {meaning.cause}"
@@ -106,7 +106,7 @@ def explain(error: OSError, doing: str, path: str, *, writing: bool) -> Simpleme
 
 
 def _meaning_of(error: OSError, *, writing: bool) -> _Meaning:
-    """Return what an OSError means, for a read or a write; a failing disk if it is unknown."""
+    """Return what an OSError means, for a read or a write. An unknown one means a failing disk."""
     code = error.errno
     if getattr(error, "winerror", None) in _OPEN_ELSEWHERE:
         return _IN_USE
@@ -187,7 +187,10 @@ def retry(action: Callable[[], _T]) -> _T:
 
 
 class Folder(NamedTuple):
-    """An open folder. What happens to its path meanwhile does not matter."""
+    """An open folder. Its descriptor stays valid if its path is moved or replaced meanwhile.
+
+    `fd` is None on Windows, which has no descriptors of folders.
+    """
 
     path: str
     fd: int | None
@@ -195,7 +198,7 @@ class Folder(NamedTuple):
     def name(self, child: str) -> str:
         """Return the name of a child for a system call with `dir_fd=self.fd`.
 
-        It is a full path if folders have no handles.
+        It is a full path if folders have no descriptors.
         """
         if self.fd is None:
             return os.path.join(self.path, child)
@@ -204,8 +207,8 @@ class Folder(NamedTuple):
     def open(self, child: str, flags: int) -> int:
         """Open a file of the folder, but never through a link; return its descriptor.
 
-        `flags` are those of `os.open`. If folders have no handles, the file is checked first.
-        Raises OSError, with ELOOP for a link.
+        `flags` are those of `os.open`. Raises OSError, with ELOOP for a link. If folders have no
+        descriptors, a link is only found by a check before.
         """
         if self.fd is None and _is_link(self.name(child)):
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), child)
@@ -221,7 +224,8 @@ class Folder(NamedTuple):
 class _Opened(NamedTuple):
     """A file that is open for a block.
 
-    A write opens twenty files, and a function with `contextmanager` costs as much as to open one.
+    A class, because a function with `contextmanager` costs as much as to open a file, and a write
+    opens twenty.
     """
 
     fd: int
@@ -236,8 +240,8 @@ class _Opened(NamedTuple):
 class DirHandles:
     """The open folders under one root.
 
-    They stay open until `close_all` or the end of the block. `made` lists the folders that were
-    created, because their names have to be synced.
+    A folder is opened when it is first used, and stays open until `close_all` or the end of the
+    block. `made` lists the folders that `make` created, because their names have to be synced.
     """
 
     def __init__(self, root: str) -> None:
@@ -293,7 +297,7 @@ class DirHandles:
         """Return the folder descriptors and names of two paths, for a system call on two files.
 
         They are the descriptor and name of `source`, then those of `target`. A descriptor is None
-        where folders have no handles; the name is then a full path. Raises what `locate` raises.
+        where folders have none; the name is then a full path. Raises as `locate` does.
         """
         source_folder, old_name = self.locate(source)
         target_folder, new_name = self.locate(target)
@@ -324,7 +328,8 @@ class DirHandles:
     def opened(self, path: str, flags: int) -> _Opened:
         """Open a file for a `with` block, which gets its descriptor and closes it at the end.
 
-        `flags` are those of `os.open`; a link is never followed. Raises OSError.
+        `flags` are those of `os.open`; a link is never followed. Raises OSError, and Invalid for a
+        path that leads out of the root.
         """
         folder, name = self.locate(path)
         return _Opened(folder.open(name, flags))
@@ -354,8 +359,7 @@ class DirHandles:
     def prune(self, parts: Parts, *, keep: int) -> None:
         """Remove a folder if it is empty, then those above it, except the outermost `keep`.
 
-        Stops at the first folder that is not empty. Never raises for a folder that cannot be
-        removed.
+        Stops at the first folder that is not empty or cannot be removed; this is no error.
         """
         for depth in range(len(parts), keep, -1):
             # Windows does not remove a folder that is open, and elsewhere a removed one stays open.
@@ -364,7 +368,7 @@ class DirHandles:
                 folder, name = self.locate("/".join(parts[:depth]))
                 os.rmdir(folder.name(name), dir_fd=folder.fd)
             except FileNotFoundError:
-                continue
+                continue  # those above may still be there, and empty
             except OSError:  # it is not empty, or belongs to the system
                 return
 
@@ -398,8 +402,8 @@ class DirHandles:
 def _is_link(path: str) -> bool:
     """Return whether a path is a symbolic link, or a junction of Windows.
 
-    For `stat`, a junction is no link, but it leads elsewhere too, and a bit of its tag says so. A
-    file that OneDrive has not downloaded yet has a tag without this bit.
+    False if there is nothing. For `stat`, a junction is no link, but it leads elsewhere too, and a
+    bit of its tag says so. A file that OneDrive has not downloaded yet has a tag without this bit.
     """
     try:
         file_stat = os.lstat(path)

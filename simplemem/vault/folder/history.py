@@ -484,7 +484,7 @@ class History:
         """
         file = f"{DISPLACED}/{name}"
         file_stat = root.stat(file)
-        # After a jump of the clock, the time of the file may be in the future.
+        # The clock may have been set back since.
         is_old = abs(time.time() - file_stat.st_ctime) > seconds
         if not is_old and not thorough and _is_untouched(file_stat):
             return []

@@ -23,10 +23,11 @@ _MAX_BATCH_SECONDS = 0.1  # a batch is not held back for longer, even if changes
 _QUIET_MILLISECONDS = 20  # without an event, after which a batch is complete
 _OBSIDIAN = ".obsidian"
 
-# watchfiles wakes after each quiet time to see whether something happened. More than 50 ms are
-# noticed by a person, and fewer cost more.
+# watchfiles wakes after each such step to see whether something happened. A person notices a delay
+# of more than 50 ms, and shorter steps cost more.
 _WATCHFILES_STEP_MILLISECONDS = 50
-_RECHECK_SECONDS = 30.0  # after an event, all is looked at: watchfiles does not report lost events
+# watchfiles does not report lost events. So `EVERYTHING` is reported this long after an event.
+_RECHECK_SECONDS = 30.0
 
 
 class FolderListener(Protocol):
@@ -46,8 +47,8 @@ class FolderListener(Protocol):
 def affected_paths(path: str) -> set[str]:
     """Return the paths that a change at a path may concern; none if it is hidden.
 
-    Of the hidden files, only the settings of Obsidian that we follow count. A name that is no
-    Unicode stands for its folder.
+    Of the hidden files, only the `SETTINGS_FILES` of Obsidian count. A name that is no Unicode
+    stands for its folder.
     """
     if path == _OBSIDIAN:
         # If it was created or moved as a whole, its files are not reported one by one.
@@ -62,7 +63,7 @@ def affected_paths(path: str) -> set[str]:
 
 
 class WatchfilesListener:
-    """Listens with watchfiles. Guards when to look at all, as lost events are not reported."""
+    """Listens with watchfiles. Guards the time at which `EVERYTHING` is reported next."""
 
     def __init__(self, root: str, woken: threading.Event) -> None:
         """Begin to listen below the folder `root`. Setting `woken` ends the wait of `changed`.
@@ -73,6 +74,8 @@ class WatchfilesListener:
 
         self._prefix = root.rstrip(os.sep) + os.sep
         self._woken = woken
+        # No debug output, no polling, no pause between polls, with subfolders, and an error for a
+        # folder that may not be read.
         self._native = RustNotify([root], False, False, 0, True, False)
         self._recheck_at = float("inf")
 
@@ -90,12 +93,12 @@ class WatchfilesListener:
         events = self._native.watch(
             batch_milliseconds, _WATCHFILES_STEP_MILLISECONDS, milliseconds, self._woken
         )
-        if not isinstance(events, set):  # a text says why there are none
+        if not isinstance(events, set):  # a text such as "timeout" says why there are none
             events = set()
 
         paths: set[str] = set()
         for _, path in events:
-            if not path.startswith(self._prefix):
+            if not path.startswith(self._prefix):  # an event about the root itself
                 return {EVERYTHING}
             relative_path = path[len(self._prefix) :].replace(os.sep, "/")
             paths |= affected_paths(relative_path)
@@ -155,8 +158,8 @@ class InotifyListener:
         """Return the paths where something happened, or `EVERYTHING`; wait up to `seconds` for it.
 
         After an event, more are collected until none comes for a while. With 0 seconds, only what
-        has happened before this call is returned. Raises OSError if new folders are more than the
-        system can watch.
+        has happened before this call is returned. Raises OSError if a new folder is one more than
+        the system can watch.
         """
         paths: set[str] = set()
         quiet_milliseconds = _QUIET_MILLISECONDS if seconds > 0 else 0
@@ -192,7 +195,8 @@ class InotifyListener:
     def _paths_of_event(self, watch: int, mask: int, name: str) -> set[str]:
         """Return the paths that an event concerns, and watch a folder that arrived.
 
-        `watch` is the number of the watch, `mask` says what happened, `name` is that in the folder.
+        `watch` is the number of the watch, `mask` says what happened, and `name` is the name of the
+        file in the watched folder, "" if the event is about that folder itself.
         """
         folder = self._folders.get(watch)
         has_root_departed = mask & _FOLDER_DEPARTED and folder == EVERYTHING
@@ -209,7 +213,7 @@ class InotifyListener:
         if is_folder and mask & _ARRIVED and paths:
             self._watch_below(path)  # a watched folder that was moved gets its new path by this
         if is_folder and mask & _ATTRIBUTES:
-            return set()
+            return set()  # its times or permissions changed, and no note
         return paths
 
     def _watch_below(self, top: str) -> None:

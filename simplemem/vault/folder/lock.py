@@ -1,7 +1,7 @@
 """Locks between processes, and files of lines that several processes append to under such a lock.
 
-A lock belongs to an open file, and the kernel releases it as soon as its process ends. So there is
-never a stale lock file whose owner has to be judged (F21, F22).
+A lock belongs to an open file, and the kernel releases it as soon as its process ends. So nobody
+ever has to decide whether the owner of a lock file is still alive (F21, F22).
 """
 
 from __future__ import annotations
@@ -101,14 +101,14 @@ else:
 class FileLock:
     """A lock on one file, for one process at a time.
 
-    `fd` is the open file while the lock is taken, else -1. `holder` is what the file contained when
-    another process had the lock: the number of that process.
+    `fd` is the descriptor of the file while this object has the lock, else -1. `holder` is the
+    number of the process that had the lock when `try_acquire` last failed; "" if it is not known.
     """
 
     def __init__(self, root: str, path: str) -> None:
         """Begin without the lock; the file is not opened yet.
 
-        `path` is that of the file in the vault or folder `root`.
+        `path` is the path of the file in `root`, a vault or another folder.
         """
         self.fd = -1
         self.holder = ""
@@ -120,7 +120,7 @@ class FileLock:
 
     @property
     def is_taken(self) -> bool:
-        """Whether this object has the lock, as far as it knows. Touches no file."""
+        """Whether this object has taken the lock. Whether the file is still there is not tested."""
         return self.fd >= 0
 
     def try_acquire(self) -> bool:
@@ -154,10 +154,11 @@ class FileLock:
                 return root.opened(self._path, os.O_RDWR | os.O_CREAT).fd
 
     def _lock_file(self, fd: int) -> bool:
-        """Lock the open file, or read who has the lock; return whether it is locked now.
+        """Lock the open file, or read who has the lock; return whether this process has it now.
 
-        Somebody may have deleted `.simplemem` meanwhile. A lock on a file that other processes
-        cannot find would exclude nobody.
+        Returns False too if the file is no longer at its path: somebody may have deleted
+        `.simplemem` meanwhile, and a lock on a file that other processes cannot find would exclude
+        nobody.
         """
         if _try_lock(fd) and self._is_in_place(fd):
             _write_owner(fd)
@@ -166,7 +167,7 @@ class FileLock:
         return False
 
     def acquire_or_keep(self) -> bool:
-        """Return whether this process has the lock, after taking it if it is free. Never raises.
+        """Return whether this object has the lock, after taking it if it is free. Never raises.
 
         A lock whose file was deleted or replaced is taken anew. In this way, one of several servers
         leads until it ends.
@@ -182,7 +183,7 @@ class FileLock:
             return False
 
     def release(self) -> None:
-        """Release the lock. It is no error if this process does not have it."""
+        """Release the lock. It is no error if this object does not have it."""
         if self.fd < 0:
             return
         with suppress(OSError):  # to close the file releases the lock in any case
@@ -214,7 +215,7 @@ def _read_owner(fd: int) -> str:
 
 
 class _ReadPosition(NamedTuple):
-    """Which file was read, and how far."""
+    """Which file was read, and up to which byte."""
 
     device: int
     inode: int
@@ -231,7 +232,10 @@ class SideFile:
     """
 
     def __init__(self, root: str, name: str) -> None:
-        """Begin at the start of the file `name` in `.simplemem/`, which need not exist."""
+        """Begin at the start of the file `name` in `.simplemem/`, which need not exist.
+
+        Its lock is a file beside it that ends with `.lock`.
+        """
         stem = name.rsplit(".", 1)[0]
         self._root_path = root
         self._path = f"{OWN_FOLDER}/{name}"
@@ -239,12 +243,12 @@ class SideFile:
         self._position = _NOTHING_READ
 
     @contextmanager
-    def locked(self, patience: float) -> Iterator[bool]:
-        """Hold the lock for a block; yield False if it is not free within `patience` seconds.
+    def locked(self, seconds: float) -> Iterator[bool]:
+        """Hold the lock for a block; yield whether it was free within so many seconds.
 
         The block is entered either way.
         """
-        is_taken = self._acquire_within(patience)
+        is_taken = self._acquire_within(seconds)
         try:
             yield is_taken
         finally:
@@ -273,9 +277,9 @@ class SideFile:
     def follow(self) -> tuple[bytes, bool]:
         """Return the whole lines since the last call, and whether they come from another file.
 
-        Needs no lock. Another file is one that was replaced or became shorter: all of its lines are
-        returned. A file that cannot be read has no lines, and is another file if lines were read
-        before. Never raises.
+        Needs no lock. If the file was replaced or became shorter, it counts as another file, and
+        all of its lines are returned. A file that cannot be read has no lines, and counts as
+        another one if a file was read before. Never raises.
         """
         last = self._position
         try:
@@ -315,7 +319,7 @@ def make_own_folder(root: DirHandles, folder: Parts = ()) -> None:
     """Create what is missing of `.simplemem`, its `.gitignore`, and a folder in it.
 
     `folder` has the components from the root on, `.simplemem` included. Raises ReadOnly if there is
-    a file or a link in the place of `.simplemem`, and OSError if nothing can be created.
+    a file or a link in the place of `.simplemem`, and OSError if a folder cannot be created.
     """
     try:
         root.make((OWN_FOLDER,))

@@ -29,9 +29,9 @@ _FUTURE_USE = 1 << 60  # greater than the number of any change
 
 
 class _StoredText(NamedTuple):
-    """A text in `objects/`. Texts are sorted by the number of the last change that used them."""
+    """A text in `objects/`. Texts sort by their `last_use`."""
 
-    last_use: int
+    last_use: int  # the number of the last change with this text before or after it
     sha256: str
     size: int
 
@@ -49,10 +49,11 @@ class _LogSummary:
 def prune(history: History, root: DirHandles) -> list[str]:
     """Remove the texts beyond the configured days and megabytes; return their hashes.
 
-    Deleted files of that age are removed from simplemem's own trash, too. The oldest texts are
-    removed first. Days are counted back from the newest changes, so a vault that does not change
-    loses nothing. The texts before the last operation stay, so that it can be undone. The vault's
-    lock must be held. It is safe to interrupt this at any point.
+    Deleted files with such a text, or of that age, are removed from simplemem's own trash, too. The
+    texts that were used longest ago are removed first. Days are counted back from the newest
+    changes, so a vault that does not change loses nothing. The texts before the last operation
+    stay, so that it can be undone. The vault's lock must be held. It is safe to interrupt this at
+    any point.
     """
     history.check_displaced(root, thorough=True)
     log = _summarize_log(history.log)
@@ -61,7 +62,7 @@ def prune(history: History, root: DirHandles) -> list[str]:
         last_operation = history.log.group(log.last_group)
         needed = {version.before for version in last_operation}
 
-    last_expired = _last_expired(log.times, history.keep_days)
+    last_expired = _last_expired_number(log.times, history.keep_days)
     texts = sorted(_stored_texts(root, log.last_uses), reverse=True)
     expired = _expired_texts(texts, last_expired, history.keep_bytes, needed)
 
@@ -91,29 +92,28 @@ def _summarize_log(log: Log) -> _LogSummary:
     return summary
 
 
-def _last_expired(times: Sequence[tuple[int, str]], keep_days: int) -> int:
+def _last_expired_number(times: Sequence[tuple[int, str]], keep_days: int) -> int:
     """Return the number of the last change before the days to keep, 0 if there is none.
 
     The days are counted back from the end of the newest day with changes, but not from the
-    future.
+    future. Returns 0 too if `keep_days` leads out of the calendar.
     """
     with suppress(ValueError, IndexError, OverflowError):
         newest_day = _trusted_newest_day(times)
         midnight = datetime.fromisoformat(newest_day)
         end_of_day = midnight.replace(tzinfo=UTC) + timedelta(days=1)
         now = datetime.now(UTC)
-        newest = min(end_of_day, now)
-        edge = newest - timedelta(days=keep_days)
-        edge_text = format_time(edge)
-        return last_before(reversed(times), edge_text)
+        newest_moment = min(end_of_day, now)
+        first_kept_moment = newest_moment - timedelta(days=keep_days)
+        return last_before(reversed(times), format_time(first_kept_moment))
     return 0
 
 
 def _stored_texts(root: DirHandles, last_uses: Mapping[str, int]) -> Iterator[_StoredText]:
     """Yield the texts that are kept, with the number of the last change that used each.
 
-    `last_uses` are these numbers by hash. A text that no change uses counts as the newest for a
-    day, then as the oldest.
+    `last_uses` has these numbers by hash. A text that no change uses counts as the newest for a
+    day, because a change with it may be in progress, then as the oldest.
     """
     for folder_name in root.names(OBJECTS):
         folder = f"{OBJECTS}/{folder_name}"
@@ -122,7 +122,7 @@ def _stored_texts(root: DirHandles, last_uses: Mapping[str, int]) -> Iterator[_S
                 continue
 
             file_stat = root.stat(f"{folder}/{name}")
-            age = abs(time.time() - file_stat.st_mtime)
+            age = abs(time.time() - file_stat.st_mtime)  # the clock may have been set back
             last_use = last_uses.get(name)
             if last_use is None:
                 last_use = _FUTURE_USE if age <= A_DAY else -1
@@ -137,8 +137,9 @@ def _expired_texts(
 ) -> list[str]:
     """Return the hashes of the texts to remove.
 
-    `texts` are sorted, last used first. Those up to the change number `last_expired` are too old.
-    Of the others, those that come after `max_bytes` are removed, unless they are `needed`.
+    `texts` are sorted, last used first. Those last used by change `last_expired` or an earlier one
+    are too old. Of the others, those that come after `max_bytes` in total are removed, unless they
+    are `needed`.
     """
     expired = list[str]()
     total = 0
@@ -157,10 +158,10 @@ def _empty_trash(
     expired: set[str],
     last_expired: int,
 ) -> None:
-    """Remove deleted files that expired from the trash, unless somebody changed them.
+    """Remove deleted files that expired from simplemem's trash, unless somebody changed them.
 
-    `expired` are the hashes of removed texts, `last_expired` the number of the last change that is
-    too old.
+    `expired` has the hashes of the texts to remove; `last_expired` is the number of the last change
+    that is too old.
     """
     for version in deletions:
         is_expired = version.before in expired or version.number <= last_expired
@@ -171,7 +172,7 @@ def _empty_trash(
         with suppress(FileNotFoundError):
             if disk.hash_of(root, path) == version.before:
                 disk.remove(root, path)
-                root.prune(parent(path), keep=2)
+                root.prune(parent(path), keep=2)  # `.simplemem/trash` itself stays
 
 
 def _trusted_newest_day(times: Sequence[tuple[int, str]]) -> str:

@@ -36,8 +36,8 @@ class Scan(NamedTuple):
 def scan_folder(handles: DirHandles, start: Parts = ()) -> Scan:
     """Return all regular files below a folder, sorted by path, and what could not be read.
 
-    Files and folders that begin with a dot, and links, are left out. Hidden files of the access
-    rules are not: the vault filters them. A folder that does not exist has no files.
+    Files and folders that begin with a dot, and links, are left out. Files that the access rules
+    hide are included: the vault leaves them out. A folder that does not exist has no files.
     """
     scan = Scan([], {}, [])
     pending = [start]
@@ -96,7 +96,7 @@ def _listing(handles: DirHandles, parts: Parts) -> Iterator[Iterator[os.DirEntry
 
 
 def _is_valid(prefix: str, name: str) -> bool:
-    """Return whether a name in a folder makes a valid path. Most names are quick to judge.
+    """Return whether a name in a folder makes a valid path; most names need no full check.
 
     `prefix` is the path of the folder with a final slash, or "".
     """

@@ -1,8 +1,8 @@
 """Report the paths of a vault that may have changed.
 
-The operating system reports changes, or everything is looked at now and then. All reports are
-hints: the kind and the order of events say little, as each editor saves in its own way. This module
-never reads a note.
+The operating system reports changes; where it cannot, `EVERYTHING` is reported now and then. All
+reports are hints: the kind and the order of events say little, as each editor saves in its own way.
+This module never reads a note.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from simplemem.vault.folder.listeners import FolderListener, InotifyListener, Wa
 from simplemem.vault.source import EVERYTHING
 
 _ROOT_CHECK_SECONDS = 1.0  # between two checks whether the root is still the same folder
-_MAX_PATHS = 1_000  # for more, to look through the whole vault costs no more
+_MAX_PATHS = 1_000  # for more paths, to look through the whole vault is as cheap
 _LIMIT_REACHED = (
     "this system's limit of watched folders is reached (raise fs.inotify.max_user_watches)"
 )
@@ -78,9 +78,9 @@ class FolderWatcher:
     def paths(self, seconds: float) -> set[str]:
         """Return the paths that may have changed since the last call, or `EVERYTHING`.
 
-        If there are none, wait up to `seconds` for a change, but at most one second, and then until
-        changes pause, though not for long. Returns an empty set if nothing happened or `wake` was
-        called. Never raises: if events were lost, it returns `EVERYTHING`.
+        If there are none, waits up to `seconds` for a change, but at most one second. After a
+        change, waits a tenth of a second at most for further ones. Returns an empty set if nothing
+        happened or `wake` was called. Never raises: if events were lost, it returns `EVERYTHING`.
         """
         wait_seconds = 0.0 if self._woken.is_set() else min(seconds, _ROOT_CHECK_SECONDS)
         if self._listener is None:
@@ -103,13 +103,15 @@ class FolderWatcher:
         try:
             return listener.changed(seconds)
         except (OSError, RuntimeError):
-            # There are more folders than the system can watch. To open the listener again warns.
+            # There are more folders than the system can watch. `paths` now opens the listener
+            # again, which calls `warn`.
             return {EVERYTHING}
 
     def _wait_for_poll(self, seconds: float) -> set[str]:
-        """Return `EVERYTHING` if everything is to be looked at within some seconds, else nothing.
+        """Return `EVERYTHING` if the next poll is due within some seconds, else an empty set.
 
-        Waits until then, or until `wake` is called. Nothing is due while there is no folder.
+        Waits until it is due, until the time is over, or until `wake` is called. No poll is due
+        while there is no folder.
         """
         until_poll = float("inf")
         if self._identity is not None:
@@ -129,7 +131,7 @@ class FolderWatcher:
     def _open(self) -> None:
         """Listen to the folder that is at the root now, or remember that there is none.
 
-        Closes the listener before. If listening is not possible, calls `warn` and polls from now
+        Closes the old listener first. If listening is not possible, calls `warn` and polls from now
         on.
         """
         if self._listener is not None:
