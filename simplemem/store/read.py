@@ -90,7 +90,7 @@ class MemoryReader:
         if version is not None:
             data = self._kept_texts.content(version.lower())
             if data is not None:
-                return self._memory_of(self._resolver.path_of(name), data, section, version)
+                return self._memory_of_text(self._resolver.path_of(name), data, section, version)
             if self._commits.means_commit(version):
                 at = version
             elif at is None:
@@ -127,7 +127,7 @@ class MemoryReader:
         self._reader.remember(file)
         outline = self._keeper.revalidated(lambda: self._index.outline(path), _rows_of)
         if section or outline is None or outline.row.sha256 != file.sha256:
-            return self._memory_of(path, file.data, section, None, file.entry.mtime_ns)
+            return self._memory_of_text(path, file.data, section, None, file.entry.mtime_ns)
         return self._memory_by_outline(file, outline)
 
     def _memory_by_outline(self, file: File, outline: Outline) -> Memory:
@@ -142,7 +142,7 @@ class MemoryReader:
             for link in outline.links
         ]
         span = (note.content_start, len(text))
-        return self._memory(row.path, note, head, span, tags, links)
+        return self._build_memory(row.path, note, head, span, tags, links)
 
     def _read_version(self, version: str, section: str | None) -> Memory:
         """Return the note with the text that a version left, or deleted if it deleted the note.
@@ -157,7 +157,7 @@ class MemoryReader:
             data = self._texts.text_of(digest, path, change.path)
         if data is None:
             raise NotFound(f"the text of version {version} is no longer kept")
-        return self._memory_of(path, data, section, version)
+        return self._memory_of_text(path, data, section, version)
 
     def _read_at_moment(self, name: str, at: str, section: str | None) -> Memory:
         """Return a note as it was at a moment; its `problem` says what is uncertain about that.
@@ -170,13 +170,13 @@ class MemoryReader:
         if then.data is None:
             raise nothing_there(name_of(path), at, then)
 
-        memory = self._memory_of(then.path, then.data, section, at)
+        memory = self._memory_of_text(then.path, then.data, section, at)
         problems = [memory.problem] if memory.problem else []
         if then.doubt:
             problems.append(f"not certain: {then.doubt}")
         return replace(memory, problem="; ".join(problems) or None)
 
-    def _memory_of(
+    def _memory_of_text(
         self,
         path: str,
         data: bytes,
@@ -211,10 +211,10 @@ class MemoryReader:
                 )
             )
         head = read_metadata(path, note, mtime_ns)
-        memory = self._memory(path, note, head, span, note.tags, links)
+        memory = self._build_memory(path, note, head, span, note.tags, links)
         return replace(memory, version=version)
 
-    def _memory(
+    def _build_memory(
         self,
         path: str,
         note: Note,

@@ -300,7 +300,7 @@ class EnhancedStore:
         """Index what was saved up to this moment, for a process that has no background thread.
 
         With `embed`, a few missing vectors are made too. Reads only the files that the operating
-        system reports as changed; if it reports none or is not asked, compares the whole vault.
+        system reports as changed; if there are no complete reports, compares the whole vault.
         """
         self._opened.indexing.catch_up(embed=embed)
 

@@ -483,7 +483,7 @@ class IndexKeeper:
         unindexed_before = set(self._unindexed_paths)
         self._obsidian.follow()
 
-        # Moved notes first: otherwise the note at its old path would only be removed below.
+        # Moved notes first: if a file is missing, `look_at` below would scan the whole vault.
         were_moves_followed = self._follow_moves_of(rows(answer))
         if were_moves_followed:
             answer = ask()
@@ -520,7 +520,7 @@ class IndexKeeper:
         return changed
 
     def _follow_moves_of(self, rows: Iterable[NoteRow]) -> bool:
-        """Index the new paths of notes whose files are gone; return whether that was done.
+        """Give notes whose files have moved their new paths in the index; say whether it was done.
 
         Only a server does this, so that a question finds a moved note before the background thread
         has compared the whole vault. Returns False, with a warning in the log, if the index cannot
