@@ -63,10 +63,10 @@ def commit_patches(
 
     `subject` is the first line of the message; `trailers` become its lines "Simplemem-<key>:
     <value>". `when` is the author's time, in seconds since 1970. `allowed` is as in
-    `open_repository`. Nothing is committed if the last commit has the changes already. Files in the
-    working tree are never touched, and what the user has staged or edited is never committed.
-    Raises Unavailable if that is in the way, or if the repository cannot be used, and NotFound if
-    there is none.
+    `open_repository`. Nothing is committed if the last commit has the changes already, and no note
+    that git ignores. Files in the working tree are never touched, and what the user has staged or
+    edited is never committed. Raises Unavailable if that is in the way, or if the repository cannot
+    be used, and NotFound if there is none.
     """
     message = _compose_message(subject, trailers)
     with open_repository(root, allowed) as (repo, checkout), lock_index(repo, checkout) as index:

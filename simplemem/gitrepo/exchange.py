@@ -370,7 +370,10 @@ def _checked_out_branch(repo: pygit2.Repository) -> str:
 
 
 def read_blob(repo: pygit2.Repository, tree: pygit2.Tree, path: str) -> bytes | None:
-    """Return the bytes of the file at a path in a tree of a repository; None if there is none."""
+    """Return the bytes of the file at a path in a tree of a repository; None if there is none.
+
+    The bytes of a link are the path that it leads to.
+    """
     if path not in tree:
         return None
     blob = repo.get(tree[path].id)

@@ -65,8 +65,8 @@ def read_text_at(repository: OpenRepository, path: str, commit: str) -> tuple[st
 
     `commit` is the beginning of its id, of at least seven digits. The note is found under its
     former paths too. Raises NotFound if there is no repository or no such commit, if several
-    commits begin with it, or if the commit does not contain the note; and Unavailable if git is too
-    slow.
+    commits begin with it, or if the commit does not contain the note with at most 10 MB; and
+    Unavailable if git is too slow or reports an error.
     """
     with repository as (repo, checkout):
         match = _find_commit(repo, checkout, commit)

@@ -34,8 +34,9 @@ class UncommittedFile(NamedTuple):
 def list_uncommitted(root: Path, allowed: Sequence[str]) -> list[UncommittedFile]:
     """Return the files of a vault that differ from those of the last commit, sorted by path.
 
-    New files are among them, files that git ignores are not. Paths are those in the vault. Raises
-    NotFound if there is no repository, and Unavailable if it cannot be used.
+    New files are among them, files that git ignores are not. Paths are those in the vault. A commit
+    of ours that a crash interrupted is finished first. Raises NotFound if there is no repository,
+    and Unavailable if it cannot be used.
     """
     with open_repository(root, allowed) as (repo, checkout):
         finish_interrupted_commit(repo, checkout)

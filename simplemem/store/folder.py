@@ -23,9 +23,10 @@ _CONTENTS: Final = {
 
 
 def own_files(root: Path, vault: NoteSource, index_path: Path | None) -> tuple[OwnFile, ...]:
-    """Return what is in `.simplemem/` of a vault, the index first.
+    """Return what a user could lose or rebuild in `.simplemem/` of a vault, the index first.
 
-    `index_path` is the file of the index; None if the index is in another engine.
+    Lock files and the journal are left out. `index_path` is the file of the index; None if the
+    index is in another engine.
     """
     folder = root / OWN_FOLDER
     files = []

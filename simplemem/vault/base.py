@@ -87,7 +87,8 @@ class WriteOperation(ABC):
         """Apply all changes or none, and log them; return their results in the same order.
 
         If all of them were made already, nothing is written. Raises Conflict, NotFound,
-        AlreadyExists or ReadOnly if a change does not fit the files that exist.
+        AlreadyExists or ReadOnly if a change does not fit the files that exist, and what `_read`
+        and `_apply` raise.
         """
         self._read_texts()
         is_done = all(map(self._is_done, self._changes))
@@ -129,9 +130,9 @@ class WriteOperation(ABC):
 
     @abstractmethod
     def _check_writable(self, path: str) -> None:
-        """Raise an error if a file is protected, or if something else is at its path.
+        """Raise ReadOnly if a file is protected, or OSError if a part above it is no folder.
 
-        A path at which nothing is raises none.
+        Does nothing if the folder or the file does not exist.
         """
 
     @abstractmethod
@@ -433,7 +434,10 @@ class VaultBase(ABC):
         return whole
 
     def own_folder(self) -> Path:
-        """Return `<root>/.simplemem`, which is created if it does not exist."""
+        """Return `<root>/.simplemem`, which is created if it does not exist.
+
+        Raises what `create_own_folder` raises.
+        """
         return create_own_folder(self.root)
 
     # Lock
@@ -443,7 +447,8 @@ class VaultBase(ABC):
         """Exclude other writers, in this and other processes, for a block.
 
         A thread may take the lock again. Raises ReadOnly at once in a read-only vault, and after
-        `timeout` seconds Unavailable, which names the holder.
+        `timeout` seconds Unavailable, which names the holder. Also raises what
+        `FileLock.try_acquire` raises.
         """
         if self.read_only:
             hint = "Open the vault without --read-only, and make its folder writable."
@@ -480,21 +485,22 @@ class VaultBase(ABC):
     def entry(self, path: str) -> Entry | None:
         """Return the entry of a file as it is now, None if there is no file or it is hidden.
 
-        Raises Invalid for a malformed path.
+        Raises Invalid for a malformed path, and Unreadable or Unavailable if the disk fails.
         """
 
     @abstractmethod
     def read(self, path: str) -> File:
         """Return a file with its bytes, which are never decoded.
 
-        Raises NotFound, also for a hidden file, Unreadable or TooLong, and Invalid for a malformed
-        path.
+        Raises NotFound, also for a hidden file, Unreadable or TooLong, Invalid for a malformed path
+        or a link, and Unavailable if the vault is out of reach.
         """
 
     def is_certainly_gone(self, path: str) -> bool:
-        """Return whether a file was deleted, rather than being out of reach at the moment.
+        """Return whether there is no file at a path, rather than one that is out of reach.
 
-        False also for a path that is malformed or cannot be looked at. Never raises for these.
+        True also for a hidden file. False for a path that is malformed or cannot be looked at;
+        never raises for these.
         """
         with suppress(SimplememError):
             return self.entry(path) is None and self.root.is_dir()
@@ -530,7 +536,7 @@ class VaultBase(ABC):
         return results[0]
 
     def trash(self, path: str, expected_sha256: str | None, author: Author) -> WriteResult:
-        """Delete a file. `undo` restores it, even if the trash was emptied.
+        """Delete a file. `undo` restores it while the history keeps its text, even without a trash.
 
         If there is an expected hash, raises Conflict for another text; without one, deletes
         whatever text is there. Raises NotFound if there is no file, and what `carry_out` raises.
@@ -546,7 +552,7 @@ class VaultBase(ABC):
 
         Return their results in order. Every write passes through this method and is checked in it.
         `changes` must not be empty. A change that was made already counts as made. Raises Conflict,
-        NotFound, AlreadyExists, ReadOnly, Invalid, TooLong or Unavailable.
+        NotFound, AlreadyExists, ReadOnly, Invalid, TooLong, Unreadable or Unavailable.
         """
         with self.lock():
             self._check_changes(changes)
@@ -655,7 +661,8 @@ class VaultBase(ABC):
     def prune_history(self) -> list[str]:
         """Remove earlier texts that need not be kept any longer; return their hashes.
 
-        Finishes an interrupted write first. The notes, and the log itself, stay as they are.
+        Finishes an interrupted write first. Otherwise, the notes stay as they are, and no line of
+        the log is removed. Raises ReadOnly or Unavailable.
         """
         with self._maintaining("prune") as handles:
             # What a crash interrupted has to be in the log first: its texts are needed.

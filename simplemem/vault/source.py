@@ -31,8 +31,8 @@ class Watcher(Protocol):
         """Return the paths that may have changed since the last call, or `EVERYTHING`.
 
         A path may be that of a note, a folder or a file of settings, and need not exist any more.
-        Waits up to `seconds` for a change. Returns an empty set if there was none in that time or
-        `wake` was called.
+        Waits for a change, `seconds` at most and perhaps less. Returns an empty set if there was
+        none or `wake` was called.
         """
 
     def wake(self) -> None:
@@ -70,7 +70,9 @@ class Revisions(Protocol):
     def changed_paths(self, since: str, until: str) -> set[str] | None:
         """Return the paths of the files that differ between the revisions `since` and `until`.
 
-        Returns None if all may: `until` does not continue `since`, or Obsidian's settings differ.
+        `until` must be here; `since` is fetched if necessary. Returns None if all may differ: the
+        newest revision does not continue `since`, or Obsidian's settings differ. Raises
+        Unavailable.
         """
 
 
@@ -78,8 +80,9 @@ class NoteSource(Protocol):
     """The notes of one vault, as files with paths. Says nothing about what a note means.
 
     All methods may be called from any thread. Writes exclude each other across processes. A path is
-    relative to the vault and has `/` between its parts; a malformed one raises Invalid. A hidden
-    file is treated as if it did not exist.
+    relative to the vault and has `/` between its parts; a malformed one raises Invalid. Reading
+    treats a hidden file as if it did not exist; writing to one raises ReadOnly. Any method that
+    reads or writes raises Unavailable if the vault is out of reach.
     """
 
     root: Path
@@ -176,7 +179,7 @@ class NoteSource(Protocol):
         """
 
     def trash(self, path: str, expected_sha256: str | None, author: Author) -> WriteResult:
-        """Delete a file, which stays in the trash, and log it.
+        """Delete a file, which stays in the trash or the repository for a while, and log it.
 
         If there is an expected hash, raises Conflict for another text; without one, deletes
         whatever text is there. Raises NotFound if there is no file, and what `carry_out` raises.
@@ -185,8 +188,9 @@ class NoteSource(Protocol):
     def carry_out(self, changes: Sequence[FileChange], author: Author) -> list[WriteResult]:
         """Change several files as one operation: all of them, or none.
 
-        Return their results in order. A change that was made already counts as made. Each change is
-        logged. Raises Conflict, NotFound, AlreadyExists, ReadOnly, Invalid, TooLong or Unavailable.
+        Return their results in order. `changes` must not be empty. A change that was made already
+        counts as made; each other is logged. Raises Conflict, NotFound, AlreadyExists, ReadOnly,
+        Invalid, TooLong, Unreadable or Unavailable.
         """
 
     def undo(self, version: str, author: Author) -> list[WriteResult]:
@@ -219,8 +223,8 @@ class NoteSource(Protocol):
     def prune_history(self) -> list[str]:
         """Remove earlier texts that need not be kept any longer; return their hashes.
 
-        The settings of the vault say for how many days and megabytes they are kept. Notes never
-        change.
+        The settings of the vault say for how many days and megabytes they are kept. An
+        interrupted write is finished first; otherwise, no note changes.
         """
 
     def own_folder(self) -> Path:

@@ -60,7 +60,7 @@ class WriteResult(NamedTuple):
     `sha256` is the hash afterwards, None if the note was deleted; `previous_sha256` that before,
     None for a new note. `version` is the id of the change in the log. `entry` is None if no file is
     there any more. `changed` is False if the note was already what it was to become; nothing was
-    written then.
+    written then, and `version` is "" if the log does not say who did it.
     """
 
     path: str
@@ -92,7 +92,8 @@ class FileChange:
     def update(path: str, old_sha256: str | None, data: bytes | None) -> FileChange:
         """Return the change to new bytes of the file whose hash must be `old_sha256`.
 
-        If `old_sha256` is None, the file is created. If `data` is None, it is deleted.
+        If `old_sha256` is None, the file is created. If `data` is None, it is deleted. Only one of
+        the two may be None.
         """
         if data is None:
             return FileChange("delete", path, old_sha256=old_sha256, is_deletion=True)
@@ -239,7 +240,7 @@ def versions_in(lines: Iterable[bytes]) -> Iterator[Version]:
 def read_version(fields: object) -> Version | None:
     """Return the version that an object from JSON describes, None if it describes none.
 
-    Fields that old lines of the log lack become "". Never raises.
+    Fields that old lines of the log lack become "" or None. Never raises.
     """
     if not isinstance(fields, dict):
         return None
@@ -310,7 +311,7 @@ class Access(NamedTuple):
     def check(self, path: str, *, is_named_by_caller: bool) -> None:
         """Raise ReadOnly if a path is hidden, outside of the visible paths, or read-only.
 
-        The message names the path only if `is_named_by_caller`: else it may be a hidden note.
+        The message names a hidden path only if `is_named_by_caller`, else not even that it is one.
         """
         note = f"{name_of(path)!r}" if is_named_by_caller else "a note that this would change"
         if self._is_outside(path):

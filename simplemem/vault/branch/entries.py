@@ -51,7 +51,9 @@ class EntryReader:
         """Return the files below a folder of a commit, sorted, and why other paths are left out.
 
         The reasons are by path. "" is the whole branch. A folder that does not exist has no files.
-        Files that begin with a dot, and links, are left out without a reason.
+        Files and folders that begin with a dot or are nested too deeply, and links, are left out
+        without a reason. Raises Invalid for a malformed path, and Unavailable for a branch that is
+        too large.
         """
         tree = at(self._branch.tree(commit), folder)
         prefix = f"{'/'.join(check_path(folder))}/" if folder else ""

@@ -164,7 +164,7 @@ class BranchLog(Log):
         """Write Obsidian's settings that changed since a commit into the folder of this server.
 
         There, `read_obsidian_settings` finds them as in a clone of the branch. A file that `commit`
-        no longer has is removed.
+        no longer has is removed. A file that cannot be written stays as it is.
         """
         for name in SETTINGS_FILES:
             old_file = self.branch.file(since, name)

@@ -139,7 +139,10 @@ class Branch:
         return self.repo[commit].peel(pygit2.Tree)
 
     def file(self, commit: str, path: str) -> pygit2.Blob | None:
-        """Return the blob of a regular file in a commit; None for anything else."""
+        """Return the blob of a regular file in a commit; None for anything else.
+
+        The repository must have the commit; "" has no files.
+        """
         entry = at(self.tree(commit), path)
         if isinstance(entry, pygit2.Blob) and entry.filemode in REGULAR_FILE_MODES:
             return entry
@@ -180,10 +183,11 @@ class Branch:
         return self.repo.descendant_of(other, commit)
 
     def fetch(self) -> bool:
-        """Fetch the branch from the other computer; return whether it has new commits.
+        """Fetch the branch from the other computer; return whether another commit is newest now.
 
-        The copy follows the remote even if somebody removed commits there. Does nothing if the
-        repository is on this computer. Raises Unavailable if the network fails.
+        The copy follows the remote even if somebody removed commits there, but not if the branch
+        is gone. Does nothing if the repository is on this computer. Raises Unavailable if the
+        network fails or another git keeps the copy locked.
         """
         if not self.url:
             return False
@@ -228,7 +232,10 @@ class Branch:
             raise self._locked(error) from error
 
     def _newest_at_remote(self) -> str:
-        """Return the newest commit of the branch at the remote, "" if it has none."""
+        """Return the newest commit of the branch at the remote, "" if it has none.
+
+        Raises Unavailable if the network fails.
+        """
         answer = self._git("ls-remote", "--heads", "--", self.url, self.ref)
         commit, _, _ = answer.partition("\t")
         return commit
@@ -285,8 +292,9 @@ class Branch:
     def _set_branch(self, parent: str, commit: str) -> None:
         """Let the local branch point to a new commit if its parent is the newest.
 
-        Raises PushRejected if it is not. For a copy of a remote, the push has checked this. The
-        reference is read at each call, because another git may move the branch between two tries.
+        Raises PushRejected if it is not, and what `_set_reference` raises. For a copy of a remote,
+        the push has checked this. The reference is read at each call, because another git may move
+        the branch between two tries.
         """
         reference, newest = self._read_reference()
         if newest != parent and not self.url:
@@ -368,7 +376,10 @@ class Branch:
 
 
 def redact_address(repository: str) -> str:
-    """Return an address without the user name and the password in it."""
+    """Return an address without the user name and the password between `//` and `@`.
+
+    An address such as `git@host:repo` stays as it is.
+    """
     return re.sub("//[^/]*@", "//", repository)
 
 
@@ -408,7 +419,7 @@ def _changed_paths(
 
     `prefix` is the path of both trees with a final slash, or "". `turns` is an iterator of
     `bounded`. Folders with the same id on both sides are skipped; libgit2 would read every file in
-    them.
+    them. Folders nested too deeply for notes are not entered.
     """
     old_entries = _read_entries(repo, old_id)
     new_entries = _read_entries(repo, new_id)

@@ -49,8 +49,9 @@ class BranchRevisions:
     def changed_paths(self, since: str, until: str) -> set[str] | None:
         """Return the paths of the files that differ between two commits; fetches if necessary.
 
-        Returns None if all may: the branch does not continue the first commit, or Obsidian's
-        settings, on which every note depends, are among the changes.
+        The repository must have `until`. Returns None if all files may differ: the branch does not
+        continue `since`, or Obsidian's settings, on which every note depends, are among the
+        changes. Raises Unavailable if the network fails.
         """
         if not self.fetch(since):
             return None

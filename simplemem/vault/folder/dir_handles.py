@@ -309,7 +309,10 @@ class DirHandles:
         )
 
     def stat(self, path: str) -> os.stat_result:
-        """Return the stat of what is at a path; of a link, the link's own. Raises OSError."""
+        """Return the stat of what is at a path; of a link, the link's own.
+
+        Raises OSError if there is nothing, and what `locate` raises.
+        """
         folder, name = self.locate(path)
         return os.stat(folder.name(name), dir_fd=folder.fd, follow_symlinks=False)
 

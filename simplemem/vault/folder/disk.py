@@ -120,19 +120,25 @@ else:
             raise OSError(code, os.strerror(code), source, None, name)
 
     def exchange(temp_folder: int | None, temp: str, folder: int | None, name: str) -> None:
-        """Swap two files in one step: at every moment, both names exist."""
+        """Swap two files in one step: at every moment, both names exist.
+
+        Raises OSError, with a code of `_NO_SUCH_RENAME` if the system or the disk cannot.
+        """
         _rename_with(temp_folder, temp, folder, name, _EXCHANGE)
 
     def rename_new(source_folder: int | None, source: str, folder: int | None, name: str) -> None:
-        """Rename a file. Raises FileExistsError if the new name is in use."""
+        """Rename a file. Raises FileExistsError if the new name is in use.
+
+        Raises OSError with a code of `_NO_SUCH_RENAME` if the system or the disk cannot.
+        """
         _rename_with(source_folder, source, folder, name, _NO_REPLACE)
 
 
 def copy_attributes(source: int, target: int) -> None:
     """Give an open file the owner, mode and extended attributes of another.
 
-    `source` and `target` are descriptors. What is not permitted is left out. On Windows, this does
-    nothing: the swap keeps them.
+    `source` and `target` are descriptors. An owner or attribute that may not be set is left out.
+    On Windows, this does nothing: the swap keeps them. Raises OSError if the mode cannot be set.
     """
     if sys.platform == "win32":
         return
@@ -281,9 +287,9 @@ def stage(
 ) -> str:
     """Write `data` to a new staged file in a folder; return its path from the root on.
 
-    The file gets the attributes of the note `like`, and the modification time `at` in seconds, if
-    these are not None. With `sync`, it is on the disk afterwards. If anything fails, the file is
-    removed and the error raised.
+    The folder must exist. The file gets the attributes of the note `like`, and the modification
+    time `at` in seconds, if these are not None; Windows ignores `at`. With `sync`, it is on the
+    disk afterwards. If anything fails, the file is removed and the error raised.
     """
     name = f".simplemem-{os.getpid()}-{secrets.token_hex(12)}.tmp"
     path = "/".join((*folder, name))
@@ -527,7 +533,10 @@ def backup_name(temp: str) -> str:
 
 
 def remove(root: DirHandles, path: str) -> None:
-    """Remove a file of simplemem's own. A file that does not exist is no error."""
+    """Remove a file of simplemem's own. A file that does not exist is no error.
+
+    Its folder must exist. Raises OSError.
+    """
     folder, name = root.locate(path)
     with suppress(FileNotFoundError):
         retry(lambda: os.unlink(folder.name(name), dir_fd=folder.fd))

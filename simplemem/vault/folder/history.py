@@ -50,7 +50,8 @@ _TAIL_BYTES = 1 << 13  # of the log are read first: most callers need only the l
 class Log:
     """The log of all changes. Reading needs no lock; whoever appends must hold the vault's.
 
-    `kind` says who makes the changes of this process.
+    Each read raises Unreadable or Unavailable if the disk fails. `kind` says who makes the changes
+    of this process.
     """
 
     def __init__(self, root: str, *, kind: Kind = "agent") -> None:
@@ -115,7 +116,7 @@ class Log:
     def group(self, group: str) -> list[Version]:
         """Return all changes of an operation, in order. `group` is the id of the first.
 
-        Returns [] if there is none.
+        Returns [] if there is none. Raises NotFound for a text that is no id.
         """
         first = number_of(group)
         versions = self.since(first)
@@ -310,7 +311,7 @@ class History:
         return None
 
     def _complete_hash(self, prefix: str) -> str:
-        """Return the hash of the only kept text that begins with a prefix.
+        """Return the hash of the only text in `objects/` whose hash begins with a prefix.
 
         Returns "" if there is none, or more than one.
         """
@@ -346,7 +347,7 @@ class History:
                 yield f"{DISPLACED}/{name}"
 
     def text_before(self, change: Version) -> bytes | None:
-        """Return the text of a note before a change, None if it is not kept.
+        """Return the text of a note before a change, None if it is not kept or there was no note.
 
         If the change moved the note to the trash, the text may be there.
         """
@@ -457,9 +458,9 @@ class History:
     ) -> list[Version]:
         """Check the displaced files for late saves; return the versions that these became.
 
-        Files that have not changed for `seconds` are removed. With `thorough`, files are read even
-        if their times show no late save: a program may have set the time back. The vault's lock
-        must be held.
+        Files that were displaced over `seconds` ago are removed. With `thorough`, files are read
+        even if their times show no late save: a program may have set the time back. The vault's
+        lock must be held.
         """
         saved = list[Version]()
         for name in root.names(DISPLACED):

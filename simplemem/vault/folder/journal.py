@@ -351,8 +351,9 @@ class Journal:
 
         Raises ConcurrentWrite if another program changed a note, FileExistsError with the path if
         the target of a move is in use, and OSError if the disk fails. After these, the notes are as
-        they were, and nothing is logged. Raises Unavailable if the change was written, but the disk
-        did not confirm it.
+        they were, and nothing is logged; if the rollback fails too, the error has a note, and the
+        next `resume` finishes it. Raises Unavailable if the change was written, but the disk did
+        not confirm it.
         """
         done_count: int | None = None  # of the operations carried out; None before the plan exists
         new_folders = list[str]()

@@ -126,8 +126,10 @@ class FileLock:
     def try_acquire(self) -> bool:
         """Take the lock; return False if another process has it, which `holder` then names.
 
-        Never waits. This object must not have the lock. Creates the file if it does not exist.
-        Raises ReadOnly, Unavailable or Invalid if the file cannot be opened.
+        False too if another object of this process has it, or if the file was just replaced. Never
+        waits. This object must not have the lock. Creates the file if it does not exist. Raises
+        ReadOnly, Unavailable or Invalid if the file cannot be opened, and OSError if it cannot be
+        locked.
         """
         fd = self._open()
         is_taken = False
@@ -246,7 +248,7 @@ class SideFile:
     def locked(self, seconds: float) -> Iterator[bool]:
         """Hold the lock for a block; yield whether it was free within so many seconds.
 
-        The block is entered either way.
+        The block is entered either way, unless `FileLock.try_acquire` raises an error.
         """
         is_taken = self._acquire_within(seconds)
         try:
@@ -267,7 +269,7 @@ class SideFile:
         """Append whole lines, all or none; create the file if needed. The lock must be held.
 
         A line that a power cut cut off is closed first. With `sync`, waits until they are on the
-        disk.
+        disk. Raises ReadOnly, Invalid or Unavailable if the file cannot be written.
         """
         with self._writing() as root, root.opened(self._path, OVERWRITE | os.O_APPEND) as fd:
             disk.append_lines(fd, lines)
@@ -299,7 +301,10 @@ class SideFile:
         return data[:end], not is_continued
 
     def replace(self, data: bytes) -> Path:
-        """Replace the whole file in one step; return its path. The lock must be held."""
+        """Replace the whole file in one step; return its path. The lock must be held.
+
+        Raises ReadOnly, Invalid or Unavailable if it cannot be written.
+        """
         with self._writing() as root:
             disk.write_own_file(root, self._path, data, sync=True)
         return Path(self._root_path, *self._path.split("/"))

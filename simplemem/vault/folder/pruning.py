@@ -178,8 +178,8 @@ def _empty_trash(
 def _trusted_newest_day(times: Sequence[tuple[int, str]]) -> str:
     """Return the middle one of the last three days with changes, as `2026-01-24`.
 
-    In this way, a day under a wrong clock loses nothing. `times` has the number and time of each
-    change, oldest first. Raises IndexError if there is none.
+    Of only two, it is the earlier. In this way, a day under a wrong clock loses nothing. `times`
+    has the number and time of each change, oldest first. Raises IndexError if there is none.
     """
     days = [when[:10] for _, when in reversed(times)]  # the newest first
     distinct_days = list(dict.fromkeys(days))

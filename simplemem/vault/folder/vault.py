@@ -247,7 +247,7 @@ class FolderVault(VaultBase):
     def scan(self) -> list[Entry]:
         """Return all visible files, sorted by path, and set `problems`.
 
-        Files are regular files outside of folders whose name begins with a dot.
+        Files are regular files. Names that begin with a dot, of a file or a folder, are left out.
         """
         with DirHandles(str(self.root)) as handles:
             scan = scan_folder(handles)
