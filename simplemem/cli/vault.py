@@ -336,12 +336,7 @@ def stats(vault: VaultOption = None) -> Answer:
     problems = [f"{each['path']}: {each['problem']}" for each in facts["problems"]]
     problems += [f"{each['path']}: {each['why']}" for each in facts["skipped"]]
     by_meaning = f"{amount(facts['embedding']['notes_with_vectors'])} notes by {facts['embedding']['wanted']}"
-    in_use = facts["engine"]
-    in_use = (
-        ""
-        if in_use.startswith("SQLite")
-        else f"{in_use}, compared with the notes {facts['lag_seconds']} s ago, "
-    )
+    in_use = _index_in_server(facts)
     shown = {
         "vault": facts["vault"] + (", read-only" if facts["read_only"] else ""),
         **(
@@ -366,6 +361,17 @@ def stats(vault: VaultOption = None) -> Answer:
     return Answer(
         facts, [summary], labelled=about, warnings=list(map(str, facts.get("warnings", ())))
     )
+
+
+def _index_in_server(facts: Mapping[str, Any]) -> str:
+    """Return the engine of an index in a database server, and how current it is; "" for SQLite."""
+    engine: str = facts["engine"]
+    if engine.startswith("SQLite"):
+        return ""
+    seconds = facts["lag_seconds"]
+    if seconds is None:
+        return f"{engine}, not yet compared with the notes, "
+    return f"{engine}, compared with the notes {seconds} s ago, "
 
 
 @command(commands, _PANEL)

@@ -178,6 +178,7 @@ def test_no_command_shows_the_password_of_an_address(
                     re.search(r"PostgreSQL \d+\.\d+, .*MB", done.output)
                     and "//memory@" in done.output
                 )
+                assert "None s ago" not in done.output
     refused = CliRunner().invoke(
         app, ["index", "--engine", with_password(server)], env={"SIMPLEMEM_VAULT": str(vault)}
     )
