@@ -22,7 +22,10 @@ from simplemem.index.comparison import differences
 from simplemem.settings.loading import load_settings
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
+from simplemem.vault.base import VaultOptions
 from simplemem.vault.branch import repository
+from simplemem.vault.branch.vault import BranchVault
+from simplemem.vault.values import sha256
 
 Opening = Callable[..., EnhancedStore]
 _NOT_OURS = {
@@ -842,6 +845,19 @@ def test_any_changes_leave_in_a_branch_what_they_leave_in_a_folder(
     ]
     assert is_as_made_anew(servers[1])
     folder.close()
+
+
+def test_a_text_that_no_commit_has_is_found_by_the_beginning_of_its_hash(
+    tmp_path: Path, truth: Path
+) -> None:
+    folder = tmp_path / "server"
+    folder.mkdir()
+    vault = BranchVault(folder, VaultOptions(), repository=str(truth), name="main")
+    vault.store_text(b"as a conflict showed it")
+    digest = sha256(b"as a conflict showed it")
+    for sha in (digest, digest[:12], digest[:40]):
+        assert vault.history.content(sha) == b"as a conflict showed it"
+    assert vault.history.content(digest[:11]) is None
 
 
 def test_a_note_that_a_server_created_is_a_conflict_copy_on_no_server(server: Opening) -> None:

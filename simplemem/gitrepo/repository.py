@@ -90,31 +90,40 @@ def _find_checkout(root: Path, allowed: Sequence[str]) -> Checkout:
         # Like git, do not look on another disk.
         if not top.exists() or top.stat().st_dev != vault.stat().st_dev:
             break
-
-        dot_git = top / ".git"
-        git_dir = _resolve_git_dir(dot_git)
-        common_dir = read_pointer(git_dir / "commondir") or "."
-        common = _real_path(git_dir / common_dir)
-        if not (git_dir / "HEAD").is_file() or not (common / "objects").is_dir():
-            continue
-        is_pointed_to = git_dir != dot_git  # `.git` is then a file, as in a worktree, or a link
-        if common != git_dir and not is_pointed_to:
-            raise Unavailable(
-                f"the `commondir` of {dot_git} points to {common}, "
-                "which is allowed only in a worktree"
-            )
-        for folder in dict.fromkeys((git_dir, common)):
-            _check_inside(folder, top, allowed, "is in")
-            _check_borrowed(folder / "objects", top, allowed)
-
-        prefix = ""
-        if vault != top:
-            prefix = vault.relative_to(top).as_posix() + "/"
-        return Checkout(top, git_dir, common, prefix)
+        checkout = _checkout_at(top, vault, allowed)
+        if checkout is not None:
+            return checkout
     raise NotFound(
         "the vault is not in a git repository",
         hint="`git init` creates one; commit once after that.",
     )
+
+
+def _checkout_at(top: Path, vault: Path, allowed: Sequence[str]) -> Checkout | None:
+    """Return the checkout whose working tree is the folder `top`; None if `top` has no repository.
+
+    `vault` is `top` or a folder in it. Raises Unavailable as `_find_checkout` does.
+    """
+    dot_git = top / ".git"
+    git_dir = _resolve_git_dir(dot_git)
+    common_dir = read_pointer(git_dir / "commondir") or "."
+    common = _real_path(git_dir / common_dir)
+    if not (git_dir / "HEAD").is_file() or not (common / "objects").is_dir():
+        return None
+
+    is_pointed_to = git_dir != dot_git  # `.git` is then a file, as in a worktree, or a link
+    if common != git_dir and not is_pointed_to:
+        raise Unavailable(
+            f"the `commondir` of {dot_git} points to {common}, which is allowed only in a worktree"
+        )
+    for folder in dict.fromkeys((git_dir, common)):
+        _check_inside(folder, top, allowed, "is in")
+        _check_borrowed(folder / "objects", top, allowed)
+
+    prefix = ""
+    if vault != top:
+        prefix = vault.relative_to(top).as_posix() + "/"
+    return Checkout(top, git_dir, common, prefix)
 
 
 def _real_path(path: str | Path) -> Path:

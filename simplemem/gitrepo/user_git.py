@@ -20,6 +20,7 @@ _MAX_ERROR_LINES: Final = 6
 _MAX_ERROR_CHARACTERS: Final = 500
 # On Windows, C:/memory.git is a path; elsewhere, it is a path on the host C.
 _NO_DRIVE: Final = "(?![A-Za-z]:)" if os.name == "nt" else ""
+# A URL, or `user@host:path` as for ssh. git takes what begins with a hyphen for an option.
 ADDRESS: Final = re.compile(
     rf"(?:ssh|https|file)://[^\s-]\S*+|(?!-){_NO_DRIVE}[\w.-]++(?:@[\w.-]++)?+:(?!:)[^\s\\]++"
 )

@@ -9,6 +9,7 @@ import re
 from datetime import datetime
 from typing import Final
 
+# A text in brackets, or a token; the letters in the group are a token once or twice: M or MM.
 _TOKEN: Final = re.compile(
     r"\[[^\[\]]*\]|YYYY|YY|GGGG|gggg|MMMM|MMM|Do|DDDD|dddd|ddd|([MDHhWw])\1?|mm|ss|A"
 )

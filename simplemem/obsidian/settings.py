@@ -75,7 +75,7 @@ class ObsidianSettings(NamedTuple):
                 return reason
         return _stray_file_reason(path)
 
-    def unread_filters(self) -> dict[str, str]:
+    def refused_filters(self) -> dict[str, str]:
         """Return the filters that are not applied, with the reason of each.
 
         Only regular expressions can be refused: see `refusal_of`.

@@ -96,7 +96,7 @@ class Statistics:
         `rerank_trouble` is the last of them, unless it is "".
         """
         warnings = []
-        for entry, reason in self._obsidian.current.unread_filters().items():
+        for entry, reason in self._obsidian.current.refused_filters().items():
             warnings.append(f"Obsidian's excluded-files entry {entry} is not applied: {reason}")
         if rerank_trouble:
             warnings.append(rerank_trouble)

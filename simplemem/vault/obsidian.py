@@ -31,7 +31,7 @@ def _read_settings(handles: DirHandles, path: str) -> Mapping[str, object]:
     It may be missing, too large, a link, no JSON, or nested too deeply.
     """
     try:
-        data, *_ = read_file(handles, path, _MAX_SETTINGS_BYTES)
+        data, _ = read_file(handles, path, _MAX_SETTINGS_BYTES)
         settings = json.loads(data.decode("utf-8-sig"))
     except (OSError, SimplememError, ValueError, RecursionError):
         return {}

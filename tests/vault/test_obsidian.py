@@ -171,7 +171,7 @@ def test_excluded_files_are_those_obsidian_excludes(
     settings = ObsidianSettings(ignore_filters=(entry,))
     assert [path for path in hidden if entry not in (settings.hidden_reason(path) or "")] == []
     assert [path for path in kept if settings.hidden_reason(path) is not None] == []
-    assert settings.unread_filters() == {}
+    assert settings.refused_filters() == {}
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ def test_a_pattern_that_is_not_understood_hides_nothing_and_is_named(entry: str)
     settings = ObsidianSettings(ignore_filters=(entry, "Archive/"))
     assert settings.hidden_reason("abc/" + "a" * 600) is None
     assert settings.hidden_reason("Archive/a.md") is not None
-    assert list(settings.unread_filters()) == [entry]
+    assert list(settings.refused_filters()) == [entry]
 
 
 @pytest.mark.parametrize(
@@ -193,11 +193,11 @@ def test_a_pattern_that_takes_too_long_is_switched_off_and_named(pattern: str) -
     entry = f"/{pattern}|stuck{len(pattern)}/"
     settings = ObsidianSettings(ignore_filters=(entry,))
     assert settings.hidden_reason("a" * 1_000 + "xb!") is None
-    assert "too long" in settings.unread_filters()[entry]
+    assert "too long" in settings.refused_filters()[entry]
     assert settings.hidden_reason(f"stuck{len(pattern)}") is None, "it is not asked again"
 
 
 @given(pattern=st.text("()[]{}*+?|^$.\\ab/-,123:!=<dxu", min_size=1, max_size=40))
 def test_no_pattern_raises(pattern: str) -> None:
     settings = ObsidianSettings(ignore_filters=(f"/{pattern}/",))
-    assert settings.hidden_reason("ab/a-1") is None or not settings.unread_filters()
+    assert settings.hidden_reason("ab/a-1") is None or not settings.refused_filters()

@@ -327,7 +327,8 @@ class BranchHistory(History):
     def _complete_hash(self, prefix: str) -> str:
         """Return the only hash in the log that begins with a prefix.
 
-        Returns the prefix if there is none, or more than one.
+        If the log has none, looks for that of a text in the folder of the server. Returns the
+        prefix if there is more than one.
         """
         matches = set[str]()
         for line in self._lines_with(prefix):
@@ -335,7 +336,9 @@ class BranchHistory(History):
                 if sha is not None and sha.startswith(prefix):
                     matches.add(sha)
 
-        if len(matches) != 1:
+        if not matches:
+            return super()._complete_hash(prefix)
+        if len(matches) > 1:
             return prefix
         return matches.pop()
 

@@ -129,6 +129,7 @@ class BranchVault(VaultBase):
             with suppress(PushRejected), self._open_root() as handles:
                 operation = BranchOperation(handles, self._branch_history, self._entries, changes)
                 return operation.carry_out(author)
+            # Another writer has committed first.
             self._branch.fetch()
             max_pause = _PAUSE_SECONDS * min(attempt, _MAX_PAUSED_TRIES)
             time.sleep(random.uniform(0, max_pause))  # noqa: S311

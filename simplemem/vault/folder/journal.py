@@ -821,6 +821,7 @@ class Journal:
             # ReplaceFileW of Windows stopped between its two renames.
             disk.move_file(root, backup, step.target)
         else:
+            # If it is only a second name of the note, this removes it.
             reason = "left by an interrupted write"
             self._history.rescue(root, backup, step.version.path, reason)
 
