@@ -27,6 +27,7 @@ def describe_terms(db: Connection) -> Iterator[tuple[str, int, int]]:
     Two indexes of the same notes yield the same, however the notes are divided into segments. Notes
     are identified by the order of their paths. The empty term comes first, if there are blocks, and
     stands for the texts of all blocks. Deleted notes and terms without occurrences are left out.
+    Raises Damaged if a segment cannot be read.
     """
     sql = "SELECT id, row_number() OVER (ORDER BY path) FROM notes"
     rows: Any = db.execute(sql)
@@ -51,9 +52,10 @@ def _describe_segment(
     number: int,
     note_numbers: dict[int, int],
 ) -> Iterator[tuple[str, int, int]]:
-    """Yield the empty term and the terms of a segment: term, number of occurrences, digest.
+    """Yield (term, number of occurrences, digest) for the empty term, then those of a segment.
 
-    `note_numbers` has the number of each note by its id, the same in every index.
+    Only indexed notes count, so a number may be 0. `note_numbers` has the number of each note by
+    its id, the same in every index.
     """
     source = read_source(db, number)
     note_ids = source.documents.note_ids.tolist()
@@ -73,7 +75,8 @@ def _describe(
 ) -> Iterator[tuple[str, int, int]]:
     """Yield terms of a segment, with the number and the digest of occurrences in indexed notes.
 
-    `numbers` has the number of each note of the segment, by its index.
+    Terms that only deleted notes hold have 0 of them. Each term must have a posting. `numbers` has
+    the number of each note of the segment, by its index.
     """
     documents = source.documents
     note_indexes = documents.note_indexes[postings.ordinals]
@@ -115,7 +118,7 @@ def _places(documents: Documents, ordinals: Array) -> Array:
 
 
 def _mix(notes: Array, places: Array, positions: Array) -> Array:
-    """Return a digest of 64 bits per row of three columns. Digests are added, in any order."""
+    """Return a digest of 64 bits per row of three columns of uint64, made for adding up."""
     sums: Array = notes * _MIX_NOTE
     sums += places * _MIX_PLACE
     sums += positions * _MIX_POSITION

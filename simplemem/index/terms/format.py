@@ -16,7 +16,8 @@ MAX_COUNT = 255  # of one posting; a term that occurs more often in an ordinal h
 class Sizes(NamedTuple):
     """How many notes and blocks there are, and how many tokens these have.
 
-    The tokens of a block are its own and those of its note's title.
+    `words` is the number of all tokens of the notes, extra ones too. `block_words` is that of the
+    blocks, where the tokens of its note's title count once more in each block.
     """
 
     notes: int

@@ -77,9 +77,10 @@ def _count_tokens(db: Connection, source: SegmentToMerge) -> int:
 
 
 def read_all_terms(db: Connection, source: SegmentToMerge) -> Iterator[Postings]:
-    """Yield the postings of all terms of a segment, at most 20,000 terms of rows at a time.
+    """Yield the postings of all terms of a segment, in the order of the terms.
 
-    Raises Damaged if they cannot be read or do not fit the segment.
+    Those of a packed segment come at once, others in parts of at most 20,000 terms. Raises Damaged
+    if they cannot be read or do not fit the segment.
     """
     if source.packed is not None:
         yield _checked(source.packed, source)

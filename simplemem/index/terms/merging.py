@@ -278,11 +278,12 @@ class _Merge:
         number: int,
         row_count: int,
     ) -> bool:
-        """Put the merged segment in the place of the others, and return whether it did.
+        """Put the merged segment in the place of its sources, and return whether it did.
 
-        Returns False if one of the others is gone, or if some of the `row_count` rows that were
-        written are; the rows that are left are then orphans. Notes that were deleted since the
-        merge began are listed as deleted notes of the merged segment.
+        If all of their notes were deleted before the merge, only deletes the sources. Returns False
+        if a source is gone, or if some of the `row_count` rows that were written are; the rows that
+        are left are then orphans. Notes that were deleted since the merge began are listed as
+        deleted notes of the merged segment.
         """
         sql = "SELECT count(*) FROM terms WHERE segment_id = $1"
         rows = read_integer(db.execute(sql, (number,)))

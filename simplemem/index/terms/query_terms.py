@@ -413,7 +413,10 @@ class SegmentCache:
         return [segments[number] for number in numbers]
 
     def _forget_all_but(self, segments: Container[int]) -> None:
-        """Forget other segments, with their terms and phrases. Called with the lock held."""
+        """Forget the segments whose numbers are not in `segments`, with their terms and phrases.
+
+        Called with the lock held.
+        """
         for number in list(self._segments):
             if number not in segments:
                 del self._segments[number]
@@ -598,7 +601,8 @@ class QueryTerms:
     def occurrences(self, part: Part, phrase: Phrase) -> Occurrences:
         """Return where a phrase stands in a segment, deleted notes included. Runs no statement.
 
-        Phrases of several words and prefixes are kept in the cache.
+        Phrases of several words and prefixes are kept in the cache, if all of their words occur in
+        the segment. Not for a phrase of which only the counts were read (`max_notes`).
         """
         number, documents, _ = part.segment
         is_single_term = len(phrase.tokens) == 1 and not phrase.is_prefix
@@ -863,9 +867,10 @@ def _facts_from_row(
     postings: bytes | None,
     positions: bytes | None,
 ) -> TermFacts:
-    """Return the facts of a term from the columns of its row. Raises Damaged.
+    """Return the facts of a term from the columns of its row.
 
-    If `postings` is None, it has no occurrences; if `positions` is None, these have no positions.
+    If `postings` is None, the facts have no occurrences; if `positions` is None, the occurrences
+    have no positions. Raises Damaged if the bytes cannot be decoded or do not fit the segment.
     """
     if postings is None:
         return TermFacts(notes, blocks, None)
@@ -874,14 +879,20 @@ def _facts_from_row(
 
 
 def _unpacked_facts(part: Part, index: int) -> TermFacts:
-    """Return the facts of one of the terms of a packed segment, by its index. Raises Damaged."""
+    """Return the facts of one of the terms of a packed segment, by its index.
+
+    Blocks are not counted. Raises Damaged if the postings do not fit the segment.
+    """
     occurrences = _unpacked_occurrences(part, index)
     note_count = len(occurrences.by_note.note_indexes)
     return TermFacts(note_count, None, occurrences)
 
 
 def _unpacked_occurrences(part: Part, index: int) -> Occurrences:
-    """Return where one of the terms of a packed segment occurs, by its index. Raises Damaged."""
+    """Return where one of the terms of a packed segment occurs, by its index.
+
+    Raises Damaged if the postings do not fit the segment.
+    """
     packed = part.segment.packed
     assert packed is not None
     postings = packed.slice(index, index + 1)

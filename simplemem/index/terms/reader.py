@@ -375,7 +375,10 @@ class TermIndex:
         groups: Sequence[AnyOf],
         note_ids: Sequence[NoteId],
     ) -> list[tuple[int, set[NoteId]]]:
-        """Return per group of terms how many notes have one of them, and which of `note_ids` do."""
+        """Return per group of terms how many notes have one of them, and which of `note_ids` do.
+
+        For a group without tokens, that is 0 and an empty set.
+        """
         phrases_of_groups = [phrases_of(group) for group in groups]
         terms = self._read(db, chain.from_iterable(phrases_of_groups))
         candidates = np.asarray(list(note_ids), np.int64)
@@ -418,10 +421,11 @@ class TermIndex:
     ) -> tuple[NoteScores, BlockMatches | None, NoteScores]:
         """Return the scores of the best notes, their best blocks, and scores for pairs of words.
 
-        `ids` are the notes to choose from; None for all. Blocks (None: no match) and pairs are
-        looked for only in the `rescore_depth` best notes, and in those that score as the last of
-        them. A pair is two words of the query side by side. Terms that very many notes hold are
-        left out in a large index, unless too few notes hold the others.
+        `ids` are the notes to choose from; None for all. Blocks (None or empty: no match) and pairs
+        are looked for only in the `rescore_depth` best notes, and in those that score as the last
+        of them. A pair is two words of the query side by side. In a large index, terms that more
+        than half of the notes hold are left out, unless fewer than `question.notes` notes hold the
+        others.
         """
         all_terms = question.terms
         if not all_terms:
@@ -449,9 +453,9 @@ class TermIndex:
         return notes, blocks, pair_matches
 
     def _without_frequent(self, db: Connection, kind: str, terms: Sequence[Term]) -> Sequence[Term]:
-        """Return the terms without those that half of the notes, or a quarter of the blocks, hold.
+        """Return the terms that at most half of the notes, or a quarter of the blocks, hold.
 
-        BM25 gives these little. The stems of a word that is left out are left out too. Returns
+        BM25 gives the others little. The stems of a word that is left out are left out too. Returns
         `terms` itself in a small index, and if all or none of them are frequent.
         """
         if self.notes <= MAX_NOTES_OF_SMALL_INDEX:
@@ -520,7 +524,8 @@ class TermIndex:
         """Return the `limit` best blocks in the notes `ids` (None: all) as arrays, best first.
 
         `BlockMatches` also says how many notes have the text of a block. That is counted only for
-        the five best blocks of each note; it is 1 for others. Returns None if nothing can match.
+        the five best blocks of each note; it is 1 for others, and 0 for a counted block without
+        words. Returns None or empty arrays if nothing matches.
         """
         best = self._rank(db, "block", terms, limit, ids)
         if best is None:
@@ -541,7 +546,7 @@ class TermIndex:
     ) -> Scores | None:
         """Return the `limit` best notes or blocks (`kind`) in the notes `ids`, best first.
 
-        `ids` None means all notes. Returns None if nothing can match.
+        `ids` None means all notes. Returns None or empty arrays if nothing matches.
         """
         words = _phrases_by_word(terms)
         has_no_note = ids is not None and not len(ids)
@@ -642,17 +647,24 @@ class TermIndex:
         return score_blocks(documents, max_scores, occurrences, average_length, selected)
 
     def notes_with_same_text(self, place_ids: Array) -> Array:
-        """Return for each block in how many notes its text is, its own included; 0 without words."""
+        """Return for each block in how many notes its text is, its own included; 0 without words.
+
+        It is also 0 for a block that is not in the index.
+        """
         return _count_notes_with_same_text(self._parts, place_ids)
 
     def repeated_blocks(self, note_ids: Sequence[NoteId], min_notes: int) -> list[PlaceId]:
-        """Return the ids of the blocks of some notes whose text at least `min_notes` notes have."""
+        """Return the ids of the blocks of some notes whose text at least `min_notes` notes have.
+
+        Blocks without words never count. Notes that are not in the index are ignored.
+        """
         return _find_repeated_blocks(self._parts, note_ids, min_notes)
 
     def _count(self, db: Connection, kind: str, phrases: Sequence[Phrase]) -> dict[Phrase, int]:
         """Return how many notes, or blocks (`kind`), hold each phrase. Counts are remembered.
 
-        For terms that more than half of the notes hold, the postings are not read.
+        In a large index, the postings of a term may stay unread in a segment in which it is in more
+        notes than half of those of the index.
         """
         counts = self._note_counts if kind == "note" else self._block_counts
         uncounted = [phrase for phrase in phrases if phrase not in counts]
@@ -856,7 +868,7 @@ def _find_notes(part: Part, note_ids: Array) -> tuple[Array, Array]:
 def _count_notes(parts: Sequence[Part], keys: Array, owners: Array) -> Array:
     """Return for each key of a text how many indexed notes have a block with that text.
 
-    `owners` has the number in `parts` of the segment that each key comes from. In this segment at
+    What is returned for the key 0 means nothing. `owners` has the number in `parts` of the segment that each key comes from. In this segment at
     least one note has the text, so only texts that several of its notes have are looked up.
     """
     counts = np.zeros(len(keys), np.int64)

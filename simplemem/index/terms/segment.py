@@ -41,7 +41,7 @@ _TYPES = tuple(map(np.dtype, ("<u1", "<u2", "<u4", "<u8")))
 
 
 def pack_arrays(arrays: Iterable[Array]) -> bytes:
-    """Return arrays of integers as bytes, each in the smallest type that holds its numbers."""
+    """Return arrays of integers, none negative, as bytes, each in the smallest type that fits."""
     parts: list[bytes | memoryview] = []
     for numbers in arrays:
         largest = int(numbers.max(initial=0))
@@ -102,7 +102,10 @@ class Documents:
 
     @classmethod
     def unpack(cls, packed: bytes) -> Documents:
-        """Return the documents that `pack` packed. Raises Damaged if they do not fit together."""
+        """Return the documents that `pack` packed.
+
+        Raises Damaged if the bytes cannot be read or the arrays do not fit together.
+        """
         note_ids, block_counts, word_counts, extra_counts, text_keys = unpack_arrays(packed, 5)
         documents = cls(
             note_ids.astype(np.int64),
@@ -257,7 +260,10 @@ class Documents:
 
     @cached_property
     def repeated_texts(self) -> tuple[Array, Array]:
-        """The keys of the texts that several notes have, ascending, and how many notes have each."""
+        """The keys of the texts that several notes have, ascending, and how many notes have each.
+
+        Blocks without words are left out.
+        """
         # Most texts are in one block only. Notes are counted for the others.
         sorted_keys = np.sort(self.text_keys)
         is_same = sorted_keys[1:] == sorted_keys[:-1]
@@ -274,15 +280,15 @@ class Documents:
     def texts_of(self, is_counted: NDArray[np.bool_]) -> tuple[Array, Array]:
         """Return the keys of the texts of some notes, ascending, and how many of these have each.
 
-        `is_counted` is a mask with an element per note.
+        `is_counted` is a mask with an element per note. Blocks without words are left out.
         """
         return self._count_notes_by_text(is_counted[self.notes_of_blocks])
 
     def _count_notes_by_text(self, is_counted: NDArray[np.bool_]) -> tuple[Array, Array]:
         """Return the keys of the texts of some blocks, ascending, and the number of notes per key.
 
-        `is_counted` is a mask with an element per block. A text that stands twice in a note counts
-        once.
+        `is_counted` is a mask with an element per block. Blocks without words are left out. A text
+        that stands twice in a note counts once.
         """
         chosen = np.flatnonzero(is_counted & (self.text_keys != 0))
         keys = self.text_keys[chosen]
@@ -310,7 +316,7 @@ class Documents:
 
 
 def join_documents(parts: Sequence[Documents]) -> Documents:
-    """Return the documents of several segments as those of one, in the order of `parts`."""
+    """Return the documents of one segment or more as those of one, in the order of `parts`."""
     columns = [
         (
             part.note_ids,
@@ -338,7 +344,7 @@ def sizes_of(documents: Documents) -> Sizes:
 
 @dataclass(frozen=True)
 class Postings:
-    """The postings of several terms in one segment, or of some of its terms.
+    """The postings of all terms of a segment, or of some of them.
 
     Terms are sorted. The arrays hold the postings of the first term, then those of the second, and
     so on.
@@ -352,7 +358,10 @@ class Postings:
 
     @classmethod
     def unpack(cls, packed: bytes) -> Postings:
-        """Return the postings that `pack` packed. Raises Damaged if they do not fit together."""
+        """Return the postings that `pack` packed.
+
+        Raises Damaged if the bytes cannot be read or the arrays do not fit together.
+        """
         text, posting_counts, ordinals, counts, positions = unpack_arrays(packed, 5)
         try:
             joined = text.tobytes().decode()
@@ -615,7 +624,7 @@ def _group(terms: list[str], ranks: Array, ordinals: Array, positions: Array) ->
 
 
 def merge_postings(parts: Sequence[tuple[Postings, Array]]) -> Postings:
-    """Return the postings of several segments as those of one.
+    """Return the postings of one segment or more as those of one.
 
     Each part comes with an array that has the new ordinal for each old one, or -1 for an ordinal of
     a note that was removed. The new ordinals ascend from part to part. Terms that no note holds any

@@ -74,9 +74,9 @@ def _tokenize_piece(text: str) -> list[str]:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Yield a text in pieces of at most 100,000 characters, cut after a line feed or space.
+    """Yield a text in pieces of at most 100,000 characters, cut after their last white space.
 
-    A piece without either is cut anywhere.
+    Only line feeds and spaces count as such. 100,000 characters without either are one piece.
     """
     start = 0
     while start < len(text):

@@ -176,7 +176,7 @@ _LIST_SEGMENTS = """
 
 
 def add_notes(db: Connection, builder: SegmentBuilder) -> list[int]:
-    """Write the notes that a builder has collected as one packed segment.
+    """Write the notes that a builder has collected as one packed segment, if there are any.
 
     For a write transaction. What the index had of the notes before must be removed first. Returns
     the numbers of small segments that the caller should merge in this transaction (`merge_packed`
@@ -260,7 +260,10 @@ def insert_segment(
     documents: bytes,
     packed: bytes | None,
 ) -> None:
-    """Add the row of a segment. Without its terms `packed` (None), they must have rows."""
+    """Add the row of a segment. `packed` are its terms; None if they have rows in `terms`.
+
+    For a write transaction. Its notes are not listed in `indexed_notes` by this.
+    """
     db.execute(_INSERT_SEGMENT, (number, *sizes, documents, packed)).fetchall()
 
 
@@ -276,7 +279,7 @@ def new_packed_number() -> int:
 
 
 def new_number(db: Connection) -> int:
-    """Return a random number for a segment whose terms have rows, and that no rows have."""
+    """Return a random number for a segment whose terms will have rows; no row in `terms` has it."""
     while True:
         number = secrets.randbits(_SEGMENT_BITS)
         sql = "SELECT 1 FROM terms WHERE segment_id = $1 LIMIT 1"
