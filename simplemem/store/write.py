@@ -139,7 +139,7 @@ class NoteEditor:
                 saved = self._create_file(path, text, author, overwrite=overwrite)
             elif overwrite:
                 saved = self._overwrite_file(current, text, author, if_sha256)
-            elif _is_created_already(current, content, metadata):
+            elif _is_created_already(current, content, metadata, tags_as_map=tags_as_map):
                 return self.report_unchanged(current)
             else:
                 raise AlreadyExists(
@@ -408,7 +408,13 @@ class NoteEditor:
         return self.finish_write(written, file.data, ())
 
 
-def _is_created_already(current: File, content: str, metadata: Mapping[str, Any]) -> bool:
+def _is_created_already(
+    current: File,
+    content: str,
+    metadata: Mapping[str, Any],
+    *,
+    tags_as_map: bool,
+) -> bool:
     """Return whether a note is what this call would have made at the time in its `modified`.
 
     If it is, this very call made it, and its answer was lost. False for a note without `modified`.
@@ -416,7 +422,8 @@ def _is_created_already(current: File, content: str, metadata: Mapping[str, Any]
     modified = read_note(current.data).text_property("modified")
     if not modified:
         return False
-    return encoded(new_note_text(content, metadata, modified)) == current.data
+    text = new_note_text(content, metadata, modified, tags_as_map=tags_as_map)
+    return encoded(text) == current.data
 
 
 def _links_taken_over(name: str, rewrites: LinkRewrites) -> AlreadyExists:

@@ -244,6 +244,13 @@ def test_a_repeated_create_and_move_succeed(plain_store: EnhancedStore) -> None:
     assert len(plain_store.history()) == 2
 
 
+def test_a_repeated_create_with_a_map_of_tags_succeeds(plain_store: EnhancedStore) -> None:
+    tags = {"tags": {"status": "done"}}
+    first = plain_store.create("a", "one", tags, tags_as_map=True)
+    again = plain_store.create("a", "one", tags, tags_as_map=True)
+    assert (again.sha256, again.changed) == (first.sha256, False)
+
+
 def test_a_file_is_put_in_place_as_an_editor_saves_it(
     plain_store: EnhancedStore, write: Write, vault: Path
 ) -> None:
