@@ -65,10 +65,11 @@ class BatchWriter:
         """Make drafts and write them as one operation while the vault is locked, and index them.
 
         If one of the files changed meanwhile, it is indexed and the drafts are made again, so
-        `make_drafts` may be called often. It may raise Conflict itself, to be called again. Raises
-        Conflict, with nothing written, if it returns the same object again or the files keep
-        changing; ReadOnly for a read-only vault; Invalid or TooLong for a draft that is not
-        allowed; and what else `make_drafts` raises.
+        `make_drafts` may be called often. It may raise Conflict itself, to be called again. Raises,
+        with nothing written: Conflict if it returns the same object again or the files keep
+        changing; NotFound or AlreadyExists if a file was deleted or created meanwhile; ReadOnly if
+        the vault or a file may not be changed; Invalid or TooLong for a draft that is not allowed;
+        and what else `make_drafts` raises.
         """
         previous: Sequence[Draft] | None = None
         with self._writer.lock():

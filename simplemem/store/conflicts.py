@@ -292,7 +292,7 @@ class ConflictCopies:
         merged with the note as it is now. With `in_sequence`, each is merged with what the merges
         of the note's copies before it made, and `merge_all` can write all of them as one change. If
         a file cannot be read, `problem` of its merge says so. Raises NotFound if no copy or note
-        with a copy is called `name`.
+        with a copy is called `name`, and Invalid if that is no name.
         """
         copies = self.copies()
         if name is not None:
@@ -412,14 +412,15 @@ class ConflictCopies:
     ) -> tuple[ConflictMerged, ...]:
         """Write what was shown for copies of one note, and put the copies into the trash.
 
-        Several copies must have been merged `in_sequence`. `keep` says which text the note gets:
-        "merge" the merged one, "note" its own, "copy" that of the copy, and "marked" the merged one
-        with both texts where they differ. It is one change, which one undo takes back. Returns one
-        result per copy; the first has the warnings.
+        `merges` must not be empty. Several copies must have been merged `in_sequence`. `keep` says
+        which text the note gets: "merge" the merged one, "note" its own, "copy" that of the copy,
+        and "marked" the merged one with both texts where they differ. It is one change, which one
+        undo takes back. Returns one result per copy; the first has the warnings.
 
         Raises, with nothing written: Conflict or Unreadable if one of the copies cannot be merged
-        as `keep` says; Conflict if the note or a copy has changed since; Invalid if `keep` is
-        "copy" and the copies differ; Invalid or TooLong if the text is refused; and ReadOnly.
+        as `keep` says; Conflict if the note or a copy has changed since, NotFound if it is gone;
+        Invalid if `keep` is "copy" and the copies differ; Invalid or TooLong if the text is
+        refused; and ReadOnly.
         """
         self._writer.check_writable()
         for planned in merges:

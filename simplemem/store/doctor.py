@@ -199,7 +199,7 @@ class NoteChecks:
                 yield _warning("notes", path, problem, hint)
 
     def check_secrets(self, report: Progress) -> Iterator[Finding]:
-        """Yield a warning for each secret in a note's name or text, at most 20 for each text.
+        """Yield a warning for each secret in a note's name, and for up to 20 in its text.
 
         A finding never shows the secret itself. Reads every note on the disk; of notes that are too
         large or cannot be read, only the name is searched.

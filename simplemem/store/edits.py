@@ -146,10 +146,11 @@ def new_note_text(
 ) -> str:
     """Return the text of a new note: frontmatter, a blank line, and the content.
 
-    Properties that are None are left out. `modified` is `now`, whatever `metadata` says; `created`
-    is `now` if `metadata` has none. A line end is added to the content. With `tags_as_map`, the
-    tags are written in the notation of the original simplemem. Raises Invalid for tags or
-    properties that cannot be written.
+    Properties that are None, and an empty title, description or type, are left out. `modified` is
+    `now`, whatever `metadata` says; `created` is `now` if `metadata` has none. Line ends before the
+    content are left out, and one is added after it if it has none; without content, there is only
+    the frontmatter. With `tags_as_map`, the tags are written in the notation of the original
+    simplemem. Raises Invalid for tags or properties that cannot be written.
     """
     header = render_header(_properties_of_new_note(metadata, now, tags_as_map=tags_as_map))
     body = content.lstrip("\r\n")

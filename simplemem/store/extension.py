@@ -226,7 +226,7 @@ class ExtensionAPI:
         return self._parts.index.files_named(name_key(name))
 
     def find_former_note(self, name: str) -> FormerNote | None:
-        """Return the note that last had a name, by the change log; None if it names none.
+        """Return the note that last had a name, by the latest 200 changes; None if they name none.
 
         Raises Invalid if the name is not valid.
         """
@@ -307,8 +307,8 @@ class ExtensionAPI:
         """Make drafts and write them as one change, all or none, which one undo takes back.
 
         `make_drafts` is called while the vault is locked, and again if one of the files changed
-        meanwhile. `by` says who asks. Raises Conflict if the files keep changing or the same drafts
-        are made again, and ReadOnly if a file may not be changed; nothing is written then.
+        meanwhile. `by` says who asks. Raises what `BatchWriter.write` raises, such as Conflict if
+        the files keep changing, and ReadOnly if one may not be changed; nothing is written then.
         """
         return self._parts.batches.write(make_drafts, author_of_call(by, ""))
 

@@ -87,8 +87,8 @@ class StoreParts:
         Creates the folder if it does not exist and `read_only` is not set. `settings` are loaded
         from files and the environment if they are None. With `person`, the log records changes as
         those of a human, else of an agent. Starts the thread that commits to git if the settings
-        ask for it. Raises NotFound if there is no folder and none can be created, and Unavailable
-        if the index cannot be opened.
+        ask for it. Raises NotFound if there is no folder and none can be created, Invalid for wrong
+        settings, and Unavailable if the index cannot be opened.
         """
         self.root = root.absolute()
         self.settings = settings = settings or load_settings(vault=self.root)

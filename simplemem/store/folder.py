@@ -23,7 +23,7 @@ _CONTENTS: Final = {
 
 
 def own_files(root: Path, vault: NoteSource, index_path: Path | None) -> tuple[OwnFile, ...]:
-    """Return what a user could lose or rebuild in `.simplemem/` of a vault, the index first.
+    """Return what in `.simplemem/` of a vault matters to a user, the index first.
 
     Lock files and the journal are left out. `index_path` is the file of the index; None if the
     index is in another engine.

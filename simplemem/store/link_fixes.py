@@ -134,9 +134,9 @@ class LinkFixer:
 
         Indexes the changed notes. `by` says who asks; without a reason, the log says "fixed
         unresolved links". Returns the changed paths, and as warnings the problems of the plan and
-        of the index; without planned changes, nothing is written, and `version` is "". Raises
-        Conflict, with nothing changed, if one of the notes has changed since, and ReadOnly if the
-        vault or one of the notes may not be changed.
+        of the index; without planned changes, nothing is written, and `version` is "". Raises, with
+        nothing changed: Conflict if one of the notes has changed since, NotFound if one is gone,
+        and ReadOnly if the vault or one of the notes may not be changed.
         """
         if not plan.changes:
             return FixResult("", (), plan.problems)

@@ -17,9 +17,10 @@ Files = dict[str, bytes | None]
 class RemoteMerge:
     """What a merge with the remote makes of the vault.
 
-    `files` has every file that the remote changed, and what becomes of it. `copies` are the paths
-    of texts that could not be merged and are put beside their notes. `moves` has the new path of
-    each file that either side moved, by its old one; our move wins.
+    `files` has what becomes of each file that the remote changed, except those that it deleted and
+    we changed: they stay as they are. `copies` are the paths of texts that could not be merged and
+    are put beside their notes. `moves` has the new path of each file that either side moved, by its
+    old one; our move wins.
     """
 
     def __init__(self, exchange: Exchange, base: Commit, their_commit: Commit) -> None:

@@ -38,9 +38,9 @@ class Likeness(NamedTuple):
         """Return, by path, (score, similarity by meaning, similarity by words), each from 0 to 1.
 
         The similarity by meaning is (1 + cosine) / 2, and has `weight` in the score; that by words
-        has the rest. Notes whose score and similarity by meaning are both below `least` are left
-        out. If nothing was compared by meaning, the score is that by words, and no note is left
-        out.
+        has the rest. Notes without a vector are left out, and those whose score and similarity by
+        meaning are both below `least`. If nothing was compared by meaning, the score is that by
+        words, and only notes without a word of the question are left out.
         """
         scores = {}
         for path in self.words if self.missing else self.meaning:

@@ -167,8 +167,8 @@ class EnhancedStore:
 
     Several threads may use it, while other processes use the same vault. Methods that change notes
     accept `who`, `tool` and `reason`: who makes the change, with which tool, and why. The history
-    records these. A note is named by its name, title, alias or wikilink. After `close`, every
-    method raises Unavailable.
+    records these. A note is named by its name, title, alias or wikilink; an illegal name raises
+    Invalid. After `close`, every other method raises Unavailable.
 
     Guards whether the store is closed.
     """
@@ -227,9 +227,10 @@ class EnhancedStore:
         self._opened.start(embed=embed)
 
     def wait_until_settled(self, timeout: float = 60.0) -> bool:
-        """Wait for the first scan of the background thread, for `timeout` seconds at most.
+        """Wait until the background thread has compared the vault with the index.
 
-        Returns whether the scan is done; True at once if there is no such thread.
+        Waits for `timeout` seconds at most. Returns whether it is done; True at once if there is no
+        such thread.
         """
         return self._opened.keeper.wait_until_settled(timeout)
 
@@ -301,6 +302,7 @@ class EnhancedStore:
 
         With `embed`, a few missing vectors are made too. Reads only the files that the operating
         system reports as changed; if there are no complete reports, compares the whole vault.
+        Raises a SimplememError if that fails.
         """
         self._opened.indexing.catch_up(embed=embed)
 
@@ -558,7 +560,8 @@ class EnhancedStore:
     def related(self, name: str, limit: int = 3) -> tuple[str, ...]:
         """Return the names of at most `limit` notes near in meaning to a note, nearest first.
 
-        Notes that link to the note are left out. Raises NotFound or Ambiguous for the name.
+        Notes that link to the note are left out, but count for the limit, so fewer may be returned.
+        Raises NotFound or Ambiguous for the name.
         """
         related = partial(self._opened.searching.backlinks.related, name, limit)
         return self._opened.index.with_retry(related)
@@ -594,11 +597,11 @@ class EnhancedStore:
         history: `read(name, version=saved.previous_sha256)` returns it, and `undo(saved.version)`
         restores it. `if_sha256` counts only if a note is replaced.
 
-        If an earlier call with the same content and metadata made the note, nothing is written
-        (`changed` is False). Otherwise, without `overwrite`, raises AlreadyExists if there is such
-        a note, or if links that lead to another note today would lead to the new one. Raises
-        Conflict if the note to replace has another hash than `if_sha256`; Invalid or TooLong for a
-        name or text that is not allowed; ReadOnly if the vault or the note may not be written.
+        Without `overwrite`, if an earlier call with the same content and metadata made the note,
+        nothing is written (`changed` is False). Otherwise raises AlreadyExists if there is such a
+        note, or if links that lead to another note today would lead to the new one. Raises Conflict
+        if the note to replace has another hash than `if_sha256`; Invalid or TooLong for a name or
+        text that is not allowed; ReadOnly if the vault or the note may not be written.
         """
         return self._opened.editor.create(
             name,
@@ -814,8 +817,9 @@ class EnhancedStore:
         Other changes of the same operation, such as the links that a move rewrote, are undone too.
         For a note's name, undoes the last change that was not undone yet. An undo is itself a
         change, which can be undone (a redo). Raises Conflict if one of the notes has changed since,
-        NotFound if there is no such change, Ambiguous for a name of several notes, Invalid for a
-        commit of git, and ReadOnly.
+        AlreadyExists if the former name of a moved note is in use, NotFound if there is no such
+        change or a text is no longer kept, Ambiguous for a name of several notes, Invalid for a
+        commit of git or a recovered text, and ReadOnly.
         """
         return self._opened.undo.undo(version_or_name, **by)
 
@@ -836,7 +840,8 @@ class EnhancedStore:
         what the preview showed; otherwise Conflict is raised. `left` of the result has the notes
         that could not be undone, with the reason. An operation is undone as a whole or not at all,
         so `left` also has the other notes of their operations. Raises NotFound if nobody of this
-        name has changed anything since, Invalid if `by` or `since` is blank, and ReadOnly.
+        name has changed anything since or there is no such version, Invalid if `by` or `since` is
+        blank or `since` is no date, and ReadOnly.
         """
         return self._opened.undo_by_author.undo_all(
             by, since, preview=preview, expected=expected, **change
@@ -855,9 +860,10 @@ class EnhancedStore:
 
         With `new_name`, the text becomes a note of that name. Without `at`, the note must be
         deleted, and gets the last text that it had. Raises AlreadyExists if another note has the
-        name now, NotFound if the note did not exist then or its text is no longer kept, Invalid
-        without `at` if the note exists, and ReadOnly. The result has a warning if the text of that
-        time is uncertain.
+        name now, NotFound if the note did not exist then or its text is no longer kept, Ambiguous
+        for a name of several notes, Invalid without `at` if the note exists, or for what is no
+        date, Invalid or TooLong for an illegal new name, and ReadOnly. The result has a warning if
+        the text of that time is uncertain.
         """
         return self._opened.undo.restore(name, at=at, new_name=new_name, **by)
 
@@ -901,14 +907,15 @@ class EnhancedStore:
     ) -> tuple[ConflictMerged, ...]:
         """Write what was shown for copies of one note, and put the copies into the trash.
 
-        Several copies must have been merged `in_sequence`. `keep` says which text the note gets:
-        "merge" the merged one, "note" its own, "copy" that of the copy, and "marked" the merged one
-        with both texts where they differ. It is one change, which one undo takes back. Returns one
-        result per copy; the first has the warnings.
+        `merges` must not be empty. Several copies must have been merged `in_sequence`. `keep` says
+        which text the note gets: "merge" the merged one, "note" its own, "copy" that of the copy,
+        and "marked" the merged one with both texts where they differ. It is one change, which one
+        undo takes back. Returns one result per copy; the first has the warnings.
 
         Raises, with nothing written: Conflict or Unreadable if one of the copies cannot be merged
-        as `keep` says; Conflict if the note or a copy has changed since; Invalid if `keep` is
-        "copy" and the copies differ; Invalid or TooLong if the text is refused; and ReadOnly.
+        as `keep` says; Conflict if the note or a copy has changed since, NotFound if it is gone;
+        Invalid if `keep` is "copy" and the copies differ; Invalid or TooLong if the text is
+        refused; and ReadOnly.
         """
         return self._opened.conflicts.merge_all(merges, keep=keep, **by)
 
@@ -916,8 +923,8 @@ class EnhancedStore:
         """Commit the notes' changes, fetch and merge those of the git remote, and push.
 
         Before that, indexes what was saved. Returns what was exchanged; files that the user has
-        staged are not committed, and are listed as `waiting`. Raises Unavailable, with a reason, if
-        nothing could be exchanged, and ReadOnly.
+        staged are not committed, and are listed as `waiting`. Raises NotFound outside a git
+        repository, Unavailable, with a reason, if nothing could be exchanged, and ReadOnly.
         """
         return self._opened.remote_sync.sync(**by)
 
@@ -945,15 +952,17 @@ class EnhancedStore:
     def fix(self, plan: FixPlan, **by: Unpack[AuthorArgs]) -> FixResult:
         """Carry out a plan: all of it as one change, which one `undo` takes back, or nothing.
 
-        Without changes in the plan, nothing is written, and `version` of the result is "". Raises
-        Conflict, with nothing changed, if one of the notes has changed since, and ReadOnly.
+        Without changes in the plan, nothing is written, and `version` of the result is "". Raises,
+        with nothing changed, Conflict if one of the notes has changed since, NotFound if one is
+        gone, and ReadOnly.
         """
         return self._opened.link_fixer.fix(plan, **by)
 
     def own_files(self) -> tuple[OwnFile, ...]:
-        """Return what is in `.simplemem/` of the vault, and whether each can be rebuilt.
+        """Return what in `.simplemem/` matters to a user, and whether each can be rebuilt.
 
-        The index is first, if it is a file there. Nothing is created or changed.
+        Lock files and the journal are left out. The index is first, if it is a file there. Nothing
+        is created or changed.
         """
         from simplemem.store.folder import own_files
 

@@ -82,8 +82,9 @@ class RemoteSync:
         """Commit the notes' changes, fetch, merge and push; return what was exchanged.
 
         Indexes what was saved first. Files that the user has staged are not committed; the result
-        lists them as `waiting`. If another writer is faster, starts again, five times at most.
-        Raises Unavailable, with a reason, if nothing could be exchanged, and ReadOnly.
+        lists them as `waiting`. If another writer is faster, starts again, for five tries in all.
+        Raises NotFound outside a git repository, Unavailable, with a reason, if nothing could be
+        exchanged, and ReadOnly.
         """
         self._writer.check_writable()
         committed_count = 0

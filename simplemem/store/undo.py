@@ -71,8 +71,9 @@ class Undo:
         Other changes of the same operation, such as the links that a move rewrote, are undone too.
         For a note's name, undoes the last change that was not undone yet. An undo is itself a
         change, which can be undone (a redo). Raises Conflict if one of the notes has changed since,
-        NotFound if there is no such change, Ambiguous for a name of several notes, Invalid for a
-        commit of git, and ReadOnly.
+        AlreadyExists if the former name of a moved note is in use, NotFound if there is no such
+        change or a text is no longer kept, Ambiguous for a name of several notes, Invalid for a
+        commit of git or a recovered text, and ReadOnly.
         """
         self._writer.check_writable()
         version = self._change_to_undo(version_or_name)
@@ -281,9 +282,10 @@ class Undo:
 
         With `new_name`, the text becomes a note of that name. Without `at`, the note must be
         deleted, and gets the last text that it had. Raises AlreadyExists if another note has the
-        name now, NotFound if the note did not exist then or its text is no longer kept, Invalid
-        without `at` if the note exists, and ReadOnly. The result has a warning if the text of that
-        time is uncertain.
+        name now, NotFound if the note did not exist then or its text is no longer kept, Ambiguous
+        for a name of several notes, Invalid without `at` if the note exists, or for what is no
+        date, Invalid or TooLong for an illegal new name, and ReadOnly. The result has a warning if
+        the text of that time is uncertain.
         """
         self._writer.check_writable()
         path = self._history.path_with_a_past(name)

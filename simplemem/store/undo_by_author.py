@@ -97,8 +97,8 @@ class UndoByAuthor:
         changes nothing. If its `plan` is passed as `expected`, the undo is made only if it would do
         what the preview showed; otherwise Conflict is raised. `left` of the result has the notes
         that could not be undone, with the reason, and the other notes of their operations. Raises
-        NotFound if nobody of this name has changed anything since, Invalid if `by` or `since` is
-        blank, and ReadOnly.
+        NotFound if nobody of this name has changed anything since or there is no such version,
+        Invalid if `by` or `since` is blank or `since` is no date, and ReadOnly.
         """
         _check_arguments(by, since)
         if preview:

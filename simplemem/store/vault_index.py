@@ -767,7 +767,7 @@ class NameResolver:
 
         A path that exists is taken first; "daily" means today's daily note. Otherwise the index is
         brought up to date. Raises NotFound, which says what became of the note or which names are
-        similar, and Ambiguous if several notes are meant.
+        similar, Ambiguous if several notes are meant, and Invalid for an illegal name.
         """
         return self._index.with_retry(lambda: self._path_of(name))
 
@@ -844,7 +844,10 @@ class NameResolver:
         return NotFound(f"no note called {name!r}", candidates=similar, hint=hint)
 
     def find_former_note(self, name: str) -> FormerNote | None:
-        """Return the note that last had a name, as far as the change log knows; else None."""
+        """Return the note that last had a name, by the latest 200 changes of the log; else None.
+
+        Raises Invalid for an illegal name.
+        """
         versions = self._changes.recent(MAX_VERSIONS)
         return find_former_note(versions, name, self._reader.exists)
 
@@ -884,9 +887,10 @@ class NoteWriter:
     ) -> tuple[list[WriteResult], list[str]]:
         """Change files as one operation under the vault's lock, and index them.
 
-        The caller holds the lock. Returns the results in the order of `changes`, and warnings if
-        the index could not be updated. Raises Conflict, with nothing written, if a file is not as
-        its change expects, and ReadOnly if the access rules forbid a change.
+        The caller holds the lock; `changes` must not be empty. Returns the results in their order,
+        and warnings if the index could not be updated. Raises Conflict, NotFound or AlreadyExists,
+        with nothing written, if a file is not as its change expects, ReadOnly if the access rules
+        forbid a change, and what else `NoteSource.carry_out` raises.
         """
         written = self._vault.carry_out(changes, author)
         paths = {path for change in changes for path in (change.path, change.target)}
