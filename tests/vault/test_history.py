@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from simplemem.errors import NotFound
+from simplemem.errors import Invalid, NotFound
 from simplemem.vault.base import VaultOptions
 from simplemem.vault.folder.dir_handles import DirHandles
 from simplemem.vault.folder.vault import FolderVault
@@ -127,6 +127,19 @@ def test_a_damaged_text_is_not_given_out(vault: Path) -> None:
     assert opened.history.content(sha) == b"one", "and it is mended when the text comes by again"
     for wrong in ("", "../../lock", "x" * 64 + "/", "0" * 64):
         assert opened.history.content(wrong) is None
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a link needs a privilege")
+def test_a_link_in_place_of_a_text_is_an_error_of_simplemem(vault: Path) -> None:
+    opened = FolderVault(vault)
+    versions = grow(opened, "n.md", b"one", b"two")
+    text = object_of(vault, b"one")
+    text.unlink()
+    text.symlink_to(vault / "n.md")
+    with pytest.raises(Invalid, match="symbolic link"):
+        opened.history.content(sha256(b"one"))
+    with pytest.raises(Invalid, match="symbolic link"):
+        opened.undo(versions[1], CHANGE)
 
 
 def test_a_late_save_into_the_displaced_file_becomes_a_version(vault: Path) -> None:

@@ -326,12 +326,17 @@ class History:
         """Return the text with a hash of 64 digits, None if it is not kept or is damaged.
 
         The text may be that of a hidden note. To show a text, use `content`, which checks that.
+        Raises Invalid for a link in place of the text, and Unreadable or Unavailable if the disk
+        fails.
         """
         is_hash = len(sha) == SHA256_DIGITS and sha.isascii() and sha.isalnum()
         if not is_hash:
             return None
 
-        with DirHandles(self._root_path) as root:
+        with (
+            DirHandles(self._root_path) as root,
+            translating_os_errors("read", object_path(sha)),
+        ):
             for path in self._possible_paths(root, sha):
                 with suppress(FileNotFoundError, NotADirectoryError):
                     data, _ = disk.read_file(root, path)
