@@ -868,8 +868,9 @@ def _find_notes(part: Part, note_ids: Array) -> tuple[Array, Array]:
 def _count_notes(parts: Sequence[Part], keys: Array, owners: Array) -> Array:
     """Return for each key of a text how many indexed notes have a block with that text.
 
-    What is returned for the key 0 means nothing. `owners` has the number in `parts` of the segment that each key comes from. In this segment at
-    least one note has the text, so only texts that several of its notes have are looked up.
+    What is returned for the key 0 means nothing. `owners` has the number in `parts` of the segment
+    that each key comes from. In this segment at least one note has the text, so only texts that
+    several of its notes have are looked up.
     """
     counts = np.zeros(len(keys), np.int64)
     for number, part in enumerate(parts):
