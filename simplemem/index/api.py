@@ -284,7 +284,7 @@ class BlockMatches(NamedTuple):
     note_ids: NDArray[np.int64]
     place_ids: NDArray[np.int64]
     scores: NDArray[np.float64]
-    text_counts: NDArray[np.int64]  # the number of notes with this text, for the best blocks
+    text_counts: NDArray[np.int64]  # how many notes have this text; 1 if not of a note's best
 
 
 class Matches(NamedTuple):

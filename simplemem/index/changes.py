@@ -163,9 +163,9 @@ def _update_lineages(db: Connection, version: Version, path: str, new_path: str 
     """Update the lineage of the note that a change is of, and return its id.
 
     A lineage is one note as the log knows it, whatever its paths were. That of a change is the one
-    that holds `path`; a note that was created begins a new one. `new_path` is where the change
-    moved the note, None if it did not. A recovered text updates no lineage; the result is 0 if no
-    lineage holds its path.
+    that holds `path`; if none does, or the note was created, it is a new one. `new_path` is where
+    the change moved the note, None if it did not. A recovered text updates no lineage; the result
+    is 0 if no lineage holds its path.
     """
     statement = "SELECT id, there FROM lineages WHERE path = $1 AND holds = 1"
     row: DatabaseRow | None = db.execute(statement, (path,)).fetchone()
@@ -235,8 +235,8 @@ UNKNOWN = Origin("unknown")
 def author_of(version: Version) -> Origin:
     """Return who made a change: a person, or an agent by the name that its client states.
 
-    A client called "human" or "unknown" becomes "an agent called human": an agent cannot pass for a
-    person by its name.
+    An agent called "human" or "unknown" becomes "an agent called human": it cannot pass for a
+    person by its name. Without a name, it is "an agent without a name" or "a program".
     """
     if version.is_by_person:
         return Origin("human", "", version.when)
@@ -301,10 +301,11 @@ class ChangeTable:
         self._with_retry = with_retry  # calls a function again if the index is replaced meanwhile
 
     def of(self, path: str, limit: int | None = None, *, recovered: bool = False) -> list[Version]:
-        """Return the changes of the note at a path, newest first, at its former paths too.
+        """Return the changes at a path, newest first, and those at its former paths.
 
-        At most `limit` are returned; None means all. With `recovered`, texts that were found after
-        a crash are among them.
+        If a move brought a note to the path, the changes before it are those at its old path.
+        Otherwise they are those of any note that was at the path. At most `limit` are returned;
+        None means all. With `recovered`, texts that were found after a crash are among them.
         """
 
         def question(db: Connection) -> list[Version]:
@@ -353,7 +354,10 @@ class ChangeTable:
         return changes[0]
 
     def step(self, group: str) -> list[Version]:
-        """Return the changes of the operation `group`, oldest first; empty if there is none."""
+        """Return the changes of the operation `group`, oldest first; empty if there is none.
+
+        Raises NotFound if `group` is not written as an id such as "v12".
+        """
         changes = self._where(_OF_OPERATION, number_of(group))
         changes.reverse()
         return changes
@@ -474,7 +478,7 @@ class ChangeTable:
 def _rows_back_through_moves(
     db: Connection, path: str, *, recovered: bool
 ) -> Iterator[DatabaseRow]:
-    """Yield rows of the changes of the note at a path, newest first.
+    """Yield rows of the changes at a path, of whatever note, newest first.
 
     After the row of a move to this path, those of the old path follow, and so on. Rows have COLUMNS
     and `seq`. Recovered texts are among them if `recovered`.

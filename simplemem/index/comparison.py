@@ -44,9 +44,10 @@ _ORDER: Final = {name: number for number, name in enumerate(_TABLE_NAMES)}
 def dump(db: Connection, *, vectors: bool = True) -> Iterator[DumpedRow]:
     """Yield every row that is a function of the vault and the settings, in a fixed order.
 
-    The first column is the name of the table, the second the path of a note or file. A term is
-    described by its number of occurrences and a digest of their places. Without `vectors`, vectors
-    are left out: other machines may compute slightly different numbers.
+    The first column is the name of the table. The second is the path of a note or file, "" for a
+    change, and the term for a term. A term is described by its number of occurrences and a digest
+    of their places. Without `vectors`, vectors are left out: other machines may compute slightly
+    different numbers.
     """
     # Imported late, because it needs numpy.
     from simplemem.index.terms.comparison import describe_terms

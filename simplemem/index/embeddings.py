@@ -60,8 +60,9 @@ def put(
 ) -> bool:
     """Store vectors of a note by place id, and why the embedder refused a text ("" if it did not).
 
-    The note then waits no longer, even if places lack a vector. Returns False, and stores nothing,
-    if the note no longer has the text with the hash `sha256`. For a write transaction.
+    The note then waits no longer, even if places lack a vector. Vectors for places that get none
+    are ignored. Returns False, and stores nothing, if the note is gone or no longer has the text
+    with the hash `sha256`. For a write transaction.
     """
     current_sha256 = db.execute("SELECT sha256 FROM notes WHERE id = $1", (note_id,)).get
     if current_sha256 != sha256:

@@ -107,11 +107,17 @@ class Dialect:
         return self.membership.format(column=column, mark=mark, type=self.text_type)
 
     def integers(self, mark: str, alias: str) -> str:
-        """Return the IntegerList at `mark` as a table `alias` with the column `value`, for a FROM."""
+        """Return the IntegerList at `mark` as a table `alias` with the column `value`, for a FROM.
+
+        In SQLite, the table of an empty list has one row, -1.
+        """
         return self.list_table.format(mark=mark, alias=alias, type=self.integer_type)
 
     def texts(self, mark: str, alias: str) -> str:
-        """Return the TextList at `mark` as a table `alias` with the column `value`, for a FROM."""
+        """Return the TextList at `mark` as a table `alias` with the column `value`, for a FROM.
+
+        In SQLite, the table of an empty list has one row, the number -1.
+        """
         return self.list_table.format(mark=mark, alias=alias, type=self.text_type)
 
     def rows_for_each_integer(self, mark: str, alias: str, table: str, condition: str) -> str:
@@ -173,7 +179,10 @@ class VectorIndex(Protocol):
         """Remove all vectors, and what was made for their width. `create` must be called again."""
 
     def write(self, vectors: Iterable[tuple[int, bytes]]) -> None:
-        """Store vectors, given as (place, vector), in place of those that the places have."""
+        """Store vectors, given as (place, vector), in place of those that the places have.
+
+        If there are any, `create` must have been called.
+        """
 
     def remove(self, places: Sequence[int]) -> None:
         """Remove the vectors of some places. Places without a vector are ignored."""
@@ -400,7 +409,7 @@ def marks(count: int) -> str:
 
 
 def read_integer(cursor: Cursor) -> int:
-    """Return the only value of an answer as an integer. Raises Damaged if it is not a number."""
+    """Return the first value of an answer as an integer. Raises Damaged if there is no number."""
     value = cursor.get
     try:
         return int(value)

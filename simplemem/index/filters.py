@@ -22,7 +22,8 @@ def condition(
     """Return the SQL after FROM, `notes n WHERE …`, for the notes that pass, and its values.
 
     Hidden notes pass only if the filter says so. `get_holders` is called for each phrase of the
-    filter; the ids that it returns are bound as a list.
+    filter; the ids that it returns are bound as a list. If it returns none, as for a phrase without
+    words, no note passes `phrases`, and all pass `without`.
     """
     conditions = _Conditions(dialect)
     if narrow.only:
@@ -144,7 +145,10 @@ class _Conditions:
         )
 
     def add_archive(self, folders: tuple[str, ...], *, is_inside: bool) -> None:
-        """Add the condition that a note is in one of the folders; in none, if not `is_inside`."""
+        """Add the condition that a note is in one of the folders; in none, if not `is_inside`.
+
+        There must be at least one, and each ends in "/".
+        """
         alternatives = []
         for folder in folders:
             mark = self.bind(compare_key(folder))
@@ -153,13 +157,16 @@ class _Conditions:
         self.add(is_in_one if is_inside else f"NOT {is_in_one}")
 
     def add_folder(self, prefix: str) -> None:
-        """Add the condition that a path begins with `prefix`, or is `prefix` without its slash."""
+        """Add the condition that a path begins with `prefix`, or is `prefix` without its slash.
+
+        Paths are compared without case and `.md`, so "a/" lets the note `a.md` pass too.
+        """
         mark = self.bind(compare_key(prefix))
         is_below = f"n.path_key >= {mark} AND n.path_key < {mark} || '{LAST}'"
         self.add(f"({is_below} OR n.path_key = rtrim({mark}, '/'))")
 
     def add_notes(self, note_ids: Sequence[int], *, are_inside: bool) -> None:
-        """Add the condition that a note is one of these; that it is not, if not `are_inside`."""
+        """Add the condition that a note is one of `note_ids`; or none, if not `are_inside`."""
         mark = self.bind(IntegerList(note_ids))
         is_one = self._dialect.in_integers("n.id", mark)
         self.add(is_one if are_inside else f"NOT ({is_one})")

@@ -181,9 +181,10 @@ def put(
 ) -> int:
     """Write a note's row in `notes`, add its rows of other tables to `rows`, and return its id.
 
-    `note_id` is the note that is replaced, None for a new one. `hidden` is the reason why the note
-    is left out of search, `private` why it is not sent to services; None for no reason. Writes none
-    of its text, words and vectors; see `put_text` in text.py.
+    `note_id` is the note that is replaced, None for a new one; it must have the path of `parsed`
+    already (`rename`). `hidden` is the reason why the note is left out of search, `private` why it
+    is not sent to services; None for no reason. Writes none of its text, words and vectors; see
+    `put_text` in text.py.
     """
     db = rows.db
     is_new = note_id is None
@@ -418,7 +419,7 @@ def rows_at(db: Connection, paths: Iterable[str] | None = None) -> dict[str, Not
 
 
 def below(db: Connection, path: str) -> tuple[dict[str, NoteRow], set[str]]:
-    """Return what is at a path or in the folder of that name: rows of notes by path, and files.
+    """Return what is at a path or at any depth below it: rows of notes by path, and files.
 
     The files are the paths of notes and attachments.
     """
@@ -489,9 +490,9 @@ def query_names(db: Connection, title: str, keys: Iterable[str]) -> Iterable[tup
 
 
 def paths_by_property(db: Connection, key: str) -> dict[str, str]:
-    """Return the paths of the notes that have the property `key`, by its value as a text.
+    """Return the paths of the notes that have the property `key`, by `str` of its value.
 
-    If several notes have the same value, the first path counts.
+    If several notes have the same value, the first path counts. Hidden notes are among them.
     """
     sql = """
         SELECT value, path FROM properties JOIN notes ON id = note_id
@@ -756,8 +757,8 @@ def copies_of(db: Connection, originals: Iterable[str]) -> list[str]:
 def conflict_copies(db: Connection) -> list[tuple[str, str, str]]:
     """Return each conflict copy whose note still exists: (copy, note, program that made it).
 
-    A note with a name that people choose too is left out if searches show it. So is a file that
-    simplemem named itself.
+    A note with a name that people choose too is left out unless it is hidden from search. Any file
+    that simplemem named itself is left out.
     """
     sql = """
         SELECT f.path, n.hidden IS NULL FROM files f LEFT JOIN notes n ON n.path = f.path

@@ -392,22 +392,23 @@ class IndexService:
         """Return the notes called `key` as four lists of paths: by path, file name, title, alias.
 
         `key` is a result of `compare_key`. A note may be in several lists; each is in path order.
+        Hidden notes are among them.
         """
         return self._read(lambda db: notes.find_by_name(db, key))
 
     def complete_name(self, prefix: str, limit: int, last: Iterable[str]) -> list[tuple[str, bool]]:
-        """Return up to `limit` visible notes whose name or path starts with `prefix`.
+        """Return up to `limit` visible notes whose file name or path starts with `prefix`.
 
-        Each is a path, and whether no other note has its file name. Notes in the folders `last`
-        come last.
+        Case does not matter. Each is a path, and whether no other note has its file name. Notes in
+        the folders `last` come last.
         """
         folders = list(last)
         return self._read(lambda db: notes.complete_name(db, prefix, limit, folders))
 
     def paths_by_property(self, key: str) -> dict[str, str]:
-        """Return the paths of the notes that have the property `key`, by its value as a text.
+        """Return the paths of the notes that have the property `key`, by `str` of its value.
 
-        If several notes have the same value, the first path counts.
+        If several notes have the same value, the first path counts. Hidden notes are among them.
         """
         return self._read(lambda db: notes.paths_by_property(db, key))
 
@@ -442,8 +443,8 @@ class IndexService:
     def conflict_copies(self) -> list[tuple[str, str, str]]:
         """Return each conflict copy whose note still exists: (copy, note, program that made it).
 
-        A note with a name that people choose too is left out if searches show it. So is a file that
-        simplemem named itself.
+        A note with a name that people choose too is left out unless it is hidden from search. So is
+        any file that simplemem named itself.
         """
         return self._read(notes.conflict_copies)
 
@@ -466,7 +467,10 @@ class IndexService:
         return self._read(audit.counts)
 
     def tag_counts(self) -> dict[str, int]:
-        """Return the number of visible notes per tag, the most used tag first."""
+        """Return the number of visible notes per tag, the most used tag first.
+
+        Tags that differ only in case are one.
+        """
         return self._read(audit.tags)
 
     def inspection(self) -> dict[str, dict[str, Any]]:

@@ -134,8 +134,9 @@ class SyncPass:
     def _suspect_mass_delete(self, total: int) -> None:
         """If too many notes vanished, report them as doubted, and leave them out of this pass.
 
-        The folder may only be unmounted. But if at least half as many new notes have arrived, the
-        folder was moved, and nothing is doubted. `total` is the number of notes in the index.
+        Too many are more than 20 and more than a fifth of `total`, the number of notes in the
+        index: the folder may only be unmounted. But if at least half as many new notes have
+        arrived, the folder was moved, and nothing is doubted.
         """
         entries = self.snapshot.entries
         vanished = self._rows.keys() - entries.keys()
@@ -201,9 +202,10 @@ class SyncPass:
         return self.indexer.has_outdated_rows(row)
 
     def _find_missing_notes(self, deleted_files: Collection[str]) -> list[NoteRow]:
-        """Return the notes of the index whose file was deleted, or is not in its list of files.
+        """Return the notes of the index whose file is missing. They may be found at other paths.
 
-        Such a note may be found again at another path.
+        The file is not among those that were listed now. Besides, it is in `deleted_files`, or the
+        index does not list it.
         """
         missing_notes = []
         for path, row in self._rows.items():
@@ -244,8 +246,8 @@ class SyncPass:
     def _find_moved(self, paths: Collection[str]) -> dict[str, NoteRow]:
         """Return the new notes among `paths` that have the bytes of a missing note, with its row.
 
-        Reads the files that have the size of a missing note. A missing note that was found is then
-        no longer missing.
+        Reads the files that have the size of a missing note; one that cannot be read is passed
+        over. A missing note that was found is then no longer missing.
         """
         if not self._missing:
             return {}

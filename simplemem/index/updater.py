@@ -279,10 +279,10 @@ class IndexUpdater(NoteIndexer):
         return report
 
     def _set_revision(self, revisions: Revisions, revision: str, since: str | None) -> bool:
-        """Record that the index has a revision, unless it has a later one by now.
+        """Record that the index has a revision, unless the one that it has by now must stay.
 
-        Returns whether no other process has updated the index meanwhile: it still had the revision
-        `since`.
+        That stays if it is in the repository and no ancestor (`_is_outdated`). Returns whether no
+        other process has updated the index meanwhile: it still had the revision `since`.
         """
         indexed: str | None = self.database.meta(COMMIT)
         if indexed == revision:

@@ -256,10 +256,11 @@ class NearestNotes:
     ) -> Similarities:
         """Return the similarities of the `limit` nearest notes among `ids`, and of those in `also`.
 
-        `ids` None means all notes. `state` says which index it is, and its newest `rev`; `paths`
-        returns the paths of those notes that exist. Notes without a vector are left out. An engine
-        that can find the nearest notes is asked first, if it has an index of vectors or this is the
-        first query. Otherwise the vectors in memory are compared, after reading what changed.
+        `ids` None means all notes; `also` must be among them. `state` says which index it is, and
+        its newest `rev`; `paths` returns the paths of those notes that exist. Notes without a
+        vector are left out. An engine that can find the nearest notes is asked first, if it has an
+        index of vectors or this is the first query. Otherwise the vectors in memory are compared,
+        after reading what changed.
         """
         if db.vectors.is_indexed or not self._was_asked:
             candidates = db.vectors.nearest_notes(query, ids, limit)

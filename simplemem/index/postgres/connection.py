@@ -118,7 +118,10 @@ class PostgresConnection:
         return self.raw.closed
 
     def begin_pipeline(self) -> None:
-        """From now on, send statements without waiting for answers, until `end_pipeline`."""
+        """From now on, send statements without waiting for answers, until `end_pipeline`.
+
+        Does nothing if a pipeline is open already.
+        """
         if not self.raw.pgconn.pipeline_status:
             self._pipeline.enter_context(self.raw.pipeline())
 
@@ -163,7 +166,8 @@ class PostgresConnection:
     def state(self) -> object:
         """Return the id and the state of the tables as this connection last read them.
 
-        They differ from an earlier token if anybody has written since.
+        They differ from an earlier token once this connection has read that somebody wrote. What
+        it writes itself counts only at the end of its transaction.
         """
         return self.seen
 

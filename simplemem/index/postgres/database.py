@@ -188,8 +188,9 @@ class PostgresEngine:
     def _notice_state(self, db: PostgresConnection, answer: PostgresCursor | None = None) -> None:
         """Read the id and the state of the tables in this snapshot, and record them.
 
-        `answer` is the cursor of `_SELECT_STATE` if it was sent before; None sends it now. Raises
-        Damaged if they are missing, and what `_record_state` raises.
+        `answer` is the cursor of `_SELECT_STATE` if it was sent before; None sends it now. If they
+        are missing, raises _Behind for a replica, and Damaged otherwise. Raises what
+        `_record_state` raises.
         """
         if answer is None:
             answer = db.execute(_SELECT_STATE)

@@ -22,7 +22,7 @@ class _Tables(Protocol):
     """What a lease needs of the engine. Both methods are for the thread that leads."""
 
     def exclusively(self) -> AbstractContextManager[Connection]:
-        """Open a transaction under the lock of the tables, of which readers notice nothing."""
+        """Open a transaction that excludes all other writers, but does not advance the state."""
 
     def fence(self, leader_number: int) -> None:
         """From now on, refuse what this thread writes if another leader than `leader_number` leads.
@@ -45,8 +45,9 @@ class Lease:
     def acquire_or_keep(self) -> bool:
         """Return whether this process leads, after taking the lead if nobody has it.
 
-        Renews the lead of this process if 2 s have passed since the last time. Returns False,
-        without an error, if the server is away.
+        Renews the lead of this process if 2 s have passed since the last time; before that, it is
+        taken to lead still, without asking. Returns False, without an error, if the server is away
+        or the tables are damaged.
         """
         is_leader = self._number > 0
         if is_leader and time.monotonic() - self._renewed_at < _RENEWAL_SECONDS:

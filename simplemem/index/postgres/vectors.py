@@ -225,8 +225,9 @@ class PostgresVectors:
         """Return ids of candidates: notes of at least the `limit` nearest passages, in any order.
 
         `note_ids` are the notes to choose from; None for all. The index of pgvector, if there is
-        one, may miss a few, and nothing is near to a query of zeros. Returns None if the caller
-        should compare all vectors in memory: without pgvector, or if too few notes were found.
+        one, may miss a few. Returns None if the caller should compare all vectors in memory:
+        without pgvector, or if too few notes were found. For a query of zeros, returns an empty
+        list if there is an index, else None.
         """
         if not self._is_halfvec:
             return None
@@ -262,10 +263,10 @@ class PostgresVectors:
         note_ids: Sequence[int] | None,
         limit: int,
     ) -> list[int] | None:
-        """Return the notes of the nearest passages, by comparing all passages of `note_ids`.
+        """Return the notes of the 4 * `limit` nearest passages of `note_ids`, by comparing all.
 
-        `note_ids` None means all notes. Returns None if the passages belong to too few notes and
-        there are more passages.
+        `note_ids` None means all notes. Returns None if these passages belong to at most `limit`
+        notes, and there may be more passages.
         """
         count = _PASSAGES_PER_NOTE * limit
         is_among = _among(note_ids, "$3")
@@ -288,7 +289,7 @@ class PostgresVectors:
     ) -> list[int]:
         """Return the notes of the nearest passages by the index of pgvector, which may miss some.
 
-        Only notes in `note_ids` are returned (None: all).
+        Only notes in `note_ids` are returned (None: all), which must not be empty.
         """
         passage_count = max(_MIN_INDEXED_PASSAGES, int(_INDEXED_PASSAGES_PER_NOTE * limit))
         share = 1.0

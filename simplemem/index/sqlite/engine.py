@@ -402,7 +402,10 @@ class SqliteConnection:
 
 
 def _bound(value: Value) -> object:
-    """Return a value as SQLite takes it: lists become arrays for `carray`, other values stay."""
+    """Return a value as SQLite takes it: lists become arrays for `carray`, other values stay.
+
+    An empty list becomes an array of -1, which equals no id and no text.
+    """
     if not isinstance(value, (IntegerList, TextList)):
         return value
     if not value.values:
@@ -414,8 +417,9 @@ def _bound(value: Value) -> object:
 def connect(path: Path) -> SqliteConnection:
     """Open a connection with the settings that all have. Makes an empty file if there is none.
 
-    Raises SQLite's own errors (see `translating_errors`), and Unavailable if the file or one of its
-    logs is a link or a pipe: SQLite would write through it, anywhere, or wait for its other end.
+    Raises SQLite's own errors (see `translating_errors`), and Unavailable if the file, one of its
+    logs or its folder `.simplemem` is a link or a pipe: SQLite would write through it, anywhere, or
+    wait for its other end.
     """
     _refuse_links(path)
     raw = apsw.Connection(str(path))
@@ -500,7 +504,7 @@ a file of another program; both are left alone.
 def create_file(path: Path) -> None:
     """Make the tables of an empty index in a file that does not exist or is empty.
 
-    Raises SQLite's own errors.
+    Raises what `connect` raises, and SQLite's own errors.
     """
     with closing(connect(path)) as db:
         db.execute("PRAGMA journal_mode = WAL").fetchall()
@@ -566,7 +570,10 @@ class _Marks(NamedTuple):
 
 
 def _read_marks(path: Path) -> _Marks:
-    """Read the marks of an SQLite file. Raises Damaged if it cannot be read as one."""
+    """Read the marks of an SQLite file. Raises Damaged if it cannot be read as one.
+
+    Raises Unavailable if it cannot be opened or is busy.
+    """
     with translating_errors(), closing(connect(path)) as db:
         application_id = db.execute("PRAGMA application_id").get
         version = db.execute("PRAGMA user_version").get

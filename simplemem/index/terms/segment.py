@@ -705,7 +705,7 @@ def _differs_from_previous(first: Array, second: Array) -> NDArray[np.bool_]:
 
 
 def find_sorted(values: Array, numbers: Array) -> tuple[Array, Array]:
-    """Return the index of each number in ascending `values`, and a mask of the numbers found there.
+    """Return the index of each number in ascending `values`, and a mask of those found there.
 
     For a number that is not in `values`, the index is valid but meaningless. `values` must not be
     empty.
