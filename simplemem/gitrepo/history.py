@@ -17,7 +17,7 @@ from simplemem.errors import NotFound, Unavailable
 from simplemem.gitrepo.repository import (
     REGULAR_FILE_MODES,
     Checkout,
-    OpenRepository,
+    RepositoryContext,
     find_file,
     one_line,
     read_text,
@@ -50,7 +50,7 @@ _NamedFile: TypeAlias = tuple[str | None, pygit2.IndexEntry | None]
 """A path and the file there, each None if there is none."""
 
 
-def read_history(repository: OpenRepository, path: str, limit: int = 20) -> list[NoteCommit]:
+def read_history(repository: RepositoryContext, path: str, limit: int = 20) -> list[NoteCommit]:
     """Return the commits that changed a note, newest first, also under its former paths.
 
     At most `limit` are returned. Returns [] for a note that was never committed. Raises NotFound if
@@ -60,7 +60,7 @@ def read_history(repository: OpenRepository, path: str, limit: int = 20) -> list
         return list(islice(_commits_of(repo, checkout, path), limit))
 
 
-def read_text_at(repository: OpenRepository, path: str, commit: str) -> tuple[str, bytes]:
+def read_text_at(repository: RepositoryContext, path: str, commit: str) -> tuple[str, bytes]:
     """Return the path and the text that a note had at a commit.
 
     `commit` is the beginning of its id, of at least seven digits. The note is found under its

@@ -49,7 +49,7 @@ class Checkout(NamedTuple):
     ref: str = "HEAD"  # the branch that has the notes
 
 
-OpenRepository: TypeAlias = AbstractContextManager[tuple[pygit2.Repository, Checkout]]
+RepositoryContext: TypeAlias = AbstractContextManager[tuple[pygit2.Repository, Checkout]]
 """What `open_repository` returns: a context that yields a repository and where it is."""
 
 

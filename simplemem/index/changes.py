@@ -377,7 +377,8 @@ class ChangeTable:
     def last_before(self, when: str) -> int:
         """Return the number of the last change before a moment in UTC; 0 if there is none.
 
-        `when` is as in the log. Hidden changes count too.
+        `when` is a time as the log writes it. If clocks were wrong, the log is divided where the
+        fewest changes are on the wrong side by their times. Hidden changes count too.
         """
         statement = "SELECT version, at FROM changes ORDER BY seq DESC"
         return self._ask(lambda db: last_before(db.execute(statement), when))
@@ -391,7 +392,7 @@ class ChangeTable:
             return True
         return bool(self._where("after = $1", sha256) or self._where("before = $1", sha256))
 
-    def last_author(self, sha256: str) -> Origin:
+    def first_author(self, sha256: str) -> Origin:
         """Return who was the first to write the text with a hash; a person if no change wrote it.
 
         Undoing and restoring do not count as writing. Hidden changes count too.

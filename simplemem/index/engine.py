@@ -145,7 +145,7 @@ class Cursor(Protocol):
 
     @property
     def get(self) -> Any:
-        """The first column of the next row, for an answer of one row; None if there is no row."""
+        """The first column of the next row, which is read by this; None if no row is left."""
 
     def __iter__(self) -> Iterator[DatabaseRow]:
         """Iterate over the rows that are left."""
@@ -164,7 +164,8 @@ class VectorIndex(Protocol):
     """The vectors of places, in the engine's own type: a signed 8-bit number per dimension.
 
     All vectors of an index have one width, which is both their dimension and their length in bytes.
-    A place is the id of a passage or block. Before `create`, there are no vectors, and reading
+    A place is the id of a passage or block; it contains the id of the note, and a bit marks blocks
+    (`index/places.py`). Before `create`, there are no vectors, and reading
     finds none. Methods that change vectors are called within a transaction.
     """
 
@@ -218,7 +219,7 @@ class VectorIndex(Protocol):
         limit: int,
         /,
     ) -> list[int] | None:
-        """Return ids of candidates: notes of at least the `limit` nearest passages, in any order.
+        """Return ids of notes that include those of the `limit` nearest passages, in any order.
 
         There may be more than `limit`. `note_ids` are the notes to choose from; None for all. An
         approximate index may miss a few. Returns None if the caller should compare all vectors in
@@ -314,7 +315,8 @@ class Engine(Protocol):
         """Call `ask` in one snapshot, and return what it returns.
 
         `ask` is called again if somebody wrote meanwhile, so it must have no effects. Within a
-        transaction of this thread it is called once, in it. May raise Replaced.
+        transaction of this thread it is called once, in it. Raises Replaced if another index takes the
+        place of this one meanwhile.
         """
 
     def writing(self, generation: int | None = None) -> AbstractContextManager[Connection]:
@@ -370,7 +372,7 @@ class Engine(Protocol):
         """
 
     def discard(self) -> None:
-        """Replace this index by an empty one, unless somebody else just did.
+        """Replace this index by an empty one, unless another did since this object last used it.
 
         `generation` grows in both cases.
         """

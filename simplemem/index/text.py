@@ -590,7 +590,7 @@ class NoteIndexer:
         """Return why a note is left out of search: by the settings, or as a conflict copy.
 
         None if it is not left out. If the name alone does not decide whether it is a copy, the file
-        of the original is read.
+        of the other note is read and compared; one that cannot be read is no reason.
         """
         reason = self.hidden_reason(note.path)
         if reason is not None:

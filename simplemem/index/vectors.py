@@ -36,7 +36,8 @@ _IndexState = tuple[object, int]  # which index, and its newest `rev`
 def nearest_places(db: Connection, query: bytes, note_ids: Iterable[int]) -> dict[int, int]:
     """Return for each note the id of its stored passage that is nearest to a query.
 
-    Notes without a vector are absent. Of passages that are equally near, the first counts.
+    Notes without a vector are absent. Of passages that are equally near, that with the smallest id
+    counts.
     """
     places = []
     packed = bytearray()

@@ -202,7 +202,8 @@ class BlockScanner:
     def _continue_leaf(self) -> bool:
         """Return whether the line belongs to open code or HTML, in which nothing else can begin.
 
-        Closes the leaf if the line is its last one, or if the line no longer belongs to it.
+        Closes the leaf if the line is its last one, or if the line no longer belongs to it; also
+        containers that do not go on in the line, if code or HTML is open. The line is not blank.
         """
         if self.open in ("", "paragraph"):
             return False

@@ -156,7 +156,7 @@ def _format_range(start: int, end: int) -> str:
 
 
 def changed_regions(old: _Lines, new: _Lines) -> Iterator[_Change]:
-    """Yield what differs between two sequences of texts, in order: which items became which.
+    """Yield the ranges in which two sequences of texts differ, in order, as indexes in each.
 
     One side of a change is empty if items were only added or only removed. Equal sequences yield
     nothing.

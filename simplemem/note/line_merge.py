@@ -170,8 +170,8 @@ def _cut_into_chunks(
 ) -> Iterator[_Chunk]:
     """Yield the chunks of three texts in order; together they have all lines.
 
-    Chunks of lines that all three texts share alternate with chunks of the lines between. If the
-    base is not known, the lines that both sides share are taken for it: only those are certain.
+    Chunks of lines that all three texts share alternate with chunks of the lines between. Without a
+    base, the lines that both sides share are taken for it. Line ends are not compared.
     """
     current_keys = _without_ends(current)
     other_keys = _without_ends(other)

@@ -617,7 +617,8 @@ def content_words(words: list[str]) -> list[str]:
 def without_stop_words(text: str) -> str:
     """Return a text without English stop words, for an embedder that averages word vectors.
 
-    The words keep their case and marks, with one space between them. The result may be "".
+    Words are what is between white space, compared without case: a stop word with punctuation
+    ("it?") stays. Other words stay as they are, with one space between them. May return "".
     """
     words = [word for word in text.split() if word.lower() not in STOP_WORDS]
     return " ".join(words)

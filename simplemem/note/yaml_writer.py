@@ -157,8 +157,9 @@ def format_property(key: str, value: object, indent: int = 0) -> list[str]:
 def format_inline(value: object, style: str = "") -> str | None:
     """Return a value as it stands on the line of its key; None if it needs lines of its own.
 
-    A list or map needs lines of its own unless it is empty. `style` is that of the node that the
-    value replaces. The value None gives "". Raises Invalid for a type that YAML does not have.
+    Only a list or map that is not empty needs them; an empty one is `[]` or `{}`. The value None is
+    written as "". `style` is the quote of the node that the value replaces, "" for none. Raises
+    Invalid for a type that YAML does not have, and for a text with a lone surrogate.
     """
     if value is None:
         return ""

@@ -255,9 +255,10 @@ def _rewrite(
 
 
 def _rewrite_value(value: str, target: LinkTarget, spelling: str) -> str:
-    """Return the value of a property, which must be one link, with a new spelling.
+    """Return the value of a property, which must be one link, with a new spelling of its target.
 
-    White space around the link stays.
+    `spelling` is that of the target as the link states it; `target` says which file it is. The text
+    that the link displays changes as in `_edit_link`. White space around the link stays.
     """
     link = read_value_link(value)
     assert link is not None

@@ -107,9 +107,10 @@ class ChatModel(Protocol):
         content: Mapping[str, object],
         seconds: float = 0,
     ) -> dict[str, Any]:
-        """Return the answer to a question about `content`: an object with the keys of the shape.
+        """Return the answer to a question about `content`, an object with the keys of its shape.
 
-        Raises Unavailable if there is no answer with the right keys within `seconds`, or within the
-        time limit of the settings if `seconds` is 0, and if the calls of this hour are used up.
+        The types of its values are not checked. Raises Unavailable if there is no answer with the
+        right keys within `seconds`, or within the time limit of the settings if `seconds` is 0, and
+        if the calls of this hour are used up.
         """
         ...

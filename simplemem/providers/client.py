@@ -200,7 +200,7 @@ class ServiceClient:
 
 
 def is_web_page(data: bytes) -> bool:
-    """Return whether an answer begins as HTML does, so it is not JSON."""
+    """Return whether an answer begins with `<` after white space: it is HTML or XML, not JSON."""
     return data.lstrip().startswith(b"<")
 
 

@@ -360,7 +360,8 @@ def _rows_in_order(answer: object, name: str) -> list[object]:
 def _check_dimensions(rows: Sequence[object], dimension: int | None, name: str) -> list[list[Any]]:
     """Return the rows as lists, after checking that each has `dimension` elements.
 
-    With None, all must have the same length, which is not 0. Raises Unavailable otherwise.
+    With None, all must have the same length, which is not 0. Raises Unavailable otherwise, with the
+    `name` of the embedder. Elements are not checked. There must be at least one row.
     """
     lists = [row if isinstance(row, list) else [] for row in rows]
     lengths = {len(row) for row in lists}

@@ -133,8 +133,8 @@ class ContextBuilder:
     def _tokenizer(self) -> tuple[str, CountTokens]:
         """Return the name of the tokenizer, and a function that counts the tokens of a text.
 
-        It is the tokenizer of the embedder if that is the bundled one, else an estimate with the
-        name "estimate". Loads the embedder.
+        It is the tokenizer of the embedder, with its name, if that is the bundled one; with any
+        other or none, it is an estimate with the name "estimate". Loads the embedder.
         """
         embedder, _ = self._embeddings.load()
         if isinstance(embedder, WordLlama):

@@ -113,7 +113,7 @@ class _Explanation:
         return self._ranking.all_notes()
 
     def explain_hits(self, hits: Sequence[Hit]) -> list[Hit]:
-        """Return the hits with the numbers behind each."""
+        """Return hits, which must be of this search, each with its rank and what it scored for."""
         explanations = {}
         for number, ranked in enumerate(self._ranking.hits, 1):
             words = _matched_and_missing(self._matches, ranked.note)

@@ -34,9 +34,10 @@ class NoteReader(Protocol):
     """Reads the files of notes."""
 
     def text_of(self, path: str) -> str | None:
-        """Return the text of a note as it is now; None if it was deleted or must not be read.
+        """Return the text of a note as it is now; None if it is not there, or cannot be read.
 
-        Raises Unavailable if nothing can be read at the moment.
+        Bytes that are not UTF-8 are replaced. None also if the note must not be read. Raises
+        Unavailable if nothing can be read at the moment.
         """
 
     def file(self, path: str) -> NoteFile | None:
@@ -81,15 +82,19 @@ class IndexMonitor(Protocol):
 
     @property
     def is_in_doubt(self) -> bool:
-        """Whether only a scan of the whole vault can tell which notes the index lacks.
+        """Whether the index may differ from the vault until a scan of the whole vault.
 
-        This is the case before the first scan, after many notes vanished at once, and while notes
-        that were written could not be indexed.
+        So it is before the first scan, after many notes vanished at once, and while notes that were
+        written could not be indexed. `is_behind` may be False then.
         """
 
     @property
     def is_behind(self) -> bool:
-        """Whether notes may be missing from the index."""
+        """Whether notes that were not read yet may be missing from the index.
+
+        So it is before the first scan, while the background thread compares the vault, and while
+        the index has notes to read. Independent of `is_in_doubt`.
+        """
 
     def state(self, status: IndexProgress | None = None) -> IndexState:
         """Return the state of the index now, or at the time of `status`."""
@@ -125,8 +130,11 @@ class Authors(Protocol):
     def newest(self) -> int:
         """Copy new changes of the log into the index; return the number of the last one."""
 
-    def last_author(self, sha256: str) -> Origin:
-        """Return who first wrote the text of a hash; a person if simplemem did not."""
+    def first_author(self, sha256: str) -> Origin:
+        """Return who first wrote the text of a hash; a person if simplemem did not.
+
+        Undoing and restoring do not count.
+        """
 
 
 class Embeddings(Protocol):

@@ -246,10 +246,12 @@ class _Statement(NamedTuple):
 
 
 def _disagreements(passages: Sequence[Group]) -> Iterator[tuple[int, int, Sentence]]:
-    """Yield the number of a passage, that of an older one, and a sentence of the older one.
+    """Yield each sentence that contradicts the newest one of its kind, with both passages.
 
-    The sentence disagrees with one of the first passage. The numbers are indexes of `passages`. The
-    two passages are of different notes; they may be of the same day.
+    As (index of the passage with the newest sentence, index of the other one, the other sentence).
+    Sentences are of one kind if they differ only in their values and negations; they are not
+    compared with any but the newest. Of the same day, that of the better passage is the newest. The
+    two passages are of different notes. A pair may be yielded several times.
     """
     names: list[str] = []
     subjects: list[str] = []
@@ -565,7 +567,7 @@ def _cut_to_fit(group: Group, budget: int, count: CountTokens) -> str | None:
         if part is None:
             continue
 
-        text = _with_ellipses(piece, part.text, start, stop)
+        text = _with_ellipsis(piece, part.text, start, stop)
         cut_piece = replace(part, text=text)
         cut_group = Group(cut_piece)
         section = _section_of(cut_group)
@@ -579,11 +581,12 @@ def _cut_to_fit(group: Group, budget: int, count: CountTokens) -> str | None:
 
 
 def _cuts_of(piece: Piece) -> Iterator[tuple[int, int]]:
-    """Yield the ranges to which a passage may be cut, as offsets in its text, the longest first.
+    """Yield ranges to which a passage may be cut, as offsets in its text, the longest first.
 
-    The first ones begin with a sentence before the words of the query, and end with the last
-    sentence. The next ones begin with these words, and end with a sentence. The last ones end with
-    a word of the first of these sentences, or with any word if no sentence begins there.
+    The first ones begin with a sentence before `piece.at`, and end with the last sentence. The next
+    ones begin at `piece.at`, and end with a sentence that begins there or later. The last ones
+    begin there too, and end with a word before the end of the first such sentence. If there is no
+    such sentence, all begin at `piece.at` and end with a word.
     """
     spans = sentence_spans(piece.text)
     sentence_ends = [stop for start, stop in spans if start >= piece.at]
@@ -615,7 +618,7 @@ def _with_list_marker(piece: Piece, start: int) -> int:
     return start
 
 
-def _with_ellipses(piece: Piece, text: str, start: int, stop: int) -> str:
+def _with_ellipsis(piece: Piece, text: str, start: int, stop: int) -> str:
     """Return the text of a part with an ellipsis at its end, or at its start, if text is missing.
 
     If the passage was cut at both ends, only the end gets one. `start` and `stop` are the offsets

@@ -404,7 +404,9 @@ def _with_days(
 ) -> list[Signal]:
     """Return the signals, with one that is 1 for notes that belong to one of `days`.
 
-    Only the first 40 of the `best` notes are compared. `days` are in the form of `days_in`.
+    See `belongs_to_day`. The weights of the others are reduced to make room; if no note belongs,
+    the signals are returned unchanged. Only the first 40 of the `best` notes are compared. `days`
+    are in the form of `days_in`.
     """
     dated_notes = [note for note in best[:DATED_NOTES] if belongs_to_day(details[note].row, days)]
     return rank.add_signal(signals, "dated", DATED_WEIGHT, dict.fromkeys(dated_notes, 1.0))
@@ -584,7 +586,7 @@ class Search:
 
     def _with_author(self, hit: Hit) -> Hit:
         """Return a hit with who wrote its text first, and when, from the change log."""
-        author = self._authors.last_author(hit.sha256)
+        author = self._authors.first_author(hit.sha256)
         return replace(
             hit,
             authors=(author.name or author.kind,),

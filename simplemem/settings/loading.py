@@ -351,9 +351,9 @@ def check_is_setting(key: str) -> None:
 def unknown_variables(env: Mapping[str, str]) -> list[str]:
     """Return a warning for each variable that looks like a misspelled one of simplemem.
 
-    A variable whose name resembles none of simplemem causes no warning: Kubernetes sets
-    `SIMPLEMEM_PORT` and more for a service called simplemem. Nor does one that a setting of the
-    user's file names. Raises what `read_settings` raises.
+    Only names that begin with `SIMPLEMEM_` and are very similar to a known one cause a warning:
+    Kubernetes sets `SIMPLEMEM_PORT` and more for a service called simplemem. One that a setting of
+    the user's file names causes none. Raises what `read_settings` raises for that file.
     """
     setting_variables = {_variable_of(key) for key in SETTINGS}
     read_variables = setting_variables | _OTHER_VARIABLES

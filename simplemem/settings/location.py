@@ -80,8 +80,9 @@ def home_vault(home: str) -> str:
 def may_use_home_vault(folder: str, home: str) -> bool:
     """Return whether a command in a folder may use `~/simplemem` if no other vault is found.
 
-    False if the folder is among notes outside of `~/simplemem`, and if `~/simplemem` is a checkout
-    of this program.
+    False if the folder is outside of `~/simplemem` and has Markdown files, or is inside a folder
+    that has (see `is_among_notes`): the user may mean these. False too if `~/simplemem` has the
+    source code of this program and is no vault. `home` is the home folder.
     """
     vault = home_vault(home)
     if is_source_checkout(vault):

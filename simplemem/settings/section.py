@@ -164,7 +164,7 @@ class Section:
     def model_dump(self, *, exclude: set[str] | frozenset[str] = frozenset()) -> dict[str, object]:
         """Return the settings by name, sections as dictionaries. Secrets are not masked.
 
-        `exclude` are names that are left out.
+        `exclude` are names of this section that are left out; inner sections are complete.
         """
         plain = {}
         for name, value in vars(self).items():

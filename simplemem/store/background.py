@@ -288,7 +288,10 @@ class Background:
             self._fill()
 
     def _is_scan_due(self, *, is_leader: bool) -> bool:
-        """Return whether to scan: asked for, failed a while ago, or due for the leader."""
+        """Return whether to scan: on request, a while after a failure, or regularly as the leader.
+
+        Only the regular scan depends on `is_leader`.
+        """
         now = time.monotonic()
         is_interval_over = is_leader and now - self._scanned_at > self._scan_seconds
         return self._is_scan_wanted or is_interval_over or now > self._retry_at

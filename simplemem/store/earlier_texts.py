@@ -116,9 +116,9 @@ class EarlierTexts:
         return Moment(number, version.when, version, is_before=is_before)
 
     def _moment_of_date(self, date: str, *, start: bool) -> Moment:
-        """Return the moment at which a date ends, or begins with `start`; at the latest now.
+        """Return the moment at which a date ends or, with `start`, begins; at the latest now.
 
-        Raises Invalid for what is no date.
+        `date` is what `read_when` reads, in local time. Raises Invalid for anything else.
         """
         now = datetime.now()  # noqa: DTZ005  (people mean their own clock)
         try:
@@ -288,7 +288,10 @@ class EarlierTexts:
         return File(path, b"", "", entry)
 
     def text_of(self, sha256: str, *paths: str) -> bytes | None:
-        """Return the text of this hash from the history, or from one of these paths; else None."""
+        """Return the text of this hash from the history, or from one of these paths; else None.
+
+        The paths are only read, as they are now, if the history lacks the text.
+        """
         data = self._kept_texts.content(sha256)
         if data is not None:
             return data

@@ -323,7 +323,7 @@ def _find_similar_line(requested: str, body: str) -> str | None:
 
 
 def _shorten_line(line: str) -> str:
-    """Return a line without the spaces around it, cut to what is compared."""
+    """Return a line without the white space around it, cut to `_MAX_LINE_COMPARED` characters."""
     return line.strip()[:_MAX_LINE_COMPARED]
 
 

@@ -226,9 +226,9 @@ class ExtensionAPI:
         return self._parts.index.files_named(name_key(name))
 
     def find_former_note(self, name: str) -> FormerNote | None:
-        """Return the note that last had a name, by the latest 200 changes; None if they name none.
+        """Return the note that last had a name; None if the latest 200 changes do not name one.
 
-        Raises Invalid if the name is not valid.
+        `name` is a whole name or its last part. Raises Invalid if it is not a valid reference.
         """
         return self._parts.resolver.find_former_note(name)
 

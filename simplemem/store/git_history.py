@@ -18,7 +18,7 @@ from simplemem.vault.source import NoteSource
 
 if TYPE_CHECKING:
     from simplemem.gitrepo.history import NoteCommit
-    from simplemem.gitrepo.repository import OpenRepository
+    from simplemem.gitrepo.repository import RepositoryContext
 
 _COMMIT = re.compile(r"[0-9a-f]{7,64}")
 _FULL_ID = 40  # digits
@@ -102,8 +102,11 @@ class GitHistory:
         """Return whether commits are read at all. Fast; does not load libgit2."""
         return self._settings.history and self._vault.is_in_git()
 
-    def _repository(self) -> OpenRepository:
-        """Return the repository that has the history of the notes, not opened yet."""
+    def _repository(self) -> RepositoryContext:
+        """Return a context that opens the repository with the history of the notes.
+
+        Entering it raises NotFound if there is none, and Unavailable if it cannot be used.
+        """
         return self._vault.git_repository(self._settings.folders)
 
     def _visible_paths(self, path: str) -> list[str]:

@@ -268,8 +268,9 @@ class NoteMover:
         """Move notes to the trash as one change, which one undo takes back.
 
         A note that is named twice is deleted once. All names are looked up first: raises NotFound
-        or Ambiguous, with nothing deleted, if one of them means no note; Conflict if a note changes
-        meanwhile, and ReadOnly. Links among the notes are not counted as unresolved.
+        or Ambiguous, with nothing deleted, if one of them means no note or several; Conflict if a
+        note changes meanwhile, and ReadOnly. Links among the notes are not counted as unresolved.
+        Returns one result per note, in the order of the names; () for no names.
         """
         self._writer.check_writable()
         resolved_paths = [self._resolver.path_of(name) for name in names]

@@ -470,8 +470,8 @@ class EnhancedStore:
     ) -> NoteText:
         """Return the whole text of a note, now or at a version, date or commit.
 
-        For the text of now, it is quicker than `read`, as links, headings and tokens are not looked
-        for. Raises as `read` does.
+        `version` and `at` are as in `read`, which raises the same errors. Without them, this is
+        quicker than `read`, as links, headings and tokens are not looked for.
         """
         return self._opened.memories.read_text(name, version=version, at=at)
 

@@ -47,10 +47,11 @@ class _Renaming(NamedTuple):
 def check_unseen_links(
     vault: NoteSource, moves: Moves, new_texts: Mapping[str, bytes] = _NO_TEXTS
 ) -> None:
-    """Raise ReadOnly if moves would lead a link in a hidden note, or to one, elsewhere.
+    """Raise ReadOnly if moves would lead a link from or to a hidden file elsewhere.
 
-    A note is hidden if the access rules of `vault` do not show it. Without such rules, no note is
-    read.
+    A file is hidden if the access rules of `vault` do not show it. Checked are all links in hidden
+    notes, and those in the moved notes that lead, or would lead, to a hidden file. Notes that
+    cannot be read are skipped. Without such rules, no note is read.
 
     `new_texts` has the texts that moved notes get, by their paths before the moves. Other notes
     keep theirs.

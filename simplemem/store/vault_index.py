@@ -240,13 +240,13 @@ class BackgroundWork(Protocol):
 
     @property
     def is_settled(self) -> bool:
-        """Whether the last scan that was asked for is done."""
+        """Whether the comparison of the vault with the index that was asked for last is done."""
 
     def wake(self, *, scan: bool = False, fill: bool = False) -> None:
-        """Ask for a scan of the whole vault, or for missing vectors (`fill`). Returns at once."""
+        """Wake the thread, to `scan` the whole vault or to `fill` in vectors. Returns at once."""
 
     def wait_until_ready(self, *, vectors: bool) -> None:
-        """Wait for the scan, and with `vectors` for missing vectors, a few seconds at most."""
+        """Wait for the scan, and with `vectors` for missing vectors, 8 seconds at most."""
 
     def wait_until_settled(self, timeout: float) -> bool:
         """Wait up to `timeout` seconds for the scan; return whether it is done."""
@@ -844,9 +844,10 @@ class NameResolver:
         return NotFound(f"no note called {name!r}", candidates=similar, hint=hint)
 
     def find_former_note(self, name: str) -> FormerNote | None:
-        """Return the note that last had a name, by the latest 200 changes of the log; else None.
+        """Return the note that last had a name; None if the latest 200 changes do not name one.
 
-        Raises Invalid for an illegal name.
+        `name` is a whole name or its last part; titles and aliases are not in the log. Raises
+        Invalid if it is not a valid reference.
         """
         versions = self._changes.recent(MAX_VERSIONS)
         return find_former_note(versions, name, self._reader.exists)

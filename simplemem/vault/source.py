@@ -15,7 +15,7 @@ from simplemem.vault.folder.history import History
 from simplemem.vault.values import Access, Author, Entry, File, FileChange, WriteResult
 
 if TYPE_CHECKING:
-    from simplemem.gitrepo.repository import OpenRepository  # this loads libgit2
+    from simplemem.gitrepo.repository import RepositoryContext  # this loads libgit2
 
 EVERYTHING = ""
 """The path of the vault itself. A watcher that reports it asks to look at all notes."""
@@ -43,7 +43,7 @@ class Watcher(Protocol):
 
 
 class Revisions(Protocol):
-    """The revisions of a source in which each write makes one: states of all notes together.
+    """The revisions of a source: each write makes one, which is a state of all notes.
 
     A revision is named by its id. The index of such a source follows from one revision to the next,
     instead of looking at files. "" is the revision before the first.
@@ -58,7 +58,7 @@ class Revisions(Protocol):
     def fetch(self, revision: str) -> bool:
         """Return whether the notes here include a revision, after fetching it if needed.
 
-        Raises Unavailable if the network fails.
+        False if the remote does not have it either. Raises Unavailable if the network fails.
         """
 
     def is_ancestor(self, revision: str, other: str) -> bool:
@@ -119,7 +119,7 @@ class NoteSource(Protocol):
         """
 
     def paths(self) -> list[str]:
-        """Return the paths that `scan` would find, sorted. In a folder, this is faster."""
+        """Return the paths that `scan` would find, sorted. In a folder, faster than `scan`."""
 
     def entries_below(self, folder: str) -> list[Entry]:
         """Return the files in a folder and its subfolders; none if it does not exist.
@@ -255,7 +255,7 @@ class NoteSource(Protocol):
     def is_in_git(self) -> bool:
         """Return whether git may have a history of the notes. Fast; does not load libgit2."""
 
-    def git_repository(self, trusted_folders: Sequence[str]) -> OpenRepository:
+    def git_repository(self, trusted_folders: Sequence[str]) -> RepositoryContext:
         """Return the git repository that has the history of the notes, not opened yet.
 
         Parts of it outside of the working tree are used only if they are in `trusted_folders`. To

@@ -609,8 +609,9 @@ _CHECKPOINT_MS = 200
 def open_engine(path: Path, lock: VaultLock) -> SqliteEngine:
     """Open the index at `path`, or beside it if that is the index of a newer simplemem.
 
-    Makes the index if there is none. `lock` opens the vault's kernel lock. Raises Unavailable if
-    the index cannot be made, or if the file belongs to another program.
+    Makes the index if there is none, or replaces one that is damaged or outdated. `lock` returns a
+    context that holds the vault's kernel lock. Raises Unavailable if the index cannot be made, or
+    if the file belongs to another program.
     """
     # SqliteEngine looks at the file again, and reports these errors.
     with suppress(OSError, Unavailable):

@@ -256,7 +256,7 @@ class _Merge:
         yield after, None
 
     def _sizes_of_terms(self, source: SegmentToMerge) -> list[tuple[str, int]]:
-        """Return the terms of a segment, each with about the number of its bytes."""
+        """Return each term of a segment and about the bytes of its postings, in any order."""
         if source.packed is not None:
             packed = source.packed
             ends = packed.position_ends[packed.posting_ends]

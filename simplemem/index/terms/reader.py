@@ -601,10 +601,11 @@ class TermIndex:
         terms: QueryTerms,
         selected: Array | None,
     ) -> Scores | None:
-        """Score the notes of a segment that hold a word, among those selected (indexes; None: all).
+        """Score by BM25 the notes of a segment that hold a word, among those selected.
 
-        Returns None if none is selected or none of the segment holds a word. `phrases` are the
-        forms of all words, in the order of `max_scores`; `terms` has read them.
+        `selected` are indexes of notes in the segment; None for all. `phrases` are the forms of all
+        words, in the order of `max_scores` but in one list; `terms` has read them. Returns None if
+        no note is selected, or none of the segment holds a word.
         """
         if selected is not None and not len(selected):
             return None
@@ -629,10 +630,11 @@ class TermIndex:
         terms: QueryTerms,
         selected: Array | None,
     ) -> Scores | None:
-        """Score the blocks that hold a word, in notes selected by index (None: all of the segment).
+        """Score by BM25 the blocks that hold a word, in the selected notes of a segment.
 
-        Returns None if no note is selected or none of the segment holds a word. `phrases` are the
-        forms of all words, in the order of `max_scores`; `terms` has read them.
+        `selected` are indexes of notes in the segment; None for all. `phrases` are the forms of all
+        words, in the order of `max_scores` but in one list; `terms` has read them. Returns None if
+        no note is selected, or none of the segment holds a word.
         """
         documents = part.segment.documents
         if selected is None:

@@ -557,7 +557,7 @@ def count_holders(postings: Postings, documents: Documents) -> tuple[Array, Arra
 
 
 def pack_segment(documents: Documents, postings: Postings) -> PackedSegment:
-    """Return a segment as it is stored in one row, with its sizes."""
+    """Return a segment as one row stores it: its sizes, its documents and its terms, as bytes."""
     return PackedSegment(sizes_of(documents), documents.pack(), postings.pack())
 
 
@@ -635,7 +635,7 @@ def merge_postings(parts: Sequence[tuple[Postings, Array]]) -> Postings:
         distinct_terms.update(postings.terms)
     terms = sorted(distinct_terms)
     rank_of_term = {term: rank for rank, term in enumerate(terms)}
-    columns = [_moved(postings, ordinals, rank_of_term) for postings, ordinals in parts]
+    columns = [_move_postings(postings, ordinals, rank_of_term) for postings, ordinals in parts]
     ranks, ordinals, counts, positions = (
         np.concatenate(column) for column in zip(*columns, strict=True)
     )
@@ -649,15 +649,16 @@ def merge_postings(parts: Sequence[tuple[Postings, Array]]) -> Postings:
     return _without_empty_terms(merged)
 
 
-def _moved(
+def _move_postings(
     postings: Postings,
     new_ordinals: Array,
     rank_of_term: dict[str, int],
 ) -> tuple[Array, Array, Array, Array]:
     """Return the ranks, new ordinals, counts and positions of the postings of notes that stay.
 
-    `rank_of_term` has the index of each term in the merged segment. Raises Damaged if postings do
-    not fit their segment.
+    `new_ordinals` has the new ordinal of each old one, -1 if its note goes. `rank_of_term` has the
+    index of each term in the merged segment. There is a position per occurrence, so `counts[i]` of
+    them for posting i. Raises Damaged if postings do not fit their segment.
     """
     ranks_of_terms = [rank_of_term[term] for term in postings.terms]
     ranks = np.repeat(np.array(ranks_of_terms, np.uint32), postings.posting_counts)

@@ -15,7 +15,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
 from simplemem.errors import Unavailable
-from simplemem.gitrepo.repository import Checkout, OpenRepository
+from simplemem.gitrepo.repository import Checkout, RepositoryContext
 from simplemem.gitrepo.user_git import PushRejected
 from simplemem.note.names import check_path
 from simplemem.vault.base import VaultBase, VaultOptions, create_own_folder, no_such_file
@@ -164,7 +164,7 @@ class BranchVault(VaultBase):
         """Return True: the commits of the branch are the history of the notes."""
         return True
 
-    def git_repository(self, trusted_folders: Sequence[str]) -> OpenRepository:  # noqa: ARG002
+    def git_repository(self, trusted_folders: Sequence[str]) -> RepositoryContext:  # noqa: ARG002
         """Return a context with the repository of the branch, which was opened already.
 
         `trusted_folders` do not matter.

@@ -34,10 +34,10 @@ class FolderListener(Protocol):
     """Listens to one folder. After it has reported `EVERYTHING`, it has to be opened again."""
 
     def changed(self, seconds: float) -> set[str]:
-        """Return the paths where something happened, or `EVERYTHING` if events were lost.
+        """Return the paths where something happened, with `EVERYTHING` if events were lost.
 
-        Waits up to `seconds` for it. Raises OSError or RuntimeError if more folders exist than the
-        system can watch.
+        Waits up to `seconds`; returns an empty set if nothing happened. Paths are relative to the
+        folder. Raises OSError or RuntimeError if more folders exist than the system can watch.
         """
 
     def close(self) -> None:

@@ -37,7 +37,7 @@ from simplemem.vault.values import (
 )
 
 if TYPE_CHECKING:
-    from simplemem.gitrepo.repository import OpenRepository
+    from simplemem.gitrepo.repository import RepositoryContext
 
 
 # -- operations
@@ -401,7 +401,7 @@ class FolderVault(VaultBase):
         candidates = (folder, *folder.parents)
         return any(os.path.lexists(candidate / ".git") for candidate in candidates)
 
-    def git_repository(self, trusted_folders: Sequence[str]) -> OpenRepository:
+    def git_repository(self, trusted_folders: Sequence[str]) -> RepositoryContext:
         """Return the git repository that the folder is in, not opened yet.
 
         `trusted_folders` may have parts of it outside of the working tree. To open it raises
