@@ -365,7 +365,8 @@ class ChangeTable:
     def lineage(self, path: str) -> list[Version]:
         """Return the changes of the note that last had a path, newest first, whatever its path was.
 
-        The note may have another path today. Empty if no change names the path.
+        The note may have another path today. Recovered texts are left out. Empty if no change names
+        the path.
         """
         return self._where(_OF_LINEAGE, path)
 

@@ -349,8 +349,8 @@ class IndexService:
         """Return a page of the notes that pass a filter, and how many pass in all.
 
         The page begins after the first `after` notes, and has at most `limit`. `sort` is one of
-        `api.SORTS`; dates are newest first, names and titles ascend. With `limit` 0, only the total
-        is counted.
+        `api.SORTS`; dates are newest first, names and titles ascend, and equal ones are in the
+        order of their paths. With `limit` 0, only the total is counted.
         """
 
         def read(db: Connection) -> NotePage:

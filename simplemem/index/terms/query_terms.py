@@ -234,10 +234,10 @@ def union_of(documents: Documents, parts: Sequence[Occurrences]) -> Occurrences:
 
 
 def side_by_side(documents: Documents, words: Sequence[Occurrences]) -> Occurrences:
-    """Return where some words stand side by side, in this order.
+    """Return where some words, at least one, stand side by side, in this order.
 
     Their positions must have been read. The result has no positions. A phrase may begin in one
-    block and end in the next.
+    block and end in the next; it may not do so in a title.
     """
     nothing = Occurrences(documents, _NONE, _NONE, _NONE)
     notes = _notes_with_all(words)
