@@ -97,8 +97,8 @@ def score_notes(
     """Return the BM25 scores of the notes of a segment that hold a word, by note index.
 
     Notes that are not selected are left out. `occurrences` has those of each form, in the order of
-    `max_scores`; there must be a form. `norms` has what `length_norms` returns for each note of the segment. `selected`
-    are the indexes of the notes to choose from, ascending; None for all.
+    `max_scores`; there must be a form. `norms` has what `length_norms` returns for each note of the
+    segment. `selected` are the indexes of the notes to choose from, ascending; None for all.
     """
     by_note = [of_form.by_note for of_form in occurrences]
     indexes_by_form = [notes.note_indexes for notes in by_note]
