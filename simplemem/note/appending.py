@@ -55,8 +55,9 @@ def append_content(note: Note, addition: str) -> str:
     No blank line is added if the note has no content, if one side has a blank line there already,
     if a fence is open, if the addition continues the list or table that the note ends with, or if
     it is indented as more of the last block. Every byte of the note stays as it is. The line ends
-    of the addition become those of the note, and its last line is ended. Does not check whether the
-    addition becomes part of open code or of an open comment: `open_at_end` does.
+    of the addition become those of the note, and its last line is ended; an empty addition is a
+    blank line. Does not check whether the addition becomes part of open code or of an open comment:
+    `open_at_end` does.
     """
     text = note.text
     newline = newline_of(text)

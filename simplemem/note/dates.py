@@ -22,7 +22,7 @@ _MIN_YEAR: Final = 1000  # years of fewer digits would not sort as texts
 
 
 def now() -> datetime:
-    """Return the current time with its offset, or the time that `SIMPLEMEM_NOW` names.
+    """Return the current time in UTC, or the time that `SIMPLEMEM_NOW` names.
 
     The variable, which tests and demos set, is read once. Raises Invalid if it is not a time.
     """
@@ -299,9 +299,10 @@ def _year_or_month(text: str) -> _Period:
 
 
 def _day_or_second(text: str) -> _Period:
-    """Return the day of an ISO date, or the second of an ISO date with a time.
+    """Return the day of a date such as `2026-01-24`, or the second of an ISO date with a time.
 
-    Raises ValueError for any other text, and for years before 1000.
+    Of a date in another form, such as `20260124`, it is only the first second. Raises ValueError
+    for any other text, and for years before 1000.
     """
     local_time = sortable_time(text.upper())  # ISO 8601 has its T and Z as capitals
     if local_time is None:

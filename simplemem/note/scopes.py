@@ -30,8 +30,8 @@ _FAILED_PRIVATE_HEADER: Final = re.compile(
 def is_private_by_rule(path: str, rules: Sequence[str]) -> bool:
     """Return whether one of the rules matches a path, in any case of letters.
 
-    A rule is a folder (`journal/`), a note or folder (`plans/will`), or a pattern for the whole
-    path, in which `*` also matches across folders. "/" matches every path, "" none.
+    A rule is a folder (`journal/`), a note or folder (`plans/will`), or a pattern with `*` or `?`
+    for the whole path or a folder of it; both also match slashes. "/" matches every path, "" none.
     """
     path_key = compare_key(path)
     rule_keys = (compare_key(rule.strip().replace("\\", "/")) for rule in rules)
@@ -59,7 +59,7 @@ def _matches_rule(path: str, rule: str) -> bool:
 def _matches_pattern(path: str, pattern: str) -> bool:
     """Return whether a pattern matches a path, the path without `.md`, or one of its folders.
 
-    `*` also matches slashes. Brackets in the pattern are ordinary characters.
+    `*` and `?` also match slashes. Brackets in the pattern are ordinary characters.
     """
     # As elsewhere, `**/` also stands for no folder at all.
     if pattern.startswith("**/") and _matches_rule(path, pattern.removeprefix("**/")):
@@ -299,6 +299,7 @@ def _folder_of_part(part: str) -> str:
 
 
 def _to_nfc(text: str) -> str:
+    """Return a text in the normal form NFC of Unicode."""
     return unicodedata.normalize("NFC", text)
 
 

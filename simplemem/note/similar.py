@@ -94,6 +94,7 @@ class _TypedName:
 
 
 def _last_part(key: str) -> str:
+    """Return what is behind the last slash of a path, or the path itself if it has none."""
     return key.rsplit("/", 1)[-1]
 
 

@@ -31,7 +31,7 @@ _HEADER_START: Final = re.compile(r"---\s*[\w-]+:\s")
 
 
 def parse_tag_request(value: object) -> TagRequest:
-    """Parse a map, a list, a text like "a, status=b", or one of these as JSON.
+    """Parse a map, a list, a text like "a, status=b", or JSON of a map or list. None has no tags.
 
     Returns the values by the names of tags, without `#` and with hyphens for spaces: True for a tag
     without a value, None or False to remove it. A list as a value gives one nested tag for each
@@ -59,7 +59,8 @@ def parse_tag_request(value: object) -> TagRequest:
 def read_entries(value: object) -> Iterator[tuple[Any, Any]]:
     """Yield the keys and values of a request for tags as the caller wrote them.
 
-    A tag without a value has True. Raises Invalid, while it is iterated, for what is no request.
+    A tag without a value has True. None has no entries. Raises Invalid, while it is iterated, for
+    what is no request.
     """
     if isinstance(value, str):
         value = _parse_text(value)

@@ -29,9 +29,9 @@ _REFUSALS: Final[dict[str, str]] = {}
 def is_excluded(entry: str, path: str, path_key: str) -> bool:
     """Return whether the filter `entry` matches a path, whose compare key is `path_key`.
 
-    A filter is the beginning of a path, in any case of letters, or a regular expression between
-    slashes that is found anywhere in it. An expression that is refused matches nothing. Never
-    raises.
+    A filter is the beginning of a path, in any case of letters and without slashes before it, or a
+    regular expression between slashes that is found anywhere in it. An expression that is refused
+    matches nothing, and so does a filter of slashes only. Never raises.
     """
     if is_expression(entry):
         return _is_found(entry, path)

@@ -304,7 +304,8 @@ def _possible_spellings(
     """Return the spellings that could mean a path, the preferred ones first.
 
     The caller has to resolve them. A relative one stays relative, one that begins with a slash
-    keeps it, and a bare name stays bare if it is the name of one file only.
+    keeps it, and a bare name stays bare if it is the name of one file only. Else it becomes
+    relative if `link_format` says so. A spelling may occur twice.
     """
     rooted = f"/{path}"
     relative = posixpath.relpath(path, posixpath.dirname(source) or ".")

@@ -167,7 +167,7 @@ def _parse_link_format(value: object) -> LinkFormat:
 
 
 def _parse_filters(value: object) -> tuple[str, ...]:
-    """Return the filters of a list, without items that are no text, at most 200."""
+    """Return the texts among the first 200 items of a list; () if the value is no list."""
     if not isinstance(value, list):
         return ()
     filters = map(_parse_text, value[:_MAX_FILTERS])
@@ -175,9 +175,10 @@ def _parse_filters(value: object) -> tuple[str, ...]:
 
 
 def _parse_text(value: object) -> str:
-    """Return a setting as a line of text; "" if it is none.
+    """Return a setting as a line of text; "" if it is none, or has over 1,000 characters.
 
-    JSON can contain null characters and lone surrogates, which no path can contain.
+    Spaces around it are removed, and no-break spaces become ordinary ones. JSON can contain null
+    characters and lone surrogates, which no path can contain.
     """
     if not isinstance(value, str) or len(value) > _MAX_TEXT_CHARACTERS:
         return ""
@@ -189,7 +190,7 @@ def _parse_text(value: object) -> str:
 
 
 def _parse_path(value: object) -> str:
-    """Return a setting as a vault path; "" for the root, and for a path out of the vault."""
+    """Return a setting as a vault path; "" for the root, and for one with `..` or a colon."""
     parts = _parse_text(value).replace("\\", "/").split("/")
     parts = [part for part in parts if part not in ("", ".")]
     if any(part == ".." or ":" in part for part in parts):

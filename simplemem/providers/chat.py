@@ -43,7 +43,7 @@ class ServiceChatModel:
         """Create a chat model, without connecting. Raises Invalid for a bad address.
 
         An empty `url` means the provider's own. `timeout` is in seconds; `per_hour` is the greatest
-        number of calls in any hour, 0 for none.
+        number of calls in any hour; with 0, every call is refused.
         """
         address = parse_address(url or _HOMES[provider], "llm.url")
         self._is_ollama = provider == "ollama"

@@ -231,7 +231,7 @@ class ServiceEmbedder:
     def documents(
         self, texts: Sequence[str], *, stopped: IsCancelled = never_cancelled
     ) -> list[bytes]:
-        """Return one vector per text, in their order. An empty text gets zeros.
+        """Return one vector per text, in their order. A blank text gets zeros.
 
         Distinct texts are requested in batches. Sets `dimension` if it was not known. Raises
         RequestRefused if the service refuses just these texts, and Unavailable if it fails or if
@@ -251,7 +251,7 @@ class ServiceEmbedder:
         return [vectors.get(text) or zeros for text in texts]
 
     def query(self, text: str, *, deadline: float | None = None) -> bytes:
-        """Return the vector of a query; that of any word for an empty one.
+        """Return the vector of a query; that of any word for a blank one.
 
         The last 100 vectors are remembered. Raises RequestRefused if the service refuses the query,
         and Unavailable if it fails or the vector is not there by the deadline, which is a
@@ -329,8 +329,9 @@ def _vectors_in(answer: object, count: int, dimension: int | None, name: str) ->
 def _rows_in_order(answer: object, name: str) -> list[object]:
     """Return the vectors of an answer, in the order of the texts. Their numbers are not checked.
 
-    In OpenAI's protocol, each vector has the index of its text. Raises Unavailable if the answer
-    has no vectors, or if the indexes are not those of the texts.
+    In OpenAI's protocol, each vector has the index of its text. Without any index, the order is
+    taken as it is. Raises Unavailable if the answer has no list of vectors, or if the indexes do
+    not count its vectors from 0.
     """
     fields: Mapping[str, Any] = {}
     if isinstance(answer, dict):
@@ -417,6 +418,9 @@ def _check_sizes(sizes: Sequence[float], name: str) -> None:
 
 
 def _scale(vector: array[float], size: float) -> bytes:
-    """Return a vector as signed bytes; its largest absolute value, `size`, becomes 127."""
+    """Return a vector as signed bytes; `size`, its largest absolute value, becomes 127.
+
+    It must not be 0.
+    """
     numbers = [round(number / size * 127) for number in vector]
     return array("b", numbers).tobytes()

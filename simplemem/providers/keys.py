@@ -53,9 +53,10 @@ class Key:
             self._variable = default_variable
 
     def value(self) -> str | None:
-        """Return the key, read now; None if there is neither a setting nor a default variable.
+        """Return the key, read now; None if the setting is empty, or missing without a variable.
 
-        Raises Unavailable if the variable or file does not exist, or does not contain a key.
+        Raises Unavailable if the variable or file does not exist, or if what is there, or in the
+        setting, is no key.
         """
         key = self._text
         place = f"the setting {self.setting}"
@@ -103,6 +104,6 @@ class Key:
 
 
 def _looks_like_key(text: str) -> bool:
-    """Return whether a text may be a key: short, printable ASCII without spaces."""
+    """Return whether a text that is not empty may be a key: short ASCII without spaces."""
     is_plain = text.isascii() and text.isprintable() and " " not in text
     return is_plain and len(text) < _MAX_KEY_BYTES

@@ -109,9 +109,10 @@ class RetryPolicy:
 
         `attempt` gets the seconds that it may take, and runs in another thread. It is called again
         only after a TransientError; with a deadline, it is called at most twice. A
-        RequestRefused of `attempt` is raised as it is. Raises Unavailable if no attempt succeeds by
-        the deadline (a `time.monotonic()`), if `stopped` returns True, and, without any attempt,
-        while the service is left alone.
+        RequestRefused of `attempt` is raised as it is. Raises Unavailable if the last attempt
+        fails, if none succeeds by the deadline (a `time.monotonic()`), if the service asks for a
+        wait of over a minute, if `stopped` returns True, and, without any attempt, while the
+        service is left alone.
         """
         self._check_not_paused(deadline)
         max_attempts = self._max_attempts

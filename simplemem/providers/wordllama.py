@@ -101,9 +101,10 @@ class WordLlama:
         return _normalize(self._sum_texts(texts))
 
     def word_vectors(self, words: Sequence[str]) -> NDArray[np.float32]:
-        """Return the vectors of words at length one, a row per word; zeros for an unknown word.
+        """Return the vectors of words at length one, a row per word.
 
-        Words have no spaces and are not empty.
+        Any word has one: of an unknown word, its parts or bytes have vectors. Words have no spaces
+        and are not empty.
         """
         return _normalize(self._word_vectors(words))
 
@@ -158,8 +159,8 @@ class WordLlama:
     ) -> tuple[dict[str, int], NDArray[np.float32]]:
         """Compute the vectors of new words. Return the row number of each known word, and all rows.
 
-        Called with the lock held. If there is no room for the new words, all words are forgotten
-        first, and those of these texts are computed again.
+        Called with the lock held. Words have no spaces and are not empty. If there is no room for
+        the new words, all words are forgotten first, and those of these texts are computed again.
         """
         distinct_words = dict.fromkeys(chain.from_iterable(words_of_texts))
         new_words = [word for word in distinct_words if word not in self._rows]
@@ -187,7 +188,10 @@ class WordLlama:
         self._rows = {}
 
     def _add_words(self, words: Sequence[str]) -> None:
-        """Sum the token vectors of each new word into the next free rows, with the lock held."""
+        """Sum the token vectors of each new word into the next free rows, with the lock held.
+
+        There is at least one word, none is empty, and there is room for all.
+        """
         import numpy as np
 
         tokens = [self._tokenizer.tokens(word) for word in words]

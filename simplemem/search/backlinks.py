@@ -91,7 +91,8 @@ class BacklinkFinder:
         """Return the names of notes with a similar meaning, the most similar first.
 
         Notes that link to the note are left out, but count for the limit, so fewer may be returned.
-        Raises NotFound or Ambiguous for the name.
+        Returns () if nothing is similar, or if the index has no vectors. Raises NotFound or
+        Ambiguous for the name.
         """
         self._keeper.prepare()
         path = self._names.path_of(name)
@@ -167,8 +168,9 @@ class BacklinkFinder:
     ) -> list[_Source]:
         """Return the notes most similar to the mean of a note's passages, the most similar first.
 
-        The notes at the paths `linking` are left out; they count for the limit. Returns none if the
-        index has no vectors.
+        The notes at the paths `linking` are left out; they count for the limit. Notes with a
+        similarity below 0.35, and those in the archive, are left out too. Returns none if the index
+        has no vectors.
         """
         question = IndexQuery(
             like=path,

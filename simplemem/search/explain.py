@@ -259,7 +259,10 @@ class _Explanation:
         return verdict
 
     def _no_hit_verdict(self, row: NoteRow, rank: int, numbers: dict[str, Any]) -> _Verdict:
-        """Return why a note is no hit. `rank` is its rank by signals from 1, 0 if it has none."""
+        """Return why a note is no hit. `rank` is its rank by signals from 1, 0 if it has none.
+
+        `numbers` go into the verdict; "matched" must be among them.
+        """
         failed = self._failed_conditions(row.path)
         if failed and not rank:
             return _filtered_verdict(failed, numbers)

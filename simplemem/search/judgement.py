@@ -121,7 +121,10 @@ def _passages_with(blocks: Iterable[TextSpan], passages: Sequence[TextSpan]) -> 
 
 
 def _passages_around(best: TextSpan, passages: Sequence[TextSpan]) -> Sequence[TextSpan]:
-    """Return passages of a note, half of them up to the best one and half of them after it."""
+    """Return at most 64 passages of a note around the best one, in their order.
+
+    At most 32 of them are up to the best one; the others are after it.
+    """
     count_up_to_best = 0
     for passage in passages:
         if passage.start <= best.start:
@@ -201,6 +204,7 @@ class Coverage:
         self._clear()
 
     def _clear(self) -> None:
+        """Make empty caches. The caller must hold the lock, or be the only one with the object."""
         import numpy as np
 
         dimension = self.vectors.dimension or 0
@@ -548,6 +552,7 @@ def with_words(passages: Iterable[str]) -> list[str]:
 
 
 def _has_word(passage: str) -> bool:
+    """Return whether a passage has a word that is no stop word, as `_words` reads its lines."""
     lines = passage.split("\n")
     return any(map(_words, lines))
 
@@ -649,7 +654,10 @@ class Evidence:
 
 
 def confidence(evidence: Evidence) -> float:
-    """Return the confidence in a hit with a word of the question, by the bundled word vectors."""
+    """Return the confidence in a hit with a word of the question, by the bundled word vectors.
+
+    If `missing_similarity` is too low, it alone decides, and the result is below 0.
+    """
     missing_similarity = evidence.missing_similarity
     if missing_similarity is not None and missing_similarity < _MIN_MISSING_SIMILARITY:
         return missing_similarity - _MIN_MISSING_SIMILARITY
@@ -683,7 +691,8 @@ def z_score(similarity: float, other_similarities: Sequence[float]) -> float:
     """Return by how many spreads a note is more similar to a question than the other notes are.
 
     The deviations are relative to the distance from the mean to 1, so the scale of an embedder does
-    not matter: with some, texts that have nothing in common have a cosine of 0.7.
+    not matter: with some, texts that have nothing in common have a cosine of 0.7. Without other
+    notes, a mean of 0.05 is assumed.
     """
     mean = _ASSUMED_MEAN
     if other_similarities:
@@ -718,7 +727,7 @@ def informative_weights(
 
 
 def is_informative(word: str) -> bool:
-    """Return whether a word can carry meaning. A single letter, as in "Anna's", does not."""
+    """Return whether a word can carry meaning. A single ASCII letter or digit does not."""
     return len(word) > 1 or not word.isascii()
 
 

@@ -382,6 +382,8 @@ def _confidence_by_vectors(
 ) -> float:
     """Return the confidence in the best hit by the bundled word vectors. `note` is this hit.
 
+    Its similarity to the query must be known.
+
     Comparing the vectors of all words of the question and the note takes most of the time. The
     words that the note contains are certainly covered. So if the hit answers by them alone, nothing
     more is compared, and the confidence is lower than it would be, but not below 0.

@@ -436,7 +436,8 @@ def _without_useless_stems(
 def _stem_pairs(query: Query, languages: Collection[str]) -> tuple[Term, ...]:
     """Return the stems of each pair of which at least one word has a useful stem.
 
-    The pairs are neighbours among `query.words`, where stop words and repeats are left out.
+    The pairs are neighbours among `query.words`, where stop words and repeats are left out. A pair
+    with a word that has no stem, such as a number, has none.
     """
     stem_pairs: list[Term] = []
     for pair in pairwise(query.words):
@@ -458,7 +459,10 @@ def _stem_terms(
 
 
 def _stems(word: str, languages: Collection[str]) -> tuple[str, ...]:
-    """Return the stem of a word in each language; none for numbers and scripts without spaces."""
+    """Return the stem of a word in each language, in their order.
+
+    Returns none for a word with anything but letters, such as `v2`, or in a script without spaces.
+    """
     if not word.isalpha() or is_unspaced(word):
         return ()
     return tuple(stem(word, language) for language in languages)
@@ -540,7 +544,8 @@ def _completions_of_unfinished(
     """Return the unfinished word with a term for the words that begin with it.
 
     The result is empty if a note contains the word itself, if none contains a word that begins with
-    it, or if it is too short.
+    it, if it is too short, was typed with a `*`, or is in a script without spaces, and if no word
+    is unfinished.
     """
     word = query.unfinished_word
     is_candidate = (

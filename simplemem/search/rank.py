@@ -324,9 +324,9 @@ def names_within(
     """Return the parts of a question that may name a note, each with its share of the question.
 
     The keys are in the form of `words_key`. `all_words` are all words of the question in order, and
-    `weights` are those of the words that rank, without stop words. A part begins and ends with a
-    word that ranks, and is large enough to say what the question is about. There is none if no word
-    has a weight.
+    `weights` are those of the words that rank, without stop words. A part has at most 8 words,
+    begins and ends with a word that ranks, and is large enough to say what the question is about.
+    There is none if no word has a weight.
     """
     total = sum(weights.values())
     if not total:
@@ -498,9 +498,9 @@ def share_by_beginnings(
 ) -> float:
     """Return the share of a question's weight that the best text contains, from 0 to 1.
 
-    A text contains a word if a word in it, or in the `label`, begins with the same letters. Without
-    texts, only the label counts. `weights` must not be empty. Needs no vectors, which
-    `Coverage.share` compares.
+    A text contains a word if a word in it, or in the `label`, begins with the same letters. Only
+    its first 4,000 characters count. Without texts, only the label does. `weights` must not be
+    empty. Needs no vectors, which `Coverage.share` compares.
     """
     beginnings = [(_beginning(word), weight) for word, weight in weights.items()]
     weights_of_texts: list[float] = []

@@ -147,8 +147,8 @@ class NoteReranker:
     ) -> str | None:
         """Return a note's title, headings and best passage, for the reranker.
 
-        Returns None if the file is gone or has changed since it was ranked, or if the note is
-        private and the reranker is remote.
+        Returns None if the file is gone, cannot be read or has changed since it was ranked, or if
+        the note is private and the reranker is remote.
         """
         details = ranking.details[note]
         row = details.row

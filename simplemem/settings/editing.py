@@ -185,8 +185,8 @@ def _table_of(document: dict[str, Any], key: str) -> dict[str, Any]:
 def _set_value(document: TOMLDocument, key: str, value: object) -> None:
     """Set a dotted key in a document. A new key is written after the last key of its table.
 
-    Missing tables are added. Comments after that last key stay below the new key: they usually
-    belong to the next table.
+    Missing tables are added; one replaces a value that is in its place. Comments after that last
+    key stay below the new key: they usually belong to the next table.
     """
     import tomlkit
     from tomlkit.items import Table

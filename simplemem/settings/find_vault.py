@@ -104,7 +104,7 @@ def similar_folder(missing: Path) -> Path | None:
 def _configured_vault(flag: str | Path | None, env: Mapping[str, str]) -> str | None:
     """Return the vault that a flag, the environment or the user's settings name, as written.
 
-    None if none does. Raises Invalid if `flag` is the empty text.
+    None if none does. Raises Invalid if `flag` is the empty text, and what `read_settings` raises.
     """
     if flag == "":
         raise Invalid(

@@ -109,9 +109,10 @@ class _Layers:
 def _load_layers(flags: Flags, vault: Path | None, env: Env) -> _Layers:
     """Return what the user's file, the vault's file, the environment and the flags set together.
 
-    Values are not validated. A vault's file that is a link is ignored. Raises Invalid if a file
-    sets a name that is no setting, or the vault's file one that it may not set. Raises Unavailable
-    for a file that cannot be read.
+    Values are not validated. A vault's file that is a link is ignored; a variable that is empty and
+    a flag that is None set nothing. Raises Invalid if a file is not TOML or sets a name that is no
+    setting, or the vault's file one that it may not set. Raises Unavailable for a file that cannot
+    be read.
     """
     if env is None:
         env = os.environ
@@ -193,8 +194,8 @@ def _not_for_vaults(
 def _stricter(key: str, value: object, users_value: object, vault_file: Path) -> object:
     """Return the stricter of two values of a setting: `value` of a vault's file, and the user's.
 
-    A Literal type declares its values from the least to the most strict. Raises Invalid for a value
-    that the setting cannot have.
+    A Literal type declares its values from the least to the most strict; of any other setting, true
+    is the stricter value. Raises Invalid for a value that the setting cannot have.
     """
     order = _allowed_values(key) or (False, True)  # the strictest value last
     for candidate in (value, users_value):
