@@ -154,7 +154,10 @@ def _merge_chunk(chunk: _Chunk, *, keeps_additions: bool) -> list[str] | None:
 
 
 def _join_additions(current: list[str], other: list[str]) -> list[str]:
-    """Return the lines of both sides, the current ones first; those that both have only once."""
+    """Return the lines of both sides; between two that both have, the current ones come first.
+
+    Lines that both have come once, where they are in the same order on both sides.
+    """
     lines: list[str] = []
     for chunk in _cut_into_chunks(None, current, other):
         lines += chunk.current

@@ -223,7 +223,8 @@ def _indent_at(text: str, position: int) -> int:
 def _add_property(text: str, header: Header, key: str, value: object) -> str:
     """Return a text with one more property at the end of its header, or in a new header.
 
-    Does not check whether the header has the property already.
+    Does not check whether the header has the property already. Raises Invalid for a key or value
+    that a header cannot contain.
     """
     if header.style == "none":
         return _add_header(text, key, value)
@@ -245,7 +246,8 @@ def _add_property(text: str, header: Header, key: str, value: object) -> str:
 def _add_header(text: str, key: str, value: object) -> str:
     """Return a text with a header of one property, which begins after a byte order mark.
 
-    The text must have no header. The body follows as it was.
+    The text must have no header. The body follows as it was. Raises Invalid for a key or value that
+    a header cannot contain.
     """
     body = text.removeprefix(BYTE_ORDER_MARK)
     bom_length = len(text) - len(body)
@@ -358,8 +360,8 @@ def _change_collection(
 ) -> list[Edit]:
     """Return the edits that change what differs between a list or map and its new value.
 
-    Both are lists, or both are maps, and neither is empty. Raises Unreadable if a comment in
-    brackets would be lost.
+    Both are lists, or both are maps, and neither is empty. Raises Invalid for a value that cannot
+    be written there, and Unreadable if a comment in brackets would be lost.
     """
     if old.style in ("[", "{"):
         return [_change_flow(text, old, value)]
@@ -404,7 +406,8 @@ def _replace_items_on_lines(items: Sequence[Node], values: Sequence[object]) -> 
     """Return the edits that give each item the value at the same index, on the item's own line.
 
     The comment on the line stays. As many edits are returned as the shorter of the two sequences
-    has items: further items and further values are left to the caller.
+    has items: further items and further values are left to the caller. Raises Invalid for a value
+    that is no scalar.
     """
     edits: list[Edit] = []
     for item, value in zip(items, values, strict=False):
@@ -453,7 +456,7 @@ def _change_block_map(
 ) -> list[Edit]:
     """Return the edits that change what differs between a block map and its new entries.
 
-    Entries that stay keep their lines.
+    Entries that stay keep their lines. Raises what `_set_entry` raises.
     """
     old_names = list(node.value)
     new_names = list(entries)
@@ -501,7 +504,8 @@ def _change_flow(
 ) -> Edit:
     """Return the edit that writes a list in brackets, or a map in braces, on one line.
 
-    An item that does not change keeps its spelling. Raises Unreadable if a comment would be lost.
+    An item that does not change keeps its spelling. Raises Invalid for an item that is no scalar,
+    and Unreadable if a comment would be lost.
     """
     source = text[node.start : node.end]
     if "#" in source and LINE_END.search(source):

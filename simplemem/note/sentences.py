@@ -58,8 +58,8 @@ class Sentence:
 def sentence_spans(text: str) -> list[tuple[int, int]]:
     """Return the start and end of each sentence of some Markdown, without blanks around it.
 
-    Each list item and table row is at least one sentence, without its marker. Headings are left
-    out. Code is not recognised: callers must leave it out of `text`.
+    Each list item and table row with text is at least one sentence, without its marker. Headings
+    are left out. Code is not recognised: callers must leave it out of `text`.
     """
     spans: list[tuple[int, int]] = []
     for run_start, run_end in _text_runs(text):

@@ -264,7 +264,7 @@ def format_text(value: str, style: str = "", *, flow: bool = False) -> str:
 
 
 def _escape(match: re.Match[str]) -> str:
-    """Return the escape of a character in double quotes: `\u2028`."""
+    r"""Return the escape of a character below U+10000 in double quotes, such as `\u2028`."""
     return f"\\u{ord(match[0]):04X}"
 
 

@@ -61,7 +61,7 @@ class PostgresCursor(psycopg.RawCursor[Any]):
 
     @property
     def get(self) -> Any:
-        """The first column of the next row, for an answer of one row; None if there is no row."""
+        """The first column of the next row, which is read by this; None if no row is left."""
         row = self.fetchone()
         return None if row is None else row[0]
 

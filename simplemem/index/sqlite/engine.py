@@ -525,7 +525,8 @@ def identify_file(path: Path) -> IndexFile:
 
     A damaged or outdated index of ours counts as "none", so that it is made anew. A file that
     cannot be recognised counts as a damaged index only if it begins with our mark or is in a folder
-    `.simplemem`, where no other program puts files. Raises Unavailable if it cannot be opened.
+    `.simplemem`, where no other program puts files. Raises Unavailable if it cannot be opened, is
+    busy, or is a link or a pipe.
     """
     if not path.exists() or path.stat().st_size == 0:
         return "none"
