@@ -44,6 +44,14 @@ def test_a_vault_in_order_has_no_findings_and_is_left_as_it_was(
     assert not list((vault / ".simplemem").glob("index*.new*"))
 
 
+def test_a_vault_whose_notes_have_no_word_is_in_order(
+    store: EnhancedStore, write: Write, vault: Path
+) -> None:
+    write("+.md", "")
+    store.sync()
+    assert store.doctor() == ()
+
+
 # -- the index
 
 

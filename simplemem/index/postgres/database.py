@@ -510,7 +510,7 @@ class PostgresEngine:
                     db.execute(f"""
                         INSERT INTO {fresh_schema}.meta
                         SELECT * FROM {schema}.meta WHERE key = '{LEADER}'
-                        ON CONFLICT (key) DO NOTHING""")
+                        ON CONFLICT (key) DO UPDATE SET value = excluded.value""")
                 db.execute(f"DROP SCHEMA IF EXISTS {schema} CASCADE")
                 db.execute(f"ALTER SCHEMA {fresh_schema} RENAME TO {schema}")
             self._notice_state(db)

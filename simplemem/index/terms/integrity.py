@@ -68,7 +68,9 @@ def _count_tokens(db: Connection, source: SegmentToMerge) -> int:
     last_term = ""
     for postings in read_all_terms(db, source):
         terms = list(postings.terms)
-        if terms != sorted(terms) or (terms and terms[0] <= last_term):
+        if not terms:  # no note of a packed segment has a word
+            continue
+        if terms != sorted(terms) or terms[0] <= last_term:
             raise Damaged("the terms of a segment are not in order")
 
         last_term = terms[-1]

@@ -226,6 +226,9 @@ def test_one_leads_until_it_says_nothing_and_is_then_refused(tmp_path: Path) -> 
         assert other.meta("kept") is None
         fresh = other.build_replacement()  # a rebuild gives no number twice
         other.swap_in(fresh)
+        other.set_meta("kept", "by the leader")
+        assert second.acquire_or_keep()
+        assert int(str(other.meta("leader")).split()[0]) == 2
         with pytest.raises(Unavailable, match="another server is the leader"):
             one.set_meta("kept", "no")
         second.release()
