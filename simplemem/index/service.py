@@ -39,6 +39,9 @@ T = TypeVar("T")
 _LOG = logging.getLogger(__name__)
 _CHECK_SECONDS = 24 * 3600.0  # between two checks of the whole index
 _MAX_ATTEMPTS = 5
+# What a query may raise for a row with values that were never written, such as a number as a path.
+# The engine does not notice all damage. An error of these kinds may as well be a bug of ours.
+_MAY_BE_OF_DAMAGE = (StatementFailed, ValueError, TypeError, LookupError, AttributeError)
 _MAX_SIMILAR = 1_000  # remembered answers to queries with `like`; 6 MB
 _MAX_PATHS = 50_000  # remembered paths of notes; 6 MB
 _ORDER = {
@@ -111,8 +114,8 @@ class IndexService:
     def _ask_repeatedly(self, question: Callable[[], T]) -> T:
         """Call `question` until no replacement or damage interrupts it, and return its result.
 
-        After an error that damage may have caused, the index is checked, and discarded only if it
-        is damaged; otherwise the error is raised. The error of the last attempt is raised as it is,
+        After an error that damage may have caused, the whole index is checked, and discarded only
+        if it is damaged; otherwise the error is raised. The error of the last attempt is raised as it is,
         but Unavailable if the index was replaced each time.
         """
         for attempt in range(1, _MAX_ATTEMPTS + 1):
@@ -124,8 +127,7 @@ class IndexService:
                 if attempt == _MAX_ATTEMPTS:
                     raise
                 self._rebuild_because(error)
-            except (StatementFailed, ValueError) as error:
-                # The engine does not notice all damage: a row may have values never written.
+            except _MAY_BE_OF_DAMAGE as error:
                 if attempt == _MAX_ATTEMPTS or not self.database.check():
                     raise
                 self._rebuild_because(error)

@@ -229,6 +229,33 @@ def test_what_is_written_on_a_damaged_index_is_kept_and_found(
         assert plums(store) == there and store._parts.index.database.check() == []
 
 
+@pytest.mark.parametrize("seed", ["1 784", "1 834"])  # rows with a number in place of a text
+def test_a_value_of_another_type_in_a_damaged_page_is_damage(vault: Path, seed: str) -> None:
+    assert one_round(vault, "two pages swapped", random.Random(seed)) == []
+
+
+def test_a_value_of_another_type_has_the_index_checked_and_a_bug_leaves_it_alone(
+    plain_store: EnhancedStore,
+) -> None:
+    plain_store.create("a", "plum")
+    index = plain_store._parts.index
+    made = index.generation
+
+    def bug() -> object:
+        raise TypeError("of ours")
+
+    with pytest.raises(TypeError, match="of ours"):
+        index.with_retry(bug)
+    assert index.generation == made and plums(plain_store) == {"a"}
+
+    with index.database.writing() as db:
+        db.execute("UPDATE segments SET words = 'many', documents = x'00'").fetchall()
+    with suppress(SimplememError):
+        in_a_new_thread(lambda: plums(plain_store))
+    plain_store.sync()
+    assert index.generation > made and plums(plain_store) == {"a"}
+
+
 @pytest.mark.parametrize(
     "spoil",
     [
