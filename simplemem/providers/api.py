@@ -37,7 +37,7 @@ class Embedder(Protocol):
     without stop words."""
 
     def documents(self, texts: Sequence[str], *, stopped: IsCancelled = ...) -> list[bytes]:
-        """Return one vector per text, in their order. A text without words gets zeros.
+        """Return one vector per text, in their order. A blank text gets zeros.
 
         Zeros resemble nothing. `stopped` is called now and then while a service is awaited. Raises
         RequestRefused if the service refuses just these texts, and Unavailable if it fails or if
@@ -46,7 +46,7 @@ class Embedder(Protocol):
         ...
 
     def query(self, text: str, *, deadline: float | None = None) -> bytes:
-        """Return the vector of a search query.
+        """Return the vector of a search query. That of a blank one has no meaning.
 
         `deadline` is a `time.monotonic()`; with None, each attempt has the timeout of the settings.
         Raises RequestRefused if the service refuses the text, and Unavailable if it fails or the

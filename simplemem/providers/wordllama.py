@@ -75,7 +75,7 @@ class WordLlama:
         *,
         stopped: IsCancelled = never_cancelled,  # noqa: ARG002 - nothing is awaited
     ) -> list[bytes]:
-        """Return one vector per text, in their order. A text without words gets zeros.
+        """Return one vector per text, in their order. A blank text gets zeros.
 
         Zeros resemble nothing. `stopped` is not called. Texts are cut at 20,000 characters.
         """
@@ -96,7 +96,7 @@ class WordLlama:
     def unit_vectors(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return the vectors of texts at length one, a row per text, not rounded to bytes.
 
-        A text without words has zeros.
+        A blank text has zeros.
         """
         return _normalize(self._sum_texts(texts))
 
@@ -126,7 +126,7 @@ class WordLlama:
         """Do nothing: the mapped weights are released with the last object that uses them."""
 
     def _sum_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return the sum of the word vectors of each text, a row per text; zeros without words."""
+        """Return the sum of the word vectors of each text, a row per text; zeros if it is blank."""
         import numpy as np
 
         words_of_texts = []

@@ -335,7 +335,8 @@ class Coverage:
         """Return how similar each word is to each passage with the label, one column per passage.
 
         If the label has words, it is also a passage of its own, in the first column. The second
-        result has two numbers: the columns of the label (0 or 1), and those of the text.
+        result has two numbers: the columns of the label (0 or 1), and those of the text. The array
+        has no elements if there are no words or no columns.
         """
         import numpy as np
 
@@ -356,7 +357,10 @@ class Coverage:
         return np.concatenate(nonempty, axis=1), counts
 
     def _by_passage(self, words: Sequence[str], passages: Passages) -> NDArray[np.float32]:
-        """Return how similar each word is to each passage of a note, one column per passage."""
+        """Return how similar each word is to each passage of a note, one column per passage.
+
+        Passages without words are left out. No elements if none is left, or if `words` is empty.
+        """
         import numpy as np
 
         # `of` has compared the best notes of a search when `share` measures those that are shown.

@@ -128,7 +128,7 @@ class Authors(Protocol):
     """Knows from the change log who wrote the notes."""
 
     def newest(self) -> int:
-        """Copy new changes of the log into the index; return the number of the last one."""
+        """Copy new changes of the log into the index; return the number of the last one, or 0."""
 
     def first_author(self, sha256: str) -> Origin:
         """Return who first wrote the text of a hash; a person if simplemem did not.
@@ -141,7 +141,10 @@ class Embeddings(Protocol):
     """The embedder of the vault."""
 
     def load(self) -> tuple[Embedder | None, str]:
-        """Return the embedder of the settings, or None and a sentence that says why."""
+        """Return the embedder of the settings, or None and a sentence that says why.
+
+        The sentence is "" if there is an embedder, and if the settings name none.
+        """
 
     def embed_query(
         self,

@@ -306,7 +306,7 @@ class SegmentFacts(NamedTuple):
 
     @property
     def has_many_deleted(self) -> bool:
-        """Whether a quarter of its notes are deleted, so it should be written without them."""
+        """Whether a quarter of its notes or more are deleted: then it is written without them."""
         return self.deleted > 0 and self.deleted >= _MAX_DELETED * self.notes
 
 
