@@ -227,7 +227,7 @@ class Shelf(Generic[T]):
             step = make(self)
             answers[:] = [draft(step)]
             drafts[:] = step.drafts()
-            return drafts
+            return list(drafts)  # a new one each time: the same one would not be tried again
 
         self.extension.catch_up()
         with self.lock:

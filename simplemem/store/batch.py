@@ -65,24 +65,34 @@ class BatchWriter:
         """Make drafts and write them as one operation while the vault is locked, and index them.
 
         If one of the files changed meanwhile, it is indexed and the drafts are made again, so
-        `make_drafts` may be called often. It may raise Conflict itself, to be called again. Raises,
-        with nothing written: Conflict if it returns the same object again or the files keep
-        changing; NotFound or AlreadyExists if a file was deleted or created meanwhile; ReadOnly if
-        the vault or a file may not be changed; Invalid or TooLong for a draft that is not allowed;
-        and what else `make_drafts` raises.
+        `make_drafts` may be called often. It may raise Conflict itself, to be called again, and
+        should have looked at the changed file before. Raises, with nothing written: Conflict if
+        `make_drafts` returns the same object again, raises an equal Conflict twice in a row, or
+        the files keep changing; NotFound or AlreadyExists if a file was deleted or created
+        meanwhile; ReadOnly if the vault or a file may not be changed; Invalid or TooLong for a
+        draft that is not allowed; and what else `make_drafts` raises.
         """
-        previous: Sequence[Draft] | None = None
+        last_drafts: Sequence[Draft] | None = None
+        last_refusal: Conflict | None = None  # of `make_drafts`
         with self._writer.lock():
             for retries_left in range(_MAX_RETRIES, -1, -1):
-                drafts: Sequence[Draft] = ()  # if `make_drafts` raises Conflict
                 try:
                     drafts = make_drafts()
+                except Conflict as refusal:
+                    # Another refusal shows progress: if several notes changed, each comes once.
+                    if not retries_left or _is_equal(refusal, last_refusal):
+                        raise
+                    last_refusal = refusal
+                    continue
+
+                try:
                     return self._write(drafts, author)
                 except Conflict:
                     # The same drafts would end in the same way.
-                    if not retries_left or drafts is previous:
+                    if not retries_left or drafts is last_drafts:
                         raise
-                    previous = drafts
+                    last_drafts = drafts
+                    last_refusal = None
                     self._keeper.look_at(draft.path for draft in drafts)
         raise AssertionError("unreachable")
 
@@ -134,6 +144,11 @@ class BatchWriter:
             check_scope_is_own(draft.path, old_properties, new_properties, self._access.hides)
         warnings += check_text(self._settings, name, old_text, draft.text)
         return warnings
+
+
+def _is_equal(error: Conflict, other: Conflict | None) -> bool:
+    """Return whether two errors say the same, with the same hash of the note."""
+    return other is not None and error.as_dict() == other.as_dict()
 
 
 def _file_change(draft: Draft) -> FileChange:

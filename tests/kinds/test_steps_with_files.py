@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from simplemem.errors import TooLong
+from simplemem.errors import Conflict, TooLong
 from simplemem.kinds.kind import ChangeSet, Kind, Shelf
 from simplemem.store import EnhancedStore, open_store
 
@@ -104,6 +104,73 @@ def test_a_file_that_another_program_changes_meanwhile_is_looked_at_again(
 
     papers(plain_store).change(draft, {})
     assert seen == [DATA, b"theirs"] and plain_store.extension.bytes_of(PDF) == b"ours"
+
+
+def test_a_step_of_notes_that_another_program_changes_meanwhile_is_made_of_their_new_texts(
+    plain_store: EnhancedStore,
+) -> None:
+    paths = [f"papers/{name}.md" for name in "abc"]
+    papers(plain_store).change(lambda step: [step.put(path, "old\n") for path in paths], {})
+    calls = 0
+
+    def draft(step: ChangeSet) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == 1:
+            for path in paths:
+                (plain_store.root / path).write_text("changed by hand\n")
+        for path in paths:
+            step.put(path, f"{step.text(path)}and by us\n")
+
+    papers(plain_store).change(draft, {})
+    texts = [(plain_store.root / path).read_text() for path in paths]
+    assert texts == ["changed by hand\nand by us\n"] * 3
+
+
+def test_a_step_is_made_again_as_often_as_another_program_changes_its_note(
+    plain_store: EnhancedStore,
+) -> None:
+    keep(plain_store)
+    seen: list[str] = []
+
+    def draft(step: ChangeSet) -> None:
+        text = step.text(NOTE)
+        seen.append(text)
+        if len(seen) <= 5:
+            (plain_store.root / NOTE).write_text(f"theirs, {'longer ' * len(seen)}\n")
+        step.put(NOTE, f"{text}ours\n")
+
+    papers(plain_store).change(draft, {})
+    assert len(seen) == 6
+    assert (plain_store.root / NOTE).read_text() == f"{seen[-1]}ours\n"
+
+
+def test_a_step_that_is_refused_twice_in_the_same_way_is_given_up(
+    plain_store: EnhancedStore,
+) -> None:
+    calls = 0
+
+    def draft(step: ChangeSet) -> None:
+        nonlocal calls
+        calls += 1
+        raise Conflict("it has changed", current_sha256="0" * 64)
+
+    with pytest.raises(Conflict, match="it has changed"):
+        papers(plain_store).change(draft, {})
+    assert calls == 2
+
+
+def test_a_step_that_is_refused_in_ever_new_ways_is_given_up(plain_store: EnhancedStore) -> None:
+    calls = 0
+
+    def draft(step: ChangeSet) -> None:
+        nonlocal calls
+        calls += 1
+        raise Conflict("it has changed", current_sha256=str(calls))
+
+    with pytest.raises(Conflict):
+        papers(plain_store).change(draft, {})
+    assert 10 < calls < 1000
 
 
 def test_another_store_holds_the_same_after_the_step(
