@@ -14,6 +14,7 @@ from array import array
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from simplemem.errors import Unavailable
@@ -62,12 +63,16 @@ class IndexService:
 
     def __init__(self, database: Engine, on_replaced: Callable[[], None] = lambda: None) -> None:
         self.database = database
-        self.path = database.path
         self.seen_generation = database.generation  # of the index at the last query
         self._on_replaced = on_replaced
         self._nearest = vectors.NearestNotes()
         self._segments: SegmentCache | None = None
         self._local = threading.local()
+
+    @property
+    def path(self) -> Path:
+        """The file of the index; for an index in a server, the place where a file would be."""
+        return self.database.path
 
     def close(self) -> None:
         """Close every connection. No other thread may use them now. A later call opens new ones."""

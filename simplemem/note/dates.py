@@ -162,6 +162,8 @@ _UNITS = {
     "month": 30 * _DAY,
     "year": 365 * _DAY,
 }
+_ISO_WEEK = re.compile(r"\d{4}-?w\d\d")
+
 # "2 hours ago" is a moment, "2 days ago" is a whole day.
 _MOMENT_UNITS = ("minute", "hour")
 
@@ -299,20 +301,33 @@ def _year_or_month(text: str) -> _Period:
 
 
 def _day_or_second(text: str) -> _Period:
-    """Return the day of a date such as `2026-01-24`, or the second of an ISO date with a time.
+    """Return the day or week of an ISO date, or the second of one with a time.
 
-    Of a date in another form, such as `20260124`, it is only the first second. Raises ValueError
-    for any other text, and for years before 1000.
+    `2026-01-24`, `20260124` and `2026-w04-6` are days, `2026-w04` is a week. Raises ValueError for
+    any other text, and for years before 1000.
     """
     local_time = sortable_time(text.upper())  # ISO 8601 has its T and Z as capitals
     if local_time is None:
         raise ValueError(text)
 
     start = datetime.fromisoformat(local_time)
-    length = _DAY if len(text) == len("2026-01-24") else timedelta(seconds=1)
+    length = timedelta(seconds=1)
+    if _ISO_WEEK.fullmatch(text):
+        length = 7 * _DAY
+    elif _has_no_time(text):
+        length = _DAY
     is_last = start > _LAST_MOMENT - length
     end = _LAST_MOMENT if is_last else start + length
     return _Period(start, end)
+
+
+def _has_no_time(text: str) -> bool:
+    """Return whether a text is an ISO date without a time."""
+    try:
+        date.fromisoformat(text.upper())
+    except ValueError:
+        return False
+    return True
 
 
 def days_in(text: str, now: datetime | None) -> tuple[str, ...]:

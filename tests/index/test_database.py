@@ -375,6 +375,28 @@ def test_a_newer_index_is_left_alone_and_ours_lies_beside_it(vault: Path, write:
     assert path.read_bytes() == before
 
 
+def test_a_running_store_leaves_the_index_of_a_newer_simplemem_alone(
+    vault: Path, write: Write
+) -> None:
+    write("a.md", "plum")
+    with EnhancedStore(vault, PLAIN) as store:
+        store.sync()
+        path = store._parts.index.path
+        store._parts.index.database.checkpoint_log()
+        newer = path.with_name("newer.db")
+        newer.write_bytes(path.read_bytes())
+        with closing(apsw.Connection(str(newer))) as db:
+            db.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}").fetchall()
+        newer.replace(path)
+        before = path.read_bytes()
+        write("b.md", "plum")
+        store.sync()
+        assert plums(store) == {"a", "b"}
+        assert store._parts.index.path == path.with_name(f"index-v{SCHEMA_VERSION}.db")
+        assert store.stats()["index_path"] == str(store._parts.index.path)
+    assert path.read_bytes() == before
+
+
 def test_an_older_index_is_made_anew(vault: Path, write: Write) -> None:
     write("a.md", "plum")
     path = vault / ".simplemem" / "index.db"

@@ -614,10 +614,6 @@ def open_engine(path: Path, lock: VaultLock) -> SqliteEngine:
     context that holds the vault's kernel lock. Raises Unavailable if the index cannot be made, or
     if the file belongs to another program.
     """
-    # SqliteEngine looks at the file again, and reports these errors.
-    with suppress(OSError, Unavailable):
-        if identify_file(path) == "newer":
-            path = path.with_name(f"{path.stem}-v{SCHEMA_VERSION}{path.suffix}")
     return SqliteEngine(path, lock)
 
 
@@ -625,7 +621,8 @@ class SqliteEngine:
     """The index of one vault in one file; methods as in `Engine`.
 
     Guards one connection per thread. `lock` opens the vault's kernel lock, under which the file is
-    made and replaced and its log is emptied.
+    made and replaced and its log is emptied. `path` changes if a newer simplemem puts its index
+    there: it is left alone, and ours is made beside it.
     """
 
     def __init__(self, path: Path, lock: VaultLock) -> None:
@@ -660,9 +657,11 @@ class SqliteEngine:
         try:
             # Only the folder `.simplemem` is made, not the folder of a vault that was removed.
             self.path.parent.mkdir(parents=not is_beside_notes(self.path), exist_ok=True)
+            self._leave_newer_alone()
             if not self._is_usable(bad):
                 with self._lock(), translating_errors():
                     # Another server that started at the same moment may have made it.
+                    self._leave_newer_alone()
                     is_made_meanwhile = self._is_usable(bad)
                     if not is_made_meanwhile:
                         remove_file(self.path)
@@ -684,6 +683,13 @@ class SqliteEngine:
             if bad is not None or identity != self._identity:
                 self._identity = identity
                 self.generation += 1
+
+    def _leave_newer_alone(self) -> None:
+        """Use a file beside the path from now on, if the index there is of a newer simplemem."""
+        if identify_file(self.path) == "newer":
+            name = f"{self.path.stem}-v{SCHEMA_VERSION}{self.path.suffix}"
+            self.path = self.path.with_name(name)
+            self.place = str(self.path)
 
     def _is_usable(self, bad: _FileIdentity | None) -> bool:
         """Return whether a sound index of ours is there that is not the `bad` one.
