@@ -78,8 +78,8 @@ def open_exchange(root: Path, allowed: Sequence[str]) -> Iterator[Exchange]:
 class Exchange:
     """One attempt to exchange commits. Guards the newest commit of either side.
 
-    `ours` is the newest commit of the branch here. `theirs` is that of the remote, None before
-    `fetch` and if the remote has no such branch.
+    `ours` is the newest commit of the branch here. `theirs` is the one that `fetch` found at the
+    remote, None before `fetch` and if the remote has no such branch. A push does not change it.
     """
 
     def __init__(self, repo: pygit2.Repository, checkout: Checkout, git_dir: Path) -> None:
@@ -218,7 +218,7 @@ class Exchange:
             raise Unavailable(f"the history of {self.remote} was rewritten", hint=hint)
 
     def push(self, commit: pygit2.Oid) -> None:
-        """Push a commit to the branch of the remote, and record it as the remote's newest.
+        """Push a commit to the branch of the remote, and move the tracking branch to it.
 
         Raises PushRejected if somebody else pushed first, and Unavailable if the remote cannot be
         reached. Never overwrites commits of others.
@@ -231,7 +231,7 @@ class Exchange:
             if _PUSHED_FIRST.search(str(error)):
                 raise PushRejected from error
             raise
-        self.record_remote_commit(commit)
+        self.move_tracking_branch(commit)
 
     def _without_hooks(self) -> list[str]:
         """Return the options of a push that turn off the hooks of a remote on this computer.
@@ -247,10 +247,10 @@ class Exchange:
         command = shlex.join([program, "-c", option, "receive-pack"])
         return [f"--receive-pack={command}"]
 
-    def record_remote_commit(self, commit: pygit2.Oid) -> None:
-        """Record a commit as the newest of the remote, in the repository's tracking branch.
+    def move_tracking_branch(self, commit: pygit2.Oid) -> None:
+        """Move the repository's tracking branch to a commit that the remote has as its newest.
 
-        Contacts nobody.
+        Contacts nobody. `theirs` stays as it is.
         """
         self.repo.references.create(self._tracking_ref, commit, force=True)
 

@@ -145,7 +145,10 @@ class Cursor(Protocol):
 
     @property
     def get(self) -> Any:
-        """The first column of the next row, which is read by this; None if no row is left."""
+        """The first column of the next row; None if no row is left.
+
+        Each use reads a row, so a second use gives the value of another one.
+        """
 
     def __iter__(self) -> Iterator[DatabaseRow]:
         """Iterate over the rows that are left."""

@@ -533,7 +533,10 @@ def complete_name(
 
 
 def folders_with_notes(db: Connection, folders: Iterable[str]) -> tuple[str, ...]:
-    """Return those of `folders` in or below which there is a note. Each folder ends in "/"."""
+    """Return those of `folders` in or below which there is a note, even if all are hidden.
+
+    Each folder ends in "/".
+    """
     sql = f"SELECT EXISTS (SELECT 1 FROM notes WHERE path_key >= $1 AND path_key < $1 || '{LAST}')"
     used_folders = []
     for folder in folders:

@@ -420,7 +420,10 @@ class IndexService:
         return self._read(lambda db: notes.paths_by_property(db, key))
 
     def folders_with_notes(self, folders: Iterable[str]) -> tuple[str, ...]:
-        """Return those of `folders` in or below which there is a note. Each folder ends in "/"."""
+        """Return those of `folders` in or below which there is a note, even if all are hidden.
+
+        Each folder ends in "/".
+        """
         folder_list = list(folders)
         return self._read(lambda db: notes.folders_with_notes(db, folder_list))
 
@@ -649,8 +652,9 @@ def _comparable_vector(snapshot: Snapshot, question: IndexQuery) -> bytes | None
 def _select_names(db: Connection, question: IndexQuery) -> Iterable[tuple[NoteId, int, str]]:
     """Query the visible notes whose name is the whole query or a part of it.
 
-    The rows are those of `notes.query_names`. If the query looks for no name, no statement is sent,
-    and there are no rows.
+    Yields rows of (note id, is_alias, key); `key` is "" for a name that is the whole title. See
+    `notes.query_names`. If the query looks for no name, no statement is sent, and there are no
+    rows.
     """
     keys = {*question.names, *question.inner_names}
     if not question.title and not keys:

@@ -89,7 +89,7 @@ def read_metadata(path: str, note: Note, mtime_ns: int) -> NoteMetadata:
 
 
 def _cut_into_passages(note: Note) -> list[Chunk]:
-    """Return the passages of a note: sections, cut to a size for a vector each."""
+    """Return the passages of a note in order, each of a size for one vector: see `cut_passages`."""
     text = note.text
     return [
         Chunk(

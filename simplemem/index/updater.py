@@ -180,7 +180,8 @@ class IndexUpdater(NoteIndexer):
         """Compare the files at some paths, and below them, with the index, and update it.
 
         With `find_moved`, the whole vault is scanned instead if the file of a note is missing. With
-        `accept_deletions`, any number of deletions is accepted.
+        `accept_deletions`, any number of deletions is accepted. Otherwise, if suspiciously many
+        notes are missing at once, they stay in the index and are reported as `doubted`.
         """
         snapshot, total = self._files_and_rows_at(paths)
         # A note whose file is gone may have been moved to a path that is not among these.

@@ -89,7 +89,7 @@ def _end_line(line: str) -> str:
 
 
 def _group_into_hunks(changes: Iterator[_Change]) -> list[list[_Change]]:
-    """Return the changes in groups. Those whose context lines would meet are in one group."""
+    """Return the changes in groups. Those whose 3 context lines would meet are in one group."""
     hunks: list[list[_Change]] = []
     last_end = 0
     for change in changes:

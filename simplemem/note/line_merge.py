@@ -250,9 +250,10 @@ def mark_conflict(
     names: tuple[str, str],
     newline: str,
 ) -> list[str]:
-    """Return the lines of both sides between conflict marks, all with this line end.
+    """Return the lines of both sides between git's conflict marks, each ended with `newline`.
 
-    `names` are those of the current and the other side, as they stand behind the marks.
+    `=======` stands between the sides. `names` are those of the current and the other side, as they
+    stand behind the outer marks.
     """
     lines = [
         f"<<<<<<< {names[0]}",

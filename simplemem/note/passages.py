@@ -389,10 +389,10 @@ def _join_pieces(
     pieces: Sequence[_TextPiece],
     paths: Sequence[tuple[str, ...]],
 ) -> Passage:
-    """Return the passage of some pieces, which follow each other.
+    """Return the passage of some pieces, at least one, which follow each other.
 
-    Its headings are those of its first text that is no heading. `paths` are those of
-    `heading_paths`.
+    Its headings are those of its first piece that is no heading, or of the first piece if all are
+    headings. `paths` are those of `heading_paths`, which the `heading` of a piece indexes.
     """
     first = pieces[0]
     texts = (piece for piece in pieces if not piece.is_heading)

@@ -155,7 +155,7 @@ def find_secrets(text: str) -> list[Secret]:
     # Candidates with the same end are one secret, found in two ways. The first of them stays: it
     # has the more precise kind.
     by_end: dict[int, _Candidate] = {}
-    for candidate in (*_find_by_form(text), *_find_labelled(text)):
+    for candidate in (*_find_unlabelled(text), *_find_labelled(text)):
         by_end.setdefault(candidate.end, candidate)
     # Of several with the same start, the longest comes first, so that the others are within it.
     in_order = sorted(by_end.values(), key=lambda candidate: (candidate.start, -candidate.end))
@@ -191,8 +191,11 @@ def added_secrets(old_text: str, new_text: str) -> list[Secret]:
     return [secret for secret in secrets if new_text[secret.start : secret.end] not in old_values]
 
 
-def _find_by_form(text: str) -> Iterator[_Candidate]:
-    """Yield the secrets that are recognised by their form."""
+def _find_unlabelled(text: str) -> Iterator[_Candidate]:
+    """Yield what is a secret by its form alone, without a label in front of it.
+
+    These are private keys, keys with the prefix of an issuer, and passwords in addresses.
+    """
     yield from _find_private_keys(text)
     yield from _find_prefixed_keys(text)
     yield from _find_passwords_in_addresses(text)

@@ -131,17 +131,18 @@ def _scores_in(answer: object, count: int, name: str) -> list[float]:
     return [scores[index] for index in range(count)]
 
 
-def _rows_in(answer: object, name: str) -> Sequence[Mapping[str, Any]]:
-    """Return the list of objects in an answer, each of which should have a score.
+def _rows_in(answer: object, service: str) -> Sequence[Mapping[str, Any]]:
+    """Return the list of objects in a service's answer, each of which should have a score.
 
-    The objects are not checked. Raises Unavailable if the answer has no list of objects.
+    It is the answer itself, or its "results" or "data". The objects are not checked. Raises
+    Unavailable, with the name of the `service`, if the answer has no list of objects.
     """
     rows = answer
     if isinstance(answer, dict):
         rows = answer.get("results", answer.get("data"))
     if isinstance(rows, list) and all(isinstance(row, dict) for row in rows):
         return rows
-    raise Unavailable(f"{name} returned an answer without scores")
+    raise Unavailable(f"{service} returned an answer without scores")
 
 
 def from_0_to_1(scores: Sequence[float]) -> list[float]:

@@ -504,7 +504,10 @@ class Coverage:
             )
 
     def _add_vectors(self, words: Iterable[str]) -> None:
-        """Add the vectors of those words to the table that it does not have."""
+        """Add the vectors of those words to the table that it does not have.
+
+        The caller must hold the lock.
+        """
         import numpy as np
 
         new_words = list(set(words).difference(self._row_of))

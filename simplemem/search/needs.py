@@ -72,8 +72,8 @@ class IndexKeeper(Protocol):
         """Return the answer of `ask`, asked again if a note in it has changed on the disk.
 
         `rows` returns the notes that an answer shows. Those that changed are indexed before the
-        second call. If they cannot be indexed now, the first answer is returned. Raises what `ask`
-        raises.
+        next call. If they cannot be indexed now, the last answer is returned. `ask` may be called
+        several times, so it must have no effects. Raises what `ask` raises.
         """
 
 

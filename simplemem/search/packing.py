@@ -503,7 +503,7 @@ def _quoted_sentences(group: Group) -> str:
 
 
 def _listed_places(places: Sequence[str]) -> str:
-    """Return the first 6 places in brackets, and the number of the others."""
+    """Return the first 6 citations and the number of others: `[a:1], [b:7] and 3 more`."""
     first_places = places[:_MAX_OTHER_PLACES]
     listed = ", ".join(f"[{place}]" for place in first_places)
     more_count = len(places) - len(first_places)

@@ -340,7 +340,8 @@ class NoteRanker:
     ) -> list[Signal]:
         """Return the signals, with one for how well passages of the best notes cover the question.
 
-        Reads the files of the first 12 of the `best` notes; the others get no value.
+        Reads the files of the first 12 of the `best` notes; the others get no value. The weights of
+        the result add up to 1. If no passage covers anything, the signals are returned as they are.
         """
         covered_notes = best[: rank.COVERED_NOTES]
         passages = [passages_of(self._notes, details[note]) for note in covered_notes]

@@ -238,7 +238,10 @@ class Background:
         self._attempt(self._listeners.notify_of_others)
 
     def _fetch_indexed_revision(self) -> None:
-        """Fetch the commit that the index was made from, if the notes have revisions."""
+        """Fetch the commit that the leader has indexed, so that the notes here include it.
+
+        Does nothing if the notes have no revisions. Raises Unavailable if the network fails.
+        """
         revisions = self._vault.revisions
         if revisions is not None:
             revisions.fetch(self._index.progress().commit)

@@ -151,7 +151,7 @@ class Committing:
 def _subject_of(versions: Sequence[Version]) -> str:
     """Return the subject of a commit, such as "simplemem: move Kite to craft/Kite and 1 more".
 
-    It describes the first of `versions` and counts the others.
+    It describes the first of `versions`, of which there is at least one, and counts the others.
     """
     first = versions[0]
     subject = f"simplemem: {first.op} {name_of(first.path)}"

@@ -166,8 +166,11 @@ def _properties_of_new_note(
 ) -> dict[str, Any]:
     """Return the properties of a new note in the order in which they are written.
 
-    Title, description, type and tags come first, `created` and `modified` last. Raises Invalid for
-    tags that cannot be read.
+    Title, description, type and tags come first, `created` and `modified` last. `modified` is
+    always `now`; `created` is `now` if `metadata` has none. Properties that are None are left out,
+    and so are an empty title, description or type. With `tags_as_map`, `tags` is written as a map
+    of tags to values, without the tags whose value is None. Otherwise it is a list, and tags with
+    values become properties of their own. Raises Invalid for tags that cannot be read.
     """
     user_properties = {str(key): value for key, value in metadata.items() if value is not None}
 

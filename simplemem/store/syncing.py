@@ -156,7 +156,7 @@ class RemoteSync:
             if is_pushed:
                 exchange.push(commit_id)
             else:
-                exchange.record_remote_commit(commit_id)
+                exchange.move_tracking_branch(commit_id)
             return Synced(
                 remote=exchange.remote,
                 committed=committed.file_count,

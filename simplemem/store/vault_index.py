@@ -199,7 +199,10 @@ class QuestionVectors:
         self._may_be_missing = True
 
     def expect_complete(self) -> None:
-        """Record that no vector can be missing, so `make_few` does nothing for now."""
+        """Record that no vector is missing, so `make_few` has nothing to do.
+
+        This holds until `expect_missing` is called.
+        """
         self._may_be_missing = False
 
     def make_few(self) -> None:
@@ -233,7 +236,7 @@ class QuestionVectors:
 
 
 class BackgroundWork(Protocol):
-    """What `IndexKeeper` needs of the background thread of a server.
+    """What the class `IndexKeeper` below needs of the background thread of a server.
 
     `background.Background` is the thread. This module does not import it: it imports this one.
     """
@@ -477,7 +480,8 @@ class IndexKeeper:
         `ask` queries the index, and `rows` returns the rows of the notes that its answer shows.
         Notes that changed are indexed before `ask` is called again, and so are the files that could
         not be indexed when they were written; the listeners are notified. If they cannot be indexed
-        now, the first answer is returned, and a warning is logged. Raises what `ask` raises.
+        now, the last answer is returned, and a warning is logged. `ask` is called up to 3 times, so
+        it must have no effects. Raises what it raises.
         """
         answer = ask()
         unindexed_before = set(self._unindexed_paths)

@@ -28,11 +28,11 @@ class Watcher(Protocol):
     """How often `EVERYTHING` is reported if the system does not report changes."""
 
     def paths(self, seconds: float) -> set[str]:
-        """Return the paths that may have changed since the last call, or `EVERYTHING`.
+        """Return the paths that may have changed since the last call.
 
-        A path may be that of a note, a folder or a file of settings, and need not exist any more.
-        Waits for a change, `seconds` at most and perhaps less. Returns an empty set if there was
-        none or `wake` was called.
+        If `EVERYTHING` is among them, any may have. A path may be that of a note, a folder or a
+        file of settings, and need not exist any more. Waits for a change, `seconds` at most and
+        perhaps less. Returns an empty set if there was none or `wake` was called.
         """
 
     def wake(self) -> None:

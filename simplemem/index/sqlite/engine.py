@@ -202,7 +202,7 @@ class SqliteVectors:
         ids = array("q", note_ids)
         if not ids or not self._tables():
             return []
-        first, after = _range_in_note(blocks=blocks)
+        first, after = _number_range(blocks=blocks)
         is_vec0 = self._is_vec0()
         sql = _SELECT_OFFSETS if is_vec0 else _SELECT_NOTES
         statement = sql.format(shift=SHIFT, first=first, after=after)
@@ -291,8 +291,11 @@ class SqliteVectors:
         return None
 
 
-def _range_in_note(*, blocks: bool) -> tuple[int, int]:
-    """Return the first number of passages (or blocks) in a note, and the one after the last."""
+def _number_range(*, blocks: bool) -> tuple[int, int]:
+    """Return which numbers the passages (or blocks) of any note can have: the first, the end.
+
+    The numbers are those in ids of places (`index/places.py`). The end is one above the last.
+    """
     return (BLOCK, 1 << SHIFT) if blocks else (0, BLOCK)
 
 

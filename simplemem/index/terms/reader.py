@@ -604,8 +604,8 @@ class TermIndex:
         """Score by BM25 the notes of a segment that hold a word, among those selected.
 
         `selected` are indexes of notes in the segment; None for all. `phrases` are the forms of all
-        words, in the order of `max_scores` but in one list; `terms` has read them. Returns None if
-        no note is selected, or none of the segment holds a word.
+        words in one flat sequence, in the order of the nested `max_scores`; `terms` has read them.
+        Returns None if no note is selected, or none of the segment holds a word.
         """
         if selected is not None and not len(selected):
             return None
@@ -633,8 +633,8 @@ class TermIndex:
         """Score by BM25 the blocks that hold a word, in the selected notes of a segment.
 
         `selected` are indexes of notes in the segment; None for all. `phrases` are the forms of all
-        words, in the order of `max_scores` but in one list; `terms` has read them. Returns None if
-        no note is selected, or none of the segment holds a word.
+        words in one flat sequence, in the order of the nested `max_scores`; `terms` has read them.
+        Returns None if no note is selected, or none of the segment holds a word.
         """
         documents = part.segment.documents
         if selected is None:

@@ -378,7 +378,10 @@ def message_of(versions: Sequence[Version]) -> str:
 
 
 def _subject_of(versions: Sequence[Version]) -> str:
-    """Return the first line of the message, such as "simplemem: move a to b and 2 more"."""
+    """Return the first line of the message, such as "simplemem: move a to b and 2 more".
+
+    It describes the first of `versions`, of which there is at least one, and counts the others.
+    """
     first = versions[0]
     name = first.path.removesuffix(".md")
     subject = f"simplemem: {first.op} {name}"

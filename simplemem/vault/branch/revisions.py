@@ -83,7 +83,9 @@ class BranchWatcher:
         """Do nothing: no file is open."""
 
     def paths(self, seconds: float) -> set[str]:
-        """Return the files that new commits have changed, or `EVERYTHING`; wait up to `seconds`.
+        """Return the files that new commits have changed; wait up to `seconds` for one.
+
+        `EVERYTHING` is the only one if any file may have changed.
 
         Returns an empty set if the time is over or `wake` was called. Never raises for a branch
         that is out of reach: it is tried again.

@@ -827,7 +827,7 @@ class Journal:
 
 
 def _complete_move(root: DirHandles, source: str, target: str) -> None:
-    """Move a file, or finish a move that stopped after the file got its new name."""
+    """Move a file, or finish a move that stopped while the file had both names."""
     if _is_same_file(root, source, target):
         disk.remove(root, source)
     else:

@@ -34,9 +34,9 @@ class FolderListener(Protocol):
     """Listens to one folder. After it has reported `EVERYTHING`, it has to be opened again."""
 
     def changed(self, seconds: float) -> set[str]:
-        """Return the paths where something happened, with `EVERYTHING` if events were lost.
+        """Return the paths where something happened; `EVERYTHING` is one if events were lost.
 
-        Waits up to `seconds`; returns an empty set if nothing happened. Paths are relative to the
+        Waits up to `seconds`; the set is empty if nothing happened. Paths are relative to the
         folder. Raises OSError or RuntimeError if more folders exist than the system can watch.
         """
 
@@ -86,7 +86,8 @@ class WatchfilesListener:
     def changed(self, seconds: float) -> set[str]:
         """Return the paths where something happened; wait up to `seconds` for it.
 
-        Returns `EVERYTHING` half a minute after an event, because lost events are not reported.
+        `EVERYTHING` is the only one after an event about the folder itself, and half a minute after
+        any event, because lost events are not reported.
         """
         batch_milliseconds = int(_MAX_BATCH_SECONDS * 1000)
         milliseconds = max(int(seconds * 1000), 1)
@@ -155,11 +156,11 @@ class InotifyListener:
         os.close(self._fd)
 
     def changed(self, seconds: float) -> set[str]:
-        """Return the paths where something happened, or `EVERYTHING`; wait up to `seconds` for it.
+        """Return the paths where something happened; wait up to `seconds` for it.
 
-        After an event, more are collected until none comes for a while. With 0 seconds, only what
-        has happened before this call is returned. Raises OSError if a new folder is one more than
-        the system can watch.
+        `EVERYTHING` is one of them if events were lost. After an event, more are collected until
+        none comes for a while. With 0 seconds, only what has happened before this call is returned.
+        Raises OSError if a new folder is one more than the system can watch.
         """
         paths: set[str] = set()
         quiet_milliseconds = _QUIET_MILLISECONDS if seconds > 0 else 0

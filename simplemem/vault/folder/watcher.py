@@ -76,7 +76,7 @@ class FolderWatcher:
         self._wake_sender.close()
 
     def paths(self, seconds: float) -> set[str]:
-        """Return the paths that may have changed since the last call, or `EVERYTHING`.
+        """Return the paths that may have changed since the last call, or only `EVERYTHING`.
 
         If there are none, waits up to `seconds` for a change, but at most one second. After a
         change, waits a tenth of a second at most for further ones. Returns an empty set if nothing
