@@ -81,6 +81,7 @@ def harmless(tool: Any) -> dict[str, Any]:
 def put_back(vault: Path) -> None:
     """The notes that every call is about, if the last one took them away or changed them."""
     (vault / "memories" / "new.md").unlink(missing_ok=True)
+    (vault / "new.md").unlink(missing_ok=True)  # another profile writes its tags otherwise
     (vault / "moved.md").unlink(missing_ok=True)
     if not (vault / "n.md").is_file():
         (vault / "n.md").write_text(
