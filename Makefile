@@ -66,7 +66,7 @@ docs: $(VENV)/.installed-dev        ## write the generated pages again, and buil
 	@$(BIN)/python docs/generate.py
 	@$(BIN)/python docs/generate_tools.py
 	@$(BIN)/python docs/generate_reference.py
-	@$(BIN)/python -m simplemem.network.openapi > docs/openapi.json
+	@$(BIN)/python -m simplemem.web.openapi > docs/openapi.json
 	@$(MAKE) --no-print-directory site
 
 pictures: $(VENV)/.installed-dev    ## make the pictures of the README and the site, from the real program and Chromium

@@ -13,8 +13,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from pydantic_core import to_json
 
-from simplemem.faces.face import PROFILES, Data, Reply, choose
 from simplemem.store import EnhancedStore, open_store
+from simplemem.tools.face import PROFILES, Data, Reply, choose
 
 _TOOLS = {tool.name: tool for tool in choose(PROFILES["default"])}
 _LEARNED = {tool.name: tool for tool in choose(PROFILES["self-improving"])}

@@ -29,7 +29,7 @@ from bench.vaults import make_vault, vocabulary
 HERE = Path(__file__).resolve().parent.parent
 CONTRADICTIONS = """
 import sys, time
-from simplemem.kinds.learned.analysis import analysis_of
+from simplemem.features.lessons.analysis import analysis_of
 from simplemem.store import open_store
 
 with open_store(sys.argv[1]) as store:

@@ -16,11 +16,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from simplemem.kinds.documents.convert import convert
-from simplemem.kinds.documents.ingest import documents_of
+from simplemem.features.documents.convert import convert
+from simplemem.features.documents.ingest import documents_of
 from simplemem.settings.loading import load_settings
 from simplemem.store import EnhancedStore
-from tests.kinds.web_of_files import pdf
+from tests.features.web_of_files import pdf
 
 SETTINGS = load_settings({"embed.provider": "none"})
 LINE = "High water at the pier of berth {0} is at {1:02}:12, and the lock closes in fog."

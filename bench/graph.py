@@ -25,9 +25,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from bench.conversation import Conversation, failure_in, serve
 from bench.peers import installed
-from simplemem.kinds.graph.graph import KnowledgeGraph, graph_of
-from simplemem.kinds.graph.jsonl import written
-from simplemem.kinds.graph.values import Entity, Graph, Observation, Relation
+from simplemem.features.graph.graph import KnowledgeGraph, graph_of
+from simplemem.features.graph.jsonl import written
+from simplemem.features.graph.values import Entity, Graph, Observation, Relation
 from simplemem.settings.model import Settings
 from simplemem.store import Draft, EnhancedStore
 

@@ -24,8 +24,8 @@ from typing import NamedTuple
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from bench.conversation import Conversation, serve
-from simplemem.kinds.atoms.reading import Reading, read_statement, statements_in
-from simplemem.kinds.atoms.reconciling import Verdict, reconcile
+from simplemem.features.facts.reading import Reading, read_statement, statements_in
+from simplemem.features.facts.reconciling import Verdict, reconcile
 from simplemem.note.sentences import sentence_spans
 
 CASES = Path(__file__).parents[1] / "tests" / "data" / "remember_cases.txt"
@@ -91,9 +91,9 @@ def told(file: Path) -> None:
 
 def speed(number: int) -> None:
     """Compare adding and asking with what they are made of."""
-    from simplemem.kinds.atoms.atom import Statement
-    from simplemem.kinds.atoms.keeping import memories_of
-    from simplemem.kinds.documents.recall import Asked, recall
+    from simplemem.features.documents.recall import Asked, recall
+    from simplemem.features.facts.atom import Statement
+    from simplemem.features.facts.keeping import memories_of
     from simplemem.models import Filter
     from simplemem.store import Draft, EnhancedStore
 

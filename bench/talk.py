@@ -35,11 +35,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.vaults import vocabulary
-from simplemem.kinds.talk import governor
-from simplemem.kinds.talk.block import Block, Turn, new_block, read_block, with_turn
-from simplemem.kinds.talk.conversation import conversation_of, said_now
-from simplemem.kinds.talk.finding import remembered
-from simplemem.kinds.talk.governor import Governor
+from simplemem.features.conversations import governor
+from simplemem.features.conversations.block import Block, Turn, new_block, read_block, with_turn
+from simplemem.features.conversations.conversation import conversation_of, said_now
+from simplemem.features.conversations.finding import remembered
+from simplemem.features.conversations.governor import Governor
 from simplemem.note.tag_changes import change_tags
 from simplemem.providers.wordllama import WordLlama
 from simplemem.store import EnhancedStore, Read, open_store

@@ -14,8 +14,8 @@ import json
 import sys
 from typing import Any
 
-from simplemem.faces.face import PROFILES, Face, choose
 from simplemem.note.words import count_tokens
+from simplemem.tools.face import PROFILES, Face, choose
 
 SENT_TO_MODELS = ("name", "description", "inputSchema")
 

@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import quote
 
 from simplemem import __version__
-from simplemem.faces.face import PROFILES, choose
+from simplemem.tools.face import PROFILES, choose
 
 ROOT = Path(__file__).resolve().parent.parent
 DIST = ROOT / "dist"

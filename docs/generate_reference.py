@@ -19,8 +19,8 @@ import typer.main
 
 from simplemem.cli import serve
 from simplemem.cli.app import app
-from simplemem.faces.face import PROFILES, Face, Tool, choose
-from simplemem.network.openapi import document
+from simplemem.tools.face import PROFILES, Face, Tool, choose
+from simplemem.web.openapi import document
 
 REFERENCE = Path(__file__).resolve().parent / "reference"
 _GENERATED = "<!-- Written by docs/generate_reference.py from the program. -->"

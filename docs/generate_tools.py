@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from simplemem import errors
-from simplemem.faces.face import PROFILES, Tool, choose
 from simplemem.server.calls import PROMPTS
+from simplemem.tools.face import PROFILES, Tool, choose
 
 PAGE = Path(__file__).resolve().parent / "tools.md"
 WIDTH = 120

@@ -12,7 +12,7 @@ from typing import Any
 from anthropic.lib.tools import BetaAbstractMemoryTool, ToolError
 
 from simplemem.errors import SimplememError
-from simplemem.kinds.files import run
+from simplemem.features.files import run
 from simplemem.store import open_store
 
 

@@ -28,9 +28,9 @@ _IMPORTED = [
     "simplemem.cli.local",
     "simplemem.cli.serve",
     "simplemem.cli.served",
-    "simplemem.faces.core",
-    "simplemem.network.oauth",
-    "simplemem.network.serve",
+    "simplemem.tools.core",
+    "simplemem.web.oauth",
+    "simplemem.web.serve",
     "simplemem.server.local",
     "simplemem.server.serve",
     "simplemem.server.calls",
@@ -70,8 +70,8 @@ def main(channel: socket.socket) -> None:
 
 def _make_models() -> None:
     """The models of the settings and of the tools, which are made when they are first used."""
-    from simplemem.faces.face import PROFILES, choose
     from simplemem.settings.model import Settings
+    from simplemem.tools.face import PROFILES, choose
 
     Settings()
     for profile in PROFILES.values():

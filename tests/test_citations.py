@@ -91,11 +91,13 @@ def test_every_module_that_the_pages_for_contributors_name_exists() -> None:
 @of_every_page
 def test_every_file_that_a_page_names_exists(page: Path) -> None:
     named = re.findall(r"`([\w./-]+/(?:[\w.-]+\.(?:py|sql|md|tsv))?)`", page.read_text("utf-8"))
-    # What is in `.simplemem/` and other hidden folders is of a vault, not of the repository.
+    # What is in `.simplemem/` and other hidden folders is of a vault, not of the repository, and so
+    # are notes, such as the profiles of users.
     own = [
         name
         for name in named
-        if name.partition("/")[0] in top_level_names() and not name.startswith(".")
+        if name.partition("/")[0] in top_level_names()
+        and not name.startswith((".", "profiles/default.md"))
     ]
     roots = (REPOSITORY, REPOSITORY / "simplemem", REPOSITORY / "tests")
     assert [name for name in own if not any((root / name).exists() for root in roots)] == []

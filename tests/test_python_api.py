@@ -60,7 +60,7 @@ with open_store(sys.argv[1]) as store:
     store.sync()
     store.search("crane"); store.context("crane"); store.backlinks("a"); store.list(); store.undo("a")
 heavy = {"mcp", "mcp_types", "typer", "click", "rich", "starlette", "uvicorn", "httpx", "anyio", "wordllama"}
-above = ("simplemem.cli", "simplemem.server", "simplemem.faces")
+above = ("simplemem.cli", "simplemem.server", "simplemem.tools")
 print(sorted(heavy & {name.split(".")[0] for name in sys.modules}))
 print(sorted(name for name in sys.modules if name.startswith(above)))
 """

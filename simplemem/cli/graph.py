@@ -53,9 +53,9 @@ def export_graph(
     $ simplemem export graph --format html --notes all --output vault.html
     $ simplemem export graph --format dot | dot -Tsvg > graph.svg
     $ simplemem export graph --format json --no-texts | jq '.links[].type'"""
-    from simplemem.kinds.graph.graph import graph_of
-    from simplemem.kinds.graph.jsonl import written
-    from simplemem.kinds.picture import PICTURES, drawing_of_store, shorten_drawing
+    from simplemem.features.graph.graph import graph_of
+    from simplemem.features.graph.jsonl import written
+    from simplemem.features.picture import PICTURES, drawing_of_store, shorten_drawing
     from simplemem.store import write_file
 
     if file is None and for_a_program():

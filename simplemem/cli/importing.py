@@ -13,13 +13,13 @@ from simplemem.cli.options import Group, VaultOption, YesOption, argument, flag,
 from simplemem.cli.output import Lines
 from simplemem.cli.write import undo_with
 from simplemem.errors import Invalid
-from simplemem.imports import SOURCES, Source
+from simplemem.importers import SOURCES, Source
 from simplemem.note.words import format_count
 
 if TYPE_CHECKING:
-    from simplemem.imports.export import Item, Left
-    from simplemem.imports.take import Plan
-    from simplemem.kinds.graph.jsonl import Imported
+    from simplemem.features.graph.jsonl import Imported
+    from simplemem.importers.export import Item, Left
+    from simplemem.importers.take import Plan
 
 commands = typer.Typer()
 _imports = typer.Typer(cls=Group, no_args_is_help=True, rich_markup_mode="rich")
@@ -42,7 +42,7 @@ def _bring(
     yes: bool,
 ) -> Answer:
     """Show what an import would do, have a person agree, and do it as one step."""
-    from simplemem.imports.take import apply_plan, plan
+    from simplemem.importers.take import apply_plan, plan
 
     with opened(vault) as store:
         planned = plan(store, kind, str(file), folder, found)
@@ -140,7 +140,7 @@ def _sessions(
     yes: YesOption = False,
     vault: VaultOption = None,
 ) -> Answer:
-    from simplemem.imports.sessions import AGENTS, read
+    from simplemem.importers.sessions import AGENTS, read
     from simplemem.note.dates import parse_moment
 
     if agent and agent not in AGENTS:
@@ -160,7 +160,7 @@ def _sessions(
 def _graph(
     file: Path, dry_run: DryRun = False, yes: YesOption = False, vault: VaultOption = None
 ) -> Answer:
-    from simplemem.kinds.graph.jsonl import import_file
+    from simplemem.features.graph.jsonl import import_file
 
     def brought() -> str:
         said = f"{format_count(done.entities, 'entity', 'entities')}, {format_count(done.relations, 'relation')}"

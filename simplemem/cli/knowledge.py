@@ -14,11 +14,11 @@ import typer
 from simplemem.cli.command import Answer, command, opened
 from simplemem.cli.options import Group, Query, VaultOption, argument, limit_option, option
 from simplemem.cli.output import OPTIONAL, SHRINKS, WHOLE, Lines, labelled, one_line, tags_shown
-from simplemem.kinds.learned import TYPES
+from simplemem.features.lessons import TYPES
 from simplemem.note.words import format_count
 
 if TYPE_CHECKING:
-    from simplemem.kinds.learned.knowledge import Knowledge
+    from simplemem.features.lessons.knowledge import Knowledge
     from simplemem.store import EnhancedStore
 
 commands = typer.Typer()
@@ -53,7 +53,7 @@ def vault_of(named: Path | None) -> Path | None:
 def _opened(
     vault: Path | None, *, embed: bool = False
 ) -> Iterator[tuple[EnhancedStore, Knowledge]]:
-    from simplemem.kinds.learned.knowledge import knowledge_of
+    from simplemem.features.lessons.knowledge import knowledge_of
 
     with opened(vault_of(vault), embed=embed) as store:
         yield store, knowledge_of(store)
@@ -75,7 +75,7 @@ def stats(vault: VaultOption = None) -> Answer:
     """Show the number of lessons of each type, their confidence, and which are read most.
 
     $ simplemem lessons stats --json"""
-    from simplemem.kinds.learned.analysis import analysis_of
+    from simplemem.features.lessons.analysis import analysis_of
 
     with _opened(vault) as (store, _):
         facts = analysis_of(store).stats()
@@ -176,7 +176,7 @@ def export(
 
     $ simplemem lessons export > lessons.md
     $ simplemem lessons export html --output lessons.html"""
-    from simplemem.kinds.learned.analysis import export_text
+    from simplemem.features.lessons.analysis import export_text
     from simplemem.store import write_file
 
     with _opened(vault) as (store, knowledge):
@@ -205,7 +205,7 @@ def analyze(
     $ simplemem lessons analyze --notes projects/"""
     from datetime import date
 
-    from simplemem.kinds.learned.analysis import analysis_of, brief
+    from simplemem.features.lessons.analysis import analysis_of, brief
 
     with _opened(vault, embed=True) as (store, _):
         analysis = analysis_of(store, notes)

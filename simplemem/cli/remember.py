@@ -50,7 +50,7 @@ def add(
     $ simplemem documents add https://example.org/rules --scope alex --title 'House rules'
     $ pbpaste | simplemem documents add - --scope alex
     """
-    from simplemem.kinds.documents.ingest import documents_of
+    from simplemem.features.documents.ingest import documents_of
     from simplemem.models import AuthorArgs
 
     with opened(vault, make=True) as store:
@@ -99,7 +99,7 @@ def tidy(
 
     $ simplemem facts tidy --older-than 90d --dry-run
     """
-    from simplemem.kinds.atoms.keeping import memories_of
+    from simplemem.features.facts.keeping import memories_of
 
     age = duration(older_than, "--older-than")
     with opened(vault) as store:

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 from simplemem.errors import Invalid, NotFound, SimplememError, Unavailable
 
 if TYPE_CHECKING:
-    from simplemem.faces.face import Face, Tool
-    from simplemem.network.beside import Streams
     from simplemem.server.serve import Door
     from simplemem.settings.model import Settings
+    from simplemem.tools.face import Face, Tool
+    from simplemem.web.beside import Streams
 
 _EXAMPLES = """\
 examples:
@@ -199,7 +199,7 @@ def _serve_both(asked: argparse.Namespace) -> int:
     A second client starts a second server: where the address is taken, it is served over standard
     streams alone.
     """
-    from simplemem.network.beside import Streams, has_client
+    from simplemem.web.beside import Streams, has_client
 
     if not has_client():
         return _serve_http(asked)
@@ -249,8 +249,8 @@ def _answer_commands(door: Door) -> Callable[[], None]:
 
 def _serve_http(asked: argparse.Namespace, streams: Streams | None = None) -> int:
     has_client = streams is not None
-    from simplemem.network.serve import Address, address_of, serve_http
-    from simplemem.network.site import Served
+    from simplemem.web.serve import Address, address_of, serve_http
+    from simplemem.web.site import Served
 
     if unknown := asked.profiles.keys() - asked.vaults.keys() - {""}:
         raise Invalid(
@@ -302,9 +302,9 @@ def _chosen(
 
     Raises Invalid or NotFound if the vault cannot be served. `has_client`: an MCP client may have started the server.
     """
-    from simplemem.faces.face import choose
     from simplemem.note.dates import now
     from simplemem.server.serve import take_over
+    from simplemem.tools.face import choose
 
     now()  # a clock that is no time is said at once
     profile, toolsets, tools = _profile(asked)
@@ -319,7 +319,7 @@ def _chosen(
             root, is_read_only=settings.read_only, is_confirmed=asked.yes, has_client=has_client
         )
     if base := settings.documents.knowledge_base:
-        from simplemem.kinds.documents.base import base_of, located
+        from simplemem.features.documents.base import base_of, located
 
         located(base, root)
         tools = choose(profile, f"{toolsets},knowledge-base")
@@ -411,7 +411,7 @@ def _settings(asked: argparse.Namespace, profile: Face, root: Path) -> Settings:
 
 def _profile(asked: argparse.Namespace) -> tuple[Face, str, tuple[Tool, ...]]:
     """The profile that is asked for, the toolsets that are added to it or taken away, and the tools that makes."""
-    from simplemem.faces.face import PROFILES, choose
+    from simplemem.tools.face import PROFILES, choose
 
     if (profile := PROFILES.get(asked.profile or "default")) is None:
         raise Invalid(
@@ -433,7 +433,7 @@ def _knowledge_base(asked: argparse.Namespace) -> str | None:
 def _own_settings(asked: argparse.Namespace, profile: Face) -> dict[str, Any]:
     """What the files of another program say, for a profile that stands in its place."""
     if "original" in profile.toolsets:
-        from simplemem.faces.original import original_settings
+        from simplemem.profiles.original.tools import original_settings
 
         return original_settings(
             Path.cwd(), os.environ, Path(asked.config).expanduser() if asked.config else None

@@ -42,7 +42,7 @@ def list_topics(
     $ simplemem topics
     $ simplemem topics list --all
     """
-    from simplemem.kinds.talk.conversation import conversation_of
+    from simplemem.features.conversations.conversation import conversation_of
 
     with opened(vault) as store:
         found = conversation_of(store).topics(closed=closed)
@@ -87,7 +87,7 @@ def archive(
     $ simplemem topics archive --dry-run
     $ simplemem topics archive --older-than 30d
     """
-    from simplemem.kinds.talk.conversation import conversation_of
+    from simplemem.features.conversations.conversation import conversation_of
 
     age = duration(older_than, "--older-than", least=timedelta(days=1))
     with opened(vault) as store:

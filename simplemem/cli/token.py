@@ -76,7 +76,7 @@ def new(
     $ simplemem token new 'build server' --folder projects/apollo --expires 90d
     $ simplemem token new priya --write --user priya --calls 600
     """
-    from simplemem.network.tokens import Grant, Tokens, token_folder
+    from simplemem.web.tokens import Grant, Tokens, token_folder
 
     scopes = ("read", *(("write",) if write else ()), *(("admin",) if admin else ()))
     if user == "" or not all(each.strip("/") for each in folder or ()):
@@ -130,7 +130,7 @@ def list_() -> Answer:
 
     $ simplemem token list
     """
-    from simplemem.network.tokens import Tokens, token_folder
+    from simplemem.web.tokens import Tokens, token_folder
 
     found = Tokens(token_folder(os.environ)).all()
     shown, rows = [], list[list[Part]]()
@@ -165,7 +165,7 @@ def revoke(name: Annotated[str, argument("NAME", "The name of the token.")]) -> 
 
     $ simplemem token revoke laptop
     """
-    from simplemem.network.tokens import Tokens, token_folder
+    from simplemem.web.tokens import Tokens, token_folder
 
     gone = Tokens(token_folder(os.environ)).revoke(name)
     return Answer({"name": gone.name, "revoked": True}, [["Revoked ", (gone.name, "cyan"), "."]])

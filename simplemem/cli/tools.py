@@ -18,7 +18,7 @@ from simplemem.note.words import count_tokens, format_count
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from simplemem.faces.face import Tool
+    from simplemem.tools.face import Tool
 
 commands = typer.Typer()
 _tools = default_group(
@@ -33,7 +33,7 @@ _STYLES = {"reads": "green", "writes": "yellow", "deletes": "red"}
 
 
 def _profiles() -> list[str]:
-    from simplemem.faces.face import PROFILES
+    from simplemem.tools.face import PROFILES
 
     return [*PROFILES]
 
@@ -60,7 +60,7 @@ def list_tools(
     $ simplemem tools
     $ simplemem tools list --profile chatgpt
     $ simplemem tools list --tools=-core,graph --json"""
-    from simplemem.faces.face import PROFILES, choose
+    from simplemem.tools.face import PROFILES, choose
 
     name = profile or os.environ.get("SIMPLEMEM_PROFILE") or "default"
     chosen = PROFILES.get(name)

@@ -169,7 +169,7 @@ def edit(
 
 def with_replaced(store: EnhancedStore, saved: Saved) -> Saved:
     """Return a write with a warning that says which text it replaced, if any, and how to undo that."""
-    from simplemem.faces.session import text_replaced
+    from simplemem.tools.session import text_replaced
 
     if not saved.changed or saved.previous_sha256 is None:
         return saved

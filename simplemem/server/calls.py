@@ -19,8 +19,11 @@ from pydantic import ValidationError
 
 from simplemem import __version__
 from simplemem.errors import ReadOnly, SimplememError, Unavailable
-from simplemem.faces.arguments import Narrowing, about
-from simplemem.faces.face import (
+from simplemem.models import AUTHOR_SEPARATOR
+from simplemem.server.resources import Resources
+from simplemem.server.sessions import Granted, Sessions, client_name, grant_of
+from simplemem.tools.arguments import Narrowing, about
+from simplemem.tools.face import (
     Caller,
     Face,
     Reply,
@@ -30,11 +33,8 @@ from simplemem.faces.face import (
     tool,
     words_for_models,
 )
-from simplemem.faces.render import answer, error_data, index_line, line, tags_line
-from simplemem.faces.session import Session
-from simplemem.models import AUTHOR_SEPARATOR
-from simplemem.server.resources import Resources
-from simplemem.server.sessions import Granted, Sessions, client_name, grant_of
+from simplemem.tools.render import answer, error_data, index_line, line, tags_line
+from simplemem.tools.session import Session
 
 if TYPE_CHECKING:
     from simplemem.server.serve import Door

@@ -18,20 +18,20 @@ from mcp.server.subscriptions import (
 from mcp.shared.exceptions import MCPError
 
 from simplemem.errors import Ambiguous, NotFound
-from simplemem.faces.render import error_data, index_line, line, pretty
-from simplemem.kinds.ownership import is_in_a_folder_of_users, notes_of_users
+from simplemem.features.ownership import is_in_a_folder_of_users, notes_of_users
 from simplemem.note.names import compare_key, path_of
 from simplemem.server.sessions import Sessions
+from simplemem.tools.render import error_data, index_line, line, pretty
 
 if TYPE_CHECKING:
     from mcp.server.connection import Connection
     from mcp.server.context import ServerRequestContext
 
-    from simplemem.faces.session import Session
-    from simplemem.kinds.graph.graph import KnowledgeGraph
+    from simplemem.features.graph.graph import KnowledgeGraph
     from simplemem.models import IndexState, Listed, Memory
     from simplemem.server.serve import Door
     from simplemem.store import EnhancedStore
+    from simplemem.tools.session import Session
 
     Context = ServerRequestContext[Any, Any]
 
@@ -297,7 +297,7 @@ class Resources:
         raise NotFound(f"no memory called {name[:200]!r}")
 
     def _graph(self) -> KnowledgeGraph:
-        from simplemem.kinds.graph.graph import graph_of
+        from simplemem.features.graph.graph import graph_of
 
         return graph_of(self._door.store())
 

@@ -25,8 +25,8 @@ from simplemem.errors import SimplememError
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
 
-    from simplemem.faces.face import Face, Tool
     from simplemem.store import EnhancedStore
+    from simplemem.tools.face import Face, Tool
 
 log = logging.getLogger("simplemem.server")
 
@@ -238,7 +238,7 @@ def take_over(face: Face, store: EnhancedStore, env: Mapping[str, str]) -> None:
     file = face.graph_file(env)
     if file is None or not file.is_file() or store.read_only:
         return
-    from simplemem.kinds.graph.jsonl import import_file
+    from simplemem.features.graph.jsonl import import_file
 
     try:
         if (done := import_file(store, file, who=face.file_env, once=True)) is not None:

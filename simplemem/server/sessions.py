@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakKeyDictionary
 
-from simplemem.faces.render import line
-from simplemem.faces.session import Session
+from simplemem.tools.render import line
+from simplemem.tools.session import Session
 
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext

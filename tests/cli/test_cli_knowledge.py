@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from simplemem.cli.knowledge import vault_of
-from simplemem.kinds.learned.knowledge import knowledge_of
+from simplemem.features.lessons.knowledge import knowledge_of
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 

@@ -13,7 +13,7 @@ import pytest
 import simplemem
 from simplemem.cli import output
 from simplemem.errors import Conflict, NotFound
-from simplemem.faces.face import PROFILES, choose
+from simplemem.tools.face import PROFILES, choose
 
 
 def bold(snippet: str, query: str) -> list[str]:
@@ -108,7 +108,7 @@ def test_a_hint_on_the_command_line_names_commands_not_tools(
 ) -> None:
     rooms = [
         Path(simplemem.__file__).parent / room
-        for room in ("note", "vault", "index", "search", "store", "kinds")
+        for room in ("note", "vault", "index", "search", "store", "features")
     ]
     trees = [
         ast.walk(ast.parse(file.read_text(encoding="utf-8")))

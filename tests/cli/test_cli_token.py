@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from simplemem.network.tokens import Tokens, digest, token_folder
+from simplemem.web.tokens import Tokens, digest, token_folder
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Run
@@ -107,7 +107,7 @@ def test_an_expired_token_is_refused_and_said(
 ) -> None:
     token = run("token", "new", "guest", "--expires", "1h", "--json", vault=None).json["token"]
     assert tokens.grant(token) is not None
-    import simplemem.network.tokens as module
+    import simplemem.web.tokens as module
 
     later = module.time.time() + 3601
     monkeypatch.setattr(module.time, "time", lambda: later)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from simplemem.faces.face import PROFILES, choose
 from simplemem.note.words import count_tokens
+from simplemem.tools.face import PROFILES, choose
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Run

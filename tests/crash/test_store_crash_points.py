@@ -13,10 +13,10 @@ import crash_harness as harness
 import pytest
 from crash_cases import Files, notes
 
+from simplemem.features.graph.graph import graph_of
+from simplemem.features.graph.values import Entity, Observation
+from simplemem.features.kind import ChangeSet
 from simplemem.index.sqlite.engine import SqliteEngine
-from simplemem.kinds.graph.graph import graph_of
-from simplemem.kinds.graph.values import Entity, Observation
-from simplemem.kinds.kind import ChangeSet
 from simplemem.settings.loading import load_settings
 from simplemem.store import EnhancedStore
 

@@ -17,12 +17,12 @@ import pytest
 
 import simplemem
 from simplemem.errors import SimplememError
-from simplemem.faces.face import PROFILES, choose
 from simplemem.models import Filter
 from simplemem.server.calls import perform
 from simplemem.server.serve import Door
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
+from simplemem.tools.face import PROFILES, choose
 
 ROOT = Path(simplemem.__file__).parent
 _SQL = re.compile(
@@ -119,7 +119,7 @@ def test_sql_is_spoken_in_the_index_alone_and_to_a_database_that_is_imported() -
         if isinstance(node, ast.Call)
         and getattr(node.func, "attr", "") in ("execute", "executemany")
     }
-    assert {path for path in speaking if not path.startswith("index/")} == {"imports/memories.py"}
+    assert {path for path in speaking if not path.startswith("index/")} == {"importers/memories.py"}
 
 
 INJECTIONS = [

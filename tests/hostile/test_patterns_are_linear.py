@@ -19,7 +19,7 @@ from effort import LONG
 from linear import HOSTILE, grows_too_fast
 
 import simplemem
-from simplemem.kinds.graph.page import split_attributes
+from simplemem.features.graph.page import split_attributes
 
 ROOT = Path(simplemem.__file__).parent
 SIZE = 4_000
@@ -27,7 +27,7 @@ LARGE = 128_000 if LONG else 16_000
 MADE_WHILE_RUNNING = {  # words, to the letter
     "search/rank.py": ["re.escape(word)"],
     "cli/output.py": ["f'({words})'"],
-    "kinds/talk/finding.py": ["f'{name}\\\\b'", 'f"\\\\b{name}(?:[\'’]s)?\\\\b"'],
+    "features/conversations/finding.py": ["f'{name}\\\\b'", 'f"\\\\b{name}(?:[\'’]s)?\\\\b"'],
 }
 SEARCHES = {"search", "sub", "subn", "split", "findall", "finditer"}
 OPERATIONS = SEARCHES | {"match", "fullmatch"}

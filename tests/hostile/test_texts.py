@@ -14,9 +14,6 @@ from effort import LONG, chance, rounds
 from linear import HOSTILE, grows_too_fast
 
 from simplemem.errors import SimplememError
-from simplemem.faces.core import TOOLS
-from simplemem.faces.face import OURS
-from simplemem.faces.render import line, warnings_of
 from simplemem.index.api import Stat
 from simplemem.index.text import parse_note
 from simplemem.note.header import read_header
@@ -30,6 +27,9 @@ from simplemem.note.tag_requests import parse_tag_request
 from simplemem.search.query import read_query
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
+from simplemem.tools.core import TOOLS
+from simplemem.tools.face import OURS
+from simplemem.tools.render import line, warnings_of
 
 PLAIN = Settings.model_validate({"embed": {"provider": "none"}})
 SEARCH = next(tool for tool in TOOLS if tool.name == "search_memories")

@@ -22,12 +22,12 @@ from effort import LONG
 from hostile_names import hostile_names
 from tool_calls import HARMLESS, harmless, put_back
 
-from simplemem.faces.face import PROFILES, Face, Tool, choose
 from simplemem.note.names import check_name, name_of
 from simplemem.server.calls import perform
 from simplemem.server.serve import Door
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
+from simplemem.tools.face import PROFILES, Face, Tool, choose
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the vault has links and a pipe")
 

@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from simplemem.errors import SimplememError
-from simplemem.kinds.atoms.atom import Statement
-from simplemem.kinds.atoms.keeping import Memories, memories_of
+from simplemem.features.facts.atom import Statement
+from simplemem.features.facts.keeping import Memories, memories_of
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 

@@ -16,11 +16,11 @@ from typing import Any
 import anyio
 from processes import Program
 
-from simplemem.faces.face import PROFILES, choose
 from simplemem.server.calls import assemble
 from simplemem.server.serve import Door, converse
 from simplemem.settings.loading import load_settings
 from simplemem.store import open_store
+from simplemem.tools.face import PROFILES, choose
 
 PATIENCE = 30.0
 _FINISHED = object()
@@ -29,7 +29,7 @@ import sys
 from pathlib import Path
 from simplemem.server.serve import Door, serve_stdio, take_standard_streams
 from simplemem.store import open_store
-from simplemem.faces.face import PROFILES, Reply, tool
+from simplemem.tools.face import PROFILES, Reply, tool
 {code}
 root = Path(sys.argv[1])
 tools = (tool("A tool")({name}),)

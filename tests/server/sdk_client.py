@@ -12,10 +12,10 @@ import mcp_types as types
 import pytest
 from mcp import Client
 
-from simplemem.faces.face import PROFILES, choose
 from simplemem.server.calls import assemble
 from simplemem.server.serve import Door
 from simplemem.store import open_store
+from simplemem.tools.face import PROFILES, choose
 
 PATIENCE = 20.0
 LEGACY, MODERN = "legacy", "2026-07-28"

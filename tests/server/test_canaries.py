@@ -13,7 +13,7 @@ from embedding_service import EmbeddingService
 from waiting import eventually
 from watched import run_commands
 
-from tests.network.conftest import Served, Session
+from tests.web.conftest import Served, Session
 
 _KEYS = {
     "SIMPLEMEM_EMBED_API_KEY": "canary-embed-7f3a",

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from bare_client import Bare
 
-from simplemem.faces.face import PROFILES, TOOLSETS, Face, choose
+from simplemem.tools.face import PROFILES, TOOLSETS, Face, choose
 
 ALL_TOOLS = {tool.name for toolset in TOOLSETS for tool in choose(Face("any", "", (toolset,)))}
 ARGUMENTS = {"recall": {"topic": "tea"}, "remember": {"what": "I like tea"}, "review": {}}

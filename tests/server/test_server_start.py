@@ -16,7 +16,7 @@ from bare_client import Bare
 from waiting import write_many_notes
 
 from simplemem.cli.serve import _vault
-from simplemem.faces.face import PROFILES, choose
+from simplemem.tools.face import PROFILES, choose
 
 META = {"title": "t", "description": "", "tags": {}}
 EVERY_TOOL = {tool.name for face in PROFILES.values() for tool in choose(face)}

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from simplemem.errors import Invalid, NotFound
-from simplemem.faces.core import memory_history
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
+from simplemem.tools.core import memory_history
 from simplemem.vault.values import sha256
 
 Write = Callable[[str, str | bytes], Path]

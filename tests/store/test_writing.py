@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from simplemem.errors import AlreadyExists, Conflict, Invalid, SimplememError, TooLong, Unreadable
-from simplemem.faces.face import PROFILES, choose
 from simplemem.server.calls import perform
 from simplemem.server.serve import Door
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
+from simplemem.tools.face import PROFILES, choose
 
 Write = Callable[[str, str | bytes], Path]
 NEVER_READ = "0" * 64

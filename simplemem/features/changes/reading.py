@@ -1,0 +1,210 @@
+"""Read what a statement says has changed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from simplemem.features.changes.languages import (
+    LANGUAGES,
+    SPEAKER,
+    Language,
+    Topic,
+    TopicRule,
+    Words,
+    groups_of,
+)
+from simplemem.note.sentences import sentence_spans
+
+_MAX_SEARCHED_CHARACTERS: Final = 12  # of a place: how much of it is searched for in the statement
+_YEAR: Final = re.compile(r"\b(?:19|20)\d\d\b")
+_CLAUSE_END: Final = re.compile(
+    r"""
+    [,;:.(–—]
+    | [ ] (?: because | so | but | since | porque | pero | así[ ]que | ya[ ]que ) [ ]
+    """,
+    re.VERBOSE,
+)
+
+
+@dataclass(frozen=True)
+class Change:
+    """What a statement says has changed."""
+
+    language: str  # the code of the language in which the statement was read
+    things: frozenset[Words]
+    topics: frozenset[Topic]
+    provided: frozenset[Words]  # "insurance", if the company that provides it has changed
+    ended_values: frozenset[Words]  # values that are no longer true
+    left_employers: frozenset[Words]  # what the speaker left: an employer, but possibly a place
+    ends_named_value: (
+        bool  # a value that the statement names is no longer true, and not the new value
+    )
+    words: Words  # all words of the statement
+    year: int | None  # the latest year that the statement names
+
+
+@lru_cache(maxsize=5_000)
+def read_change(statement: str) -> Change | None:
+    """Return what a statement says has changed; None if it states no change."""
+    if statement.rstrip().endswith("?"):
+        return None
+
+    for language in LANGUAGES:
+        text = language.normalize(statement)
+        if not language.patterns.cue.search(text) or language.patterns.past.search(text):
+            continue
+        change = _ChangeReader(language, statement, text).read()
+        if change is not None:
+            return change
+
+    return None
+
+
+def changes_in(text: str) -> list[tuple[str, Change]]:
+    """Return the sentences of a text that state a change, with that change."""
+    changes = list[tuple[str, Change]]()
+    for start, end in sentence_spans(text):
+        sentence = " ".join(text[start:end].split())
+        change = read_change(sentence)
+        if change is not None:
+            changes.append((sentence, change))
+
+    return changes
+
+
+class _ChangeReader:
+    """Collects from the matches of all patterns what one statement says has changed."""
+
+    def __init__(self, language: Language, statement: str, text: str) -> None:
+        self._language = language
+        self._statement = statement
+        self._text = text  # the statement as `Language.normalize` returns it
+        self._things = set[Words]()
+        self._topics = set[Topic]()
+        self._ended_values = set[Words]()
+        self._left_employers = set[Words]()
+        self._ends_named_value = False
+
+    def read(self) -> Change | None:
+        """Return what has changed, None if nothing has."""
+        language = self._language
+        for rule in language.topics:
+            for match in rule.change.finditer(self._text):
+                if not self._is_hedged(match):
+                    self._add_topic(rule, groups_of(match))
+        for pattern in (*language.things, language.patterns.left):
+            for match in pattern.finditer(self._text):
+                if not self._is_hedged(match):
+                    self._add_match_of_thing(groups_of(match))
+
+        if not (self._things or self._topics or self._ended_values or self._left_employers):
+            return None
+        return Change(
+            language=language.code,
+            things=frozenset(self._things),
+            topics=frozenset(self._topics),
+            provided=frozenset(self._provided_things()),
+            ended_values=frozenset(self._ended_values),
+            left_employers=frozenset(self._left_employers),
+            ends_named_value=self._ends_named_value,
+            words=language.words(self._text),
+            year=max(map(int, _YEAR.findall(self._text)), default=None),
+        )
+
+    def _provided_things(self) -> Iterator[Words]:
+        """Yield what the companies provide that have changed: "insurance" for "insurance company"."""
+        providers = self._language.providers
+        for thing in self._things:
+            if thing & providers:
+                yield thing - providers
+
+    def _is_hedged(self, match: re.Match[str]) -> bool:
+        """Return whether the clause of a match is a plan, a wish, a condition or what others say."""
+        ends_before = [end.end() for end in _CLAUSE_END.finditer(self._text, 0, match.start() + 1)]
+        end_behind = _CLAUSE_END.search(self._text, match.end())
+
+        clause_start = max(ends_before, default=0)
+        clause_end = end_behind.start() if end_behind else len(self._text)
+        clause = self._text[clause_start:clause_end].strip()
+        return self._language.patterns.hedged.search(clause) is not None
+
+    def _add_topic(self, rule: TopicRule, groups: Mapping[str, str]) -> None:
+        """Add the topic that a match of a topic's rule says has changed."""
+        owner = self._language.read_owner(groups.get("who", ""))
+        if owner is None or not self._is_habitable(rule, groups.get("place", "")):
+            return
+
+        self._topics.add(Topic(rule.name, owner))
+        if rule.ends_named_value or self._language.patterns.over.search(self._text):
+            self._ends_named_value = True
+
+    def _is_habitable(self, rule: TopicRule, place: str) -> bool:
+        """Return whether somebody can move to a place: it has a capital letter, or is a home of some kind."""
+        if not place or rule.place is None:
+            return True
+
+        start = self._statement.lower().find(place[:_MAX_SEARCHED_CHARACTERS])
+        is_name = self._statement[start : start + 1].isupper()
+        return is_name or rule.place.match(place) is not None
+
+    def _add_match_of_thing(self, groups: Mapping[str, str]) -> None:
+        """Add what a match says was changed, given up or left."""
+        owner = self._owner_of_thing(groups)
+        if owner is None:
+            return
+
+        if "employer" in groups:
+            if owner == SPEAKER:
+                self._add_words(self._left_employers, groups["employer"])
+            return
+        if "left" in groups and owner == SPEAKER:
+            self._add_words(self._ended_values, groups["left"])
+        self._add_thing(groups, owner)
+
+    def _owner_of_thing(self, groups: Mapping[str, str]) -> Words | None:
+        """Return who changed a thing; the speaker for "they reset our gate code", None if nobody knows who."""
+        owner = self._language.read_owner(groups.get("who", ""))
+        if owner is None and groups.get("det", "") in self._language.determiners_of_speaker:
+            return SPEAKER
+        return owner
+
+    def _add_thing(self, groups: Mapping[str, str], changer: Words) -> None:
+        """Add the thing that a match names, and the topics that it stands for."""
+        language = self._language
+        determiner = groups.get("det", "")
+        possessor, thing = _split_possessor(groups.get("what") or groups["left"])
+
+        owner: Words | None = changer
+        if possessor:
+            owner = language.read_owner(possessor)
+        elif determiner in language.determiners_of_others and changer == SPEAKER:
+            owner = None  # "I reset their code": another sentence says whose
+
+        name = language.words(f"{thing} {groups.get('of', '')}") - language.speaker
+        if owner is None or not name:
+            return
+        self._things.add(name if determiner in language.determiners_of_anybody else name | owner)
+        for rule in language.topics:
+            if _is_thing_of_topic(language, rule, thing):
+                self._topics.add(Topic(rule.name, owner))
+
+    def _add_words(self, values: set[Words], text: str) -> None:
+        words = self._language.words(text)
+        if words:
+            values.add(words)
+
+
+def _split_possessor(thing: str) -> tuple[str, str]:
+    """Return the possessor in a thing's name, "" without one, and the rest: "ada's flat" is "ada", "flat"."""
+    possessor, separator, rest = thing.rpartition("'s ")
+    return (possessor, rest) if separator else ("", thing)
+
+
+def _is_thing_of_topic(language: Language, rule: TopicRule, thing: str) -> bool:
+    """Return whether a name is one of a topic's things and adjectives: "bigger flat", but not "flat screen"."""
+    nouns = [token for token in language.tokens(thing) if not language.adjective.fullmatch(token)]
+    return language.words(" ".join(nouns)) in rule.things

@@ -1,0 +1,1 @@
+"""The profile anthropic-memory."""

@@ -1,0 +1,442 @@
+"""What an agent sees: a tool is a function with type hints, a face the tools and manners of one kind of server; and the
+faces there are. Schemas are made of the hints, the description of the docstring. No protocol here."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import inspect
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Generic,
+    NamedTuple,
+    Self,
+    TypedDict,
+    TypeVar,
+    get_args,
+    get_type_hints,
+)
+
+from pydantic import BaseModel, ValidationError, create_model
+
+from simplemem.errors import Invalid, SimplememError
+from simplemem.models import Value
+from simplemem.tools import render
+from simplemem.tools.arguments import (
+    Arguments,
+    Narrowing,
+    Schema,
+    meant,
+    record,
+    record_of,
+    without_the_obvious,
+    wrong,
+)
+from simplemem.tools.session import Session
+
+if TYPE_CHECKING:
+    from simplemem.store import EnhancedStore
+
+T = TypeVar("T")
+Data = dict[str, Any]
+
+_ERROR = record({"code": (str, ...), "message": (str, ...), "hint": (str, None)}, answer=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Reply(Generic[T]):
+    """An answer twice over: text for whoever is shown text, the same facts as a value for whoever is shown those."""
+
+    text: str
+    value: T | None = None
+    notices: Sequence[str] = ()  # for answers over HTTP whose shape has no place for them
+
+    def data(self) -> Data | None:
+        """The value as JSON, with the word that notes are data where the text has it."""
+        data: Data | None = _plain(self.value)
+        return (
+            data | {"notes_are": render.DATA} if data and f" {render.DATA}." in self.text else data
+        )
+
+
+def as_json(data: Any) -> Reply[Any]:
+    """An answer whose text is the JSON of its data."""
+    return Reply(render.pretty(data), data)
+
+
+class Result(Value):
+    """The base of the values that tools answer with. A field that has a default is left out while it holds that."""
+
+    @classmethod
+    def of(cls, value: Any, **more: Any) -> Self:
+        """Such an answer with the fields of another value, but for what is given."""
+        own = {each.name for each in dataclasses.fields(cls)}
+        given = {
+            each.name: getattr(value, each.name)
+            for each in dataclasses.fields(value)
+            if each.name in own
+        }
+        return cls(**(given | more))
+
+    def as_dict(self) -> Data:
+        values = ((each, getattr(self, each.name)) for each in dataclasses.fields(self))
+        return {each.name: _plain(value) for each, value in values if value != each.default}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Value):
+        return {
+            key: each for key, each in value.as_dict().items() if key != "reason" or each
+        }  # of an index
+    if isinstance(value, dict):
+        return {key: _plain(each) for key, each in value.items()}
+    return [_plain(each) for each in value] if isinstance(value, (list, tuple)) else value
+
+
+Caller = TypedDict("Caller", {"who": str, "tool": str})
+"""Who makes a change (the client's name and version) with which tool, for the history."""
+
+_KEPT = {
+    "graph": ("KnowledgeGraph", "graph.graph", "graph_of"),
+    "knowledge": ("Knowledge", "lessons.knowledge", "knowledge_of"),
+    "talk": ("Conversation", "conversations.conversation", "conversation_of"),
+    "memories": ("Memories", "facts.keeping", "memories_of"),
+    "documents": ("Documents", "documents.ingest", "documents_of"),
+    "base": ("KnowledgeBase", "documents.base", "base_of"),
+}
+"""Parameters that are no arguments: their types, which are not imported to make a list of tools, and what makes them."""
+_GIVEN = {"store": "EnhancedStore", "caller": "Caller", "session": "Session"}
+_GIVEN |= {name: each[0] for name, each in _KEPT.items()}
+
+
+def _given(name: str, store: EnhancedStore, caller: Caller, session: Session) -> Any:
+    """What one of these parameters stands for in a call."""
+    if name in _KEPT:
+        _, module, maker = _KEPT[name]
+        return getattr(importlib.import_module(f"simplemem.features.{module}"), maker)(store)
+    return {"store": store, "caller": caller, "session": session}[name]
+
+
+class Manner:
+    """How a tool lists itself, takes its arguments and tells a failure: ours is forgiving, and failures have codes."""
+
+    base: type[BaseModel] = Arguments
+    failure = ""  # how the text of a failure begins, in place of its code, where another server's words are expected
+
+    def listing(self, tool: Tool) -> Data:
+        """The tool as `tools/list` shows it, with all four hints: their defaults assume the worst."""
+        hints = {"readOnlyHint": not tool.writes, "destructiveHint": tool.destructive}
+        hints |= {"idempotentHint": tool.idempotent, "openWorldHint": False}
+        shown: Data = {"name": tool.name, "title": tool.title, "description": tool.description}
+        shown |= {"inputSchema": without_the_obvious(tool.input), "annotations": hints}
+        if (
+            answer := tool.output
+        ):  # it may be a failure instead: most clients check what a tool says even then
+            either = [{"required": answer.get("required", [])}, {"required": ["error"]}]
+            properties = {**answer["properties"], "error": _ERROR}
+            shown["outputSchema"] = {"type": "object", "properties": properties, "anyOf": either}
+        return shown
+
+    def read(self, tool: Tool, sent: Mapping[str, Any] | None) -> BaseModel:
+        """The arguments. Invalid names all that is wrong."""
+        try:
+            return tool.model.model_validate(
+                meant(tool.name, tool.arguments, sent or {}), extra="forbid"
+            )
+        except ValidationError as error:
+            faults = "; ".join(f"{place!r} {said}" for place, said in wrong(error))
+            hint = "The arguments are " + ", ".join(tool.input["properties"]) + "."
+            raise Invalid(faults, hint=hint) from None
+
+    def perform(
+        self,
+        tool: Tool,
+        store: EnhancedStore,
+        caller: Caller,
+        arguments: BaseModel,
+        session: Session,
+    ) -> Reply[Any]:
+        return tool(store, caller, arguments, session)
+
+    def failed(self, error: SimplememError) -> tuple[str, Data | None]:
+        shown = render.error_data(error)
+        text = render.error_text(shown)
+        return (self.failure + text.removeprefix(f"{error.code}: ") if self.failure else text), {
+            "error": shown
+        }
+
+
+OURS = Manner()
+
+
+@dataclass(frozen=True)
+class Tool:
+    """One tool: a function, and how it is listed and called."""
+
+    run: Callable[..., Reply[Any]]
+    name: str
+    title: str
+    description: str
+    writes: bool = False  # it runs alone, and is finished once begun
+    destructive: bool = False
+    idempotent: bool = True
+    deletes: bool = False  # not offered where nothing may be deleted
+    routes: tuple[str, ...] = ()  # by which programs call it over HTTP: "GET /memories/{name}"
+    manner: Manner = OURS
+    hints: Mapping[str, Any] = field(default_factory=dict)  # in the place of the function's own
+    given: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # the values of parameters that are no arguments
+
+    def __call__(
+        self,
+        store: EnhancedStore,
+        caller: Caller,
+        arguments: BaseModel,
+        session: Session | None = None,
+    ) -> Reply[Any]:
+        """Call the tool. Without a `session`, the client has read nothing before."""
+        session = session or Session()
+        values = {name: getattr(arguments, name) for name in self.arguments}
+        for name, group in self._groups.items():
+            values[name] = group(
+                **{each.name: values.pop(each.name) for each in dataclasses.fields(group)}
+            )
+        given = self._hints.keys() & _GIVEN
+        values |= {name: _given(name, store, caller, session) for name in given}
+        return self.run(**values, **self.given)
+
+    def listing(self) -> Data:
+        return self.manner.listing(self)
+
+    @cached_property
+    def input(self) -> Schema:
+        """The schema of its arguments."""
+        return record(self.arguments, answer=False)
+
+    @cached_property
+    def output(self) -> Schema | None:
+        """The schema of its answer, if it promises one."""
+        answer = get_args(self._hints["return"])[0]
+        return None if answer in (Any, type(None)) else record_of(answer, answer=True)
+
+    @cached_property
+    def model(self) -> type[BaseModel]:
+        """What checks its arguments: made when it is called first."""
+        fields: dict[str, Any] = dict(self.arguments)
+        return create_model(self.name, __base__=self.manner.base, **fields)
+
+    @cached_property
+    def arguments(self) -> dict[str, tuple[Any, Any]]:
+        """Its arguments with their types and defaults (... for none), those of a group last."""
+        own = {
+            name: (self._hints[name], ... if each.default is each.empty else each.default)
+            for name, each in inspect.signature(self.run).parameters.items()
+            if name not in _GIVEN.keys() | self.given.keys() | self._groups.keys()
+        }
+        for group in self._groups.values():
+            hints = get_type_hints(group, include_extras=True)
+            own |= {
+                each.name: (hints[each.name], each.default) for each in dataclasses.fields(group)
+            }
+        return own
+
+    @cached_property
+    def _groups(self) -> dict[str, type[Narrowing]]:
+        hints = self._hints.items()
+        return {
+            name: hint
+            for name, hint in hints
+            if isinstance(hint, type) and issubclass(hint, Narrowing)
+        }
+
+    @cached_property
+    def _hints(self) -> dict[str, Any]:
+        unread = dict.fromkeys(_GIVEN.values(), Any)
+        return get_type_hints(self.run, localns=unread, include_extras=True) | dict(self.hints)
+
+
+def tool(title: str, **more: Any) -> Callable[[Callable[..., Reply[Any]]], Tool]:
+    """Makes a tool of a function: its name, its docstring as the description, its hints as the schemas."""
+    return lambda run: Tool(run, run.__name__, title, " ".join((run.__doc__ or "").split()), **more)
+
+
+def words_for_models(name: str) -> str:
+    """A text of `instructions/`, a paragraph a line: the lines of the file are for people."""
+    text = (Path(__file__).parent / "instructions" / f"{name}.md").read_text(encoding="utf-8")
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n")) + "\n"
+
+
+_TOOL_TERMS = {  # what the store says in a hint, and what it means for a model
+    "Update the note to change it": "Use update_memory to change it",
+    "Read the note, and update it": "Read the note, and change it with update_memory",
+    "the history lists the latest": "memory_history lists the latest",
+}
+
+
+def in_tool_terms(hint: str) -> str:
+    """Return a hint of the store with the names of the default tools."""
+    for neutral, term in _TOOL_TERMS.items():
+        hint = hint.replace(neutral, term)
+    return hint
+
+
+def of_what_is_there(text: str, tools: Collection[Tool]) -> str:
+    """A text for models without the sentences about default tools, and arguments of theirs, that are not among these."""
+    from simplemem.tools.core import TOOLS
+
+    words = [
+        {w for t in some for w in (t.name, *(f"{a}=" for a in t.arguments))}
+        for some in (TOOLS, tools)
+    ]
+    kept = (
+        part
+        for part in re.split(r"(?<=[.;])(?=\s)", text)
+        if not any(w in part for w in words[0] - words[1])
+    )
+    return re.sub(r";\Z", ".", "".join(kept))
+
+
+class Face(NamedTuple):
+    """One kind of server: which tools it shows, and what else a client knows it by."""
+
+    name: str
+    title: str
+    toolsets: tuple[str, ...]
+    # The name and version of a graph memory server: its one resource is the graph, and it has no prompts.
+    known_as: tuple[str, str] | None = None
+    vault: str = ""  # the folder it works in when none is named
+    vault_env: str = ""  # the variable that told the server whose place it takes its folder
+    file_env: str = ""  # or the file of its graph: the vault lies beside it, and takes it in
+    # Each call names the user it is for; what names none (resources, completion) shows no user's notes.
+    has_users: bool = False
+
+    @property
+    def instructions(self) -> str:
+        """How to use it well, told to a model when it connects. The graph memory servers tell nothing."""
+        return "" if self.known_as else words_for_models(self.name)
+
+    def folder(self, env: Mapping[str, str]) -> Path | None:
+        """The folder it works in when none is named, its own or beside that server's file; None to search for one."""
+        if self.vault:
+            return Path.cwd() / Path(env.get(self.vault_env) or self.vault).expanduser()
+        file = self.graph_file(env)
+        return file and (
+            file.with_suffix("") if file.suffix else file.with_name(f"{file.name}-notes")
+        )
+
+    def graph_file(self, env: Mapping[str, str]) -> Path | None:
+        """The file of that server's graph, if its variable names one."""
+        named = env.get(self.file_env, "") if self.file_env else ""
+        return Path(named).expanduser().absolute() if named else None
+
+
+TOOLSETS: dict[str, tuple[str, str]] = {
+    "core": ("tools.core", "TOOLS"),
+    "original": ("profiles.original.tools", "TOOLS"),
+    "graph": ("profiles.server_memory.tools", "TOOLS"),
+    "server-memory": ("profiles.server_memory.tools", "SERVER_MEMORY"),
+    "memento": ("profiles.memento.tools", "TOOLS"),
+    "strict-graph": ("profiles.self_improving.tools", "GRAPH"),
+    "knowledge": ("profiles.self_improving.tools", "KNOWLEDGE"),
+    "insight": ("profiles.self_improving.tools", "INSIGHT"),
+    "cache": ("profiles.self_improving.tools", "CACHE"),
+    "hmlr": ("profiles.hmlr.tools", "FIVE"),
+    "talk": ("profiles.hmlr.tools", "TOOLS"),
+    "remembrances": ("profiles.remembrances.tools", "TOOLS"),
+    "knowledge-base": ("profiles.remembrances.tools", "KNOWLEDGE_BASE"),
+    "supermemento": ("profiles.supermemento.tools", "TOOLS"),
+    "anthropic-memory": ("profiles.anthropic_memory.tools", "TOOLS"),
+    "chatgpt": ("profiles.chatgpt.tools", "TOOLS"),
+    "basic-memory": ("profiles.basic_memory.tools", "TOOLS"),
+}
+"""Name -> the module that holds it, and what it is called there."""
+
+_FACES = (
+    Face("default", "Twelve tools for linked notes", ("core",)),
+    Face(
+        "simplemem", "The eight tools of the original simplemem", ("original",), vault=".memories"
+    ),
+    Face(
+        "server-memory",
+        "The nine tools of the MCP memory server, and its resource",
+        ("server-memory",),
+        known_as=("memory-server", "0.6.3"),
+        file_env="MEMORY_FILE_PATH",
+    ),
+    Face(
+        "memento",
+        "Memento's seventeen tools: those of server-memory, history, decay and search by meaning",
+        ("memento",),
+        known_as=("memento-mcp", "1.0.0"),
+        file_env="MEMORY_FILE_PATH",
+    ),
+    Face(
+        "self-improving",
+        "Lessons that an agent learns: a graph, entries, and their analysis",
+        ("strict-graph", "knowledge", "insight", "cache"),
+        vault=".claude-memory",
+        vault_env="MEMORY_STORAGE_PATH",
+    ),
+    Face(
+        "hmlr",
+        "HMLR's five tools: conversations by topic, with facts and the user profile",
+        ("hmlr",),
+    ),
+    Face(
+        "remembrances",
+        "Remembrances' four tools: facts that users state, and what replaced them",
+        ("remembrances",),
+        has_users=True,
+    ),
+    Face(
+        "supermemento",
+        "Supermemento's eleven tools: a graph, facts that age, documents",
+        ("supermemento",),
+        has_users=True,
+    ),
+    Face("anthropic-memory", "Claude's memory tool: files below /memories", ("anthropic-memory",)),
+    Face("chatgpt", "The two tools of ChatGPT's connectors and deep research", ("chatgpt",)),
+    Face(
+        "basic-memory",
+        "Nine tools of basic-memory: notes by permalink, observations and relations",
+        ("basic-memory",),
+        vault="~/basic-memory",
+        vault_env="BASIC_MEMORY_HOME",
+    ),
+)
+PROFILES: dict[str, Face] = {face.name: face for face in _FACES}
+
+
+def choose(face: Face, changes: str = "") -> tuple[Tool, ...]:
+    """The tools of a face in their order, with toolsets added or taken away: `-core,original`."""
+    chosen = dict.fromkeys(face.toolsets)
+    for change in filter(None, map(str.strip, changes.split(","))):
+        name = change.lstrip("+-")
+        if name not in TOOLSETS:
+            raise Invalid(
+                f"no tool group called {name!r}",
+                hint="The tool groups are " + ", ".join(TOOLSETS) + ".",
+            )
+        chosen |= {name: None}
+        if change.startswith("-"):
+            del chosen[name]
+    tools: dict[str, Tool] = {}
+    for name in chosen:
+        module, attribute = TOOLSETS[name]
+        for tool in getattr(importlib.import_module(f"simplemem.{module}"), attribute):
+            if tools.setdefault(tool.name, tool) is not tool:
+                hint = f"Choose one of them, or remove one with `--tools=-{next(iter(chosen))},{name}`."
+                raise Invalid(
+                    f"two tool groups have a tool {tool.name!r}: {', '.join(chosen)}", hint=hint
+                )
+    if not tools:
+        hint = "--tools adds tool groups; a minus before a name removes one."
+        raise Invalid("no tool is left", hint=hint)
+    return tuple(tools.values())

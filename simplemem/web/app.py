@@ -1,0 +1,178 @@
+"""All routes of a server as one application: MCP, REST, the page, and what its keeper asks."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any
+
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
+from mcp.server.sse import SseServerTransport
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from simplemem.errors import SimplememError
+from simplemem.web import contracts, rest
+from simplemem.web.guard import MOST_BODY, Guard
+from simplemem.web.metrics import Metrics
+from simplemem.web.problems import Refused, failed, refused, unknown
+from simplemem.web.site import Served, Site, View
+from simplemem.web.tokens import Grant
+from simplemem.web.ways import Handler, Passed, granted, handled, route
+
+log = logging.getLogger("simplemem.web")
+
+
+def application(
+    site: Site, guard: Callable[[ASGIApp, Metrics], Guard], *, sse: bool, more: Sequence[Route] = ()
+) -> Guard:
+    """The routes of every vault behind the guard."""
+    metrics = Metrics()
+
+    @asynccontextmanager
+    async def lifespan(_app: Starlette) -> AsyncIterator[None]:
+        async with site.running():
+            yield
+
+    routes = [
+        *(route(path, _health(site), ["GET"]) for path in ("/health", f"{rest.API}/health")),
+        route("/ready", _ready(site), ["GET"]),
+        route("/metrics", _metrics(site, metrics), ["GET"]),
+    ]
+    for served in site.vaults.values():
+        routes += _of_vault(site, served, sse=sse)
+    routes += more
+    handlers: dict[Any, Any] = {
+        SimplememError: refused,
+        HTTPException: partial(unknown, hint=_hint_of_routes(site)),
+        Exception: failed,
+    }
+    app = Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers)
+    app.router.redirect_slashes = False
+    return guard(app, metrics)
+
+
+def _hint_of_routes(site: Site) -> str:
+    """Say where the routes are described. Names no vault, as a token may be limited to another."""
+    if len(site.vaults) == 1:
+        [served] = site.vaults.values()
+        return f"`GET {served.prefix}{rest.API}/openapi.json` describes the routes. MCP is at {served.prefix}/mcp."
+    return (
+        "This server has several vaults. Each path begins with the name of one:"
+        f" `GET /NAME{rest.API}/openapi.json` describes the routes. MCP is at /NAME/mcp."
+    )
+
+
+def _of_vault(site: Site, served: Served, *, sse: bool) -> list[Route]:
+    def at(path: str, handler: Handler, *methods: str) -> Route:
+        return route(served.prefix + path, handled(site, served, handler), methods)
+
+    routes = [
+        at("/mcp", _mcp, "GET", "POST", "DELETE"),
+        *rest.routes(site, served),
+        *contracts.routes(site, served),
+    ]
+    if sse:
+        old = _Sse(f"{served.prefix}/messages")
+        routes += [at("/sse", old.listen, "GET"), at("/messages", old.post, "POST")]
+    return routes
+
+
+async def _mcp(request: Request, view: View, grant: Grant) -> Response:
+    """MCP over Streamable HTTP, of both generations."""
+    request.scope["user"] = _owner_of_session(grant)
+    return Passed(view.manager.handle_request)
+
+
+def _owner_of_session(grant: Grant) -> AuthenticatedUser:
+    """As the SDK knows whose session it is: another token cannot go on with it."""
+    return AuthenticatedUser(
+        AccessToken(token="", client_id=grant.identity, scopes=list(grant.scopes))
+    )
+
+
+class _Sse:
+    """MCP as clients of 2024 speak it: a stream of events, and posts beside it."""
+
+    def __init__(self, posts: str) -> None:
+        self._transport = SseServerTransport(posts, max_request_body_size=MOST_BODY)
+
+    async def listen(self, request: Request, view: View, grant: Grant) -> Response:
+        async def stream(scope: Scope, receive: Receive, send: Send) -> None:
+            async with self._transport.connect_sse(scope, receive, send) as (messages, answers):
+                await view.server.run(
+                    messages, answers, view.server.create_initialization_options()
+                )
+
+        request.scope["user"] = _owner_of_session(grant)
+        return Passed(stream)
+
+    async def post(self, request: Request, _view: View, grant: Grant) -> Response:
+        request.scope["user"] = _owner_of_session(grant)
+        return Passed(self._transport.handle_post_message)
+
+
+def _health(site: Site) -> Callable[[Request], Awaitable[Response]]:
+    async def health(_request: Request) -> Response:
+        """Whether every vault and its index could be opened. Supermemento's contract has the key `neo4j`."""
+        whole = [view for view in site.views() if not view.only]
+        is_open = all([await view.door.is_open() for view in whole])
+        facts = {
+            "status": "ok" if is_open else "degraded",
+            "neo4j": "not used",
+            "database": "connected" if is_open else "not connected",
+        }
+        return JSONResponse(facts, 200 if is_open else 503)
+
+    return health
+
+
+def _ready(site: Site) -> Callable[[Request], Awaitable[Response]]:
+    async def ready(_request: Request) -> Response:
+        """Say whether every vault can be searched; nothing more, since anybody may ask."""
+        states = [await _state_of(view) for view in site.views() if not view.only]
+        for state in ("unavailable", "indexing"):
+            if state in states:
+                return JSONResponse({"status": state}, 503)
+        return JSONResponse({"status": "ready"})
+
+    return ready
+
+
+async def _state_of(view: View) -> str:
+    """Return `ready`, `indexing`, or `unavailable` for a vault that cannot be opened."""
+    try:
+        state = await view.door.run(lambda: view.door.store().state())
+    except SimplememError as error:
+        log.error(
+            "the vault %s is not ready: %s", view.served.name or view.served.root, error.message
+        )
+        return "unavailable"
+    return "ready" if state.state == "ready" else "indexing"
+
+
+def _metrics(site: Site, metrics: Metrics) -> Callable[[Request], Awaitable[Response]]:
+    async def shown(request: Request) -> Response:
+        if granted(request.scope, "admin").is_bound:
+            hint = "Use a token that is not limited to vaults, folders or a user."
+            raise Refused(
+                403,
+                "metrics cover the whole server, and this token is limited to a part of it",
+                hint=hint,
+            )
+        rows = []
+        for view in (each for each in site.views() if not each.only):
+            state = await view.door.run(lambda view=view: view.door.store().state())  # type: ignore[misc]
+            rows.append(("", f'vault="{view.served.name}"', float(state.notes)))
+        return PlainTextResponse(
+            metrics.text({"simplemem_notes": rows}), media_type="text/plain; version=0.0.4"
+        )
+
+    return shown

@@ -1,0 +1,346 @@
+"""Renders notes as HTML in worker processes with limits on time and size, and caches the results.
+
+Rendering is Python code, and its time may grow with the square of a note's length. In a thread it would keep the
+interpreter lock from the event loop, so it happens in another process (`simplemem.web.render_worker`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import logging
+import os
+import signal
+import sys
+from collections import OrderedDict
+from collections.abc import Callable
+from contextlib import suppress
+from html import escape
+from pathlib import Path
+from typing import Final
+
+import simplemem
+from simplemem.web import render_worker
+from simplemem.web.render import MAX_CHARACTERS, REST_LEFT_OUT
+from simplemem.web.render_worker import (
+    EXIT_OUT_OF_MEMORY,
+    HEADER_BYTES,
+    MAX_HTML_BYTES,
+    MAX_SECONDS,
+    TOO_LARGE,
+    pack_message,
+    unpack_length,
+)
+
+log = logging.getLogger("simplemem.web")
+
+_MAX_WORKERS: Final = 2
+_MAX_WAIT: Final = 5.0  # seconds that a view waits for a free worker
+_RETRY_SECONDS: Final = (
+    60.0  # until a note is rendered again whose failure may have had another cause than the note
+)
+_IDLE_SECONDS: Final = 300.0  # after which an unused worker ends
+_EXIT_SECONDS: Final = 1.0  # that a worker has to end after it has closed its output
+_MAX_CACHED_BYTES: Final = 16 * 1024 * 1024
+_ENVIRONMENT: Final = ("PATH", "LANG", "LC_ALL", "PYTHONHOME", "SYSTEMROOT")  # no key, no password
+
+
+class _LimitExceeded(Exception):
+    """A note takes more CPU time, memory or space than a worker may use."""
+
+
+class _WorkerFailed(Exception):
+    """A worker ended without an answer, or its answer is none."""
+
+
+class Renderer:
+    """Renders notes in worker processes, which it starts as needed, and caches the latest results.
+
+    All methods must be called in one event loop.
+    """
+
+    def __init__(self, max_cached_bytes: int = _MAX_CACHED_BYTES) -> None:
+        self._idle: list[_Worker] = []
+        self._free = asyncio.Semaphore(_MAX_WORKERS)
+        self._cache = _Cache(max_cached_bytes)
+        self._running: dict[bytes, asyncio.Task[str]] = {}
+
+    async def render(self, text: str, prefix: str) -> str:
+        """Return the HTML of a note's body; if it cannot be rendered, its source and the reason.
+
+        Concurrent views of one note share one rendering.
+        """
+        key = hashlib.sha256(f"{prefix}\0{text}".encode("utf-8", "surrogatepass")).digest()
+        cached = self._cache.get(key)
+        if cached is not None:
+            return cached
+
+        task = self._running.get(key)
+        if task is None:
+            task = asyncio.create_task(self._render(key, text, prefix))
+            self._running[key] = task
+            task.add_done_callback(lambda _: self._running.pop(key))
+
+        try:
+            return await asyncio.shield(
+                task
+            )  # a client that disconnects does not end the view of another
+        except asyncio.CancelledError:
+            if not task.cancelled():
+                raise
+            return _escape_source(text, "The server is shutting down")
+
+    async def close(self) -> None:
+        """Cancel all rendering, and end all workers."""
+        running = list(self._running.values())
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+        while self._idle:
+            await self._idle.pop().kill()
+
+    async def _render(self, key: bytes, text: str, prefix: str) -> str:
+        try:
+            async with asyncio.timeout(_MAX_WAIT):
+                await self._free.acquire()
+        except TimeoutError:
+            return _escape_source(text, "The server is busy rendering other notes")
+
+        is_final = False
+        try:
+            html = await self._render_in_worker(text, prefix)
+            is_final = True
+        except _LimitExceeded:
+            html = _escape_source(text, "This note takes too much time or space to render")
+            is_final = True
+        except TimeoutError:  # another load of the machine may give another result
+            html = _escape_source(text, "This note takes too much time or space to render")
+        except _WorkerFailed:
+            html = _escape_source(text, "The process that renders notes failed")
+        except OSError as error:
+            log.warning("no process could be started to render a note: %s", type(error).__name__)
+            return _escape_source(text, "The server could not start the process that renders notes")
+        finally:
+            self._free.release()
+
+        self._cache.put(key, html)
+        if not is_final:
+            asyncio.get_running_loop().call_later(_RETRY_SECONDS, self._cache.drop, key)
+        return html
+
+    async def _render_in_worker(self, text: str, prefix: str) -> str:
+        """Return the HTML that a worker makes of a note.
+
+        Raises _LimitExceeded, _WorkerFailed, TimeoutError after too much wall-clock time, and OSError if no worker can
+        be started.
+        """
+        request = json.dumps({"text": text[: MAX_CHARACTERS + 1], "prefix": prefix}).encode()
+
+        worker = self._take_idle_worker()
+        if worker is not None:
+            try:
+                return await self._ask(worker, request)
+            except (
+                _WorkerFailed
+            ):  # it may have been broken by an earlier note, or killed while it was idle
+                pass
+
+        worker = await _Worker.start()
+        return await self._ask(worker, request)
+
+    async def _ask(self, worker: _Worker, request: bytes) -> str:
+        """Return a worker's answer, and keep the worker for the next note. End it if it does not answer."""
+        is_usable = False
+        try:
+            async with asyncio.timeout(MAX_SECONDS):
+                html = await worker.ask(request)
+            is_usable = True
+        except _WorkerFailed as error:
+            log.error("the process that renders notes failed: %s", error)
+            raise
+        finally:
+            if is_usable:
+                worker.start_idle_timer(lambda: self._retire(worker))
+                self._idle.append(worker)
+            else:
+                await worker.kill()
+
+        if html is None:
+            raise _LimitExceeded
+        return html
+
+    def _take_idle_worker(self) -> _Worker | None:
+        """Return a worker that has rendered before and is still alive, or None."""
+        while self._idle:
+            worker = self._idle.pop()
+            worker.cancel_idle_timer()
+            if worker.is_alive:
+                return worker
+
+        return None
+
+    def _retire(self, worker: _Worker) -> None:
+        """End a worker that was not needed for a while. Its process ends when its input does."""
+        if worker in self._idle:
+            self._idle.remove(worker)
+            worker.close_input()
+
+
+class _Worker:
+    """A process that renders one note at a time."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self._process = process
+        self._idle_timer: asyncio.TimerHandle | None = None
+
+    @classmethod
+    async def start(cls) -> _Worker:
+        """Start a process. Raises OSError if the system refuses one."""
+        environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
+        environment["PYTHONPATH"] = os.pathsep.join(_find_import_folders())
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-P",
+            "-m",
+            render_worker.__name__,
+            env=environment,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+        )
+        return cls(process)
+
+    @property
+    def is_alive(self) -> bool:
+        return self._process.returncode is None
+
+    async def ask(self, request: bytes) -> str | None:
+        """Send a request and return the answer: HTML, or None if it would be too large.
+
+        Raises _LimitExceeded if the process ends at a limit, _WorkerFailed if it ends otherwise or answers nonsense.
+        """
+        requests = self._process.stdin
+        answers = self._process.stdout
+        assert requests is not None
+        assert answers is not None
+
+        try:
+            requests.write(pack_message(request))
+            await requests.drain()
+
+            length = unpack_length(await answers.readexactly(HEADER_BYTES))
+            if length > MAX_HTML_BYTES:  # the rest would be read as the answer for the next note
+                raise _WorkerFailed(f"it announced an answer of {length} bytes")
+
+            answer = await answers.readexactly(length)
+        except (asyncio.IncompleteReadError, ConnectionError):
+            raise await self._describe_end() from None
+
+        if answer == TOO_LARGE:
+            return None
+
+        try:
+            return answer.decode()
+        except UnicodeDecodeError:
+            raise _WorkerFailed("its answer is not UTF-8") from None
+
+    async def _describe_end(self) -> _LimitExceeded | _WorkerFailed:
+        """Return the error that tells why the process has ended."""
+        try:
+            async with asyncio.timeout(_EXIT_SECONDS):
+                code = await self._process.wait()
+        except TimeoutError:
+            return _WorkerFailed("it closed its output")
+
+        has_cpu_limit = hasattr(signal, "SIGPROF")
+        if code == EXIT_OUT_OF_MEMORY or (has_cpu_limit and code == -signal.SIGPROF):
+            return _LimitExceeded()
+
+        if code < 0:
+            return _WorkerFailed(f"it was ended by signal {-code}")
+        return _WorkerFailed(f"it ended with exit code {code}")
+
+    def start_idle_timer(self, end: Callable[[], None]) -> None:
+        """Call `end` if the worker is not used for a while."""
+        self._idle_timer = asyncio.get_running_loop().call_later(_IDLE_SECONDS, end)
+
+    def cancel_idle_timer(self) -> None:
+        if self._idle_timer is not None:
+            self._idle_timer.cancel()
+            self._idle_timer = None
+
+    def close_input(self) -> None:
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+
+    async def kill(self) -> None:
+        """Kill the process and wait for its end."""
+        self.cancel_idle_timer()
+        self.close_input()
+        with suppress(ProcessLookupError):
+            self._process.kill()
+        await self._process.wait()
+
+
+def _find_import_folders() -> list[str]:
+    """Return the folders from which a worker imports modules: those of this process, except the current one.
+
+    The current folder is often the vault, and a `json.py` in it must not be executed.
+    """
+    package_folder = str(Path(simplemem.__file__).resolve().parent.parent)
+    try:
+        current = os.path.realpath(os.getcwd())
+    except OSError:  # it was deleted
+        current = ""
+
+    folders = []
+    for folder in sys.path:
+        resolved = os.path.realpath(folder)
+        is_current = not os.path.isabs(folder) or resolved == current
+        # This package may run from its own repository, which is the current folder then.
+        if resolved == package_folder or not is_current:
+            folders.append(folder)
+
+    if package_folder not in map(os.path.realpath, folders):
+        folders.append(package_folder)
+    return folders
+
+
+class _Cache:
+    """The HTML of the notes that were viewed last, by hash, up to a number of bytes."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._bytes = 0
+        self._pages: OrderedDict[bytes, str] = OrderedDict()
+
+    def get(self, key: bytes) -> str | None:
+        html = self._pages.get(key)
+        if html is not None:
+            self._pages.move_to_end(key)
+        return html
+
+    def put(self, key: bytes, html: str) -> None:
+        """Keep a page, and drop the oldest pages if there are too many bytes."""
+        self.drop(key)
+        self._pages[key] = html
+        self._bytes += sys.getsizeof(html)
+        while self._bytes > self._max_bytes:
+            _, oldest = self._pages.popitem(last=False)
+            self._bytes -= sys.getsizeof(oldest)
+
+    def drop(self, key: bytes) -> None:
+        """Forget a page. Does nothing if it is unknown."""
+        html = self._pages.pop(key, None)
+        if html is not None:
+            self._bytes -= sys.getsizeof(html)
+
+
+def _escape_source(text: str, reason: str) -> str:
+    """Return a note's source as HTML, with the reason why it is not rendered."""
+    source = escape(text[:MAX_CHARACTERS])
+    rest = ""
+    if len(text) > MAX_CHARACTERS:
+        rest = REST_LEFT_OUT
+    return f'<p class="said">{reason}, so the Markdown source of the note is shown.</p><pre>{source}</pre>{rest}'

@@ -1,0 +1,175 @@
+"""A block: any message comes back as it was said, and a person's own words stay where they are."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from itertools import count
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simplemem.features.conversations.block import (
+    Block,
+    Turn,
+    new_block,
+    place_of,
+    read_block,
+    render_turn,
+    with_turn,
+)
+from simplemem.note.dates import format_moment
+from simplemem.note.note import read_note
+from simplemem.note.tag_changes import change_tags
+from simplemem.store import Read
+
+BEGAN = datetime(2026, 11, 20, 14, 5, 10, tzinfo=UTC)
+_NUMBERS = count(1)
+PIECES = [
+    "# Title", "```", "~~~", "````", "%%", "$$", "<!--", "<div>", "[[Nowhere]]", "#tag", "^turn-20990101-000000-ffffff",
+    "^id", "---", "===", "> [!quote] You, 14:05", "> quoted", "- [ ] task", "[ref]: http://x", "\t", " ", "", "word",
+    "type: topic", "| a | b |", "|---|---|", "`", "tick ` open", "    code", "1. item", "日本語 🐝", "\x0b", "\u2028",
+]  # fmt: skip
+TEXTS = st.lists(
+    st.one_of(st.sampled_from(PIECES), st.text(max_size=12)), min_size=1, max_size=8
+).map(
+    lambda lines: (
+        "\n".join(lines).replace("\r", "").replace("\0", "").encode("utf-8", "replace").decode()
+    )
+)
+
+
+def turn(message: str, minutes: int = 0, answer: str = "", context: str = "") -> Turn:
+    at = BEGAN + timedelta(minutes=minutes)
+    return Turn(f"turn_{at:%Y%m%d_%H%M%S}_{next(_NUMBERS):06x}", at, message, answer, context)
+
+
+def block(text: str, path: str = "topics/2026/11/2026-11-20 Weather.md") -> Block:
+    return read_block(Read(path, text, "", ""))
+
+
+def begun(first: Turn) -> str:
+    text = new_block("Weather", first, ["rain"], "", "block_20261120_140510")
+    return change_tags(text, {"status": "active"})
+
+
+def told(found: Block) -> list[tuple[str, str, str]]:
+    return [(each.message, each.answer, each.context) for each in found.turns]
+
+
+@given(st.lists(st.tuples(TEXTS, TEXTS, TEXTS, st.integers(0, 6000)), min_size=1, max_size=5))
+def test_any_turns_in_any_order_come_back_as_they_were_said(
+    said: list[tuple[str, str, str, int]],
+) -> None:
+    turns = [turn(message, minutes, answer, context) for message, answer, context, minutes in said]
+    text = begun(turns[0])
+    for each in turns[1:]:
+        text = with_turn(block(text), each)
+    wanted = sorted(turns, key=lambda each: each.at)
+    assert told(block(text)) == [each[2:5] for each in wanted]
+    assert [each.at for each in block(text).turns] == [each.at for each in wanted]
+
+
+@given(TEXTS)
+def test_a_message_is_no_structure_of_the_note(message: str) -> None:
+    note = read_note(begun(turn(message)).encode())
+    assert [heading.text for heading in note.body.headings] == ["Friday 20 November 2026"]
+    assert len(note.body.block_ids) == 1
+    assert not note.links and not note.open_tasks
+    assert [tag.name for tag in note.tags] == ["status/active", "rain"]
+
+
+@given(TEXTS.filter(lambda text: "^turn" not in text), TEXTS, st.sampled_from(["\n", "\r\n"]))
+def test_what_a_person_writes_between_turns_stays_and_is_in_no_turn(
+    remark: str, message: str, newline: str
+) -> None:
+    mine = begun(turn("one")) + f"\nMine:\n{remark}\n"
+    mine = mine.replace("\n", newline)
+    after = with_turn(block(mine), turn(message, 5))
+    assert after.startswith(mine)
+    assert block(after).turns[0].message == "one"
+    assert block(after).turns[-1].message == message
+
+
+def test_a_plain_message_reads_as_markdown_and_an_odd_one_stands_in_a_fence() -> None:
+    assert render_turn(turn("A list:\n- one\n- **two**")).startswith("> [!quote] You, ")
+    assert "> - **two**\n" in render_turn(turn("A list:\n- one\n- **two**"))
+    assert "```" not in render_turn(turn("plain words, it's 5 > 3"))
+    assert "> ````\n> ```\n> code\n> ```\n> ````\n" in render_turn(turn("```\ncode\n```"))
+
+
+def test_a_turn_told_late_takes_its_place_under_the_heading_of_its_day() -> None:
+    text = begun(turn("first"))
+    for minutes, message in (
+        (3 * 1440, "third"),
+        (1440, "second"),
+        (-1440, "before"),
+        (1, "also first"),
+    ):
+        text = with_turn(block(text), turn(message, minutes))
+    assert [each.message for each in block(text).turns] == [
+        "before",
+        "first",
+        "also first",
+        "second",
+        "third",
+    ]
+    headings = [heading.text for heading in read_note(text.encode()).body.headings]
+    assert headings == [f"{day} {date} November 2026" for day, date in
+                        (("Thursday", 19), ("Friday", 20), ("Saturday", 21), ("Monday", 23))]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "left"),
+    [
+        (lambda text: text.replace("> second", "> corrected"), ["first", "corrected"]),
+        (lambda text: text[: text.index("> [!quote] You", text.index("> first"))], ["first"]),
+        (lambda text: text.replace("> [!quote] You", "> [!QUOTE] Me"), ["first", "second"]),
+        (lambda text: text.replace("\n\n^turn", "\n^turn"), ["first", "second"]),
+        (lambda text: text.replace("\n", "\r\n"), ["first", "second"]),
+        (lambda text: text.replace("> first\n", ""), ["", "second"]),
+    ],
+)
+def test_a_person_may_correct_and_cut(change, left: list[str]) -> None:  # type: ignore[no-untyped-def]
+    text = with_turn(block(begun(turn("first", answer="Yes."))), turn("second", 2))
+    assert [each.message for each in block(change(text)).turns] == left
+
+
+def test_the_header_says_what_a_block_is() -> None:
+    found = block(begun(turn("first")))
+    assert (found.id, found.label, found.status, found.keywords) == (
+        "block_20261120_140510", "Weather", "active", ("rain",))  # fmt: skip
+    assert format_moment(found.created) == "2026-11-20T14:05:10Z"
+    assert found.is_own and not found.problem
+    assert place_of("A / long: label" * 20, BEGAN).startswith("topics/2026/11/2026-11-20 A")
+
+
+def test_a_status_changes_in_its_place_and_a_persons_tags_stay() -> None:
+    text = begun(turn("first")).replace(
+        "  - status/active\n", "  - mine\n  - status/active # kept\n  - other\n"
+    )
+    assert block(change_tags(text, {"status": "paused"})).status == "paused"
+    tags = [
+        tag.name
+        for tag in read_note(change_tags(text, {"status": "closed"}).encode()).tags
+        if tag.source == "property"
+    ]
+    assert tags == ["mine", "status/closed", "other"]
+    assert change_tags(text, {"status": "active"}) == text
+
+
+@pytest.mark.parametrize(
+    ("header", "id_"),
+    [
+        ("---\ntype: topic\n---\n", "block_20261120_140510"),
+        ("---\ntype: topic\naliases: block_20250101_000000_2\n---\n", "block_20250101_000000_2"),
+        (
+            "---\ntitle: [unclosed\naliases:\n  - block_20250101_000000\n---\n",
+            "block_20250101_000000",
+        ),
+    ],
+)
+def test_a_header_by_hand_or_broken_is_read_as_far_as_it_goes(header: str, id_: str) -> None:
+    found = block(header + begun(turn("first")).split("---\n")[2])
+    assert found.id == id_ and len(found.turns) == 1
+    assert bool(found.problem) is ("unclosed" in header)

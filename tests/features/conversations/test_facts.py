@@ -1,0 +1,314 @@
+"""Facts and what a person says of themselves: read from statements of their own alone, and kept in notes that are theirs."""
+
+from __future__ import annotations
+
+import gzip
+import itertools
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simplemem.features.conversations.facts import (
+    Fact,
+    Statement,
+    Told,
+    facts_for,
+    history_of,
+    key_of,
+    new_fact,
+    read_fact,
+    statements,
+    with_told,
+)
+from simplemem.features.conversations.profile import (
+    Profile,
+    read_profile,
+    severity_of,
+    traits,
+    with_traits,
+)
+from simplemem.note.note import read_note
+from simplemem.store import Read
+
+NOW = "2026-11-20T14:05:10"
+LOCOMO = Path(__file__).parents[4] / "shared" / "data" / "locomo_half.json.gz"
+
+
+def said(message: str) -> dict[str, str]:
+    return {each.key: each.value for each in statements(message)}
+
+
+def known(message: str) -> list[tuple[str, str, bool]]:
+    told = [each for each in traits(message) if each[0] != "gone"]
+    return [(section, text, severity_of(text) == "strict") for section, text in told]
+
+
+@pytest.mark.parametrize(
+    ("message", "facts"),
+    [
+        ("The password for the router is hunter2-Kestrel.", {"router_password": "hunter2-Kestrel"}),
+        ("Hi! My wifi password is Abc12345, don't tell.", {"wifi_password": "Abc12345"}),
+        ("Our license key for PlotPro: PP-11-22-33", {"plotpro_license_key": "PP-11-22-33"}),
+        ("My pin is 4471.", {"pin": "4471"}),
+        ("My pin is 4471. No, my pin is 4472.", {"pin": "4472"}),
+        ("The key for the tide table has expired. The new one is TT-9.", {"tide_table_key": "TT-9"}),
+        ("My dentist is called Dr Lind, and her phone number is 0431 778 220.",
+         {"dentist_name": "Dr Lind", "dentist_phone_number": "0431 778 220"}),
+        ("The landlord's phone number is +49 (0)431 77-820.", {"landlord_phone_number": "+49 (0)431 77-820"}),
+        ("My locker combination is 31-17-05.", {"locker_combination": "31-17-05"}),
+        ("My customer number at the water works is 88-1203.", {"water_works_customer_number": "88-1203"}),
+        ("We have a boat, her name is Plover.", {"boat_name": "Plover"}),
+        ("My daughter's name is Ada de la Cruz.", {"daughter_name": "Ada de la Cruz"}),
+        ("My email address is ruth@example.org.", {"email_address": "ruth@example.org"}),
+        ("SLO stands for service level objective.", {"slo": "service level objective"}),
+        ("Let's go with Fahrenheit for the dashboard.", {"dashboard_decision": "Fahrenheit"}),
+        ("Remind me to call the plumber on Monday.", {"task_call_plumber_on_monday": "call the plumber on Monday"}),
+    ],
+)  # fmt: skip
+def test_a_statement_is_a_fact(message: str, facts: dict[str, str]) -> None:
+    assert said(message) == facts
+
+
+@pytest.mark.parametrize(
+    "message",
+    ["What is my password?", "Is the password hunter2?", "If my password was hunter2, would you tell me?",
+     "My sister said her password is hunter2.", 'The manual has: "the password is hunter2".',
+     "> my password is hunter2", "```\nmy password is hunter2\n```", "Imagine my pin is 4471.",
+     "Let's say my pin is 4471.", "According to the manual, the default password is admin123.",
+     "The code is 4000 lines long.", "The key to success is patience.", "The key is in the lock.",
+     "The key takeaway is that 4 of 5 agree.", "The code is simple.", "His pin is 4471.",
+     "The number of guests is 12.", "Don't remind me to call.", "I wish my name was Ada.", "My name is on the list."],
+)  # fmt: skip
+def test_what_is_asked_supposed_quoted_or_somebody_elses_is_no_fact(message: str) -> None:
+    assert said(message) == {} and known(message) == []
+
+
+@pytest.mark.parametrize(
+    ("message", "found"),
+    [("I'm strictly vegetarian, so no fish.", [("Constraints", "strictly vegetarian", True)]),
+     ("Please note that I am allergic to peanuts and I love jazz.", [("Constraints", "allergic to peanuts", True)]),
+     ("I'm strictly carnivorous, sorry.", [("Constraints", "strictly carnivorous", True)]),
+     ("I have a severe allergy to bees.", [("Constraints", "severe allergy to bees", True)]),
+     ("I don't drink alcohol.", [("Constraints", "I don't drink alcohol", False)]), ("I can't eat now.", []),
+     ("I never eat pork.", [("Constraints", "I never eat pork", False)]),
+     ("I prefer trains to planes.", [("Preferences", "I prefer trains to planes", False)]),
+     ("Hello, I always use tabs.", [("Preferences", "I always use tabs", False)]),
+     ("I speak German and French.", [("Identity", "I speak German and French", False)]),
+     ("Call me Ada.", [("name", "Ada", False)]), ("Call me Monday.", []), ("Call me back.", []),
+     ("My sister is vegan.", []), ("I'm tired.", []), ("I'm vegan-curious?", []),
+     ("She says I'm allergic to work.", []), ("I would prefer tea if there is some.", [])],
+)  # fmt: skip
+def test_what_a_person_says_of_themselves(message: str, found: list[tuple[str, str, bool]]) -> None:
+    assert known(message) == found
+
+
+@pytest.mark.skipif(not LOCOMO.exists(), reason="the conversations are not beside this checkout")
+def test_what_fires_in_conversations_of_others() -> None:
+    """2,760 turns, none of which tells a secret or a name: what is read in them are three statements, all of them true."""
+    turns = [
+        text
+        for doc in json.loads(gzip.decompress(LOCOMO.read_bytes()))["docs"]
+        for _, text in doc["turns"]
+    ]
+    assert len(turns) == 2760
+    assert [each for text in turns for each in statements(text)] == []
+    assert [trait for text in turns for _, trait in traits(text)] == [
+        "allergic to most reptiles and animals with fur", "lactose intolerant", "lactose intolerant",
+    ]  # fmt: skip
+
+
+PIECES = "my|the|key|is|for|password|:|Ab1|I'm|allergic to|call me|Ada|,|her name is|%|\n".split(
+    "|"
+)
+
+
+@given(st.one_of(st.text(), st.lists(st.sampled_from(PIECES)).map(" ".join)))
+def test_no_text_makes_the_rules_fail(text: str) -> None:
+    for each in statements(text):
+        assert each.key and each.value and each.value in " ".join(text.split())
+    traits(text)
+
+
+def told(value: str, minute: int) -> tuple[Statement, Told]:
+    statement = Statement(
+        "router_password", value, "secret", f"The password is {value}.", "rule:secret", 0.9
+    )
+    at = datetime(2026, 10, 2, 9, minute, tzinfo=UTC)
+    return statement, Told(at, value, f"2026-10-02 Router#^turn-20261002-09{minute:02}00-aaaaaa")
+
+
+def fact(text: str) -> Fact:
+    return read_fact(Read("facts/router password.md", text, "", ""))
+
+
+def kept(tellings: list[tuple[str, int]]) -> str:
+    text = new_fact(*told(*tellings[0]), "block_1", NOW)
+    for each in tellings[1:]:
+        text = with_told(text, fact(text), *told(*each), f"block_{each[1]}")
+    return text
+
+
+VALUES = ["a1", "0431", "%%", "two words", "- x", "[[y]]", "true", "{", "'", "a · b"]
+
+
+@given(st.lists(st.tuples(st.sampled_from(VALUES), st.integers(0, 5)), min_size=1, max_size=4))
+def test_in_any_order_of_telling_the_value_said_last_is_current(
+    tellings: list[tuple[str, int]],
+) -> None:
+    value, minute = max(tellings, key=lambda each: (each[1], each[0]))
+    for order in itertools.permutations(tellings):
+        found = fact(text := kept(list(order)))
+        assert (found.value, found.valid_from.minute) == (value, minute)
+        history = [each for _, each in history_of(text)]
+        times = [each.at for each in history]
+        assert times == sorted(times) and {(each.value, each.at.minute) for each in history} == set(
+            tellings
+        )
+
+
+def test_a_fact_is_a_note_that_a_person_may_change() -> None:
+    text = kept([("WX-1", 1)])
+    mine = (
+        text.replace("# ", "# ").replace("value: WX-1", "value: MINE-2 # by me")
+        + "\nMy own remark.\n"
+    )
+    assert fact(mine).value == "MINE-2"
+    after = with_told(mine, fact(mine), *told("WX-3", 3), "block_3")
+    assert fact(after).value == "WX-3" and "# by me" in after and after.endswith("My own remark.\n")
+    assert "> The password is WX-3." in after and [each.value for _, each in history_of(after)] == [
+        "WX-1",
+        "WX-3",
+    ]
+    assert read_note(after.encode()).header.get("private") is True
+
+
+@pytest.mark.parametrize(
+    ("question", "values"),
+    [("what is the router's passphrase?", ["R1"]), ("credential of my router", ["R1"]),
+     ("telephone of the dentist", ["0431"]), ("what's my phone number?", []), ("dentist", ["0431"]),
+     ("password for the bank", []), ("what is my passport number?", []), ("bicycle lock code", ["77"]), ("", []),
+     ("the", [])],
+)  # fmt: skip
+def test_a_fact_is_given_when_it_was_asked_for(question: str, values: list[str]) -> None:
+    facts = [
+        fact(
+            new_fact(
+                Statement(key, value, "", "", "agent", 0.9),
+                Told(datetime.now(UTC), value, "x#^y"),
+                "",
+                NOW,
+            )
+        )
+        for key, value in (
+            ("router_password", "R1"),
+            ("dentist_phone_number", "0431"),
+            ("bicycle_lock_code", "77"),
+        )
+    ]
+    assert [each.value for each in facts_for(question, facts, {})] == values
+
+
+SAID = [
+    "My API key for the tide table service is TT-4471-QX.", "My dentist's phone number is 0431 778 220.",
+    "Our wifi password is Heron-42.", "My bicycle lock code is 7713.", "My insurance policy number is PN-88812.",
+    "My library card number is LC-3391-07.", "My passport number is C01X00T47.", "Our boat is called Plover.",
+    "My sister's address is 12 Quay Street.", "My work email is ruth@brandt.example.", "My alarm code is 9081.",
+    "My husband's phone number is 0170 333 44.", "My doctor's phone number is 0431 900 10.",
+    "My bank's phone number is 0431 100 20.", "The staging database password is Stg-8812.",
+    "My holiday flat's address is 4 Rua Nova 7.",
+]  # fmt: skip
+# What was never said, asked in words that were: of another kind, of somebody or something else, of one thing more exactly.
+NEVER_SAID = [
+    "password for the bank", "bank account number", "bank's wifi password", "the bank's address", "name of my doctor",
+    "phone number of my eye doctor", "doctor's emergency phone number", "dentist's email", "name of my husband",
+    "my second dentist's phone number", "my husband's email", "my husband's passport number", "my wife's phone number",
+    "my husband's library card number", "name of my sister", "sister's phone number", "my brother's address",
+    "office wifi password", "neighbour's wifi password", "guest wifi password", "wifi address", "passport pin",
+    "boat registration number", "boat lock code", "boat insurance policy number", "my cat's insurance policy number",
+    "insurance phone number", "car alarm code", "alarm company phone", "production database password",
+    "holiday flat's door code", "holiday flat's wifi password", "motorcycle lock code", "tide table service email",
+    "private email", "I visited my dentist. What is the phone number of the vet?", "How loud is the alarm?",
+    "We are flying to Lisbon; do we need a passport?",
+]  # fmt: skip
+OTHER_WORDS = {
+    "Which credential did I give you for the tide table?": "TT-4471-QX", "wi-fi passphrase": "Heron-42",
+    "wireless password": "Heron-42", "combination of my bike lock": "7713", "What's the PIN for my alarm?": "9081",
+    "I'm at the marina. What was our boat's name?": "Plover", "name of the vessel": "Plover", "my work mail": "ruth@",
+    "where does my sister live?": "12 Quay", "husband's mobile": "0170", "phone of the physician": "0431 900 10",
+    "password of the staging db": "Stg-8812", "address of the vacation apartment": "4 Rua",
+    "what's my passport number?": "C01X00T47", "What is the number of my doctor again?": "0431 900 10",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def vault_facts() -> list[Fact]:
+    moment = datetime(2026, 11, 20, tzinfo=UTC)
+    stated = [each for message in SAID for each in statements(message)]
+    texts = [new_fact(each, Told(moment, each.value, "x#^y"), "", NOW) for each in stated]
+    assert len(texts) == len(SAID)
+    return [
+        read_fact(Read(f"facts/{number}.md", text, "", "")) for number, text in enumerate(texts)
+    ]
+
+
+@pytest.mark.parametrize("question", NEVER_SAID)
+def test_what_was_never_said_is_not_answered_with_something_like_it(
+    vault_facts: list[Fact], question: str
+) -> None:
+    assert facts_for(question, vault_facts, {}) == []
+
+
+@pytest.mark.parametrize(("question", "value"), OTHER_WORDS.items())
+def test_a_fact_is_found_by_words_that_were_not_used(
+    vault_facts: list[Fact], question: str, value: str
+) -> None:
+    assert [each.value.startswith(value) for each in facts_for(question, vault_facts, {})] == [True]
+
+
+def profile(text: str) -> Profile:
+    return read_profile(Read("profiles/default.md", text, "", ""))
+
+
+def learned(text: str, message: str, day: int = 20) -> str:
+    at = datetime(2026, 11, day, 12, tzinfo=UTC)
+    return with_traits(text, traits(message), at, "2026-11-20 Menus#^turn-20261120-120000-aaaaaa")
+
+
+def test_a_profile_grows_and_forgets_and_keeps_what_a_person_wrote() -> None:
+    text = learned(
+        "---\ntype: profile\n---\n",
+        "My name is Ruth Brandt. I'm strictly teetotal. I prefer metric units. I speak German.",
+    )
+    found = profile(text)
+    assert found.name == "Ruth Brandt" and found.preferences == {"units": "I prefer metric units"}
+    assert found.constraints == (
+        {"text": "strictly teetotal", "severity": "strict", "since": "2026-11-20"},
+    )
+    assert learned(text, "I am strictly teetotal.", 21) == text
+    assert learned(text, "I'm no longer there.", 21) == text
+    mine = text.replace("Ruth Brandt", "Ruth B") + "\n## Garden\n\nMy own line.\n- I prefer roses\n"
+    after = learned(mine, "I'm no longer teetotal. I prefer imperial units. I'm allergic to nuts.")
+    found = profile(after)
+    assert (found.name, found.preferences) == ("Ruth B", {"units": "I prefer imperial units"})
+    assert [each["text"] for each in found.constraints] == ["allergic to nuts"]
+    assert (
+        after.endswith("\n## Garden\n\nMy own line.\n- I prefer roses\n")
+        and "[[2026-11-20 Menus#^turn-" in after
+    )
+    assert (
+        learned(after, "I prefer metric units. I'm no longer allergic to nuts.", 19) == after
+    )  # said before, told late
+    by_hand = profile("---\ntype: profile\n---\n\n## constraints\n* no gluten, strictly\n- vegan\n")
+    assert [(each["text"], each["severity"]) for each in by_hand.constraints] == [
+        ("no gluten, strictly", "strict"),
+        ("vegan", "firm"),
+    ]
+
+
+def test_a_key_is_snake_case_without_words_every_key_could_have() -> None:
+    assert key_of("My account's API key for the Tide-Table service") == "api_key_tide_table"
+    assert key_of("the") == "" and len(key_of("word " * 100)) <= 80

@@ -1,0 +1,363 @@
+"""A language model beside the rules of statements: what it is told, what of its answers counts, and that it may fail."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from chat_service import ChatService
+from embedding_service import HANGS_UP, PAGE, Answer, failing, slow
+
+from simplemem.features.documents.ingest import documents_of
+from simplemem.features.documents.recall import Asked, Recalled, answered, recall
+from simplemem.features.facts.asking import extract
+from simplemem.features.facts.atom import Statement
+from simplemem.features.facts.keeping import Added, memories_of
+from simplemem.note import dates
+from simplemem.settings.model import Settings
+from simplemem.store import EnhancedStore
+
+KEY = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" * 2
+ASKED = "where is the money"
+Model = Callable[[dict[str, Any]], Any]
+
+
+@contextmanager
+def asking(vault: Path, model: Any) -> Iterator[tuple[EnhancedStore, ChatService]]:
+    """A store with a model, and its service; the model says to each task what it is to, or nothing about anything."""
+    with ChatService(model if callable(model) else lambda _: model) as service:
+        llm = {"provider": "openai", "model": "m", "url": service.url, "timeout_seconds": 5}
+        embed = {"provider": "none", "private": ["atoms/ann/Secret*"]}
+        with EnhancedStore(vault, Settings.model_validate({"llm": llm, "embed": embed})) as store:
+            yield store, service
+
+
+def write(store: EnhancedStore, vault: Path, scope: str = "ann", **notes: str) -> None:
+    (vault / "atoms" / scope).mkdir(parents=True, exist_ok=True)
+    for name, text in notes.items():
+        (vault / f"atoms/{scope}/{name}.md").write_text(
+            f"---\nvalid_from: 2026-01-20\n---\n{text}\n"
+        )
+    store.sync()
+
+
+def money(store: EnhancedStore, vault: Path) -> None:
+    write(
+        store,
+        vault,
+        Bank="My money is at the harbour bank.",
+        Secret="The money is in the mattress.",
+    )
+    write(store, vault, Key=f"The money's key is {KEY}")
+    write(store, vault, "bob", Theirs="The money is buried.")
+
+
+def ask(
+    store: EnhancedStore, query: str = ASKED, **more: Any
+) -> tuple[Recalled, tuple[str | None, str, str]]:
+    found = recall(store, Asked(query, "ann", **more))
+    return found, answered(documents_of(store), query, found)
+
+
+def add(store: EnhancedStore, text: str, **more: Any) -> Added:
+    return memories_of(store).add("ann", [Statement(text)], **more)
+
+
+def said_to(service: ChatService) -> list[dict[str, Any]]:
+    return [json.loads(each.json["messages"][-1]["content"]) for each in service.asked]
+
+
+@pytest.mark.parametrize("cites", [["1"], [2, "1"], ["2", "2"]])
+def test_an_answer_cites_what_it_was_given_which_is_data_under_small_numbers(
+    vault: Path, cites: list[Any]
+) -> None:
+    with asking(vault, {"answer": " At the bank [1]. ", "cites": cites}) as (store, service):
+        money(store, vault)
+        found, answer = ask(store)
+        assert len(found.hits) == 3 and answer == ("At the bank [1].", "llm:m", "")
+        [said] = said_to(service)
+        assert said["question"] == ASKED and [each["id"] for each in said["memories"]] == ["1", "2"]
+        assert {"id", "text", "when"} == said["memories"][0].keys() and said["memories"][0][
+            "when"
+        ] == "2026-01-20"
+        told = [each.json["messages"][0]["content"] for each in service.asked]
+        assert "money" not in told[0] and "[redacted]" in service.said()[-1]
+        for hidden in ("mattress", "buried", KEY, *(hit.result["id"] for hit in found.hits)):
+            assert f'"{hidden}"' not in str(said) and hidden not in service.said()[-1].replace(
+                ASKED, ""
+            ), hidden
+
+
+@pytest.mark.parametrize(
+    ("text", "cites"),
+    [("Yes", []), ("Yes", ["3"]), ("Yes", ["1", "3"]), ("Yes", ["0"]), ("Yes", "1"), ("Yes", None), ("Yes", [None]),
+     (" ", ["1"]), (5, ["1"]), (None, ["1"]), ("x" * 4001, ["1"]), (["Yes"], ["1"])],
+)  # fmt: skip
+def test_an_answer_that_cites_nothing_or_what_is_not_there_is_none(
+    vault: Path, text: Any, cites: Any
+) -> None:
+    with asking(vault, {"answer": text, "cites": cites}) as (store, service):
+        money(store, vault)
+        found, answer = ask(store)
+        assert (
+            answer == (None, "none", "the model returned nothing usable") and len(found.hits) == 3
+        )
+        assert len(service.asked) == 1
+
+
+def test_a_question_is_asked_in_other_words_for_searching_only(vault: Path) -> None:
+    wider: dict[str, Any] = {"passage": "The harbour bank keeps it.", "terms": ["bank", 5, None]}
+
+    def model(said: dict[str, Any]) -> dict[str, Any]:
+        return {"answer": "There.", "cites": ["1"]} if "memories" in said else wider
+
+    with asking(vault, model) as (store, service):
+        write(store, vault, Bank="My savings are at the harbour bank.", Cows="Cows sleep.")
+        assert not ask(store, "where is it")[0].hits and not service.asked
+        found, answer = ask(store, "where is it", rewrite=True)
+        assert [hit.result["text"] for hit in found.hits] == ["My savings are at the harbour bank."]
+        assert {"step": "hyde", "used": True, "why": "llm:m"} in found.steps and answer[
+            0
+        ] == "There."
+        assert [each["question"] for each in said_to(service)] == ["where is it"] * 2
+        wider |= {"passage": "sleep " * 999 + "savings", "terms": 7}
+        assert [
+            hit.atom and hit.atom.statement for hit in ask(store, "it", rewrite=True)[0].hits
+        ] == ["Cows sleep."]
+        wider |= {"passage": None, "terms": [["bank"]]}
+        found, _ = ask(store, "where is it", rewrite=True)
+        assert not found.hits and found.steps[1]["why"] == "the model returned nothing usable"
+
+
+@pytest.mark.parametrize(
+    "bad", [HANGS_UP, PAGE, failing(500), failing(401), slow(30), failing(400)]
+)
+def test_a_model_that_is_down_leaves_all_to_the_rules_and_that_is_said(
+    vault: Path, bad: Answer
+) -> None:
+    with asking(vault, {}) as (store, service):
+        service.always = bad
+        money(store, vault)
+        found, answer = ask(store, rewrite=True)
+        assert not found.steps[1]["used"] and found.steps[1]["why"].startswith(
+            "the model returned no usable answer: "
+        )
+        assert (
+            len(found.hits) == 3
+            and answer[:2] == (None, "none")
+            and answer[2].startswith("the model returned no usable answer: ")
+        )
+        added = add(store, "Money grows on trees.")
+        assert added.reconciliation == "rules" and len(added.warnings) == 1
+        assert [each["rule"] for each in added.events] == ["rule:new"]
+        log = (vault / ".simplemem/state/decisions.jsonl").read_text()
+        assert {json.loads(line)["task"] for line in log.splitlines()} == {
+            "rewrite",
+            "answer",
+            "classify",
+        }
+        assert "money" not in log and "answered" not in log
+
+
+@pytest.mark.parametrize(
+    ("row", "event", "relation"),
+    [
+        ({}, "UPDATE", "UPDATES"),
+        ({"relationType": "EXTEND"}, "UPDATE", "EXTENDS"),
+        ({"existingMemoryId": 1, "confidence": "0.6"}, "UPDATE", "UPDATES"),
+        *(({"confidence": sure}, "ADD", None) for sure in (0.59, 0, -1, 2, "sure", None, [1])),
+        *(
+            ({"existingMemoryId": id_}, "ADD", None)
+            for id_ in ("2", "0", "", None, "atom_1", "I eat pears at noon.")
+        ),
+        *(
+            ({"relationType": kind}, "ADD", None)
+            for kind in ("NONE", "DELETE", "update", None, ["UPDATE"])
+        ),
+        ({"relationType": "DERIVE", "derivedFact": ""}, "ADD", None),
+        ({"relationType": "DERIVE", "derivedFact": "x" * 1001}, "ADD", None),
+    ],
+)
+def test_only_a_sure_verdict_on_what_was_shown_counts(
+    vault: Path, row: dict[str, Any], event: str, relation: str | None
+) -> None:
+    sure = {
+        "existingMemoryId": "1",
+        "relationType": "UPDATE",
+        "confidence": 0.9,
+        "derivedFact": None,
+    }
+    with asking(vault, {"relations": [sure | row, "prose", None]}) as (store, service):
+        write(store, vault, Pears="I eat pears at noon.", Secret="I eat figs at noon.")
+        added = add(store, "I eat plums at noon.")
+        assert [(each["event"], each["relation"]) for each in added.events] == [(event, relation)]
+        assert (
+            added.reconciliation == (by := "llm:m" if relation else "rules") and not added.warnings
+        )
+        held = {each.statement: each for each in memories_of(store).atoms("ann", expired=True)}
+        assert len(held) == 3 and held["I eat plums at noon."].decided_by == (
+            by if relation else "rule:new"
+        )
+        assert (held["I eat pears at noon."].status == "superseded") is (relation == "UPDATES")
+        assert [each["text"] for each in said_to(service)[0]["existing"]] == [
+            "I eat pears at noon."
+        ]
+
+
+def test_what_follows_from_two_links_to_both_and_a_page_replaces_nothing(vault: Path) -> None:
+    rows = [
+        {"existingMemoryId": "1", "relationType": "UPDATE", "confidence": 1, "derivedFact": None}
+    ]
+    with asking(vault, {"relations": rows}) as (store, _):
+        write(store, vault, Pears="I eat pears at noon.")
+        assert [
+            each["event"] for each in add(store, "I eat plums at noon.", outside=True).events
+        ] == ["ADD"]
+        rows[0] |= {"relationType": "DERIVE", "derivedFact": "I eat fruit."}
+        assert [each["relation"] for each in add(store, "I eat figs at noon.").events] == [
+            None,
+            "DERIVES",
+        ]
+        [derived] = [
+            each for each in memories_of(store).atoms("ann") if each.memory_type == "derived"
+        ]
+        assert (derived.statement, derived.decided_by, derived.confidence) == (
+            "I eat fruit.",
+            "llm:m",
+            0.8,
+        )
+        assert len(derived.derived_from) == 2 and "I eat figs at noon" in derived.derived_from
+        assert {each.status for each in memories_of(store).atoms("ann", expired=True)} == {"active"}
+
+
+def test_what_a_hand_changed_while_a_model_thought_is_not_replaced(vault: Path) -> None:
+    row = {"existingMemoryId": "1", "relationType": "UPDATE", "confidence": 1, "derivedFact": None}
+
+    def model(_: object) -> Any:
+        (vault / "atoms/ann/Pears.md").write_text("I eat quinces at noon.\n")
+        return {"relations": [row]}
+
+    with asking(vault, model) as (store, _):
+        write(store, vault, Pears="I eat pears at noon.")
+        assert [each["event"] for each in add(store, "I eat plums at noon.").events] == ["ADD"]
+        held = sorted(each.statement for each in memories_of(store).atoms("ann"))
+        assert held == ["I eat plums at noon.", "I eat quinces at noon."]
+
+
+def test_only_what_a_text_says_is_drawn_from_it(vault: Path) -> None:
+    fact = {
+        "text": "Ann bakes.",
+        "quote": "she  Bakes",
+        "type": "fact",
+        "confidence": 0.9,
+        "valid_from": "2026-01-20",
+    }
+    slot = {"subject": "Ann", "relation": "bakes", "object": "bread", "valid_to": None}
+    bad = [
+        {"quote": "she sings"},
+        {"quote": ""},
+        {"type": "rumour"},
+        {"text": ""},
+        {"text": "x" * 1001},
+    ]
+    rows: list[Any] = [
+        fact | slot,
+        *(fact | {"text": "Ann sings."} | each for each in bad),
+        "prose",
+        7,
+    ]
+    with asking(vault, lambda _: {"facts": rows}) as (store, service):
+        memories = memories_of(store)
+        assert memories.chat is not None
+        [drawn], cut = extract(memories, memories.chat, "Ann was here,\nand she bakes.")
+        assert (drawn.text, drawn.slot, drawn.quote) == (
+            "Ann bakes.",
+            ("Ann", "bakes", "bread"),
+            "she Bakes",
+        )
+        assert (
+            drawn.valid_from
+            and f"{drawn.valid_from:%Y-%m-%d}" == "2026-01-20"
+            and drawn.valid_to is None
+        )
+        assert (drawn.confidence, drawn.decided_by, cut) == (0.9, "llm:m", "")
+        rows[:] = [fact | {"text": f"Ann bakes {k}."} for k in range(60)]
+        many, cut = extract(
+            memories, memories.chat, "".join(f"In {k} Ann said she bakes. " for k in range(1000))
+        )
+        parts = [each["text"] for each in said_to(service)[1:]]
+        assert (
+            len(many) == 50 and cut == f"the text was read in {len(parts)} parts" and len(parts) > 1
+        )
+        assert all(new[:300] in old for old, new in pairwise(parts))
+
+
+def job_model(new: dict[str, Any]) -> Model:
+    """Answer as a model that reads each text as one statement, and takes a new job for an update of the old one."""
+
+    def answer(said: dict[str, Any]) -> Any:
+        if "existing" in said:
+            updates = [
+                {"existingMemoryId": each["id"], "relationType": "UPDATE"}
+                for each in said["existing"]
+            ]
+            return {
+                "relations": [each | {"confidence": 0.9, "derivedFact": None} for each in updates]
+            }
+        text = said["text"]
+        row = {
+            "text": text,
+            "quote": text,
+            "type": "fact",
+            "confidence": 0.9,
+            "valid_from": None,
+            "valid_to": None,
+        }
+        return {"facts": [row | {"subject": "", "relation": "job", "object": ""} | new]}
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    "valid_to", [None, "", "2026-11-22", "2026-11-22T09:00:00Z", "2026-11-15", "2026-12-31"]
+)
+@pytest.mark.parametrize(
+    "told",
+    [
+        "I started at Northlight Labs today.",
+        "I started at Northlight Labs last week.",
+        "Hoy empecé en Acme.",
+    ],
+)
+def test_with_a_model_what_began_today_does_not_end_today(
+    vault: Path, monkeypatch: pytest.MonkeyPatch, told: str, valid_to: str | None
+) -> None:
+    monkeypatch.setenv("SIMPLEMEM_NOW", "2026-11-22T09:00:00Z")
+    dates._fixed.cache_clear()
+    with asking(vault, job_model({"valid_to": valid_to})) as (store, _):
+        write(
+            store,
+            vault,
+            Job="I have a job at the docks today or started at the docks, empecé hoy en el puerto.",
+        )
+        documents_of(store).add_memory(told, "ann")
+        monkeypatch.setenv("SIMPLEMEM_NOW", "2027-03-01T09:00:00Z")
+        dates._fixed.cache_clear()
+        [job] = memories_of(store).atoms("ann")
+        assert (job.statement, job.memory_type, job.valid_to) == (told, "fact", None)
+        [old] = [each for each in memories_of(store).atoms("ann", expired=True) if each is not job]
+        assert old.status == "superseded"
+    monkeypatch.undo()
+    dates._fixed.cache_clear()
+
+
+def test_with_a_model_an_end_that_the_text_states_holds(vault: Path) -> None:
+    with asking(vault, job_model({"valid_to": "2031-06-30"})) as (store, _):
+        documents_of(store).add_memory("My contract at Acme runs until 30 June 2031.", "ann")
+        [job] = memories_of(store).atoms("ann")
+        assert job.valid_to is not None and f"{job.valid_to:%Y-%m-%d %H:%M}" == "2031-06-30 23:59"

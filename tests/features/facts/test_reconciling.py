@@ -1,0 +1,43 @@
+"""What a new statement does to those that are known, by a table of cases (tests/data/remember_cases.txt)."""
+
+from __future__ import annotations
+
+import pytest
+
+from bench.remember import Case, cases
+from simplemem.features.facts.reading import read_statement
+from simplemem.features.facts.reconciling import reconcile
+
+EVERY = list(cases())
+
+
+@pytest.mark.parametrize(
+    "case",
+    [each for each in EVERY if not each.is_wrong],
+    ids=lambda case: f"{case.known} {case.new}",
+)
+def test_the_rules_decide_as_a_person_would(case: Case) -> None:
+    assert case.is_right(), case.verdict()
+
+
+@pytest.mark.parametrize(
+    "case", [each for each in EVERY if each.is_wrong], ids=lambda case: case.new
+)
+def test_what_they_miss_is_marked_and_supersedes_nothing(case: Case) -> None:
+    assert not case.is_right()
+    assert case.verdict().relation != "UPDATES"
+
+
+@pytest.mark.parametrize("case", EVERY, ids=lambda case: f"{case.known} {case.new}")
+def test_the_same_again_does_nothing_whatever_it_is(case: Case) -> None:
+    again = reconcile(read_statement(f"{case.new}."), [read_statement(case.new)])
+    assert again.event == "NOOP"
+
+
+def test_the_order_in_which_statements_are_known_changes_nothing() -> None:
+    for case in EVERY:
+        forth, back = (
+            case.verdict(),
+            reconcile(read_statement(case.new), [read_statement(e) for e in reversed(case.known)]),
+        )
+        assert (forth.event, forth.relation) == (back.event, back.relation)

@@ -1,0 +1,381 @@
+"""What entries show together: compared, judged and counted, with the entries behind each finding."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from datetime import date
+from typing import Any
+
+import pytest
+
+from simplemem.features.lessons.analysis import Analysis, Contradiction, analysis_of
+from simplemem.features.lessons.entry import KnowledgeEntry
+from simplemem.features.lessons.knowledge import Knowledge, knowledge_of
+from simplemem.store import EnhancedStore
+
+Look = Callable[..., Analysis]
+
+
+def entry(id_: str, content: str = "", kind: str = "insight", **more: Any) -> KnowledgeEntry:
+    name, day = more.get("name", f"knowledge/{kind}/{id_}"), "2026-11-01T10:00:00"
+    known: dict[str, Any] = {
+        "context": "",
+        "confidence": 0.8,
+        "verified": False,
+        "tags": ("t",),
+        "sha256": "",
+    }
+    known |= {"created": day, "modified": day, "name": name, "path": f"{name}.md"}
+    return KnowledgeEntry(id_, kind, content or f"text of {id_}", **known | more)
+
+
+@pytest.fixture
+def look(plain_store: EnhancedStore) -> Look:
+    """What can be said of some entries without vectors."""
+    return lambda *entries: Analysis(plain_store, entries)
+
+
+@pytest.fixture
+def kept(store: EnhancedStore) -> Iterator[Knowledge]:
+    """Entries with the vectors that come in the package: three of one error, two of other things."""
+    knowledge = knowledge_of(store)
+    for text in ("under load", "under heavy load", "under a heavy load"):
+        said = f"The postgres connection pool is exhausted {text}"
+        knowledge.save("error", said, confidence=0.9, tags=["Pool"] if text != "under load" else [])
+    knowledge.save("insight", "Balloons fly with hydrogen", confidence=0.8)
+    knowledge.save("insight", "Tea is best with lemon", confidence=0.8)
+    store.sync()
+    yield knowledge
+
+
+# -- what belongs together
+
+
+def test_a_theme_grows_around_the_entry_that_is_read_most(
+    kept: Knowledge, store: EnhancedStore
+) -> None:
+    most_read = kept.entries()[1]
+    kept.count([most_read.id])
+    (theme,) = analysis_of(store).themes()
+    words, members = theme
+    assert (
+        members[0] == most_read
+        and len(members) == 3
+        and words == ["connection", "exhausted", "load", "pool"]
+    )
+    assert analysis_of(store).themes(least=4) == []
+    every = analysis_of(store).themes(0.0, least=1)
+    assert sum(len(members) for _, members in every) == 5  # no entry is in two
+
+
+def test_tags_are_suggested_to_those_that_lack_them_in_the_spelling_there_is(
+    kept: Knowledge, store: EnhancedStore
+) -> None:
+    suggested = {each["tag"]: each for each in analysis_of(store).suggested_tags()}
+    known, new = suggested["Pool"], suggested["connection"]
+    assert (known["having"], known["of"], known["known"], len(known["entries"])) == (2, 3, True, 1)
+    assert (new["having"], new["known"], len(new["entries"])) == (0, False, 3)
+
+
+def test_insights_tell_themes_errors_that_come_again_and_what_nobody_reads(
+    kept: Knowledge, store: EnhancedStore
+) -> None:
+    found = [
+        (each["kind"], each["priority"], len(each["entries"]))
+        for each in analysis_of(store).insights()
+    ]
+    assert found == [
+        *[("recurring error", "critical", 3), ("errors without solution", "high", 3)],
+        ("never read", "medium", 5),
+    ]
+
+
+def test_duplicates_of_unlike_confidence_are_only_suspected(
+    kept: Knowledge, store: EnhancedStore
+) -> None:
+    kept.save("error", "The postgres connection pool is exhausted under load!", confidence=0.5)
+    store.sync()
+    analysis = analysis_of(store)
+    assert set(rules(analysis.contradictions())) == {"duplicate?"}
+    assert (
+        len(analysis.contradictions(0.97)) == 1 and analysis.contradictions(least_delta=0.5) == []
+    )
+    suspected = analysis.contradictions(0.97)[0].data
+    kept.link(suspected["one"]["id"], suspected["other"]["id"])
+    assert analysis_of(store).contradictions(0.97) == []
+
+
+# -- what cannot all be right
+
+POSTGRES = entry("p", "Use Postgres for the billing store.", "decision")
+MYSQL = entry("m", "Use MySQL for the billing store.", "decision")
+ONE_THING_TWO_VALUES = [
+    ("Use Postgres for the billing store.", "We should use MySQL for the billing store."),
+    (
+        "The database of the billing service is Postgres.",
+        "The database of the billing service is MySQL.",
+    ),
+    ("Aurora's owner is Ada Lovelace.", "The owner of Aurora is Grace Hopper."),
+    ("The default log level is debug.", "The default log level is warning."),
+    ("The cache defaults to memory", "The cache defaults to disk"),
+    ("The gateway listens on 8080.", "The gateway listens on 9090."),
+    ("The upload limit of the gateway is 30 MB.", "The upload limit of the gateway is 50 MB."),
+    (
+        "The nightly import takes about 12.5 minutes.",
+        "The nightly import takes about 19.5 minutes.",
+    ),
+    (
+        "The gateway listens on 8080 in staging.",
+        "In short, no.\n\nThe gateway listens on 9090 in staging.",
+    ),
+    ("Adopt pnpm as package manager", "Adopt yarn as package manager, since it is quick"),
+]
+DENIED = [
+    ("Never use eval in templates.", "Always use eval in templates."),
+    ("Don't restart the worker during deploys.", "Restart the worker during deploys."),
+]
+NOT_AT_ODDS = [
+    ("Use Postgres for the billing store.", "Use Postgres 16 for the billing store."),
+    ("Use Postgres for the billing store.", "Use MySQL for the search index."),
+    ("The owner of Aurora is Ada.", "The owner of Borealis is Grace."),
+    ("Is the default log level debug?", "Is the default log level warning?"),
+    ("The default of x is not 5.", "The default of x is 6."),
+    ("Do not use eval in templates.", "Use eval in the build scripts of the docs."),
+    ("It is not so.", "It is so."),
+    ("Scripts use bash for deploys.", "Services use python for deploys."),
+    ("The worker is slow.", "The worker is quick."),
+    ("```\nuse a for b\n```", "```\nuse c for b\n```"),
+    (
+        "hears the tracker of the balloon %% strength=0.6 %%",
+        "hears the tracker of the balloon %% strength=0.9 %%",
+    ),
+]
+
+
+# Numbers that name and qualifiers make two facts.
+TWO_FACTS = [
+    (
+        "Version 2.3 of the SDK fixed the crash on start.",
+        "Version 2.4 of the SDK fixed the crash on start.",
+    ),
+    (
+        "The crash on start was fixed in version 2.3.",
+        "The crash on start was fixed in version 2.4.",
+    ),
+    ("The latest release of the SDK is 2.3.", "The latest release of the SDK is 2.4."),
+    ("The crash on start is gone since 2.3.", "The crash on start is gone since 2.4."),
+    ("Step 1: run the migration script.", "Step 2: run the migration script."),
+    ("Ticket 1201 is about the login page.", "Ticket 1388 is about the login page."),
+    ("The login page is broken, see #1201.", "The login page is broken, see #1388."),
+    ("The gateway listens on 8080 in staging.", "The gateway listens on 9090 in production."),
+    ("The gateway listens on 8080 (staging).", "The gateway listens on 9090 (production)."),
+    ("The gateway listens on 8080 if TLS is off.", "The gateway listens on 9443 if TLS is on."),
+    (
+        "The port of the gateway is 8080 in staging.",
+        "The port of the gateway is 9090 in production.",
+    ),
+    ("The default font is Arial on Safari.", "The default font is Roboto on Chrome."),
+    ("Use polling on Safari for updates.", "Use sockets on Chrome for updates."),
+    ("The deploy on 3 May failed with a timeout.", "The deploy on 4 May failed with a timeout."),
+    (
+        "The outage of the gateway was on 2026-01-24.",
+        "The outage of the gateway was on 2026-02-11.",
+    ),
+    ("Server 3 has a failing disk in bay two.", "Server 4 has a failing disk in bay two."),
+    ("The error code of a lost lease is 4001.", "The error code of a lost lease is 4002."),
+    (
+        "The price of the plan is 10 euro for 3 users.",
+        "The price of the plan is 10 euro for 5 users.",
+    ),
+    ("For 3 users the price of the plan is low.", "For 5 users the price of the plan is low."),
+    ("Never restart the worker before a backup.", "Restart the worker after a backup."),
+    ("The owner of Aurora is on leave.", "The owner of Aurora is Ada."),
+    ("The owner of Aurora is responsible for billing.", "The owner of Aurora is Ada."),
+    ("The owners of Aurora are Ada and Bo.", "The owners of Aurora are Cleo and Dan."),
+    (
+        "The performance of the gateway is good.",
+        "The performance of the gateway is measured every week.",
+    ),
+    ("PR 88 adds retries to the client.", "PR 91 adds retries to the client."),
+    (
+        "The owner of the billing team is Ada in 2025.",
+        "The owner of the billing team is Grace in 2026.",
+    ),
+    (
+        "The budget was raised to 2025 levels by the board.",
+        "The budget was raised to 2026 levels by the board.",
+    ),
+]
+
+
+def rules(found: list[Contradiction]) -> list[str]:
+    return [each.data["rule"] for each in found]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [*((*pair, ["slot"]) for pair in ONE_THING_TWO_VALUES), *((*pair, ["polarity"]) for pair in DENIED),
+     *((*pair, []) for pair in NOT_AT_ODDS), *((*pair, []) for pair in TWO_FACTS)],
+)  # fmt: skip
+def test_what_disagrees_is_told_and_what_can_both_be_so_is_left_alone(
+    look: Look, one: str, other: str, expected: list
+) -> None:
+    assert rules(look(entry("a", one), entry("b", other)).contradictions()) == expected
+
+
+def test_a_pair_is_told_with_the_words_that_disagree(look: Look) -> None:
+    (each,) = look(POSTGRES, MYSQL, entry("x", "Something else altogether.")).contradictions()
+    ends = [(each.data[end]["id"], each.data[end]["said"]) for end in ("one", "other")]
+    assert (
+        ends == [("p", POSTGRES.content), ("m", MYSQL.content)]
+        and each.data["about"] == "billing store"
+    )
+
+
+@pytest.mark.parametrize("more", [{"status": "superseded"}, {"superseded_by": "x"}])
+def test_what_is_superseded_takes_no_part(look: Look, more: dict) -> None:
+    assert look(POSTGRES, entry("m", MYSQL.content, "decision", **more)).contradictions() == []
+
+
+def test_a_value_in_the_names_of_two_notes_tells_them_apart(look: Look) -> None:
+    june = entry(
+        "a",
+        "The flight lasted 3 hours over the northern sea.",
+        is_own=False,
+        name="flights/Flight 3",
+    )
+    july = entry(
+        "b",
+        "The flight lasted 4 hours over the northern sea.",
+        is_own=False,
+        name="flights/Flight 4",
+    )
+    assert look(june, july).contradictions() == []
+
+
+def test_a_form_that_is_filled_in_again_and_again_is_no_quarrel(look: Look) -> None:
+    filled = [
+        entry(str(k), f"The build of the nightly release took {k + 10} minutes in total.")
+        for k in range(60)
+    ]
+    assert look(*filled).contradictions() == []
+
+
+# -- who wins
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "winner", "why"),
+    [
+        ({"verified": True, "confidence": 1.0}, {"is_by_hand": True}, "m", "the user edited it"),
+        ({"confidence": 1.0, "modified": "2026-11-09"}, {"verified": True}, "m", "it is verified"),
+        ({"confidence": 1.0}, {"modified": "2026-11-09T00:00:00"}, "m", "it is newer"),
+        ({"confidence": 0.5}, {"confidence": 0.7}, "m", "it has the higher confidence"),
+        ({"confidence": 0.7}, {"confidence": None}, "p", "it has the higher confidence"),
+    ],
+)
+def test_who_wins_is_decided_in_this_order(
+    look: Look, monkeypatch: pytest.MonkeyPatch, one: dict, other: dict, winner: str, why: str
+) -> None:
+    is_by_hand = other.pop("is_by_hand", False)
+    pair = (
+        entry("p", POSTGRES.content, "decision", **one),
+        entry("m", MYSQL.content, "decision", **other),
+    )
+    analysis = look(*pair)
+    monkeypatch.setattr(
+        analysis.store.extension, "is_by_hand", lambda path, _: is_by_hand and path == pair[1].path
+    )
+    (found,) = analysis.contradictions()
+    assert (found.data["winner"], found.data["why"]) == (winner, why)
+
+
+def test_what_nothing_decides_is_left_and_what_lost_takes_no_part(look: Look) -> None:
+    (undecided,) = look(POSTGRES, MYSQL).contradictions()
+    assert undecided.verdict is None and "winner" not in undecided.data
+    sqlite = entry("s", "Use SQLite for the billing store.", "decision", verified=True)
+    found = look(POSTGRES, MYSQL, sqlite).contradictions()
+    assert {(each.verdict[0].id, each.verdict[1].id) for each in found if each.verdict} == {
+        ("s", "p"),
+        ("s", "m"),
+    }
+
+
+# -- counts
+
+
+def test_patterns_are_what_begins_alike_and_what_was_made_lately(look: Look) -> None:
+    long = "The worker cannot reach the broker behind the proxy"
+    some = [
+        entry("a", f"{long} at night", "error", created="2026-11-22"),
+        entry("b", f"**{long.upper()}** by day", "error", created="2026-11-16T10:00:00"),
+        entry("c", f"{long} at noon", "decision", created="2026-11-15", confidence=None),
+        entry("d", "another error", "error", created="2026-10-23", confidence=0.5),
+        entry("e", created="2026-08-25"),
+        entry("f", created=""),
+    ]
+    found = look(*some).patterns(date(2026, 11, 22))
+    assert [(each["type"], [e["id"] for e in each["entries"]]) for each in found["recurring"]] == [
+        ("error", ["a", "b"])
+    ]
+    assert found["types"] == {"error": 3, "insight": 2, "decision": 1} and found["tags"] == {"t": 6}
+    assert found["lately"] == {"7": 2, "30": 3, "90": 5} and (found["before"], found["trend"]) == (
+        1,
+        "rising",
+    )
+    assert found["confidence"] == {"error": 0.7, "insight": 0.8}
+
+
+def test_antipatterns_are_told_from_their_share_on(look: Look) -> None:
+    def kinds(*some: KnowledgeEntry) -> set[str]:
+        return {each["kind"] for each in look(*some).antipatterns()}
+
+    same = (
+        "The very same words, which go on for more than a hundred characters so that both begin alike: "
+        + "x" * 20
+    )
+    assert kinds(entry("a", same + "1"), entry("b", same + "2")) == {"duplicates"}
+    assert kinds(*(entry(str(k), confidence=0.9 if k else 0.4) for k in range(5))) == set()
+    assert kinds(*(entry(str(k), confidence=0.9 if k else 0.4) for k in range(4))) == {
+        "low confidence"
+    }
+    assert kinds(entry("a", tags=()), entry("b"), entry("c")) == {"untagged"}
+    assert kinds(entry("a", kind="error")) == {"errors without solution"}
+
+
+@pytest.mark.parametrize(("source", "target"), [("solution", "error"), ("error", "solution")])
+def test_an_error_is_solved_by_a_solution_linked_either_way(
+    plain_store: EnhancedStore, source: str, target: str
+) -> None:
+    knowledge = knowledge_of(plain_store)
+    one, other = (
+        knowledge.save(kind, kind, confidence=1, tags=["t"])[0] for kind in (source, target)
+    )
+    assert [each["kind"] for each in analysis_of(plain_store).antipatterns()] == [
+        "errors without solution"
+    ]
+    knowledge.link(one.id, other.id)
+    assert analysis_of(plain_store).antipatterns() == []
+
+
+def test_the_index_and_the_history_are_asked_once_for_each_entry_that_is_compared(
+    kept: Knowledge, store: EnhancedStore
+) -> None:
+    for number in range(30):  # each contradicts all others
+        kept.save("decision", f"The default port is {9000 + number}", confidence=0.8)
+    store.sync()
+    analysis = analysis_of(store)
+    asked = 0
+
+    def count(frame: Any, event: str, _arg: object) -> None:
+        nonlocal asked
+        asked += event == "call" and frame.f_code.co_name == "with_retry"
+
+    sys.setprofile(count)
+    try:
+        found = analysis.contradictions()
+    finally:
+        sys.setprofile(None)
+    assert len(found) > 300
+    assert asked < 3 * len(analysis.standing)

@@ -1,0 +1,317 @@
+"""The page as a browser gets it: who may see it, what a hostile note can do to it, what undo asks; and, where there is one,
+in a real browser."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import quote, urlencode
+
+import pytest
+
+from simplemem.web.render import render_note
+from tests.web.conftest import OWNER, Answer, Served
+
+HOSTILE = """---
+title: <script>alert(1)</script>
+tags: ['"><img src=x onerror=alert(2)>']
+evil: "[[<b>x</b>]] javascript:alert(3)"
+---
+# A title
+
+<script>alert(4)</script> <img src=http://evil.example/x.png onerror=alert(5)>
+[a](javascript:alert(6)) [b](data:text/html,alert) ![c](http://evil.example/y.png) [[x" onclick="alert(7)]] #tag"><i>
+[d](//evil.example) [e](http://evil.example "t") `[[code]]`
+
+> [!warning"><script>] Mind
+
+```html
+<script>alert(8)</script>
+```
+"""
+
+
+class Browser:
+    """A browser's requests, with its cookie and origin."""
+
+    def __init__(self, server: Served, token: str = OWNER) -> None:
+        self.server, self.cookie = server, ""
+        answer = self.post("/login", token=token, to="/")
+        assert answer.status == 303, answer
+        self.cookie = re.match(r"[^;]+", answer.headers["set-cookie"])[0]  # type: ignore[index]
+        assert {"HttpOnly", "SameSite=strict"} <= set(answer.headers["set-cookie"].split("; "))
+
+    def get(self, path: str) -> Answer:
+        headers = {"Accept": "text/html", "Cookie": self.cookie}
+        return self.server.ask("GET", path, token=None, headers=headers)
+
+    def post(self, path: str, origin: str | None = "", **form: str) -> Answer:
+        headers = {
+            "Accept": "text/html",
+            "Cookie": self.cookie,
+            "Content-Type": "application/x-www-form-urlencoded",
+        }
+        headers |= (
+            {} if origin is None else {"Origin": origin or f"http://127.0.0.1:{self.server.port}"}
+        )
+        return self.server.ask("POST", path, urlencode(form).encode(), token=None, headers=headers)
+
+
+def test_nothing_is_shown_before_somebody_has_signed_in(serve: Callable[..., Served]) -> None:
+    server = serve()
+    server.api("PUT", "/memories/a", {"content": "a heron"})
+    for path in (
+        "/",
+        "/search?q=heron",
+        "/note/a",
+        "/today",
+        "/tags",
+        "/graph",
+        "/doctor",
+        "/history/a",
+        "/latest",
+    ):
+        shown = server.ask("GET", path, token=None, headers={"Accept": "text/html"})
+        assert shown.status == 401 and b"heron" not in shown.body and b"Sign in" in shown.body
+    wrong = server.ask("POST", "/login", b"token=wrong&to=/", token=None, headers={
+        "Content-Type": "application/x-www-form-urlencoded", "Accept": "text/html"})  # fmt: skip
+    assert wrong.status == 401 and "set-cookie" not in wrong.headers
+    browser = Browser(server)
+    assert OWNER not in browser.cookie
+    assert b"heron" in browser.get("/note/a").body
+    for to in ("//evil.example/", "/\\evil.example", "https://evil.example", "", "/\r\nX: y"):
+        assert browser.post("/login", token=OWNER, to=to).headers["location"] == "/"
+    browser.post("/logout")
+    assert browser.get("/").status == 401
+
+
+def test_a_session_ends_with_its_token(serve: Callable[..., Served]) -> None:
+    server = serve()
+    browser = Browser(server, server.new_token("reader"))
+    assert browser.get("/").status == 200
+    assert browser.get("/doctor").status == 403 and b">Doctor<" not in browser.get("/").body
+    (server.config / "simplemem" / "tokens.json").write_text("[]")
+    assert browser.get("/").status == 401
+
+
+def test_a_token_that_signs_in_often_ends_its_own_sessions_only(
+    serve: Callable[..., Served],
+) -> None:
+    server = serve()
+    reader = server.new_token("reader")
+    owner = Browser(server)
+    several = [Browser(server, reader) for _ in range(21)]
+    assert [browser.get("/tags").status for browser in several] == [401] + [200] * 20
+    assert owner.get("/tags").status == 200
+
+
+def test_two_servers_of_one_machine_keep_their_sign_ins_apart(
+    serve: Callable[..., Served], tmp_path: Path
+) -> None:
+    one, other = serve(), serve(vault=tmp_path / "other")
+    first, second = Browser(one), Browser(other)
+    assert first.cookie.startswith(f"simplemem-{one.port}=")
+    assert second.cookie.startswith(f"simplemem-{other.port}=")
+    first.cookie = second.cookie = (
+        f"{first.cookie}; {second.cookie}"  # a browser sends both to both
+    )
+    assert second.post("/logout").headers["set-cookie"].startswith(f'simplemem-{other.port}=""')
+    assert (first.get("/tags").status, second.get("/tags").status) == (200, 401)
+
+
+def test_behind_tls_the_cookie_is_bound_to_its_host(serve: Callable[..., Served]) -> None:
+    server = serve("--behind-proxy")
+    browser = Browser(server)
+    assert browser.cookie.startswith(f"__Host-simplemem-{server.port}=")
+    assert browser.get("/tags").status == 200
+    forgotten = browser.post("/logout").headers["set-cookie"]
+    assert {"Path=/", "Secure"} <= set(forgotten.split("; ")) and "Domain" not in forgotten
+
+
+def test_a_hostile_note_is_words_and_its_page_runs_nothing(
+    serve: Callable[..., Served], tmp_path: Path
+) -> None:
+    server = serve()
+    (tmp_path / "vault").mkdir(exist_ok=True)
+    (tmp_path / "vault" / "evil.md").write_text(HOSTILE, encoding="utf-8")
+    browser = Browser(server)
+    for path in (
+        "/note/evil",
+        "/",
+        "/?q=title",
+        "/search?q=mind+code",
+        "/tags",
+        "/history/evil",
+        "/today",
+    ):
+        shown = browser.get(path)
+        assert shown.status == 200, path
+        policy = shown.headers["content-security-policy"]
+        assert (
+            "default-src 'none'" in policy
+            and "unsafe" not in policy
+            and "frame-ancestors 'none'" in policy
+        )
+        scripts = re.findall(rb"<script[^>]*>", shown.body)
+        assert scripts in ([], [b'<script src="/static/page.js" defer>'])
+        text = shown.body.decode()
+        assert not re.search(r"<(?:img|i|b)[ >]", text), path
+        assert not re.search(r"""<[^>]*\s(?:on\w+|style)\s*=""", re.sub(r'"[^"]*"', '""', text)), (
+            path
+        )
+        assert not re.search(
+            r"""(?:href|src|action)="(?!/|#|data:,"|http://evil\.example" (?:title="t" )?rel=)""",
+            text,
+        ), path
+
+
+def test_undo_asks_for_the_right_to_write_and_for_a_form_of_the_page(
+    serve: Callable[..., Served],
+) -> None:
+    server = serve()
+    server.tool("create_memory", name="a", content="of an agent")
+    version = server.api("GET", "/history/a").data["versions"][0]["version"]
+    reader = Browser(server, server.new_token("reader"))
+    assert (
+        b"of an agent" in reader.get("/today").body and b">Undo<" not in reader.get("/today").body
+    )
+    assert reader.post("/undo", version=version).status == 403
+    owner = Browser(server)
+    assert owner.post("/undo", origin=None, version=version).status == 403
+    assert owner.post("/undo", origin="http://evil.example", version=version).status == 403
+    assert owner.post("/undo", version="a").status == 400
+    assert server.api("GET", "/memories/a").status == 200
+    assert b">Undo<" in owner.get("/today").body
+    assert owner.post("/undo", version=version).status == 303
+    assert server.api("GET", "/memories/a").status == 404
+    assert owner.get("/note/a").status == 404
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("![" * 190_000, marks=pytest.mark.slow),
+        "| a | b | c |\n|---|---|---|\n" + "| x | y | z |\n" * 27_000,
+        pytest.param("[a](b" * 70_000, marks=pytest.mark.slow),
+    ],
+    ids=["images", "table", "links"],
+)
+def test_a_note_that_is_slow_to_render_does_not_hold_up_the_server(
+    serve: Callable[..., Served], tmp_path: Path, text: str
+) -> None:
+    server = serve()
+    (tmp_path / "vault").mkdir(exist_ok=True)
+    (tmp_path / "vault" / "slow.md").write_text(text)
+    browser = Browser(server)
+    assert server.api("GET", "/memories/slow").status == 200
+    views: list[Answer] = []
+    view = threading.Thread(target=lambda: views.append(browser.get("/note/slow")))
+
+    longest_wait = 0.0
+    view_began = time.monotonic()
+    view.start()
+    while view.is_alive():
+        asked = time.monotonic()
+        assert server.ask("GET", "/health", token=None).status == 200
+        longest_wait = max(longest_wait, time.monotonic() - asked)
+    view_took = time.monotonic() - view_began
+
+    assert longest_wait < view_took / 2  # the server went on while the note was rendered
+    assert views[0].status == 200
+    assert views[0].body == browser.get("/note/slow").body
+
+
+def test_half_a_link_in_a_property_is_shown_as_text(serve: Callable[..., Served]) -> None:
+    server = serve()
+    server.api(
+        "PUT",
+        "/memories/a",
+        {"content": "x", "metadata": {"see": "[[b#c|d]] and [[" + "e" * 60_000}},
+    )
+    shown = Browser(server).get("/note/a")
+    assert b'<a href="/note/b">b</a> and [[ee' in shown.body
+
+
+@pytest.mark.parametrize(
+    ("text", "html"),
+    [
+        (
+            "[[Ada Lovelace|Ada]]",
+            '<p><a href="/v/note/Ada%20Lovelace" class="wikilink">Ada</a></p>',
+        ),
+        ("[[a/b#c]]", '<p><a href="/v/note/a/b" class="wikilink">a/b › c</a></p>'),
+        ("#todo/now, a#b", '<p><a href="/v/tags/todo/now" class="tag">#todo/now</a>, a#b</p>'),
+        ("%%not said%% said ^mark-1", "<p>said</p>"),
+        ("- [x] done", "<ul>\n<li>☑ done</li>\n</ul>"),
+        ("[n](notes/a%20b.md#h)", '<p><a href="/v/note/notes/a%20b" class="wikilink">n</a></p>'),
+        ("> [!tip] Go\n> on", '<blockquote class="callout tip">\n<p>Go\non</p>\n</blockquote>'),
+    ],
+)
+def test_markdown_is_shown_as_obsidian_means_it(text: str, html: str) -> None:
+    assert render_note(text, "/v").strip() == html
+
+
+@pytest.mark.skipif(not shutil.which("chromium"), reason="there is no Chromium here")
+@pytest.mark.parametrize("width", [1280, pytest.param(390, marks=pytest.mark.slow)])
+def test_a_person_searches_reads_and_takes_back_in_a_browser(
+    serve: Callable[..., Served], tmp_path: Path, width: int
+) -> None:
+    playwright = pytest.importorskip("playwright.sync_api")
+    server = serve()
+    server.tool("create_memory", name="harbour", content="The harbour opens at six. See [[boat]].")
+    server.tool("create_memory", name="boat", content="A boat of oak.")
+    with playwright.sync_playwright() as browsers:
+        browser = browsers.chromium.launch(
+            executable_path=shutil.which("chromium"), args=["--no-sandbox"]
+        )
+        page = browser.new_page(viewport={"width": width, "height": 800})
+        faults: list[str] = []
+        page.on("pageerror", lambda error: faults.append(str(error)))
+        page.goto(f"http://127.0.0.1:{server.port}/")
+        page.keyboard.type(OWNER)
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#latest")
+        page.keyboard.press("/")
+        page.keyboard.type("when does the harbour open")
+        page.wait_for_selector(".hits li")
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("article")
+        page.click("article a.wikilink")
+        page.wait_for_selector("h1:has-text('boat')")
+        page.click("aside a:has-text('harbour')")
+        page.wait_for_selector("h1:has-text('harbour')")
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        server.tool("create_memory", name="news", content="It rains.")
+        page.wait_for_selector("#news:not([hidden]) a:has-text('news')")
+        page.click("nav a:has-text('Today')")
+        page.click("li:has(a:has-text('boat')) button:has-text('Undo')")
+        page.wait_for_selector(".done")
+        browser.close()
+    assert faults == []
+    assert server.api("GET", f"/memories/{quote('boat')}").status == 404
+
+
+def test_scores_on_the_page_fall_from_hit_to_hit(serve: Callable[..., Served]) -> None:
+    server = serve()
+    texts = (
+        "The boiler loses pressure in winter.",
+        "Pressure in the tyres of the car.",
+        "Winter",
+        "A car in winter.",
+    )
+    for number, text in enumerate(texts):
+        server.api("PUT", f"/memories/n{number}", {"content": text})
+    browser = Browser(server)
+    for asked in ("car pressure winter", "which car loses pressure in winter?"):
+        shown = browser.get(f"/search?{urlencode({'q': asked})}").body.decode()
+        scores = [float(score) for score in re.findall(r"Score ([0-9.]+)", shown)]
+        assert len(scores) > 2 and scores == sorted(scores, reverse=True)
+    unknown = browser.get(
+        f"/search?{urlencode({'q': 'which passport goes with the car to Patagonia?'})}"
+    ).body.decode()
+    assert "Nothing found; these are the nearest." in unknown
