@@ -1,4 +1,4 @@
-"""The profile `self-improving`: limits and the texts that clients know. Names and arguments are in tool_list.txt."""
+"""The profile `self-improving`: limits and the texts that clients know. Names and arguments are in tool_lists/self-improving.json."""
 
 from __future__ import annotations
 

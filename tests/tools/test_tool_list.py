@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import json
 from pathlib import Path
@@ -16,7 +15,8 @@ from simplemem.errors import Invalid
 from simplemem.note.words import count_tokens
 from simplemem.tools.face import PROFILES, TOOLSETS, Face, choose
 
-DIGEST = Path(__file__).with_name("tool_list.txt")
+LISTS = Path(__file__).with_name("tool_lists")
+"""One file per profile: the tools as `tools/list` shows them."""
 OURS = [name for name, face in PROFILES.items() if face.known_as is None and not face.vault_env]
 """The profiles whose tools are as small as we please; the others are as large as those of the server they stand for."""
 FACES = [
@@ -30,22 +30,26 @@ def weight(value: Any) -> int:
     return len(json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode())
 
 
-def digest() -> str:
-    """A line a tool: its face and name, its bytes, and the hash of what is listed of it."""
-    lines = []
-    for face in FACES:
-        for tool in choose(face):
-            listed = json.dumps(tool.listing(), sort_keys=True, ensure_ascii=False).encode()
-            lines.append(
-                f"{face.name}.{tool.name} {weight(tool.listing())} {hashlib.sha256(listed).hexdigest()[:16]}"
-            )
-    return "\n".join(lines) + "\n"
+def snapshot(profile: Face) -> str:
+    """Return the tools of a profile as `tools/list` shows them, as indented JSON."""
+    tools = [tool.listing() for tool in choose(profile)]
+    return json.dumps(tools, indent=1, ensure_ascii=False) + "\n"
 
 
-def test_the_list_is_as_it_was() -> None:
-    """A change of the list is a change of a contract: look at it in docs/tools.md, then write the digest again with
-    `python tests/tools/test_tool_list.py`."""
-    assert digest() == DIGEST.read_text(encoding="utf-8")
+@pytest.mark.parametrize("profile", FACES, ids=lambda profile: profile.name)
+def test_the_list_of_a_profile_is_the_snapshot(profile: Face) -> None:
+    """A change of a list changes a contract.
+
+    Read the difference. If it is meant, write the snapshots again with
+    `PYTHONPATH=. .venv/bin/python tests/tools/test_tool_list.py`.
+    """
+    recorded = LISTS / f"{profile.name}.json"
+    assert snapshot(profile) == recorded.read_text(encoding="utf-8")
+
+
+def test_each_snapshot_belongs_to_a_profile() -> None:
+    recorded = {path.stem for path in LISTS.iterdir()}
+    assert recorded == {profile.name for profile in FACES}
 
 
 @pytest.mark.parametrize("profile", [*OURS, "graph"])
@@ -134,4 +138,7 @@ def test_the_instructions_fit_in_four_hundred_tokens_and_say_once_that_notes_are
 
 
 if __name__ == "__main__":
-    DIGEST.write_text(digest(), encoding="utf-8")
+    LISTS.mkdir(exist_ok=True)
+    for profile in FACES:
+        path = LISTS / f"{profile.name}.json"
+        path.write_text(snapshot(profile), encoding="utf-8")
