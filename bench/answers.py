@@ -13,11 +13,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from pydantic_core import to_json
 
+from simplemem.profiles.registry import PROFILES, choose_tools
 from simplemem.store import EnhancedStore, open_store
-from simplemem.tools.face import PROFILES, Data, Reply, choose
+from simplemem.tools.tool import Data, Reply
 
-_TOOLS = {tool.name: tool for tool in choose(PROFILES["default"])}
-_LEARNED = {tool.name: tool for tool in choose(PROFILES["self-improving"])}
+_TOOLS = {tool.name: tool for tool in choose_tools(PROFILES["default"])}
+_LEARNED = {tool.name: tool for tool in choose_tools(PROFILES["self-improving"])}
 _ENTRIES = 40
 
 

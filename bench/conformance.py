@@ -24,7 +24,7 @@ from subprocess import PIPE, STDOUT
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from bench.network import TOKEN, Server
-from simplemem.tools.face import PROFILES
+from simplemem.profiles.registry import PROFILES
 from tests.hostile.tool_calls import HARMLESS, put_back
 
 _SUITE = "@modelcontextprotocol/conformance@0.2.0-alpha.12"  # the first that knows 2026-07-28

@@ -15,7 +15,8 @@ import sys
 from typing import Any
 
 from simplemem.note.words import count_tokens
-from simplemem.tools.face import PROFILES, Face, choose
+from simplemem.profiles.profile import Profile
+from simplemem.profiles.registry import PROFILES, choose_tools
 
 SENT_TO_MODELS = ("name", "description", "inputSchema")
 
@@ -25,9 +26,9 @@ def tokens(value: Any) -> int:
     return count_tokens(json.dumps(value, separators=(",", ":"), ensure_ascii=False))
 
 
-def measure(profile: Face) -> dict[str, int]:
+def measure(profile: Profile) -> dict[str, int]:
     """Return the figures of one profile by the headings of their columns."""
-    listed = [tool.listing() for tool in choose(profile)]
+    listed = [tool.listing() for tool in choose_tools(profile)]
     sent = [{key: tool[key] for key in SENT_TO_MODELS} for tool in listed]
     return {
         "tools": len(listed),

@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import quote
 
 from simplemem import __version__
-from simplemem.tools.face import PROFILES, choose
+from simplemem.profiles.registry import PROFILES, choose_tools
 
 ROOT = Path(__file__).resolve().parent.parent
 DIST = ROOT / "dist"
@@ -27,7 +27,8 @@ def manifest() -> dict[str, Any]:
         (ROOT / "bundles" / "manifest.json").read_text(encoding="utf-8")
     )
     tools = [
-        {"name": each.name, "description": each.description} for each in choose(PROFILES["default"])
+        {"name": each.name, "description": each.description}
+        for each in choose_tools(PROFILES["default"])
     ]
     return told | {"version": __version__, "tools": tools}
 

@@ -19,7 +19,9 @@ import typer.main
 
 from simplemem.cli import serve
 from simplemem.cli.app import app
-from simplemem.tools.face import PROFILES, Face, Tool, choose
+from simplemem.profiles.profile import Profile
+from simplemem.profiles.registry import PROFILES, choose_tools
+from simplemem.tools.tool import Tool
 from simplemem.web.openapi import document
 
 REFERENCE = Path(__file__).resolve().parent / "reference"
@@ -134,8 +136,8 @@ def _example_lines(command: Any) -> Iterator[str]:
 # ------------------------------------------------------------------ the tools of the profiles
 
 
-def _profile_page(profile: Face) -> str:
-    tools = choose(profile)
+def _profile_page(profile: Profile) -> str:
+    tools = choose_tools(profile)
     count = "one tool" if len(tools) == 1 else f"{len(tools)} tools"
     lines = [f"# Profile {profile.name}", "", _GENERATED, "", f"{profile.title}."]
     lines += ["", "```sh", f"simplemem serve --profile {profile.name}", "```", ""]

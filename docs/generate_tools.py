@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from simplemem import errors
+from simplemem.profiles.registry import PROFILES, choose_tools
 from simplemem.server.calls import PROMPTS
-from simplemem.tools.face import PROFILES, Tool, choose
+from simplemem.tools.tool import Tool
 
 PAGE = Path(__file__).resolve().parent / "tools.md"
 WIDTH = 120
@@ -140,8 +141,8 @@ The server sends this text to the model when it connects:
 
 def page() -> str:
     """The whole page, as it should stand in docs/tools.md."""
-    tools = choose(PROFILES["default"])
-    shared = choose(PROFILES["default"])[0]
+    tools = choose_tools(PROFILES["default"])
+    shared = choose_tools(PROFILES["default"])[0]
     lines = [INTRODUCTION.strip(), "", *_at_a_glance(tools), NARROWING.strip(), ""]
     lines += [*_arguments(shared, SHARED), ""]
     for tool in tools:
@@ -245,7 +246,7 @@ def _profiles() -> Iterator[str]:
     yield "| Profile | | Tool groups | Tools |"
     yield "|---|---|---|---|"
     for face in PROFILES.values():
-        yield f"| `{face.name}` | {face.title} | {', '.join(face.toolsets)} | {len(choose(face))} |"
+        yield f"| `{face.name}` | {face.title} | {', '.join(face.toolsets)} | {len(choose_tools(face))} |"
 
 
 def main() -> int:

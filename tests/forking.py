@@ -70,12 +70,12 @@ def main(channel: socket.socket) -> None:
 
 def _make_models() -> None:
     """The models of the settings and of the tools, which are made when they are first used."""
+    from simplemem.profiles.registry import PROFILES, choose_tools
     from simplemem.settings.model import Settings
-    from simplemem.tools.face import PROFILES, choose
 
     Settings()
     for profile in PROFILES.values():
-        for tool in choose(profile):
+        for tool in choose_tools(profile):
             tool.listing()
             _ = tool.model
 

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 from simplemem.errors import Invalid, NotFound, SimplememError, Unavailable
 
 if TYPE_CHECKING:
+    from simplemem.profiles.profile import Profile
     from simplemem.server.serve import Door
     from simplemem.settings.model import Settings
-    from simplemem.tools.face import Face, Tool
+    from simplemem.tools.tool import Tool
     from simplemem.web.beside import Streams
 
 _EXAMPLES = """\
@@ -272,7 +273,7 @@ def _serve_http(asked: argparse.Namespace, streams: Streams | None = None) -> in
     if len(vaults) > 1 and any(each.settings.db for each in vaults):
         hint = "Remove --db, the setting db, SIMPLEMEM_DB and GOMEM_DB_PATH."
         raise Invalid("the path of the index cannot be set for several vaults", hint=hint)
-    theirs = "8000" if vaults[0].face.name == "supermemento" else "8080"
+    theirs = "8000" if vaults[0].profile.name == "supermemento" else "8080"
     _, usual_port = address_of(f":{os.environ.get('MCP_SERVER_PORT') or theirs}", 0)
     host, port = address_of(asked.http or "", usual_port)
     address = Address(
@@ -297,14 +298,14 @@ def _serve_http(asked: argparse.Namespace, streams: Streams | None = None) -> in
 
 def _chosen(
     asked: argparse.Namespace, *, has_client: bool
-) -> tuple[Face, tuple[Tool, ...], Path, Settings, Callable[[Settings], Any]]:
-    """The face, its tools, the vault with its settings, and how its store is opened.
+) -> tuple[Profile, tuple[Tool, ...], Path, Settings, Callable[[Settings], Any]]:
+    """The profile, its tools, the vault with its settings, and how its store is opened.
 
     Raises Invalid or NotFound if the vault cannot be served. `has_client`: an MCP client may have started the server.
     """
     from simplemem.note.dates import now
+    from simplemem.profiles.registry import choose_tools
     from simplemem.server.serve import take_over
-    from simplemem.tools.face import choose
 
     now()  # a clock that is no time is said at once
     profile, toolsets, tools = _profile(asked)
@@ -322,7 +323,7 @@ def _chosen(
         from simplemem.features.documents.base import base_of, located
 
         located(base, root)
-        tools = choose(profile, f"{toolsets},knowledge-base")
+        tools = choose_tools(profile, f"{toolsets},knowledge-base")
     if settings.voyage_ai.api_key and "voyage" not in (
         settings.embed.provider,
         settings.rerank.provider,
@@ -393,7 +394,7 @@ def _confirm_new_vault(root: Path) -> None:
     (root / ".simplemem").mkdir(parents=True)
 
 
-def _settings(asked: argparse.Namespace, profile: Face, root: Path) -> Settings:
+def _settings(asked: argparse.Namespace, profile: Profile, root: Path) -> Settings:
     from simplemem.settings.loading import load_settings
 
     flags: dict[str, Any] = {
@@ -409,16 +410,16 @@ def _settings(asked: argparse.Namespace, profile: Face, root: Path) -> Settings:
     return load_settings({**_own_settings(asked, profile), **flags}, vault=root)
 
 
-def _profile(asked: argparse.Namespace) -> tuple[Face, str, tuple[Tool, ...]]:
+def _profile(asked: argparse.Namespace) -> tuple[Profile, str, tuple[Tool, ...]]:
     """The profile that is asked for, the toolsets that are added to it or taken away, and the tools that makes."""
-    from simplemem.tools.face import PROFILES, choose
+    from simplemem.profiles.registry import PROFILES, choose_tools
 
     if (profile := PROFILES.get(asked.profile or "default")) is None:
         raise Invalid(
             f"no profile called {asked.profile!r}", hint=f"The profiles are {', '.join(PROFILES)}."
         )
     toolsets = ",".join(asked.tools or []) or os.environ.get("SIMPLEMEM_TOOLS", "")
-    return profile, toolsets, choose(profile, toolsets)
+    return profile, toolsets, choose_tools(profile, toolsets)
 
 
 def _knowledge_base(asked: argparse.Namespace) -> str | None:
@@ -430,7 +431,7 @@ def _knowledge_base(asked: argparse.Namespace) -> str | None:
     )
 
 
-def _own_settings(asked: argparse.Namespace, profile: Face) -> dict[str, Any]:
+def _own_settings(asked: argparse.Namespace, profile: Profile) -> dict[str, Any]:
     """What the files of another program say, for a profile that stands in its place."""
     if "original" in profile.toolsets:
         from simplemem.profiles.original.tools import original_settings
@@ -444,7 +445,7 @@ def _own_settings(asked: argparse.Namespace, profile: Face) -> dict[str, Any]:
     return {}
 
 
-def _vault(asked: argparse.Namespace, profile: Face) -> Path:
+def _vault(asked: argparse.Namespace, profile: Profile) -> Path:
     from simplemem.settings.find_vault import find_vault
 
     named = asked.vault is not None or os.environ.get("SIMPLEMEM_VAULT")

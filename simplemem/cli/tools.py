@@ -18,7 +18,7 @@ from simplemem.note.words import count_tokens, format_count
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from simplemem.tools.face import Tool
+    from simplemem.tools.tool import Tool
 
 commands = typer.Typer()
 _tools = default_group(
@@ -33,7 +33,7 @@ _STYLES = {"reads": "green", "writes": "yellow", "deletes": "red"}
 
 
 def _profiles() -> list[str]:
-    from simplemem.tools.face import PROFILES
+    from simplemem.profiles.registry import PROFILES
 
     return [*PROFILES]
 
@@ -60,7 +60,7 @@ def list_tools(
     $ simplemem tools
     $ simplemem tools list --profile chatgpt
     $ simplemem tools list --tools=-core,graph --json"""
-    from simplemem.tools.face import PROFILES, choose
+    from simplemem.profiles.registry import PROFILES, choose_tools
 
     name = profile or os.environ.get("SIMPLEMEM_PROFILE") or "default"
     chosen = PROFILES.get(name)
@@ -70,7 +70,9 @@ def list_tools(
         )
     groups = tools or os.environ.get("SIMPLEMEM_TOOLS", "")
     may_delete = not _is_deleting_disabled(vault)
-    shown = [_described(tool) for tool in choose(chosen, groups) if may_delete or not tool.deletes]
+    shown = [
+        _described(tool) for tool in choose_tools(chosen, groups) if may_delete or not tool.deletes
+    ]
 
     tokens = sum(tool["tokens"] for tool in shown)
     instructions = count_tokens(chosen.instructions)

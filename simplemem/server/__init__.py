@@ -1,1 +1,1 @@
-"""Servers that agents connect to: a face over a transport. They decide nothing about memories."""
+"""Servers that agents connect to: a profile over a transport. They decide nothing about memories."""

@@ -1,4 +1,4 @@
-"""A face as a server of the SDK: its tools, the prompts that a person picks, completion, and what surrounds every
+"""A profile as a server of the SDK: its tools, the prompts that a person picks, completion, and what surrounds every
 request. Whatever happens, the model gets something it can act on."""
 
 from __future__ import annotations
@@ -20,21 +20,14 @@ from pydantic import ValidationError
 from simplemem import __version__
 from simplemem.errors import ReadOnly, SimplememError, Unavailable
 from simplemem.models import AUTHOR_SEPARATOR
+from simplemem.profiles.profile import Profile
 from simplemem.server.resources import Resources
 from simplemem.server.sessions import Granted, Sessions, client_name, grant_of
 from simplemem.tools.arguments import Narrowing, about
-from simplemem.tools.face import (
-    Caller,
-    Face,
-    Reply,
-    Tool,
-    in_tool_terms,
-    of_what_is_there,
-    tool,
-    words_for_models,
-)
 from simplemem.tools.render import answer, error_data, index_line, line, tags_line
 from simplemem.tools.session import Session
+from simplemem.tools.tool import Caller, Reply, Tool, tool
+from simplemem.tools.wording import in_tool_terms, of_what_is_there, words_for_models
 
 if TYPE_CHECKING:
     from simplemem.server.serve import Door
@@ -49,11 +42,11 @@ _MOST_COMPLETIONS = 100
 _COMMIT = "simplemem/commit"  # in the `_meta` of a call: what it must know of; of an answer: what it is of
 
 
-def assemble(face: Face, tools: tuple[Tool, ...], door: Door) -> Server[Any]:
-    """A server of the SDK for a face on a store, for any transport."""
+def assemble(profile: Profile, tools: tuple[Tool, ...], door: Door) -> Server[Any]:
+    """A server of the SDK for a profile on a store, for any transport."""
     sessions = Sessions()
     resources = Resources(
-        door, is_graph=face.known_as is not None, has_users=face.has_users, sessions=sessions
+        door, is_graph=profile.known_as is not None, has_users=profile.has_users, sessions=sessions
     )
     by_name, door.tools = {tool.name: tool for tool in tools}, tools
 
@@ -65,7 +58,7 @@ def assemble(face: Face, tools: tuple[Tool, ...], door: Door) -> Server[Any]:
 
     async def call_tool(ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         if (wanted := by_name.get(params.name)) is None:
-            if face.known_as:
+            if profile.known_as:
                 return _result(f"MCP error -32602: Tool {params.name} not found", None)
             raise MCPError(types.INVALID_PARAMS, f"no tool called {line(params.name, 60)!r}")
         who = client_name(ctx)
@@ -82,12 +75,12 @@ def assemble(face: Face, tools: tuple[Tool, ...], door: Door) -> Server[Any]:
         return result
 
     more: dict[str, Any] = {}
-    if face.known_as is None:
+    if profile.known_as is None:
         for_a_while = CacheHint(ttl_ms=300_000, scope="private")
         more = {
             "title": "simplemem",
             "description": "Long-term memory in Markdown notes, searched by words, meaning and links.",
-            "instructions": face.instructions,
+            "instructions": profile.instructions,
             "cache_hints": dict.fromkeys(
                 ("tools/list", "prompts/list", "resources/templates/list"), for_a_while
             ),
@@ -95,7 +88,7 @@ def assemble(face: Face, tools: tuple[Tool, ...], door: Door) -> Server[Any]:
             "on_get_prompt": partial(_get_prompt, door),
             "on_completion": partial(_complete, door, resources),
         }
-    name, version = face.known_as or ("simplemem", __version__)
+    name, version = profile.known_as or ("simplemem", __version__)
     server: Server[Any] = Server(
         name,
         version=version,

@@ -25,8 +25,9 @@ from simplemem.errors import SimplememError
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
 
+    from simplemem.profiles.profile import Profile
     from simplemem.store import EnhancedStore
-    from simplemem.tools.face import Face, Tool
+    from simplemem.tools.tool import Tool
 
 log = logging.getLogger("simplemem.server")
 
@@ -233,15 +234,15 @@ def take_standard_streams() -> tuple[int, int]:
     return wire_in, wire_out
 
 
-def take_over(face: Face, store: EnhancedStore, env: Mapping[str, str]) -> None:
-    """Bring the graph file of the server whose place a face takes into the vault, once; it is never written."""
-    file = face.graph_file(env)
+def take_over(profile: Profile, store: EnhancedStore, env: Mapping[str, str]) -> None:
+    """Bring the graph file of the server whose place a profile takes into the vault, once; it is never written."""
+    file = profile.graph_file(env)
     if file is None or not file.is_file() or store.read_only:
         return
     from simplemem.features.graph.jsonl import import_file
 
     try:
-        if (done := import_file(store, file, who=face.file_env, once=True)) is not None:
+        if (done := import_file(store, file, who=profile.file_env, once=True)) is not None:
             log.warning(
                 "%s was imported: %d entities, %d relations", file, done.entities, done.relations
             )
@@ -250,7 +251,7 @@ def take_over(face: Face, store: EnhancedStore, env: Mapping[str, str]) -> None:
     except (SimplememError, OSError) as error:
         log.error(
             "the file in %s could not be imported: %s; the next start tries again",
-            face.file_env,
+            profile.file_env,
             error,
         )
 
@@ -313,7 +314,7 @@ def sweep(door: Door, root: Path) -> None:
 
 
 def serve_stdio(
-    face: Face,
+    profile: Profile,
     tools: tuple[Tool, ...],
     root: Path,
     door: Door,
@@ -327,14 +328,14 @@ def serve_stdio(
     sweep(door, root)
     from simplemem.server.calls import assemble
 
-    server = assemble(face, tools, door)
+    server = assemble(profile, tools, door)
     gc.collect(0)
     gc.freeze()
     gc.set_threshold(10_000)  # a search makes thousands of small values, and none in a circle
     gc.enable()
     code = 0
     try:
-        anyio.run(converse, server, face, wire)
+        anyio.run(converse, server, profile, wire)
     except BaseException:
         log.exception("the server failed")
         code = 1
@@ -346,7 +347,7 @@ def serve_stdio(
 
 
 async def converse(
-    server: Server[Any], face: Face, wire: tuple[int, int], *, handle_signals: bool = True
+    server: Server[Any], profile: Profile, wire: tuple[int, int], *, handle_signals: bool = True
 ) -> None:
     """Serve until there are no more messages, or a signal. The graph memory servers promise word of changed lists.
 
@@ -361,7 +362,7 @@ async def converse(
     loop.set_exception_handler(
         lambda _, what: log.error("a task failed", exc_info=what.get("exception"))
     )
-    is_graph = face.known_as is not None
+    is_graph = profile.known_as is not None
     changes = NotificationOptions(tools_changed=is_graph, resources_changed=is_graph)
     async with stdio_wire(*wire) as (messages, answers, close):
         if handle_signals and threading.current_thread() is threading.main_thread():

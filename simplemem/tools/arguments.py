@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from simplemem.store import EnhancedStore
 
 T = TypeVar("T")
-EXACT = "exact"  # the context in which a face takes no single thing for a list
+EXACT = "exact"  # the context in which a profile takes no single thing for a list
 Schema = dict[str, Any]
 
 _PLAIN: dict[Any, str] = {str: "string", int: "integer", float: "number", bool: "boolean"}
@@ -78,7 +78,7 @@ def _tags(value: Any) -> Any:
 
 
 def _several(value: Any, info: ValidationInfo) -> Any:
-    """A list; a single thing is meant as one, unless a face is exact. A text with commas is one text."""
+    """A list; a single thing is meant as one, unless a profile is exact. A text with commas is one text."""
     value = from_json(value)
     return [value] if info.context != EXACT and isinstance(value, (str, Mapping)) else value
 

@@ -16,8 +16,8 @@ from simplemem.note.tag_requests import respelling_warnings, without_header
 from simplemem.tools import arguments, render
 from simplemem.tools import core_read as read
 from simplemem.tools.arguments import EditIn, Name, Object, Several, Sha, Tags, about, at_most
-from simplemem.tools.face import Caller, Data, Reply, Result, tool
 from simplemem.tools.session import Session, describe_replaced
+from simplemem.tools.tool import Caller, Data, Reply, Result, tool
 
 if TYPE_CHECKING:
     from simplemem.store import EnhancedStore

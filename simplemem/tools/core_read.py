@@ -25,8 +25,8 @@ from simplemem.tools.arguments import (
     also,
     at_most,
 )
-from simplemem.tools.face import Data, Reply, Result, tool
 from simplemem.tools.session import Session
+from simplemem.tools.tool import Data, Reply, Result, tool
 
 if TYPE_CHECKING:
     from simplemem.store import EnhancedStore

@@ -42,7 +42,7 @@ class Streams(NamedTuple):
             return False
         [served] = site.vaults.values()
         view = await site.whole_view(served)
-        await converse(view.server, served.face, (self.read, self.write), handle_signals=False)
+        await converse(view.server, served.profile, (self.read, self.write), handle_signals=False)
         return True
 
     async def _has_input(self) -> bool:

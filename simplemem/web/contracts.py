@@ -20,8 +20,8 @@ from simplemem.features.answers import Ingested
 from simplemem.profiles.remembrances import tools as remembrances
 from simplemem.profiles.supermemento.tools import Tag, Text, Title
 from simplemem.tools.arguments import Object
-from simplemem.tools.face import Caller, Data, Reply, Tool, tool
 from simplemem.tools.render import line
+from simplemem.tools.tool import Caller, Data, Reply, Tool, tool
 from simplemem.web.problems import Json, Refused
 from simplemem.web.rest import (
     API,

@@ -13,7 +13,7 @@ from typing import Any, Final
 from simplemem import __version__
 from simplemem.tools.arguments import Schema
 from simplemem.tools.core import TOOLS, update_memory
-from simplemem.tools.face import Tool
+from simplemem.tools.tool import Tool
 from simplemem.web.contracts import CONTRACTS, Contract, take_document
 from simplemem.web.rest import API, MARKDOWN
 

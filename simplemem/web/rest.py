@@ -19,8 +19,9 @@ from simplemem.errors import AlreadyExists, Conflict, Invalid, NotFound, Simplem
 from simplemem.server.calls import carry_out
 from simplemem.tools.core import TOOLS, create_memory, update_memory
 from simplemem.tools.core_read import read_memory
-from simplemem.tools.face import Data, Reply, Tool, in_tool_terms
 from simplemem.tools.render import line
+from simplemem.tools.tool import Data, Reply, Tool
+from simplemem.tools.wording import in_tool_terms
 from simplemem.web.problems import Json, Refused
 from simplemem.web.site import Served, Site, View
 from simplemem.web.tokens import Grant
@@ -290,14 +291,14 @@ async def listed(_request: Request, view: View, _grant: Grant) -> Response:
 
 
 async def _any_tool(request: Request, view: View, grant: Grant) -> Response:
-    """Any tool of the vault's face, by its name."""
+    """Any tool of the vault's profile, by its name."""
     tool = tool_called(view, request.path_params["tool"])
     reply = await call(view, tool, await arguments_of(request), grant)
     return Json(reply.data() or {"text": reply.text}, headers=notice_headers(*reply.notices))
 
 
 def tool_called(view: View, name: str) -> Tool:
-    """A tool of the vault's face."""
+    """A tool of the vault's profile."""
     if (tool := next((each for each in view.served.tools if each.name == name), None)) is None:
         raise NotFound(f"no tool called {name[:60]!r}", hint=f"GET {API}/tools lists the tools.")
     return tool

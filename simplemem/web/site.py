@@ -19,11 +19,12 @@ from anyio.abc import TaskGroup, TaskStatus
 from mcp.server.lowlevel import Server
 
 from simplemem.errors import NotFound, SimplememError
+from simplemem.profiles.profile import Profile
 from simplemem.server.calls import assemble
 from simplemem.server.serve import Beside, Door, within
 from simplemem.settings.files import user_config_path
 from simplemem.settings.model import Settings
-from simplemem.tools.face import Face, Tool
+from simplemem.tools.tool import Tool
 from simplemem.web.events import Feed, Sessions
 from simplemem.web.guard import MOST_BODY
 from simplemem.web.tokens import Grant
@@ -44,11 +45,11 @@ _SECONDS_BETWEEN_LOOKS = 5.0
 
 @dataclass(frozen=True)
 class Served:
-    """A vault that is served: under which name ("" for the only one), with which face, and how its store is opened."""
+    """A vault that is served: under which name ("" for the only one), with which profile, and how its store is opened."""
 
     name: str
     root: Path
-    face: Face
+    profile: Profile
     tools: tuple[Tool, ...]
     settings: Settings
     opening: Callable[[Settings], EnhancedStore]
@@ -80,7 +81,7 @@ class View:
         )
         self.stop = asyncio.Event()
         self.feed = Feed(lambda hear: self.door.on_change(hear))
-        self.server: Server[Any] = assemble(served.face, served.tools, self.door)
+        self.server: Server[Any] = assemble(served.profile, served.tools, self.door)
         self.manager = Sessions(self.server, stateless=stateless, max_request_body_size=MOST_BODY)
 
     def begin_request(self) -> None:

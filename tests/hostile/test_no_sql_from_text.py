@@ -18,11 +18,11 @@ import pytest
 import simplemem
 from simplemem.errors import SimplememError
 from simplemem.models import Filter
+from simplemem.profiles.registry import PROFILES, choose_tools
 from simplemem.server.calls import perform
 from simplemem.server.serve import Door
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
-from simplemem.tools.face import PROFILES, choose
 
 ROOT = Path(simplemem.__file__).parent
 _SQL = re.compile(
@@ -169,7 +169,9 @@ def test_a_mark_in_every_argument_of_every_tool_is_in_no_statement(
             f"{MARK}{k}", f"A plum {MARK} see [[{MARK}0]] #{MARK}", {"tags": [MARK], "type": MARK}
         )
     worked = set()
-    for name, tool in ((face.name, tool) for face in PROFILES.values() for tool in choose(face)):
+    for name, tool in (
+        (face.name, tool) for face in PROFILES.values() for tool in choose_tools(face)
+    ):
         shapes = tool.listing()["inputSchema"]["properties"]
         for number, injection in enumerate(INJECTIONS):
             text = injection.format(m=MARK)

@@ -28,8 +28,8 @@ from simplemem.search.query import read_query
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 from simplemem.tools.core import TOOLS
-from simplemem.tools.face import OURS
 from simplemem.tools.render import line, warnings_of
+from simplemem.tools.tool import OURS
 
 PLAIN = Settings.model_validate({"embed": {"provider": "none"}})
 SEARCH = next(tool for tool in TOOLS if tool.name == "search_memories")

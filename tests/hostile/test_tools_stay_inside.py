@@ -23,11 +23,13 @@ from hostile_names import hostile_names
 from tool_calls import HARMLESS, harmless, put_back
 
 from simplemem.note.names import check_name, name_of
+from simplemem.profiles.profile import Profile
+from simplemem.profiles.registry import PROFILES, choose_tools
 from simplemem.server.calls import perform
 from simplemem.server.serve import Door
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
-from simplemem.tools.face import PROFILES, Face, Tool, choose
+from simplemem.tools.tool import Tool
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the vault has links and a pipe")
 
@@ -35,13 +37,13 @@ PLAIN = {"embed": {"provider": "none"}, "write": {"durability": "fast"}}
 NAMES = frozenset(["name", "new_name"])
 """Arguments that say which file is meant get every name, the others one in so many: together they get all."""
 ADDED = [
-    Face(name, "A toolset that is added to a server", (name,))
+    Profile(name, "A toolset that is added to a server", (name,))
     for name in ("graph", "knowledge-base")
 ]
 TOOLS = [
     pytest.param(profile, tool, id=f"{profile.name}.{tool.name}")
     for profile in (*PROFILES.values(), *ADDED)
-    for tool in choose(profile)
+    for tool in choose_tools(profile)
 ]
 
 
@@ -109,7 +111,9 @@ def spoilt(shape: dict[str, Any], name: str) -> Any:
     )
 
 
-def share_of(names: list[str], profile: Face, tool: Tool, argument: str, number: int) -> list[str]:
+def share_of(
+    names: list[str], profile: Profile, tool: Tool, argument: str, number: int
+) -> list[str]:
     """The names that one argument of a tool gets."""
     if (
         LONG
@@ -136,7 +140,7 @@ def test_every_tool_is_known_here_and_does_its_work(
     if tool.name == "undo_change":
         call(
             door,
-            next(t for t in choose(profile) if t.name == "update_memory"),
+            next(t for t in choose_tools(profile) if t.name == "update_memory"),
             {"name": "n", "append": "x"},
         )
     result = call(door, tool, wanted)

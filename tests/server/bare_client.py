@@ -16,11 +16,11 @@ from typing import Any
 import anyio
 from processes import Program
 
+from simplemem.profiles.registry import PROFILES, choose_tools
 from simplemem.server.calls import assemble
 from simplemem.server.serve import Door, converse
 from simplemem.settings.loading import load_settings
 from simplemem.store import open_store
-from simplemem.tools.face import PROFILES, choose
 
 PATIENCE = 30.0
 _FINISHED = object()
@@ -29,7 +29,8 @@ import sys
 from pathlib import Path
 from simplemem.server.serve import Door, serve_stdio, take_standard_streams
 from simplemem.store import open_store
-from simplemem.tools.face import PROFILES, Reply, tool
+from simplemem.profiles.registry import PROFILES
+from simplemem.tools.tool import Reply, tool
 {code}
 root = Path(sys.argv[1])
 tools = (tool("A tool")({name}),)
@@ -209,7 +210,7 @@ class Inside(Bare):
         asked = {name.replace("__", "."): value for name, value in settings.items()}
         own = load_settings({"embed.provider": "none", "no_delete": no_delete} | asked, vault=vault)
         door = Door(lambda: open_store(vault, settings=own, read_only=own.read_only))
-        tools = tuple(tool for tool in choose(face) if not (no_delete and tool.deletes))
+        tools = tuple(tool for tool in choose_tools(face) if not (no_delete and tool.deletes))
 
         def run() -> None:
             anyio.run(converse, assemble(face, tools, door), face, (theirs_in, theirs_out))

@@ -12,10 +12,10 @@ import mcp_types as types
 import pytest
 from mcp import Client
 
+from simplemem.profiles.registry import PROFILES, choose_tools
 from simplemem.server.calls import assemble
 from simplemem.server.serve import Door
 from simplemem.store import open_store
-from simplemem.tools.face import PROFILES, choose
 
 PATIENCE = 20.0
 LEGACY, MODERN = "legacy", "2026-07-28"
@@ -32,7 +32,7 @@ async def connected(
     about = types.Implementation(name="protocol-test", version="1.2")
     try:
         async with Client(
-            assemble(face, choose(face), door), mode=mode, client_info=about, **more
+            assemble(face, choose_tools(face), door), mode=mode, client_info=about, **more
         ) as client:
             yield client
     finally:

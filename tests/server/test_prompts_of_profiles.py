@@ -8,9 +8,12 @@ from pathlib import Path
 import pytest
 from bare_client import Bare
 
-from simplemem.tools.face import PROFILES, TOOLSETS, Face, choose
+from simplemem.profiles.profile import Profile
+from simplemem.profiles.registry import PROFILES, TOOLSETS, choose_tools
 
-ALL_TOOLS = {tool.name for toolset in TOOLSETS for tool in choose(Face("any", "", (toolset,)))}
+ALL_TOOLS = {
+    tool.name for toolset in TOOLSETS for tool in choose_tools(Profile("any", "", (toolset,)))
+}
 ARGUMENTS = {"recall": {"topic": "tea"}, "remember": {"what": "I like tea"}, "review": {}}
 WITH_PROMPTS = {"default", "simplemem"}
 

@@ -16,10 +16,10 @@ from bare_client import Bare
 from waiting import write_many_notes
 
 from simplemem.cli.serve import _vault
-from simplemem.tools.face import PROFILES, choose
+from simplemem.profiles.registry import PROFILES, choose_tools
 
 META = {"title": "t", "description": "", "tags": {}}
-EVERY_TOOL = {tool.name for face in PROFILES.values() for tool in choose(face)}
+EVERY_TOOL = {tool.name for face in PROFILES.values() for tool in choose_tools(face)}
 ORIGINAL = [
     "create_memory",
     "read_memory",

@@ -11,11 +11,11 @@ from typing import Any
 import jsonschema
 import pytest
 
+from simplemem.profiles.registry import PROFILES, choose_tools
 from simplemem.server.calls import perform
 from simplemem.server.serve import Door
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
-from simplemem.tools.face import PROFILES, choose
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,9 @@ class Asking:
         self, vault: Path, profile: str = "default", *toolsets: str, **settings: Any
     ) -> None:
         self.vault = vault
-        self._tools = {tool.name: tool for tool in choose(PROFILES[profile], ",".join(toolsets))}
+        self._tools = {
+            tool.name: tool for tool in choose_tools(PROFILES[profile], ",".join(toolsets))
+        }
         self._door = Door(lambda: EnhancedStore(vault, Settings.model_validate(settings)))
         self._door.tools = self._tools.values()
 

@@ -12,7 +12,7 @@ import pytest
 
 from simplemem.features.documents.ingest import documents_of
 from simplemem.note import dates
-from simplemem.tools.face import PROFILES, choose
+from simplemem.profiles.registry import PROFILES, choose_tools
 
 Contract = Callable[..., Any]
 GUIDE = "# Release guide\n\nFreeze the ledger with the amberlock switch.\n\nI prefer releases on Tuesdays.\n"
@@ -37,7 +37,8 @@ def ask(contract: Contract) -> Any:
 
 def test_the_tools_of_the_graph_are_those_of_memento() -> None:
     ours, theirs = (
-        {tool.name: tool for tool in choose(PROFILES[name])} for name in ("supermemento", "memento")
+        {tool.name: tool for tool in choose_tools(PROFILES[name])}
+        for name in ("supermemento", "memento")
     )
     shared = (
         "create_entities",

@@ -9,7 +9,7 @@ import pytest
 from simplemem.errors import Invalid
 from simplemem.tools.arguments import Narrowing
 from simplemem.tools.core import TOOLS
-from simplemem.tools.face import OURS
+from simplemem.tools.tool import OURS
 
 BY_NAME = {tool.name: tool for tool in TOOLS}
 

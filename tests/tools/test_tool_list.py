@@ -13,7 +13,8 @@ import pytest
 from bench.tokens import measure
 from simplemem.errors import Invalid
 from simplemem.note.words import count_tokens
-from simplemem.tools.face import PROFILES, TOOLSETS, Face, choose
+from simplemem.profiles.profile import Profile
+from simplemem.profiles.registry import PROFILES, TOOLSETS, choose_tools
 
 LISTS = Path(__file__).with_name("tool_lists")
 """One file per profile: the tools as `tools/list` shows them."""
@@ -21,8 +22,8 @@ OURS = [name for name, face in PROFILES.items() if face.known_as is None and not
 """The profiles whose tools are as small as we please; the others are as large as those of the server they stand for."""
 FACES = [
     *PROFILES.values(),
-    Face("graph", "the toolset `graph` alone", ("graph",)),
-    Face("talk", "the toolset `talk` alone", ("talk",)),
+    Profile("graph", "the toolset `graph` alone", ("graph",)),
+    Profile("talk", "the toolset `talk` alone", ("talk",)),
 ]
 
 
@@ -30,14 +31,14 @@ def weight(value: Any) -> int:
     return len(json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode())
 
 
-def snapshot(profile: Face) -> str:
+def snapshot(profile: Profile) -> str:
     """Return the tools of a profile as `tools/list` shows them, as indented JSON."""
-    tools = [tool.listing() for tool in choose(profile)]
+    tools = [tool.listing() for tool in choose_tools(profile)]
     return json.dumps(tools, indent=1, ensure_ascii=False) + "\n"
 
 
 @pytest.mark.parametrize("profile", FACES, ids=lambda profile: profile.name)
-def test_the_list_of_a_profile_is_the_snapshot(profile: Face) -> None:
+def test_the_list_of_a_profile_is_the_snapshot(profile: Profile) -> None:
     """A change of a list changes a contract.
 
     Read the difference. If it is meant, write the snapshots again with
@@ -54,7 +55,9 @@ def test_each_snapshot_belongs_to_a_profile() -> None:
 
 @pytest.mark.parametrize("profile", [*OURS, "graph"])
 def test_the_list_of_a_profile_stays_small(profile: str) -> None:
-    tools = [tool.listing() for face in FACES if face.name == profile for tool in choose(face)]
+    tools = [
+        tool.listing() for face in FACES if face.name == profile for tool in choose_tools(face)
+    ]
     assert len(tools) <= 12
     assert (
         weight(
@@ -75,7 +78,9 @@ def test_the_list_omits_what_models_assume_and_the_checks_of_arguments_stay(
     asking_with: Any,
 ) -> None:
     ask = asking_with("default")
-    [search] = [tool for tool in choose(PROFILES["default"]) if tool.name == "search_memories"]
+    [search] = [
+        tool for tool in choose_tools(PROFILES["default"]) if tool.name == "search_memories"
+    ]
     listed = search.listing()["inputSchema"]["properties"]
     assert listed["explain"] == {"type": "boolean", "description": listed["explain"]["description"]}
     assert listed["limit"] == {"type": "integer", "default": 5}
@@ -84,8 +89,8 @@ def test_the_list_omits_what_models_assume_and_the_checks_of_arguments_stay(
 
 
 @pytest.mark.parametrize("profile", PROFILES.values(), ids=lambda profile: profile.name)
-def test_every_tool_says_what_it_is(profile: Face) -> None:
-    for tool in choose(profile):
+def test_every_tool_says_what_it_is(profile: Profile) -> None:
+    for tool in choose_tools(profile):
         shown = tool.listing()
         hints = shown["annotations"]
         assert hints["readOnlyHint"] is not tool.writes and not (
@@ -100,7 +105,7 @@ def test_every_tool_says_what_it_is(profile: Face) -> None:
 
 def test_an_answer_or_an_error_fits_a_schema_and_nothing_else_does() -> None:
     """Clients check structured content against the schema, of failures too."""
-    for tool in choose(PROFILES["default"]):
+    for tool in choose_tools(PROFILES["default"]):
         fits = jsonschema.Draft202012Validator(tool.listing()["outputSchema"]).is_valid
         assert fits({"error": {"code": "not_found", "message": "no"}})
         assert not fits({"error": {"message": "no code"}})
@@ -109,26 +114,28 @@ def test_an_answer_or_an_error_fits_a_schema_and_nothing_else_does() -> None:
 
 def test_toolsets_are_added_and_taken_away_by_name() -> None:
     default = PROFILES["default"]
-    assert choose(default, "core") == choose(default)
-    assert choose(default, " -core, original,") == choose(PROFILES["simplemem"])
+    assert choose_tools(default, "core") == choose_tools(default)
+    assert choose_tools(default, " -core, original,") == choose_tools(PROFILES["simplemem"])
     for wrong, said in (
         ("-core", "no tool is left"),
         ("nothing", "no tool group called 'nothing'"),
     ):
         with pytest.raises(Invalid, match=said):
-            choose(default, wrong)
+            choose_tools(default, wrong)
 
 
 def test_two_tools_of_one_name_never_meet() -> None:
     for some in itertools.combinations(TOOLSETS, 2):
-        one, two = ({tool.name for tool in choose(Face("p", "", (name,)))} for name in some)
+        one, two = (
+            {tool.name for tool in choose_tools(Profile("p", "", (name,)))} for name in some
+        )
         if {"hmlr", "talk"} == {*some}:  # the very same tools
-            assert len(choose(Face("p", "", some))) == len(one | two)
+            assert len(choose_tools(Profile("p", "", some))) == len(one | two)
         elif one & two:
             with pytest.raises(Invalid, match="two tool groups have a tool"):
-                choose(Face("p", "", some))
+                choose_tools(Profile("p", "", some))
         else:
-            assert len(choose(Face("p", "", some))) == len(one | two)
+            assert len(choose_tools(Profile("p", "", some))) == len(one | two)
 
 
 def test_the_instructions_fit_in_four_hundred_tokens_and_say_once_that_notes_are_data() -> None:

@@ -18,7 +18,7 @@ from mcp.client.subscriptions import ResourceUpdated
 from sdk_client import LEGACY, MODERN, both, run, text_of
 from tool_calls import HARMLESS, put_back
 
-from simplemem.tools.face import PROFILES
+from simplemem.profiles.registry import PROFILES
 from tests.web.conftest import OWNER, Answer, Served, running
 
 _ELSEWHERE = {"ingest_url"}  # asks another server

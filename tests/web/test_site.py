@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from waiting import eventually
 
+from simplemem.profiles.registry import PROFILES, choose_tools
 from simplemem.server.serve import Door
 from simplemem.settings.loading import load_settings
 from simplemem.store import EnhancedStore, open_store
-from simplemem.tools.face import PROFILES, choose
 from simplemem.web import site as site_module
 from simplemem.web.site import Served as Vault
 from simplemem.web.site import Site
@@ -79,7 +79,7 @@ def test_a_view_that_nobody_uses_is_closed(tmp_path: Path, monkeypatch: pytest.M
     settings = load_settings({"embed.provider": "none"}, vault=tmp_path)
     face = PROFILES["default"]
     opening = lambda settings: open_store(tmp_path, settings=settings)  # noqa: E731
-    vault = Vault("", tmp_path, face, choose(face, ""), settings, opening, lambda: settings)
+    vault = Vault("", tmp_path, face, choose_tools(face, ""), settings, opening, lambda: settings)
 
     async def body() -> None:
         site = Site({"": vault})

@@ -1,4 +1,4 @@
-"""The face of Claude's memory tool: one tool, whose text is the answer, and a failure its own words. `MemoryTool` of
+"""The profile of Claude's memory tool: one tool, whose text is the answer, and a failure its own words. `MemoryTool` of
 `simplemem.anthropic` is the same for programs that use Anthropic's SDK."""
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from simplemem.errors import SimplememError
 from simplemem.features import files
 from simplemem.store import EnhancedStore
 from simplemem.tools.arguments import about
-from simplemem.tools.face import Caller, Data, Manner, Reply, tool
+from simplemem.tools.tool import Caller, Data, Manner, Reply, tool
 
 
 class _Words(Manner):

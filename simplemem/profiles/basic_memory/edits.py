@@ -28,8 +28,8 @@ from simplemem.profiles.basic_memory.project import (
 )
 from simplemem.store import Draft, EnhancedStore
 from simplemem.tools.arguments import Object, Words, also, from_json
-from simplemem.tools.face import Caller, Data, Manner, Reply, Tool
 from simplemem.tools.session import Session, without_offer
+from simplemem.tools.tool import Caller, Data, Manner, Reply, Tool
 
 _COUNT: Final = Annotated[int, Field(ge=1)]
 _EDIT = Literal[

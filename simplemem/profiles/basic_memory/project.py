@@ -22,8 +22,8 @@ from simplemem.note.dates import parse_moment
 from simplemem.note.names import name_of, path_of
 from simplemem.note.note import read_note
 from simplemem.store import BatchResult, Draft, EnhancedStore
-from simplemem.tools.face import Caller, Data, Reply
 from simplemem.tools.session import Session, replaced_and_undo
+from simplemem.tools.tool import Caller, Data, Reply
 
 CONTRACT: Final = tomllib.loads(
     Path(__file__).with_name("basic_memory.toml").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The face of basic-memory 0.24: nine of its tools, on a vault as its one project. A note without a `permalink` goes by
+"""The profile of basic-memory 0.24: nine of its tools, on a vault as its one project. A note without a `permalink` goes by
 the one that server makes of its path, and is not written for it. What they take and say is basic_memory.toml."""
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from simplemem.profiles.basic_memory.edits import (
 from simplemem.profiles.basic_memory.project import MOST, Project, Result, is_outside, said, slug
 from simplemem.store import falling_scores
 from simplemem.tools.arguments import from_json
-from simplemem.tools.face import Data, Reply
 from simplemem.tools.render import index_line
+from simplemem.tools.tool import Data, Reply
 
 _KINDS: Final = ("entity", "observation", "relation")
 _MODES: Final = {"text": "text", "vector": "semantic", "semantic": "semantic", "hybrid": "hybrid"}

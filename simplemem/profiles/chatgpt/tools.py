@@ -1,4 +1,4 @@
-"""The face of ChatGPT's connectors and deep research: `search` and `fetch`, as they want them. The text is the JSON of the
+"""The profile of ChatGPT's connectors and deep research: `search` and `fetch`, as they want them. The text is the JSON of the
 data. An id is a memory's name; its address is that on the page (`http.url`), else the one that Obsidian opens."""
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from urllib.parse import quote
 
 from simplemem.store import EnhancedStore
 from simplemem.tools.arguments import about
-from simplemem.tools.face import Reply, tool
 from simplemem.tools.render import index_line
+from simplemem.tools.tool import Reply, tool
 
 _MOST = 10
 Found = TypedDict("Found", {"id": str, "title": str, "url": str})

@@ -1,4 +1,4 @@
-"""The face of a memory for conversations: HMLR's five tools, and two of ours. The text of
+"""The profile of a memory for conversations: HMLR's five tools, and two of ours. The text of
 an answer is the JSON of its data."""
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from simplemem.features.conversations.conversation import Conversation, said_now
 from simplemem.features.conversations.finding import context_for, remembered
 from simplemem.note.dates import format_moment
 from simplemem.tools.arguments import Arguments, Several, about, also
-from simplemem.tools.face import Caller, Reply, as_json, tool
+from simplemem.tools.tool import Caller, Reply, as_json, tool
 
 
 class FactIn(Arguments):

@@ -1,4 +1,4 @@
-"""The face of Memento: the nine tools it shares with the reference, and eight of its own. Strength,
+"""The profile of Memento: the nine tools it shares with the reference, and eight of its own. Strength,
 confidence and metadata are kept behind the bullet they are about. Times are milliseconds since 1970."""
 
 # ruff: noqa: N803, N815  (the names of arguments are the contract's)
@@ -19,8 +19,8 @@ from simplemem.note.dates import now
 from simplemem.profiles.server_memory import tools as verbs
 from simplemem.profiles.server_memory.tools import HINTS, RULES, GraphArguments
 from simplemem.tools.arguments import Several, Share, about, also
-from simplemem.tools.face import Caller, Data, Reply, tool
 from simplemem.tools.render import pretty
+from simplemem.tools.tool import Caller, Data, Reply, tool
 
 if TYPE_CHECKING:
     from simplemem.features.graph.graph import KnowledgeGraph, Past

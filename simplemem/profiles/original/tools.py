@@ -1,4 +1,4 @@
-"""The face of the original simplemem: its eight tools, its replacing updates, its Markdown answers, five hits, its
+"""The profile of the original simplemem: its eight tools, its replacing updates, its Markdown answers, five hits, its
 settings file. What it got wrong is not copied: a name stays inside the vault, a failure is an answer."""
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from simplemem.tools.arguments import (
     resolved,
     to_change,
 )
-from simplemem.tools.face import Caller, Reply, tool
 from simplemem.tools.render import brief, index_line, line, name_of, nothing_found, unheld
 from simplemem.tools.session import Session, replaced_and_undo, without_offer
+from simplemem.tools.tool import Caller, Reply, tool
 
 if TYPE_CHECKING:
     from simplemem.models import Backlink, Hit, Memory

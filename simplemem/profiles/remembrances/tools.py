@@ -1,4 +1,4 @@
-"""The face of Remembrances: four tools for what a user told, and two for a folder of documents."""
+"""The profile of Remembrances: four tools for what a user told, and two for a folder of documents."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from simplemem.features.answers import Edge, Maybe, Passage, Remembered, Result,
 from simplemem.note.names import name_of
 from simplemem.tools import render
 from simplemem.tools.arguments import Object, about, also
-from simplemem.tools.face import Caller, Reply, tool
 from simplemem.tools.session import Session, replaced_and_undo
+from simplemem.tools.tool import Caller, Reply, tool
 
 if TYPE_CHECKING:
     from simplemem.features.documents.base import KnowledgeBase

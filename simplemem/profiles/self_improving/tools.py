@@ -1,4 +1,4 @@
-"""The face of self-improving-memory. What is too long is refused and never cut, angle
+"""The profile of self-improving-memory. What is too long is refused and never cut, angle
 brackets stay, no model is asked, and each answer says how it was found."""
 
 # ruff: noqa: N803, N815  (the names of arguments are the contract's)
@@ -28,8 +28,8 @@ from simplemem.profiles.server_memory import tools as verbs
 from simplemem.profiles.server_memory.tools import RelationOut, Rules, graph_tools
 from simplemem.tools import render
 from simplemem.tools.arguments import Several, Share, Words, about, also, at_most, one_of
-from simplemem.tools.face import Caller, Data, Manner, Reply, Tool, as_json, tool
 from simplemem.tools.session import Session
+from simplemem.tools.tool import Caller, Data, Manner, Reply, Tool, as_json, tool
 
 if TYPE_CHECKING:
     from simplemem.features.graph.graph import KnowledgeGraph

@@ -1,5 +1,5 @@
-"""The tools of the knowledge graph, written once for four faces, which differ in their `Rules`: here the toolset `graph`
-of the default server, and the face of `@modelcontextprotocol/server-memory`."""
+"""The tools of the knowledge graph, written once for four profiles, which differ in their `Rules`: here the toolset `graph`
+of the default server, and the profile of `@modelcontextprotocol/server-memory`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from simplemem.tools.arguments import (
     one_of,
     wrong,
 )
-from simplemem.tools.face import OURS, Caller, Data, Manner, Reply, Tool, tool
+from simplemem.tools.tool import OURS, Caller, Data, Manner, Reply, Tool, tool
 
 if TYPE_CHECKING:
     from simplemem.features.graph.graph import KnowledgeGraph
@@ -115,7 +115,7 @@ _Ways = TypedDict("_Ways", {"hits": list[_Way], "more": bool})
 
 @dataclass(frozen=True)
 class Rules:
-    """What one face makes of the graph's tools. Ours does what can be done of a call, and tells the rest beside it."""
+    """What one profile makes of the graph's tools. Ours does what can be done of a call, and tells the rest beside it."""
 
     voice: Callable[..., Reply[Any]]  # words what a verb did
     manner: Manner = OURS
@@ -132,7 +132,7 @@ class Rules:
 
 
 def graph_tools(rules: Rules, *verbs: Any) -> tuple[Tool, ...]:
-    """These verbs as tools by the rules of a face."""
+    """These verbs as tools by the rules of a profile."""
 
     def made(verb: Any) -> Tool:
         words = verb.__name__.replace("_", " ")

@@ -1,4 +1,4 @@
-"""The face of Supermemento: five tools of the graph as Memento has them, and six for statements and
+"""The profile of Supermemento: five tools of the graph as Memento has them, and six for statements and
 documents. The text of an answer is the JSON of its data. Which entities were found is counted beside the notes."""
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from simplemem.note.dates import now
 from simplemem.profiles.memento import tools as memento
 from simplemem.profiles.server_memory import tools as verbs
 from simplemem.tools.arguments import Several, Share, about, also
-from simplemem.tools.face import Caller, Data, Reply, as_json, tool
+from simplemem.tools.tool import Caller, Data, Reply, as_json, tool
 
 if TYPE_CHECKING:
     from simplemem.features.documents.ingest import Documents

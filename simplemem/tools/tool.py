@@ -1,21 +1,17 @@
-"""What an agent sees: a tool is a function with type hints, a face the tools and manners of one kind of server; and the
-faces there are. Schemas are made of the hints, the description of the docstring. No protocol here."""
+"""A tool: a function whose type hints make its schemas and whose docstring is its description."""
 
 from __future__ import annotations
 
 import dataclasses
 import importlib
 import inspect
-import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import (
     TYPE_CHECKING,
     Any,
     Generic,
-    NamedTuple,
     Self,
     TypedDict,
     TypeVar,
@@ -265,178 +261,3 @@ class Tool:
 def tool(title: str, **more: Any) -> Callable[[Callable[..., Reply[Any]]], Tool]:
     """Makes a tool of a function: its name, its docstring as the description, its hints as the schemas."""
     return lambda run: Tool(run, run.__name__, title, " ".join((run.__doc__ or "").split()), **more)
-
-
-def words_for_models(name: str) -> str:
-    """A text of `instructions/`, a paragraph a line: the lines of the file are for people."""
-    text = (Path(__file__).parent / "instructions" / f"{name}.md").read_text(encoding="utf-8")
-    return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n")) + "\n"
-
-
-_TOOL_TERMS = {  # what the store says in a hint, and what it means for a model
-    "Update the note to change it": "Use update_memory to change it",
-    "Read the note, and update it": "Read the note, and change it with update_memory",
-    "the history lists the latest": "memory_history lists the latest",
-}
-
-
-def in_tool_terms(hint: str) -> str:
-    """Return a hint of the store with the names of the default tools."""
-    for neutral, term in _TOOL_TERMS.items():
-        hint = hint.replace(neutral, term)
-    return hint
-
-
-def of_what_is_there(text: str, tools: Collection[Tool]) -> str:
-    """A text for models without the sentences about default tools, and arguments of theirs, that are not among these."""
-    from simplemem.tools.core import TOOLS
-
-    words = [
-        {w for t in some for w in (t.name, *(f"{a}=" for a in t.arguments))}
-        for some in (TOOLS, tools)
-    ]
-    kept = (
-        part
-        for part in re.split(r"(?<=[.;])(?=\s)", text)
-        if not any(w in part for w in words[0] - words[1])
-    )
-    return re.sub(r";\Z", ".", "".join(kept))
-
-
-class Face(NamedTuple):
-    """One kind of server: which tools it shows, and what else a client knows it by."""
-
-    name: str
-    title: str
-    toolsets: tuple[str, ...]
-    # The name and version of a graph memory server: its one resource is the graph, and it has no prompts.
-    known_as: tuple[str, str] | None = None
-    vault: str = ""  # the folder it works in when none is named
-    vault_env: str = ""  # the variable that told the server whose place it takes its folder
-    file_env: str = ""  # or the file of its graph: the vault lies beside it, and takes it in
-    # Each call names the user it is for; what names none (resources, completion) shows no user's notes.
-    has_users: bool = False
-
-    @property
-    def instructions(self) -> str:
-        """How to use it well, told to a model when it connects. The graph memory servers tell nothing."""
-        return "" if self.known_as else words_for_models(self.name)
-
-    def folder(self, env: Mapping[str, str]) -> Path | None:
-        """The folder it works in when none is named, its own or beside that server's file; None to search for one."""
-        if self.vault:
-            return Path.cwd() / Path(env.get(self.vault_env) or self.vault).expanduser()
-        file = self.graph_file(env)
-        return file and (
-            file.with_suffix("") if file.suffix else file.with_name(f"{file.name}-notes")
-        )
-
-    def graph_file(self, env: Mapping[str, str]) -> Path | None:
-        """The file of that server's graph, if its variable names one."""
-        named = env.get(self.file_env, "") if self.file_env else ""
-        return Path(named).expanduser().absolute() if named else None
-
-
-TOOLSETS: dict[str, tuple[str, str]] = {
-    "core": ("tools.core", "TOOLS"),
-    "original": ("profiles.original.tools", "TOOLS"),
-    "graph": ("profiles.server_memory.tools", "TOOLS"),
-    "server-memory": ("profiles.server_memory.tools", "SERVER_MEMORY"),
-    "memento": ("profiles.memento.tools", "TOOLS"),
-    "strict-graph": ("profiles.self_improving.tools", "GRAPH"),
-    "knowledge": ("profiles.self_improving.tools", "KNOWLEDGE"),
-    "insight": ("profiles.self_improving.tools", "INSIGHT"),
-    "cache": ("profiles.self_improving.tools", "CACHE"),
-    "hmlr": ("profiles.hmlr.tools", "FIVE"),
-    "talk": ("profiles.hmlr.tools", "TOOLS"),
-    "remembrances": ("profiles.remembrances.tools", "TOOLS"),
-    "knowledge-base": ("profiles.remembrances.tools", "KNOWLEDGE_BASE"),
-    "supermemento": ("profiles.supermemento.tools", "TOOLS"),
-    "anthropic-memory": ("profiles.anthropic_memory.tools", "TOOLS"),
-    "chatgpt": ("profiles.chatgpt.tools", "TOOLS"),
-    "basic-memory": ("profiles.basic_memory.tools", "TOOLS"),
-}
-"""Name -> the module that holds it, and what it is called there."""
-
-_FACES = (
-    Face("default", "Twelve tools for linked notes", ("core",)),
-    Face(
-        "simplemem", "The eight tools of the original simplemem", ("original",), vault=".memories"
-    ),
-    Face(
-        "server-memory",
-        "The nine tools of the MCP memory server, and its resource",
-        ("server-memory",),
-        known_as=("memory-server", "0.6.3"),
-        file_env="MEMORY_FILE_PATH",
-    ),
-    Face(
-        "memento",
-        "Memento's seventeen tools: those of server-memory, history, decay and search by meaning",
-        ("memento",),
-        known_as=("memento-mcp", "1.0.0"),
-        file_env="MEMORY_FILE_PATH",
-    ),
-    Face(
-        "self-improving",
-        "Lessons that an agent learns: a graph, entries, and their analysis",
-        ("strict-graph", "knowledge", "insight", "cache"),
-        vault=".claude-memory",
-        vault_env="MEMORY_STORAGE_PATH",
-    ),
-    Face(
-        "hmlr",
-        "HMLR's five tools: conversations by topic, with facts and the user profile",
-        ("hmlr",),
-    ),
-    Face(
-        "remembrances",
-        "Remembrances' four tools: facts that users state, and what replaced them",
-        ("remembrances",),
-        has_users=True,
-    ),
-    Face(
-        "supermemento",
-        "Supermemento's eleven tools: a graph, facts that age, documents",
-        ("supermemento",),
-        has_users=True,
-    ),
-    Face("anthropic-memory", "Claude's memory tool: files below /memories", ("anthropic-memory",)),
-    Face("chatgpt", "The two tools of ChatGPT's connectors and deep research", ("chatgpt",)),
-    Face(
-        "basic-memory",
-        "Nine tools of basic-memory: notes by permalink, observations and relations",
-        ("basic-memory",),
-        vault="~/basic-memory",
-        vault_env="BASIC_MEMORY_HOME",
-    ),
-)
-PROFILES: dict[str, Face] = {face.name: face for face in _FACES}
-
-
-def choose(face: Face, changes: str = "") -> tuple[Tool, ...]:
-    """The tools of a face in their order, with toolsets added or taken away: `-core,original`."""
-    chosen = dict.fromkeys(face.toolsets)
-    for change in filter(None, map(str.strip, changes.split(","))):
-        name = change.lstrip("+-")
-        if name not in TOOLSETS:
-            raise Invalid(
-                f"no tool group called {name!r}",
-                hint="The tool groups are " + ", ".join(TOOLSETS) + ".",
-            )
-        chosen |= {name: None}
-        if change.startswith("-"):
-            del chosen[name]
-    tools: dict[str, Tool] = {}
-    for name in chosen:
-        module, attribute = TOOLSETS[name]
-        for tool in getattr(importlib.import_module(f"simplemem.{module}"), attribute):
-            if tools.setdefault(tool.name, tool) is not tool:
-                hint = f"Choose one of them, or remove one with `--tools=-{next(iter(chosen))},{name}`."
-                raise Invalid(
-                    f"two tool groups have a tool {tool.name!r}: {', '.join(chosen)}", hint=hint
-                )
-    if not tools:
-        hint = "--tools adds tool groups; a minus before a name removes one."
-        raise Invalid("no tool is left", hint=hint)
-    return tuple(tools.values())
