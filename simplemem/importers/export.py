@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO, Any, Final, NamedTuple, TypeVar, cast
 
 from simplemem.errors import SimplememError, Unreadable
-from simplemem.features.kind import clean_text
+from simplemem.features.text import clean_text
 from simplemem.note.dates import parse_moment
 from simplemem.note.names import legal_name
 from simplemem.note.tag_changes import nearest_tag

@@ -129,9 +129,9 @@ def test_completion_knows_names_and_tags_and_makes_nothing(vault: Path, tmp_path
         (["--help"], {"simplemem.store", "pydantic", "apsw", "numpy", "mcp"}),
         (
             ["search", "launch"],
-            {"mcp", "markdown_it", "starlette", "httpx", "simplemem.features.kind"},
+            {"mcp", "markdown_it", "starlette", "httpx", "simplemem.features.collection"},
         ),
-        (["tag", "people/Ada"], {"mcp", "markdown_it", "numpy", "simplemem.features.kind"}),
+        (["tag", "people/Ada"], {"mcp", "markdown_it", "numpy", "simplemem.features.collection"}),
     ],
 )
 def test_a_command_pays_only_for_what_it_uses(

@@ -13,9 +13,9 @@ import crash_harness as harness
 import pytest
 from crash_cases import Files, notes
 
+from simplemem.features.collection import ChangeSet
 from simplemem.features.graph.graph import graph_of
 from simplemem.features.graph.values import Entity, Observation
-from simplemem.features.kind import ChangeSet
 from simplemem.index.sqlite.engine import SqliteEngine
 from simplemem.settings.loading import load_settings
 from simplemem.store import EnhancedStore

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from simplemem.errors import Conflict, TooLong
-from simplemem.features.kind import ChangeSet, Kind, Shelf
+from simplemem.features.collection import ChangeSet, NoteCollection
+from simplemem.features.note_type import NoteType
 from simplemem.store import EnhancedStore, open_store
 
 PDF, NOTE = "papers/files/Plan.pdf", "papers/Plan.md"
@@ -23,11 +24,13 @@ class Paper:
     is_own: bool = True
 
 
-KIND = Kind("papers", "paper", lambda read: Paper(read.path, read.sha256), lambda paper: paper.path)
+KIND = NoteType(
+    "papers", "paper", lambda read: Paper(read.path, read.sha256), lambda paper: paper.path
+)
 
 
-def papers(store: EnhancedStore) -> Shelf[Paper]:
-    return store.extension.services.setdefault("papers", Shelf(store.extension, KIND))
+def papers(store: EnhancedStore) -> NoteCollection[Paper]:
+    return store.extension.services.setdefault("papers", NoteCollection(store.extension, KIND))
 
 
 def keep(

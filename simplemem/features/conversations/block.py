@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from simplemem.features.answers import TurnOut
 from simplemem.features.conversations.cues import PATTERNS, keywords_of
-from simplemem.features.kind import Kind
+from simplemem.features.note_type import NoteType
 from simplemem.note.body import read_body
 from simplemem.note.dates import format_moment, parse_moment
 from simplemem.note.names import base_name, legal_name
@@ -110,7 +110,7 @@ def turns_out(turns: Iterable[Turn]) -> list[TurnOut]:
 
 def read_block(read: Read) -> Block:
     """The block that a note is, as far as it is one."""
-    note, where = TOPIC.opened(read)
+    note, where = TOPIC.parse(read)
     turns = tuple(_turns(note.text, note.header.body_start))
     named = _ID.search(" ".join([*note.aliases, note.text[: note.header.body_start]]))
     id_ = named[0] if named else f"block_{turns[0].id[5:20]}" if turns else base_name(read.path)
@@ -134,8 +134,8 @@ def read_block(read: Read) -> Block:
     )
 
 
-TOPIC: Final[Kind[Block]] = Kind(
-    "topics", "topic", read=read_block, place=lambda block: (block.created, block.path)
+TOPIC: Final[NoteType[Block]] = NoteType(
+    "topics", "topic", read=read_block, sort_key=lambda block: (block.created, block.path)
 )
 
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, Unpack
 from simplemem.errors import Invalid, SimplememError
 from simplemem.features.answers import Closed, FactOut, Stored
 from simplemem.features.changes import StatedSubject, find_doubtful
+from simplemem.features.collection import ChangeSet, NoteCollection
 from simplemem.features.conversations import block as blocks
 from simplemem.features.conversations.block import EPOCH, TOPIC, Block, Turn
 from simplemem.features.conversations.cues import keywords_of, label_of
@@ -51,7 +52,9 @@ from simplemem.features.conversations.profile import (
     with_disputes,
     with_traits,
 )
-from simplemem.features.kind import ChangeSet, Keeper, Kind, Shelf, clean_text
+from simplemem.features.note_type import NoteType
+from simplemem.features.service import FeatureService
+from simplemem.features.text import clean_text
 from simplemem.models import AuthorArgs
 from simplemem.note import dates
 from simplemem.note.dates import format_moment
@@ -139,29 +142,33 @@ def said_now(
 def _read(read: Read) -> Any:
     """A note of one of the three kinds, by its header or its folder."""
     told = str(read_header(read.text).get("type") or "")
-    return next((kind for kind in (FACT, PROFILE) if kind.holds(read.path, told)), TOPIC).read(read)
+    return next((kind for kind in (FACT, PROFILE) if kind.includes(read.path, told)), TOPIC).read(
+        read
+    )
 
 
-# Blocks, facts and profiles are on one shelf, as a turn may change all three.
-_TALK: Final[Kind[Any]] = replace(TOPIC, read=_read, place=attrgetter("path"), also=(FACT, PROFILE))
+# Blocks, facts and profiles are on one collection, as a turn may change all three.
+_TALK: Final[NoteType[Any]] = replace(
+    TOPIC, read=_read, sort_key=attrgetter("path"), related=(FACT, PROFILE)
+)
 
 
-class Conversation(Keeper):
+class Conversation(FeatureService):
     """What was said in one vault."""
 
     def __init__(self, store: EnhancedStore) -> None:
         super().__init__(store)
-        self.shelf = Shelf(store.extension, _TALK)
+        self.collection = NoteCollection(store.extension, _TALK)
         self.governor = Governor()
 
     def items(self, kind: type[T]) -> list[T]:
         """All notes of a kind, as they are now."""
-        with self.shelf.reading():
+        with self.collection.reading():
             return self.held(kind)
 
     def held(self, kind: type[T]) -> list[T]:
-        """The notes of a kind, for whoever holds the shelf."""
-        return [each for each in self.shelf.items.values() if isinstance(each, kind)]
+        """The notes of a kind, for whoever holds the collection."""
+        return [each for each in self.collection.items.values() if isinstance(each, kind)]
 
     def topics(self, *, closed: bool = False) -> list[Block]:
         """The blocks, closed ones too if that is said: active ones first, then by what was said last."""
@@ -194,7 +201,7 @@ class Conversation(Keeper):
                 "the message contains a credential, and the settings refuse secrets", hint=hint
             )
         advice = self._advice(saying)
-        stored, carried = self.shelf.change(lambda step: self._draft(step, saying, advice), by)
+        stored, carried = self.collection.change(lambda step: self._draft(step, saying, advice), by)
         stored["warnings"].extend(carried.warnings)
         return stored
 
@@ -273,7 +280,7 @@ class Conversation(Keeper):
         else:
             id_ = f"block_{turn.at:%Y%m%d_%H%M%S}"
             id_ += f"_{turn.id[-6:]}" if any(each.id == id_ for each in every) else ""
-            path = self.free(step, blocks.place_of(label, turn.at), between="-")
+            path = self.free_path(step, blocks.place_of(label, turn.at), between="-")
             continues = self.link_text(meant.path) if meant is not None else ""
             text = blocks.new_block(
                 label, turn, keywords_of([turn.message]), session, id_, continues
@@ -314,7 +321,7 @@ class Conversation(Keeper):
             said = said._replace(key=known.key)
             step.put(known.path, with_told(step.text(known.path), known, said, told, block))
         else:
-            place = self.free(
+            place = self.free_path(
                 step, f"{FACT.folder}/{legal_name(said.key.replace('_', ' '))}", between="-"
             )
             step.put(place, new_fact(said, told, block, now()))
@@ -355,7 +362,9 @@ class Conversation(Keeper):
             return []
         if known and known.problem:
             return [f"nothing was stored in {known.path[:-3]}: {known.problem}"]
-        path = known.path if known else self.free(step, f"{PROFILE.folder}/default", between="-")
+        path = (
+            known.path if known else self.free_path(step, f"{PROFILE.folder}/default", between="-")
+        )
         text = step.text(path) if known else PROFILE.render({"title": "Profile"}, "", now())
         text = with_disputes(text, changes, saying.turn.at, link[2:-2], is_read=bool(saying.traits))
         step.put(path, with_traits(text, saying.traits, saying.turn.at, link[2:-2]))
@@ -413,7 +422,7 @@ class Conversation(Keeper):
             except SimplememError as error:
                 done["warnings"].append(error.message)
         if (ripe or read) and not dry_run:
-            _, carried = self.shelf.change(
+            _, carried = self.collection.change(
                 draft, AuthorArgs(reason="archived topics that were paused for a long time") | by
             )
             done["warnings"] += carried.warnings

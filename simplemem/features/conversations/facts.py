@@ -17,7 +17,7 @@ from simplemem.features.changes import Change, Subject, read_change, subject_of
 from simplemem.features.conversations.block import EPOCH, Kept
 from simplemem.features.conversations.cues import PATTERNS, RULES, SYNONYMS, WORDS
 from simplemem.features.graph.page import spell, unspelled
-from simplemem.features.kind import Kind
+from simplemem.features.note_type import NoteType
 from simplemem.note.dates import format_moment, parse_moment
 from simplemem.note.header import read_header
 from simplemem.note.names import base_name
@@ -161,7 +161,7 @@ def key_of(text: str) -> str:
 
 def read_fact(read: Read) -> Fact:
     """The fact that a note is; a person's own words in it count."""
-    note, where = FACT.opened(read)
+    note, where = FACT.parse(read)
     last = next((told for _, told in reversed(history_of(note.text))), Told(EPOCH, "", ""))
     sure, quote = note.header.get("confidence"), _QUOTE.search(note.text, note.header.body_start)
     return Fact(
@@ -180,7 +180,9 @@ def read_fact(read: Read) -> Fact:
     )
 
 
-FACT: Final[Kind[Fact]] = Kind("facts", "fact", read=read_fact, place=lambda fact: fact.path)
+FACT: Final[NoteType[Fact]] = NoteType(
+    "facts", "fact", read=read_fact, sort_key=lambda fact: fact.path
+)
 
 
 def history_of(text: str) -> list[tuple[int, Told]]:

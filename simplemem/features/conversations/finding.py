@@ -52,7 +52,7 @@ Lines = dict[str, dict[str, Any]]  # of a context, each with the item that it te
 def remembered(talk: Conversation, query: str, limit: int = 5) -> Recalled:
     """The blocks, with turns, and facts that answer a question, best first. It is words alone, whatever it holds."""
     asked, least = query[:_MOST_QUESTION], 1.0
-    with talk.shelf.reading():
+    with talk.collection.reading():
         blocks, every = {each.path: each for each in talk.held(Block)}, talk.held(Fact)
     facts = facts_for(asked, every, {block.id: block.label for block in blocks.values()})[
         :_MOST_FACTS

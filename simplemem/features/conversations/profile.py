@@ -15,7 +15,7 @@ from simplemem.features.changes import Change, StatedSubject, find_doubtful, sub
 from simplemem.features.conversations.block import Kept
 from simplemem.features.conversations.cues import PATTERNS, RULES, WORDS
 from simplemem.features.conversations.facts import stated
-from simplemem.features.kind import Kind
+from simplemem.features.note_type import NoteType
 from simplemem.note.dates import format_moment, parse_moment
 from simplemem.note.passages import add_line, section_span
 from simplemem.note.properties import set_property
@@ -62,7 +62,7 @@ def severity_of(constraint: str) -> str:
 
 def read_profile(read: Read) -> Profile:
     """The profile that a note is; bullets a person wrote count like ours."""
-    note, where = PROFILE.opened(read)
+    note, where = PROFILE.parse(read)
     constraints, preferences, identity = (
         [said for _, said in _bullets(read.text, section)] for section in SECTIONS
     )
@@ -93,8 +93,8 @@ def _shown(bullet: Constraint) -> str:
     )
 
 
-PROFILE: Final[Kind[Profile]] = Kind(
-    "profiles", "profile", read=read_profile, place=lambda profile: profile.path
+PROFILE: Final[NoteType[Profile]] = NoteType(
+    "profiles", "profile", read=read_profile, sort_key=lambda profile: profile.path
 )
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple, Unpack
 
 from simplemem.errors import Conflict, Invalid, NotFound
 from simplemem.features.answers import Passage
-from simplemem.features.kind import Keeper
+from simplemem.features.service import FeatureService
 from simplemem.models import AuthorArgs
 from simplemem.note.names import name_of
 from simplemem.store import Draft, EnhancedStore, falling_scores
@@ -41,7 +41,7 @@ class WrittenFile(NamedTuple):
     version: str
 
 
-class KnowledgeBase(Keeper):
+class KnowledgeBase(FeatureService):
     """The folder that the settings name. A source and a file path are paths in it."""
 
     def __init__(self, store: EnhancedStore) -> None:

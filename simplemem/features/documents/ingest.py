@@ -18,12 +18,15 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Unpack
 from simplemem.errors import Invalid, SimplememError, Unreadable
 from simplemem.features.answers import Ingested, Remembered
 from simplemem.features.changes import changes_in
+from simplemem.features.collection import ChangeSet, NoteCollection
 from simplemem.features.documents.convert import SourceFile, convert, form_of
 from simplemem.features.facts.atom import Atom, Statement, link_in, moment
 from simplemem.features.facts.keeping import Added, memories_of
 from simplemem.features.facts.reading import drawn_from, statements_in, to_forget
 from simplemem.features.facts.small_talk import is_small_talk
-from simplemem.features.kind import ChangeSet, Keeper, Kind, Shelf, clean_text
+from simplemem.features.note_type import NoteType
+from simplemem.features.service import FeatureService
+from simplemem.features.text import clean_text
 from simplemem.models import AuthorArgs
 from simplemem.note.dates import format_moment, now
 from simplemem.note.header import read_header
@@ -102,7 +105,7 @@ class Document:
         return cls(
             read.path,
             read.sha256,
-            is_own=DOCUMENT.holds(read.path, note.text_property("type")),
+            is_own=DOCUMENT.includes(read.path, note.text_property("type")),
             **told,
         )
 
@@ -125,8 +128,8 @@ class Document:
         return f"{before[: read_header(before).body_start]}\n{self.text}\n"
 
 
-DOCUMENT: Final[Kind[Document]] = Kind(
-    "documents", "document", read=Document.of, place=lambda each: each.path
+DOCUMENT: Final[NoteType[Document]] = NoteType(
+    "documents", "document", read=Document.of, sort_key=lambda each: each.path
 )
 
 
@@ -137,13 +140,13 @@ class MemoryChange(NamedTuple):
     step: BatchResult
 
 
-class Documents(Keeper):
+class Documents(FeatureService):
     """The documents of one vault. What one states is drawn from it after it was kept: by rules at once, by a model in a
     thread beside the store. Whatever was left undone is gone on with when the store is used again."""
 
     def __init__(self, store: EnhancedStore) -> None:
         super().__init__(store)
-        self.shelf = Shelf[Document](store.extension, DOCUMENT)
+        self.collection = NoteCollection[Document](store.extension, DOCUMENT)
         self.memories = memories_of(store)
         self._ending, self._worker = threading.Event(), threading.Thread()
         self._turn, self._next = (
@@ -155,8 +158,10 @@ class Documents(Keeper):
 
     def documents(self, scope: str | None) -> list[Document]:
         """The documents of a scope, or all."""
-        with self.shelf.reading():
-            return [each for each in self.shelf.in_order() if scope is None or each.scope == scope]
+        with self.collection.reading():
+            return [
+                each for each in self.collection.in_order() if scope is None or each.scope == scope
+            ]
 
     def ingest_text(
         self,
@@ -291,7 +296,7 @@ class Documents(Keeper):
         has_own_title = found.title != _title_in(old_text)
 
         def draft(step: ChangeSet) -> Document:
-            current = self.shelf.items.get(found.path)
+            current = self.collection.items.get(found.path)
             if current is None:
                 raise self.memories.no_memory(id_)
             before = step.text(found.path)
@@ -307,7 +312,7 @@ class Documents(Keeper):
             return changed
 
         with nullcontext() if self.chat else self._turn:
-            changed, carried = self.shelf.change(draft, by)
+            changed, carried = self.collection.change(draft, by)
             if self.chat is None:
                 self._draw(changed, by)
         if self.chat is not None:
@@ -325,7 +330,7 @@ class Documents(Keeper):
             return MemoryChange(found, carried)
 
         def draft(step: ChangeSet) -> None:
-            if found.path not in self.shelf.items:
+            if found.path not in self.collection.items:
                 raise self.memories.no_memory(id_)
             step.drop(found.path)
             original = self._original_of(found)
@@ -335,8 +340,8 @@ class Documents(Keeper):
                 step.drop_file(atom.path)
 
         # The statements are read while the vault is locked: take their lock first, as all others do.
-        with self.memories.shelf.reading():
-            _, carried = self.shelf.change(draft, by)
+        with self.memories.collection.reading():
+            _, carried = self.collection.change(draft, by)
         return MemoryChange(found, carried)
 
     def _original_of(self, document: Document) -> str:
@@ -347,7 +352,7 @@ class Documents(Keeper):
         folder = f"{DOCUMENT.folder}/{folder_of(document.scope)}/files/"
         is_shared = any(
             each.original == document.original
-            for each in self.shelf.items.values()
+            for each in self.collection.items.values()
             if each.path != document.path and each.scope == document.scope
         )
         return path if path and path.startswith(folder) and not is_shared else ""
@@ -368,7 +373,7 @@ class Documents(Keeper):
         with nullcontext() if self.chat else self._turn:
             states = self.chat or drawn_from(new.text) or changes_in(new.text)
             new = replace(new, status="extracting" if states else "done")
-            (kept, is_known, is_version), carried = self.shelf.change(
+            (kept, is_known, is_version), carried = self.collection.change(
                 lambda step: self._put(step, new), by
             )
             warnings = [*carried.warnings]
@@ -394,7 +399,9 @@ class Documents(Keeper):
     def _earlier(self, new: Document) -> Document | None:
         """The document that a new one is the same as, or a new version of."""
         every = [
-            each for each in self.shelf.in_order() if each.scope == new.scope and not each.problem
+            each
+            for each in self.collection.in_order()
+            if each.scope == new.scope and not each.problem
         ]
         for each in every:
             if new.source_url and each.source_url == new.source_url:
@@ -433,13 +440,13 @@ class Documents(Keeper):
         place = (
             f"{DOCUMENT.folder}/{folder_of(new.scope)}/{legal_name(new.title[:_MOST_NAME].strip())}"
         )
-        path = there.path if there else self.free(step, place, between=" ")
+        path = there.path if there else self.free_path(step, place, between=" ")
         if new.file is not None:
             stem, (ending, data) = "/files/".join(name_of(path).rsplit("/", 1)), new.file
             if there is None or self.extension.resolve_links([(link_in(there.original), path)]) != [
                 original := f"{stem}{ending}"
             ]:
-                original = self.free(
+                original = self.free_path(
                     step, stem, between=" ", ending=ending
                 )  # that was of another kind, or a person's
             step.put(original, data)
@@ -470,7 +477,7 @@ class Documents(Keeper):
         ]
         by_rules = list(dict.fromkeys([*drawn_from(text), *changed]))
         statements, method, why = self._stated(chat, text, by_rules)
-        with self.shelf.reading():
+        with self.collection.reading():
             stands = self._stands(document)
         if self._ending.is_set() or not stands:
             return Added([], [], "rules", [])
@@ -489,11 +496,11 @@ class Documents(Keeper):
                 )
                 step.put(path, set_property(note, *said) if why else note)
 
-        self.shelf.change(finish, by)
+        self.collection.change(finish, by)
         return drawn
 
     def _stands(self, document: Document) -> bool:
-        there = self.shelf.items.get(document.path)
+        there = self.collection.items.get(document.path)
         return (
             there is not None and there.content_hash == document.content_hash and not there.problem
         )

@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from simplemem.errors import SimplememError, Unavailable
+from simplemem.features.event_log import EventLog
 from simplemem.features.facts.atom import MEMORY_TYPES, Atom, Slot, Statement, moment
 from simplemem.features.facts.reading import states_end
-from simplemem.features.kind import Keeper, StateLog
+from simplemem.features.service import FeatureService
 from simplemem.note.dates import now
 from simplemem.note.passages import text_hash
 from simplemem.note.words import count_tokens
@@ -39,9 +40,9 @@ class Ruling(NamedTuple):
     method: str
 
 
-def _ask(keeper: Keeper, chat: ChatModel, task: str, said: Mapping[str, Any]) -> Any:
+def _ask(keeper: FeatureService, chat: ChatModel, task: str, said: Mapping[str, Any]) -> Any:
     """The answer to one question; that it was asked is logged, without a text."""
-    log = StateLog[None](keeper.extension, "state/decisions.jsonl", lambda: None, lambda *_: None)
+    log = EventLog[None](keeper.extension, "state/decisions.jsonl", lambda: None, lambda *_: None)
     began, outcome = time.monotonic(), "answered"
     try:
         return chat.ask(_QUESTIONS[task], said)
@@ -75,7 +76,7 @@ def _sureness(row: Mapping[str, str]) -> float:
     return 0.5
 
 
-def extract(keeper: Keeper, chat: ChatModel, text: str) -> tuple[list[Statement], str]:
+def extract(keeper: FeatureService, chat: ChatModel, text: str) -> tuple[list[Statement], str]:
     """Return the statements that a model reads in a text, and a remark on how it was read.
 
     An empty list is an answer: the text states nothing. Unavailable when the model lists statements, and none of
@@ -143,7 +144,9 @@ def _portions(text: str) -> list[str]:
     return [text[at : at + size] for at in range(0, max(1, len(text) - both), size - both)]
 
 
-def classify(keeper: Keeper, chat: ChatModel, new: str, existing: Sequence[Atom]) -> list[Ruling]:
+def classify(
+    keeper: FeatureService, chat: ChatModel, new: str, existing: Sequence[Atom]
+) -> list[Ruling]:
     """What a model says that a new statement does to those that are there."""
     ids = {str(number): atom for number, atom in enumerate(existing, 1)}
     said = {
@@ -160,7 +163,10 @@ def classify(keeper: Keeper, chat: ChatModel, new: str, existing: Sequence[Atom]
 
 
 def answer(
-    keeper: Keeper, chat: ChatModel, question: str, memories: Sequence[tuple[str, datetime | None]]
+    keeper: FeatureService,
+    chat: ChatModel,
+    question: str,
+    memories: Sequence[tuple[str, datetime | None]],
 ) -> str:
     """The answer that a model gives from memories, citing some of them; "" when it gives none."""
     ids = {str(number): each for number, each in enumerate(memories, 1)}
@@ -174,7 +180,7 @@ def answer(
     return said.strip() if isinstance(said, str) and is_cited and len(said) <= _MOST_ANSWER else ""
 
 
-def rewrite(keeper: Keeper, chat: ChatModel, question: str) -> str:
+def rewrite(keeper: FeatureService, chat: ChatModel, question: str) -> str:
     """A question in the words that an answer might have, for searching only."""
     found = _ask(keeper, chat, "rewrite", {"question": question})
     terms = found["terms"] if isinstance(found["terms"], list) else []

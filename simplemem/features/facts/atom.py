@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 from simplemem.features.conversations.facts import FACT, read_fact
-from simplemem.features.kind import Kind
+from simplemem.features.note_type import NoteType
 from simplemem.note.dates import format_moment, parse_moment
 from simplemem.note.header import read_header
 from simplemem.note.names import base_name, legal_name
@@ -144,13 +144,13 @@ def _place(text: str, start: int) -> tuple[int, int]:
 
 def read_atom(read: Read) -> Atom:
     """The atom that a note is. A fact that conversations keep is one of the scope `default`."""
-    note, about = ATOM.opened(read)
+    note, about = ATOM.parse(read)
     name = base_name(read.path)
 
     def word(key: str) -> str:
         return note.text_property(key) or ""
 
-    if FACT.holds(read.path, word("type")):
+    if FACT.includes(read.path, word("type")):
         fact = read_fact(read)
         said, slot = (
             fact.sentence or f"{fact.key}: {fact.value}",
@@ -201,6 +201,6 @@ def moment(text: str, *, ends: bool = False) -> datetime | None:
     return parse_moment(text)
 
 
-ATOM: Final[Kind[Atom]] = Kind(
-    "atoms", "atom", read=read_atom, place=lambda atom: atom.path, also=(FACT,)
+ATOM: Final[NoteType[Atom]] = NoteType(
+    "atoms", "atom", read=read_atom, sort_key=lambda atom: atom.path, related=(FACT,)
 )

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Unpack
 from simplemem.errors import Invalid, NotFound, SimplememError, Unreadable
 from simplemem.features.answers import Candidate, Event, Review, Told
 from simplemem.features.changes import StatedSubject, find_doubtful, read_change, subject_of
+from simplemem.features.collection import ChangeSet, NoteCollection
 from simplemem.features.facts import life
 from simplemem.features.facts.atom import (
     ATOM,
@@ -28,7 +29,8 @@ from simplemem.features.facts.atom import (
 )
 from simplemem.features.facts.reading import kind_of, read_statement, to_forget
 from simplemem.features.facts.reconciling import Verdict, reconcile
-from simplemem.features.kind import ChangeSet, Keeper, Shelf, clean_text
+from simplemem.features.service import FeatureService
+from simplemem.features.text import clean_text
 from simplemem.models import AuthorArgs
 from simplemem.note.dates import format_moment, now
 from simplemem.note.note import read_note
@@ -59,39 +61,39 @@ class Added(NamedTuple):
     warnings: list[str]
 
 
-class _Atoms(Shelf[Atom]):
+class _Atoms(NoteCollection[Atom]):
     """The statements of a vault by scope: those that time may end, and the others."""
 
     def __init__(self, extension: ExtensionAPI) -> None:
         super().__init__(extension, ATOM)
         self.scopes: dict[str, tuple[dict[str, Atom], dict[str, Atom]]] = {}
 
-    def place(self, item: Atom) -> None:
-        self.forget(item.path)
-        super().place(item)
+    def add(self, item: Atom) -> None:
+        self.remove(item.path)
+        super().add(item)
         self.scopes.setdefault(item.scope, ({}, {}))[life.lasts(item)][item.path] = item
 
-    def forget(self, path: str) -> None:
+    def remove(self, path: str) -> None:
         if (old := self.items.get(path)) is not None:
             self.scopes[old.scope][life.lasts(old)].pop(path)
-        super().forget(path)
+        super().remove(path)
 
 
-class Memories(Keeper):
+class Memories(FeatureService):
     """What is known in one vault, by scope."""
 
     def __init__(self, store: Any) -> None:
         super().__init__(store)
-        self.shelf = _Atoms(store.extension)
+        self.collection = _Atoms(store.extension)
 
     def atoms(self, scope: str | None, *, expired: bool = False) -> list[Atom]:
         """What holds now in a scope, or in all; with `expired` what no longer does too."""
-        with self.shelf.reading():
+        with self.collection.reading():
             return self.held(scope, expired=expired)
 
     def held(self, scope: str | None, *, expired: bool = False) -> list[Atom]:
-        """The same, for whoever holds the shelf."""
-        scopes, at = self.shelf.scopes, now()
+        """The same, for whoever holds the collection."""
+        scopes, at = self.collection.scopes, now()
         some = [*scopes.values()] if scope is None else [scopes.get(scope, ({}, {}))]
         ends = [
             each
@@ -108,7 +110,7 @@ class Memories(Keeper):
             if atom.derived_from
             else ()
         )
-        parents = (self.shelf.items.get(path or "") for path in paths)
+        parents = (self.collection.items.get(path or "") for path in paths)
         return life.holds(atom, at) and all(each is None or each.status in HELD for each in parents)
 
     def find(self, id_: str, scope: str) -> Atom:
@@ -158,7 +160,7 @@ class Memories(Keeper):
                     adding.take(statement, advice)
                 return adding.added
 
-            new, carried = self.shelf.change(draft, by)
+            new, carried = self.collection.change(draft, by)
             added.events.extend(new.events)
             added.needs_review.extend(new.needs_review)
             added.warnings.extend([*new.warnings, *carried.warnings])
@@ -235,7 +237,7 @@ class Memories(Keeper):
             if atom.is_disputed:
                 step.set(atom.path, **_UNDISPUTED)
 
-        return self.shelf.change(draft, by)[1]
+        return self.collection.change(draft, by)[1]
 
     def forget(self, id_: str, scope: str, **by: Unpack[AuthorArgs]) -> BatchResult:
         """Put a statement into the trash."""
@@ -245,7 +247,7 @@ class Memories(Keeper):
             step.drop(path)
             self.settle_disputes(step, path)
 
-        return self.shelf.change(draft, by)[1]
+        return self.collection.change(draft, by)[1]
 
     def doubts(self, scope: str, text: str) -> bool:
         """Return whether a text says that something which is held has changed."""
@@ -273,7 +275,7 @@ class Memories(Keeper):
     def settle_disputes(self, step: ChangeSet, path: str) -> None:
         """Mark as active again what the statement at `path` alone has put in doubt."""
         disputed = [
-            each for each in self.shelf.items.values() if each.disputed_by and not each.problem
+            each for each in self.collection.items.values() if each.disputed_by and not each.problem
         ]
         causes = self.extension.resolve_links([(each.disputed_by, each.path) for each in disputed])
         for atom, cause in zip(disputed, causes, strict=True):
@@ -288,9 +290,9 @@ class Memories(Keeper):
     def drawn_from(self, source: str) -> list[Atom]:
         """The statements whose note links to the document `source` (a path) as what they were drawn from.
 
-        The caller holds the shelf.
+        The caller holds the collection.
         """
-        sourced = [atom for atom in self.shelf.items.values() if atom.source]
+        sourced = [atom for atom in self.collection.items.values() if atom.source]
         paths = self.extension.resolve_links([(atom.source, atom.path) for atom in sourced])
         return [atom for atom, path in zip(sourced, paths, strict=True) if path == source]
 
@@ -304,7 +306,7 @@ class Memories(Keeper):
                 if atom.status in HELD and not atom.problem and is_gone(atom):
                     step.set(atom.path, status="forgotten")
 
-        self.shelf.change(draft, by)
+        self.collection.change(draft, by)
 
     def tidy(
         self, older_than: timedelta, *, dry_run: bool = False, **by: Unpack[AuthorArgs]
@@ -330,7 +332,7 @@ class Memories(Keeper):
                 step.drop(each.path)
             return old
 
-        return self.shelf.change(draft, by)[0]
+        return self.collection.change(draft, by)[0]
 
 
 def _put_in_doubt(text: str, older: Sequence[Atom]) -> list[Atom]:
@@ -453,7 +455,7 @@ class _Adding:
         kind, until = kind_of(statement.text, at)
         if kind == "episode" and statement.memory_type not in ("", "episode"):
             until = None  # the day it happened on ends nothing that lasts
-        path = self.memories.free(self.step, place_of(self.scope, statement.text), between=" ")
+        path = self.memories.free_path(self.step, place_of(self.scope, statement.text), between=" ")
         links: dict[str, Any] = {relation.lower(): link(old.path)} if old else {}
         new = Atom(
             path, "", f"atom_{at:%Y%m%d}_{secrets.token_hex(3)}", statement.text, self.scope,

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from simplemem.errors import Invalid, NotFound
+from simplemem.features.collection import ChangeSet
 from simplemem.features.graph import page as pages
 from simplemem.features.graph.page import (
     FOLDER,
@@ -28,7 +29,6 @@ from simplemem.features.graph.values import (
     Observation,
     Relation,
 )
-from simplemem.features.kind import ChangeSet
 from simplemem.note.names import base_name, compare_key, legal_name, name_of
 from simplemem.note.properties import remove_property, set_property
 from simplemem.store import Draft, now

@@ -15,10 +15,10 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from simplemem.errors import SimplememError
+from simplemem.features.collection import NoteCollection
 from simplemem.features.graph.edit import GraphEdit, file_for
 from simplemem.features.graph.page import ENTITY, GraphPage, Tie, graph_of_pages, read_page
 from simplemem.features.graph.values import Entity, Graph, Relation
-from simplemem.features.kind import Shelf
 from simplemem.models import AuthorArgs
 from simplemem.note.names import base_name, compare_key, name_of
 
@@ -52,7 +52,7 @@ def _step(draft: Callable[Concatenate[GraphEdit, P], R]) -> Callable[..., R]:
     return change
 
 
-class KnowledgeGraph(Shelf[GraphPage]):
+class KnowledgeGraph(NoteCollection[GraphPage]):
     """The entities of a vault, their observations and relations. May be used from several threads."""
 
     def __init__(self, store: EnhancedStore) -> None:
@@ -100,9 +100,9 @@ class KnowledgeGraph(Shelf[GraphPage]):
     def changed_by_others(self) -> int:
         """A number that grows when anybody but this process changes the graph, and when nobody here has read it yet."""
         with self.lock:
-            self.outside_changes += self.mark is None
+            self.external_changes += self.mark is None
             self.refresh()
-            return self.outside_changes
+            return self.external_changes
 
     create_entities = _step(GraphEdit.create)
     create_relations = _step(GraphEdit.relate)
@@ -121,7 +121,7 @@ class KnowledgeGraph(Shelf[GraphPage]):
     def all_named(self, name: str, owner: str | None = None) -> list[GraphPage]:
         """The pages of an exact name; with `owner` those that belong to that user."""
         pages = [self.items[path] for path in self._named.get(name, ())]
-        return sorted((page for page in pages if page.is_of(owner)), key=ENTITY.place)
+        return sorted((page for page in pages if page.is_of(owner)), key=ENTITY.sort_key)
 
     def named(self, name: str, owner: str | None = None) -> GraphPage | None:
         """The page of an exact name: the entity, else the note, else the stub that has it."""
@@ -135,7 +135,9 @@ class KnowledgeGraph(Shelf[GraphPage]):
 
     def page_at(self, path: str) -> GraphPage | None:
         """A note as a page, whether or not it is part of the graph."""
-        return self.items.get(path) or next(map(self.kind.read, self.extension.read([path])), None)
+        return self.items.get(path) or next(
+            map(self.note_type.read, self.extension.read([path])), None
+        )
 
     def pointing_at(self, path: str, name: str) -> list[GraphPage]:
         """The pages with a relation to a page of this name, or to the name alone."""
@@ -156,7 +158,7 @@ class KnowledgeGraph(Shelf[GraphPage]):
         With `owner`, neither entities nor relations of other users are in it.
         """
         some = sorted(
-            (page for page in pages if not page.is_stub and page.is_of(owner)), key=ENTITY.place
+            (page for page in pages if not page.is_stub and page.is_of(owner)), key=ENTITY.sort_key
         )
         near = {
             each.path: each
@@ -166,7 +168,7 @@ class KnowledgeGraph(Shelf[GraphPage]):
         near = {path: page for path, page in near.items() if page.is_of(owner)}
         names = {page.name for page in some}
         every = graph_of_pages(
-            sorted(near.values(), key=ENTITY.place), self.ties, self.items
+            sorted(near.values(), key=ENTITY.sort_key), self.ties, self.items
         ).relations
         return Graph(
             tuple(some),
@@ -192,21 +194,21 @@ class KnowledgeGraph(Shelf[GraphPage]):
             )
         return ties
 
-    def place(self, item: GraphPage) -> None:
-        self.forget(item.path)
-        super().place(item)
+    def add(self, item: GraphPage) -> None:
+        self.remove(item.path)
+        super().add(item)
         self.last_order = max(self.last_order, item.order or 0)
         self._named[item.name].add(item.path)
         for bond in item.bonds:
             self._linking[_key(bond.link)].add(item.path)
 
-    def forget(self, path: str) -> None:
+    def remove(self, path: str) -> None:
         self._states.pop(path, None)
         if (old := self.items.get(path)) is not None:
             self._named[old.name].discard(path)
             for bond in old.bonds:
                 self._linking[_key(bond.link)].discard(path)
-        super().forget(path)
+        super().remove(path)
 
     def is_needed(self, path: str) -> bool:
         """Whether an entity leads to a note."""
@@ -214,7 +216,7 @@ class KnowledgeGraph(Shelf[GraphPage]):
             self.items[source].is_own for source in self._into.get(path, ()) if source in self.items
         )
 
-    def settle(self, changed: Collection[str], files: Collection[str]) -> None:
+    def update_derived(self, changed: Collection[str], files: Collection[str]) -> None:
         """Find out what relations of changed pages, or to one of the files, lead to, and which notes that draws in."""
         paths = {
             *changed,
@@ -232,18 +234,18 @@ class KnowledgeGraph(Shelf[GraphPage]):
                 self._into[tie.path or (None, tie.name)].add(path)
             touched |= {tie.path for tie in (*old, *new) if tie.path is not None}
         wanted = sorted(path for path in touched if path not in self.items and self.is_needed(path))
-        drawn = [self.kind.read(read) for read in self.extension.read(wanted)]
+        drawn = [self.note_type.read(read) for read in self.extension.read(wanted)]
         for page in drawn:
-            self.place(page)
+            self.add(page)
         idle = [
             p
             for p in touched
             if p in self.items and not self.items[p].is_own and not self.is_needed(p)
         ]
         for path in idle:
-            self.forget(path)
+            self.remove(path)
         if drawn or idle:
-            self.settle([*(page.path for page in drawn), *idle], ())
+            self.update_derived([*(page.path for page in drawn), *idle], ())
 
     def entity_history(self, store: EnhancedStore, name: str, path: str = "") -> Past[Entity]:
         """All that an entity was, oldest first; nothing for a name that never was one.
@@ -355,7 +357,7 @@ class KnowledgeGraph(Shelf[GraphPage]):
         linked = (pages.get(path) or self.page_at(path) for path in drawn - shown.keys())
         shown |= {page.path: page for page in linked if page is not None}
         return graph_of_pages(
-            sorted(shown.values(), key=ENTITY.place), self.resolved(shown.values(), files), shown
+            sorted(shown.values(), key=ENTITY.sort_key), self.resolved(shown.values(), files), shown
         )
 
 

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Final
 
 from simplemem.errors import Unavailable
+from simplemem.features.event_log import EventLog
 from simplemem.features.graph.graph import graph_of
 from simplemem.features.graph.values import Entity, Graph, Observation, Relation
-from simplemem.features.kind import StateLog
 from simplemem.models import AuthorArgs, Value
 from simplemem.note.dates import format_moment, now
 from simplemem.store import EnhancedStore
@@ -103,10 +103,10 @@ def import_file(
     """Bring a file's graph into the vault as one step, or only count; or `once`, and None if it was. Others that import
     meanwhile wait."""
     path = os.path.abspath(file)
-    record = StateLog[set[str]](
+    record = EventLog[set[str]](
         store.extension, "imports.jsonl", set, lambda files, line: files.add(str(line.get("file")))
     )
-    with nullcontext() if dry_run else record.held(_PATIENCE) as add:
+    with nullcontext() if dry_run else record.exclusive(_PATIENCE) as add:
         if once and path in record.state():
             return None
         try:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from simplemem.features.graph.values import Entity, Graph, Observation, Relation
-from simplemem.features.kind import Kind
+from simplemem.features.note_type import NoteType
 from simplemem.note.header import read_header
 from simplemem.note.names import base_name, name_of
 
@@ -90,7 +90,7 @@ def read_page(path: str, text: str, sha256: str = "") -> GraphPage:
         if value is not None and not isinstance(value, (Mapping, list))
     }
     title, told, order = said.get("title"), said.get("entity_type"), header.properties.get("order")
-    is_entity = ENTITY.holds(path, said.get("type"))
+    is_entity = ENTITY.includes(path, said.get("type"))
     bullets, sections, opened = _read_lists(
         text, header.body_start, name_of(path), everything=is_entity
     )
@@ -125,18 +125,18 @@ def read_page(path: str, text: str, sha256: str = "") -> GraphPage:
 
 
 # Pages stand in the order in which they were made, those that tell none behind.
-ENTITY: Final[Kind[GraphPage]] = Kind(
+ENTITY: Final[NoteType[GraphPage]] = NoteType(
     FOLDER,
     "entity",
     read=lambda read: read_page(read.path, read.text, read.sha256),
-    place=lambda page: (
+    sort_key=lambda page: (
         not page.is_own,
         page.order is None,
         page.order or 0,
         page.created,
         page.path,
     ),
-    any_type=True,
+    accepts_any_type=True,
 )
 
 

@@ -9,8 +9,8 @@ from typing import Final
 
 from simplemem.errors import Invalid
 from simplemem.features.graph.page import Bond, bond_line, read_page, unspelled, with_lines
-from simplemem.features.kind import Kind
 from simplemem.features.lessons import TYPES
+from simplemem.features.note_type import NoteType
 from simplemem.note.names import base_name, legal_name, name_of
 from simplemem.note.note import Note, read_note
 from simplemem.note.words import shorten, words_in_order
@@ -78,7 +78,7 @@ def read_entry(path: str, text: str, sha256: str = "") -> KnowledgeEntry:
     def said(key: str) -> str:
         return note.text_property(key) or ""
 
-    is_own = LEARNED.holds(path, said("type"))
+    is_own = LEARNED.includes(path, said("type"))
     content, context, ties = note.content.strip(), "", tuple[Bond, ...]()
     if is_own:
         content, context = _parts(note)
@@ -114,11 +114,11 @@ def read_entry(path: str, text: str, sha256: str = "") -> KnowledgeEntry:
     )
 
 
-LEARNED: Final[Kind[KnowledgeEntry]] = Kind(
+LEARNED: Final[NoteType[KnowledgeEntry]] = NoteType(
     FOLDER,
     "knowledge",
     read=lambda read: read_entry(read.path, read.text, read.sha256),
-    place=lambda entry: (entry.created, entry.path),
+    sort_key=lambda entry: (entry.created, entry.path),
 )
 
 

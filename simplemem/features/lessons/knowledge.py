@@ -11,9 +11,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, Unpack
 
 from simplemem.errors import Ambiguous, Conflict, Invalid, NotFound
-from simplemem.features.kind import ChangeSet, Keeper, Kind, Shelf, StateLog, clean_text
+from simplemem.features.collection import ChangeSet, NoteCollection
+from simplemem.features.event_log import EventLog
 from simplemem.features.lessons import entry as entries
 from simplemem.features.lessons.entry import FOLDER, LEARNED, KnowledgeEntry
+from simplemem.features.note_type import NoteType
+from simplemem.features.service import FeatureService
+from simplemem.features.text import clean_text
 from simplemem.models import AuthorArgs, Filter, Hit
 from simplemem.note.names import path_of
 from simplemem.note.properties import remove_property
@@ -54,22 +58,22 @@ class EntryChange(NamedTuple):
     tags: tuple[str, ...] | None = None
 
 
-class Knowledge(Keeper):
+class Knowledge(FeatureService):
     """What is known in one vault."""
 
     def __init__(self, store: EnhancedStore) -> None:
         super().__init__(store)
-        self.shelf = Shelf(store.extension, LEARNED)
+        self.collection = NoteCollection(store.extension, LEARNED)
         self.took: dict[str, deque[float]] = defaultdict(lambda: deque(maxlen=1000))
         """Milliseconds of the last answers of each tool in this process."""
-        self._reads: StateLog[Reads] = StateLog(
+        self._reads: EventLog[Reads] = EventLog(
             store.extension, "state/access.jsonl", dict, _count_line
         )
 
     def entries(self) -> list[KnowledgeEntry]:
         """Every entry, the oldest first."""
-        with self.shelf.reading():
-            return list(self.shelf.in_order())
+        with self.collection.reading():
+            return list(self.collection.in_order())
 
     def reads(self) -> Reads:
         """How often each entry was read."""
@@ -92,8 +96,8 @@ class Knowledge(Keeper):
         meant = self.extension.resolve_links([(tie.link, entry.path) for entry, tie in links])
         found: Related = {entry.path: [] for entry in some}
         for (entry, tie), path in zip(links, meant, strict=True):
-            if path in self.shelf.items:
-                found[entry.path].append((tie.type, self.shelf.items[path]))
+            if path in self.collection.items:
+                found[entry.path].append((tie.type, self.collection.items[path]))
         return found
 
     def shown(self, some: Sequence[KnowledgeEntry]) -> list[dict[str, Any]]:
@@ -192,14 +196,14 @@ class Knowledge(Keeper):
         def draft(step: ChangeSet) -> tuple[str, list[KnowledgeEntry]]:
             twins = [
                 entry
-                for entry in self.shelf.in_order()
+                for entry in self.collection.in_order()
                 if entry.is_own
                 and (entry.type, entry.content) == (kind, new.content)
                 and (not new.context or entry.context in ("", new.context))
             ]
             standing = [entry for entry in twins if not entry.is_superseded]
             if not standing:
-                path = self.free(step, slug, between="-")
+                path = self.free_path(step, slug, between="-")
                 step.put(path, text)
                 return path, twins
 
@@ -214,8 +218,10 @@ class Knowledge(Keeper):
             self._apply(step, known, change)
             return known.path, twins
 
-        (path, twins), carried = self.shelf.change(draft, AuthorArgs(tool="save_knowledge") | by)
-        return self.shelf.items[path], twins, [*warnings, *carried.warnings]
+        (path, twins), carried = self.collection.change(
+            draft, AuthorArgs(tool="save_knowledge") | by
+        )
+        return self.collection.items[path], twins, [*warnings, *carried.warnings]
 
     def update(
         self, ref: str, change: EntryChange, **by: Unpack[AuthorArgs]
@@ -240,12 +246,12 @@ class Knowledge(Keeper):
             change = change._replace(context=_clean(change.context, "context"))
 
         def draft(step: ChangeSet) -> str:
-            entry = _pick(self.shelf.in_order(), ref)
+            entry = _pick(self.collection.in_order(), ref)
             self._apply(step, entry, change)
             return entry.path
 
-        path, carried = self.shelf.change(draft, AuthorArgs(tool="update_knowledge") | by)
-        return self.shelf.items[path], [*warnings, *carried.warnings]
+        path, carried = self.collection.change(draft, AuthorArgs(tool="update_knowledge") | by)
+        return self.collection.items[path], [*warnings, *carried.warnings]
 
     def _apply(self, step: ChangeSet, entry: KnowledgeEntry, change: EntryChange) -> None:
         """Write the changed parts of an entry; nothing where all is as it was."""
@@ -272,7 +278,7 @@ class Knowledge(Keeper):
         """
 
         def draft(step: ChangeSet) -> tuple[KnowledgeEntry, list[KnowledgeEntry]]:
-            every = self.shelf.in_order()
+            every = self.collection.in_order()
             entry = _pick(every, ref)
             leading = self.leading_to(every)
             related = [
@@ -283,7 +289,7 @@ class Knowledge(Keeper):
             step.drop(entry.path)
             return entry, related
 
-        (entry, related), carried = self.shelf.change(
+        (entry, related), carried = self.collection.change(
             draft, AuthorArgs(tool="delete_knowledge") | by
         )
         return entry, related, carried.written[0].version
@@ -299,7 +305,7 @@ class Knowledge(Keeper):
         word = kind.casefold().replace(" ", "_")
 
         def draft(step: ChangeSet) -> tuple[KnowledgeEntry, KnowledgeEntry, bool]:
-            one, other = (_pick(self.shelf.in_order(), ref) for ref in (source, target))
+            one, other = (_pick(self.collection.in_order(), ref) for ref in (source, target))
             if one.path == other.path:
                 raise Invalid("an entry cannot be related to itself")
             is_new = (kind, other) not in self.leading_to([one])[one.path]
@@ -310,8 +316,10 @@ class Knowledge(Keeper):
                 is_new = self._decide(step, winner, loser) or is_new
             return one, other, is_new
 
-        (one, other, is_new), _ = self.shelf.change(draft, AuthorArgs(tool="link_knowledge") | by)
-        return self.shelf.items[one.path], other, is_new
+        (one, other, is_new), _ = self.collection.change(
+            draft, AuthorArgs(tool="link_knowledge") | by
+        )
+        return self.collection.items[one.path], other, is_new
 
     def _decide(self, step: ChangeSet, winner: KnowledgeEntry, loser: KnowledgeEntry) -> bool:
         """Mark an entry as superseded by another, as a client decided. Whether that was new."""
@@ -345,7 +353,7 @@ class Knowledge(Keeper):
 
         def draft(step: ChangeSet) -> str:
             for entry in (entry for pair in decided for entry in pair[:2]):
-                there = self.shelf.items.get(entry.path)
+                there = self.collection.items.get(entry.path)
                 if there is None or there.sha256 != entry.sha256:
                     return entry.name  # and nothing is written
             for winner, loser, why, rule in decided:
@@ -356,7 +364,7 @@ class Knowledge(Keeper):
             return ""
 
         reason = f"{len(decided)} contradictions resolved"
-        stale, carried = self.shelf.change(
+        stale, carried = self.collection.change(
             draft, AuthorArgs(tool="auto_resolve_contradictions", reason=reason) | by
         )
         if stale:
@@ -373,7 +381,7 @@ knowledge_of: Final = Knowledge.of
 
 def hits_of_kind(
     store: EnhancedStore,
-    kind: Kind[Any],
+    kind: NoteType[Any],
     items: Mapping[str, T],
     query: str,
     limit: int,

@@ -57,11 +57,11 @@ Alike = TypedDict("Alike", {
 
 def _counted(extension: ExtensionAPI, found: Reply[Any]) -> Data:
     """The data of an answer, when which entities it names was noted."""
-    from simplemem.features.kind import StateLog
+    from simplemem.features.event_log import EventLog
 
     data: Data = json.loads(found.text)
     if names := [each["name"] for each in data["entities"]]:
-        log = StateLog[None](extension, "state/found.jsonl", lambda: None, lambda *_: None)
+        log = EventLog[None](extension, "state/found.jsonl", lambda: None, lambda *_: None)
         log.add({"at": now().isoformat(timespec="seconds"), "entities": names})
     return data
 

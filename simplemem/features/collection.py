@@ -1,0 +1,289 @@
+"""All notes of one type in a vault, kept up to date, and changes of several of them as one step."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, Generic, TypeVar
+
+from simplemem.errors import Conflict, TooLong, Unavailable, Unreadable
+from simplemem.features.note_type import NoteType, NoteValue
+from simplemem.models import AuthorArgs
+from simplemem.note.header import read_header
+from simplemem.note.names import name_of, parse_conflict_name
+from simplemem.note.properties import remove_property, set_property
+from simplemem.store import BatchResult, Draft, ExtensionAPI, Mark, Read
+
+R = TypeVar("R")
+T = TypeVar("T", bound=NoteValue)
+
+
+class ChangeSet:
+    """The texts of notes before and after one change of a collection."""
+
+    def __init__(self, collection: NoteCollection[Any]) -> None:
+        self.extension = collection.extension
+        self._collection = collection
+        self._before: dict[str, str | bytes] = {}
+        self._after: dict[str, str | bytes | None] = {}
+
+    def text(self, path: str) -> str:
+        """Return the text of a note of the collection as this change has made it so far.
+
+        Raise Conflict if the file differs from the collection, Unreadable if it cannot be changed.
+        """
+        changed = self._after.get(path)
+        if isinstance(changed, str):
+            return changed
+
+        read = self._read_unchanged(path)
+        header_problem = read_header(read.text).problem
+        problem = read.problem or (header_problem and header_problem.message)
+        if problem:
+            raise Unreadable(
+                f"{name_of(path)} cannot be changed: {problem}",
+                hint="Fix it in an editor, then try again.",
+            )
+
+        self._before[path] = read.text
+        self._after[path] = read.text
+        return read.text
+
+    def _read_unchanged(self, path: str) -> Read:
+        """Read a note. If the collection has other contents of it, update that and raise Conflict."""
+        read = next(iter(self.extension.read([path])), None)
+        known = self._collection.items[path].sha256
+        if read is not None and read.sha256 == known:
+            return read
+
+        self.extension.look_at([path])
+        message = f"{name_of(path)} has changed since it was read"
+        if read is None:
+            self._collection.apply([], deleted=[path])
+            raise Conflict(message, current_sha256=None)
+        self._collection.apply([read])
+        raise Conflict(message, current_sha256=read.sha256)
+
+    def put(self, path: str, text: str | bytes) -> None:
+        """Set the text of a note, or the bytes of an attachment.
+
+        A note whose text was not read through this change set is a new one. Raise TooLong if the
+        text exceeds the limit of a note.
+        """
+        if isinstance(text, bytes):
+            current = self.extension.bytes_of(path)
+            if current is not None:
+                self._before[path] = current
+        else:
+            self._check_size(path, text)
+        self._after[path] = text
+
+    def _check_size(self, path: str, text: str) -> None:
+        max_bytes = self.extension.max_note_bytes
+        if len(text.encode("utf-8", "replace")) > max_bytes:
+            raise TooLong(
+                f"{name_of(path)} would have more than {max_bytes:,} bytes",
+                hint="Split it, then try again.",
+            )
+
+    def set(self, path: str, **properties: Any) -> None:
+        """Set properties of a note of the collection; None and "" remove a property."""
+        text = self.text(path)
+        for key, value in properties.items():
+            if value in (None, ""):
+                text = remove_property(text, key)
+            else:
+                text = set_property(text, key, value)
+        self.put(path, text)
+
+    def has(self, path: str) -> bool:
+        """Return whether this change touches a file."""
+        return path in self._after
+
+    def texts(self) -> dict[str, str]:
+        """Return the texts so far of the notes that this change touches and does not delete."""
+        return {path: text for path, text in self._after.items() if isinstance(text, str)}
+
+    def drop(self, path: str) -> None:
+        """Move a note of the collection to the trash."""
+        self.text(path)
+        self._after[path] = None
+
+    def drop_file(self, path: str) -> None:
+        """Move a file outside the collection to the trash: an attachment or a note of another type.
+
+        Do nothing if there is no such file.
+        """
+        data = self.extension.bytes_of(path)
+        if data is None:
+            return
+        self._before[path] = data
+        self._after[path] = None
+
+    def drafts(self) -> list[Draft]:
+        """Return the drafts of all files that this change makes different."""
+        drafts = [Draft(path, text, self._before.get(path)) for path, text in self._after.items()]
+        return [draft for draft in drafts if draft.text != draft.old_text]
+
+
+S = TypeVar("S", bound=ChangeSet)
+
+
+class NoteCollection(Generic[T]):
+    """The values of all notes of one type, read again when the index reports a change.
+
+    Callers that look at `items` do so inside `reading`.
+    """
+
+    def __init__(self, extension: ExtensionAPI, note_type: NoteType[T]) -> None:
+        self.extension = extension
+        self.note_type = note_type
+        self.lock = threading.RLock()
+        self.items: dict[str, T] = {}
+        self.external_changes = 0  # grows when the user or another process changes an item
+        self.mark: Mark | None = None  # the position in the log of changes up to which `items` is
+        self._order: list[T] | None = None
+        self._all_paths: set[str] = set()  # of all notes of the vault, whatever their type
+        # Arguments that `update_derived` was called with and failed at.
+        self._pending_items: set[str] = set()
+        self._pending_files: set[str] = set()
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Hold the lock on the collection, with everything read that has been saved so far."""
+        self.extension.catch_up()
+        with self.lock:
+            self.refresh()
+            yield
+
+    def in_order(self) -> list[T]:
+        """Return all items, sorted by the key of their type."""
+        if self._order is None:
+            self._order = sorted(self.items.values(), key=self.note_type.sort_key)
+        return self._order
+
+    def change(
+        self,
+        draft: Callable[[S], R],
+        by: AuthorArgs,
+        make: Callable[[Any], S] = ChangeSet,  # type: ignore[assignment]
+    ) -> tuple[R, BatchResult]:
+        """Write as one step what `draft` makes of the current notes.
+
+        `draft` is called again if a note is saved meanwhile. Return its last answer, and what was
+        written.
+        """
+        answers: list[R] = []
+        drafts: list[Draft] = []
+
+        def attempt() -> list[Draft]:
+            self.refresh()
+            change_set = make(self)
+            answers[:] = [draft(change_set)]
+            drafts[:] = change_set.drafts()
+            return list(drafts)  # a new list per attempt: the store would not retry the same one
+
+        self.extension.catch_up()
+        with self.lock:
+            result = self.extension.change(attempt, **by)
+            # The notes are written. If this fails, the next change that is noticed repeats it.
+            with suppress(Unavailable):
+                self._apply_written(result, drafts)
+        return answers[0], result
+
+    def _apply_written(self, result: BatchResult, drafts: Collection[Draft]) -> None:
+        hashes = {written.path: written.sha256 or "" for written in result.written}
+        notes = [Read(path, text, hashes[path], "") for path, text in result.texts.items()]
+        deleted = [draft.path for draft in drafts if draft.text is None]
+        created = [
+            draft.path
+            for draft in drafts
+            if draft.old_text is None and not isinstance(draft.text, bytes)
+        ]
+        self.apply(notes, deleted=deleted, created=created)
+
+    def refresh(self) -> None:
+        """Read the notes that changed since the last call."""
+        news = self.extension.since(self.mark)
+        if news.mark == self.mark:
+            return
+
+        changed = {note.path: note for note in news.notes}
+        created = changed.keys() - self._all_paths
+        deleted = set[str]()
+        if len(self._all_paths) + len(created) != news.count:
+            remaining = changed.keys() if news.whole else self.extension.indexed()
+            deleted = self._all_paths - remaining
+
+        # A conflict copy is no item. A name such as "Plan 2" may be a note of its own.
+        copies = set[str]()
+        for path, note in changed.items():
+            conflict = parse_conflict_name(path) if note.is_copy else None
+            if conflict is not None and conflict.certain:
+                copies.add(path)
+
+        wanted = [
+            path
+            for path, note in changed.items()
+            if path not in copies and self._is_stale(path, note.sha256, note.type)
+        ]
+        if self.mark is not None and (wanted or deleted & self.items.keys()):
+            self.external_changes += 1
+        notes = self.extension.read(sorted(wanted))
+        self.apply(notes, deleted=deleted | copies, created=created | copies)
+        self.mark = news.mark  # last, so that whatever failed before is noticed again
+
+    def _is_stale(self, path: str, sha256: str, declared_type: str | None) -> bool:
+        """Return whether a changed note has to be read."""
+        item = self.items.get(path)
+        if item is not None:
+            return item.sha256 != sha256
+        return self.note_type.includes(path, declared_type)
+
+    def apply(
+        self, notes: Iterable[Read], *, deleted: Collection[str] = (), created: Collection[str] = ()
+    ) -> None:
+        """Bring the collection up to date with notes that were read, and with deleted ones.
+
+        `deleted` and `created` name notes of any type, since those may change what a link resolves
+        to.
+        """
+        changed = set(deleted)
+        for path in deleted:
+            self.remove(path)
+        for item in map(self.note_type.read, notes):
+            changed.add(item.path)
+            if item.is_own or self.is_needed(item.path):
+                self.add(item)
+            else:
+                self.remove(item.path)
+
+        self._all_paths -= set(deleted)
+        self._all_paths |= set(created)
+        self._pending_items |= changed
+        self._pending_files |= {*deleted, *created}
+        self.update_derived(self._pending_items, self._pending_files)
+        self._pending_items = set()
+        self._pending_files = set()
+
+    def is_needed(self, path: str) -> bool:  # noqa: ARG002
+        """Return whether the collection keeps a note although it is of another type."""
+        return False
+
+    def update_derived(self, changed: Collection[str], files: Collection[str]) -> None:
+        """Update what a subclass derives from the items.
+
+        `changed` are the paths of items that changed or were removed. `files` are the paths of
+        notes of any type that were created or deleted.
+        """
+
+    def add(self, item: T) -> None:
+        """Add an item, or replace the one with its path."""
+        self.items[item.path] = item
+        self._order = None
+
+    def remove(self, path: str) -> None:
+        """Remove an item, if the collection has it."""
+        self.items.pop(path, None)
+        self._order = None

@@ -1,0 +1,90 @@
+"""State that is in no note, such as counters and what was imported: a log of JSON lines."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from copy import copy
+from typing import Any, Final, Generic, TypeVar
+
+from simplemem.errors import SimplememError, Unavailable
+from simplemem.store import ExtensionAPI
+
+State = TypeVar("State")
+Event = Mapping[str, Any]
+
+_ADD_TIMEOUT: Final = 0.25  # seconds
+
+
+class EventLog(Generic[State]):
+    """A file below `.simplemem/` that several processes append events to, and the state they make.
+
+    `apply` changes the state by one event, starting with what `empty` returns.
+    """
+
+    def __init__(
+        self,
+        extension: ExtensionAPI,
+        name: str,
+        empty: Callable[[], State],
+        apply: Callable[[State, Event], None],
+    ) -> None:
+        self._extension = extension
+        self._file = extension.side_file(name)
+        self._empty = empty
+        self._apply = apply
+        self._guard = threading.RLock()
+        self._state = empty()
+
+    def state(self) -> State:
+        """Return a shallow copy of the state after all events, those of other processes included.
+
+        Lines that are not JSON objects are skipped.
+        """
+        with self._guard:
+            lines, is_replaced = self._file.follow()
+            if is_replaced:
+                self._state = self._empty()
+
+            for line in lines.split(b"\n"):
+                with suppress(ValueError, RecursionError):
+                    event = json.loads(line)
+                    if isinstance(event, dict):
+                        self._apply(self._state, event)
+            return copy(self._state)
+
+    def add(self, event: Event) -> None:
+        """Append an event. It is lost if the log cannot be written or is locked for long."""
+        if self._extension.read_only:
+            return
+        with self._guard, suppress(OSError, SimplememError):  # noqa: SIM117
+            with self._file.locked(_ADD_TIMEOUT) as is_locked:
+                if is_locked:
+                    self._file.append(_encode(event))
+
+    @contextmanager
+    def exclusive(self, timeout: float) -> Iterator[Callable[[Event], None]]:
+        """Lock the log, and yield a function that appends an event and syncs it to the disk.
+
+        Raise Unavailable if another process keeps the lock for longer than `timeout` seconds, and
+        what the file system raises if the log cannot be written.
+        """
+        self._extension.must_be_writable()
+        with self._guard, self._file.locked(timeout) as is_locked:
+            if not is_locked:
+                raise Unavailable(
+                    "another process is still working on this vault",
+                    hint="Try again when it is done.",
+                )
+            self._file.append(b"")  # fails here, before the caller has done anything
+
+            def append(event: Event) -> None:
+                self._file.append(_encode(event), sync=True)
+
+            yield append
+
+
+def _encode(event: Event) -> bytes:
+    return json.dumps(event, separators=(",", ":")).encode() + b"\n"

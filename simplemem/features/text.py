@@ -1,0 +1,28 @@
+"""Checks of texts that clients send."""
+
+from __future__ import annotations
+
+import re
+
+from simplemem.errors import Invalid, TooLong
+from simplemem.note.words import well_formed
+
+
+def clean_text(text: str, what: str, max_characters: int, hint: str) -> str:
+    """Return a client's text with `\\n` as the only line ending.
+
+    Raise Invalid if a note cannot contain one of its characters, TooLong with this hint if it is
+    too long. `what` names the text in the message.
+    """
+    clean = re.sub(r"\r\n?", "\n", text)
+    if "\0" in clean or clean != well_formed(clean):
+        raise Invalid(
+            f"the {what} contains a character that a note cannot contain",
+            hint="Leave out NUL and lone surrogates.",
+        )
+    if len(clean) > max_characters:
+        raise TooLong(
+            f"the {what} has {len(clean):,} characters; the limit is {max_characters:,}",
+            hint=hint,
+        )
+    return clean
