@@ -20,6 +20,7 @@ from mcp.shared.exceptions import MCPError
 from simplemem.errors import Ambiguous, NotFound
 from simplemem.features.ownership import is_in_a_folder_of_users, notes_of_users
 from simplemem.note.names import compare_key, path_of
+from simplemem.server.sdk_compat import connection_of
 from simplemem.server.sessions import Sessions
 from simplemem.tools.render import error_data, index_line, line, pretty
 
@@ -94,10 +95,6 @@ def name_in(uri: str) -> str:
 def _no_such_resource(error: NotFound, uri: str) -> MCPError:
     data = {**error_data(error), "uri": uri[:_LONGEST]}
     return MCPError(types.INVALID_PARAMS, line(error.message, 400), data=data)
-
-
-def _connection(ctx: Context) -> Connection:
-    return ctx.session._connection  # noqa: SLF001  (a session of the SDK is made for each request anew)
 
 
 class _Subscriptions:
@@ -308,7 +305,7 @@ class Resources:
 
         MCPError if no such note exists, so that nobody can fill the server with invented names.
         """
-        connection = _connection(ctx)
+        connection = connection_of(ctx)
         uri = params.uri
         if self._can_change(uri):
             key = (
@@ -337,7 +334,7 @@ class Resources:
     async def unsubscribe(
         self, ctx: Context, params: types.UnsubscribeRequestParams
     ) -> types.EmptyResult:
-        self._by_session.remove(_connection(ctx), params.uri)
+        self._by_session.remove(connection_of(ctx), params.uri)
         return types.EmptyResult()
 
     async def listen(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakKeyDictionary
 
+from simplemem.server.sdk_compat import connection_of
 from simplemem.tools.render import line
 from simplemem.tools.session import Session
 
@@ -84,7 +85,7 @@ class Sessions:
 
     def session_of(self, ctx: Context) -> Session:
         """Return the session of a request, which is a new one for the first request."""
-        connection = ctx.session._connection  # noqa: SLF001  (a session of the SDK is made for each request)
+        connection = connection_of(ctx)
         if connection.has_standalone_channel:
             return self._by_channel.setdefault(connection.outbound, Session())
 

@@ -12,22 +12,18 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from typing import Any, Final
 
-from mcp.server.auth.middleware.bearer_auth import AuthorizationContext
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http import (
     GET_STREAM_KEY,
-    MCP_SESSION_ID_HEADER,
     EventCallback,
     EventId,
     EventMessage,
     EventStore,
-    StreamableHTTPServerTransport,
     StreamId,
 )
-from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp_types import JSONRPCMessage
-from starlette.datastructures import Headers
-from starlette.types import Receive, Scope, Send
+
+from simplemem.server.sdk_compat import Owner, SessionManager
 
 _MOST: Final = 64  # messages of a session; older ones cannot be asked for again
 _MOST_CHANGES, _MOST_NAMES = 1000, 200
@@ -62,11 +58,11 @@ class Replay(EventStore):
         )  # an answer that is not kept never comes
 
 
-class Sessions(StreamableHTTPSessionManager):
-    """The SDK's sessions, each with a memory of its own: streams of two sessions have the same names.
+class Sessions(SessionManager):
+    """The MCP sessions of one server, each with events of its own: streams of two sessions have the same names.
 
     A token that opens too many loses its oldest idle session, and nobody else loses one. A session is idle while none
-    of its requests is in flight; an open stream is one.
+    of its requests is in flight.
     """
 
     def __init__(self, server: Server[Any], *, stateless: bool, max_request_body_size: int) -> None:
@@ -76,63 +72,32 @@ class Sessions(StreamableHTTPSessionManager):
             max_request_body_size=max_request_body_size,
             max_sessions=_MAX_SESSIONS,
         )
-        self._in_flight: Counter[str] = Counter()  # requests by session
 
-    @property
-    def event_store(self) -> EventStore | None:
+    def create_event_store(self) -> EventStore:
         return Replay()
 
-    @event_store.setter
-    def event_store(self, _none: EventStore | None) -> None:
-        pass
+    def make_room(self, owner: Owner | None) -> bool:
+        """Return False if `owner` has too many sessions, all of them in use."""
+        own_count = self.owners().count(owner) if owner is not None else 0
+        if own_count >= _MAX_SESSIONS_OF_TOKEN and not self._close_oldest_idle(owner):
+            return False
 
-    def has_sessions(self) -> bool:
-        return bool(self._server_instances)
-
-    async def _handle_stateful_request(self, scope: Scope, receive: Receive, send: Send) -> None:
-        session = Headers(scope=scope).get(MCP_SESSION_ID_HEADER, "")
-        self._in_flight[session] += 1
-        try:
-            await super()._handle_stateful_request(scope, receive, send)
-        finally:
-            self._in_flight[session] -= 1
-            if not self._in_flight[session]:
-                del self._in_flight[session]
-            self._put_last(session)
-
-    def _put_last(self, session: str) -> None:
-        """Keep sessions in the order of their last use."""
-        transport = self._server_instances.pop(session, None)
-        if transport is not None:
-            self._server_instances[session] = transport
-
-    def _admit_session(
-        self, requestor: AuthorizationContext | None
-    ) -> StreamableHTTPServerTransport | None:
-        """Make room where there is none, then do as the SDK does: None answers 503."""
-        own = [session for session, owner in self._session_owners.items() if owner == requestor]
-        if len(own) >= _MAX_SESSIONS_OF_TOKEN and not self._close_oldest_idle(requestor):
-            return None
-
-        if len(self._server_instances) >= _MAX_SESSIONS:
+        if len(self.session_ids()) >= _MAX_SESSIONS:
             self._close_oldest_idle(self._owner_of_most())
-        return super()._admit_session(requestor)
+        return True
 
-    def _owner_of_most(self) -> AuthorizationContext | None:
-        counts = Counter(tuple(owner.items()) for owner in self._session_owners.values())
+    def _owner_of_most(self) -> Owner:
+        """Return the owner of the most sessions."""
+        owners = self.owners()
+        counts = Counter(tuple(owner.items()) for owner in owners)
         [(most, _)] = counts.most_common(1)
-        return next(
-            owner for owner in self._session_owners.values() if tuple(owner.items()) == most
-        )
+        return next(owner for owner in owners if tuple(owner.items()) == most)
 
-    def _close_oldest_idle(self, owner: AuthorizationContext | None) -> bool:
-        """End the session of an owner that was used least lately. False if all of them are in use."""
-        for session, transport in self._server_instances.items():
-            if self._session_owners.get(session) == owner and session not in self._in_flight:
-                del self._server_instances[session]
-                del self._session_owners[session]
-                assert self._task_group is not None
-                self._task_group.start_soon(self._discard_session, session, transport)
+    def _close_oldest_idle(self, owner: Owner | None) -> bool:
+        """Close the session of `owner` that was used least recently. Return False if all are in use."""
+        for session_id in self.session_ids():
+            if self.owner_of(session_id) == owner and self.is_idle(session_id):
+                self.close_session(session_id)
                 return True
 
         return False

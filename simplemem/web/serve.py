@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import uvicorn
-from uvicorn.config import STARTUP_FAILURE
 
 from simplemem.errors import Invalid, SimplememError, Unavailable
+from simplemem.server.sdk_compat import SocketServer
 from simplemem.server.serve import log_to_stderr
 from simplemem.settings.model import HttpSettings
 from simplemem.web import page
@@ -284,6 +284,13 @@ def serve_http(
         _load_certificate(address, config.load)
     connections = Connections(_max_connections(), address.is_proxy)
 
+    def create_listener(server: SocketServer, listening: socket.socket) -> Listener:
+        def create_protocol(pending: PendingConnection, address: str) -> Wire:
+            state = server.server_state
+            return Wire(config, state, server.lifespan.state, connections, pending, address)
+
+        return Listener(listening, connections, create_protocol, config.ssl)
+
     def announce() -> None:
         scheme = "https" if address.certificate else "http"
         host, port = listening.getsockname()[:2]
@@ -302,7 +309,8 @@ def serve_http(
 
     code = 0
     try:
-        asyncio.run(_run(_Server(config, connections, announce), listening, site, address, streams))
+        server = SocketServer(config, create_listener, announce)
+        asyncio.run(_run(server, listening, site, address, streams))
     except KeyboardInterrupt:
         pass
     except BaseException:
@@ -318,7 +326,11 @@ def serve_http(
 
 
 async def _run(
-    server: _Server, listening: socket.socket, site: Site, address: Address, streams: Streams | None
+    server: SocketServer,
+    listening: socket.socket,
+    site: Site,
+    address: Address,
+    streams: Streams | None,
 ) -> None:
     """Serve until the end. SIGHUP has the settings and the certificate read again; tokens are, whenever they change.
 
@@ -383,54 +395,6 @@ def _quiet_strangers() -> None:
     """Leave no line for each request that uvicorn or the SDK refuses: whoever reaches the server could fill the log."""
     for name in ("uvicorn.error", "mcp.server"):
         logging.getLogger(name).setLevel(logging.ERROR)
-
-
-class _Server(uvicorn.Server):
-    """Accepts connections itself, and ends at the first signal, without passing it on."""
-
-    def __init__(
-        self, config: uvicorn.Config, connections: Connections, announce: Callable[[], None]
-    ) -> None:
-        super().__init__(config)
-        self._connections = connections
-        self._announce = announce  # called once, when connections are accepted
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await self.lifespan.startup()
-        if self.lifespan.should_exit:
-            sys.exit(STARTUP_FAILURE)
-
-        self.servers = [
-            Listener(listening, self._connections, self._protocol, self.config.ssl)  # type: ignore[misc]
-            for listening in sockets or ()
-        ]
-        self.started = True
-        self._announce()
-
-    def _protocol(self, pending: PendingConnection, address: str) -> Wire:
-        return Wire(
-            self.config, self.server_state, self.lifespan.state, self._connections, pending, address
-        )
-
-    def handle_exit(self, sig: int, frame: Any) -> None:
-        super().handle_exit(sig, frame)
-        self._captured_signals.clear()
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        uvicorn_log = logging.getLogger("uvicorn.error")
-        uvicorn_log.addFilter(_is_worth_logging)
-        try:
-            await super().shutdown(sockets)
-        finally:
-            uvicorn_log.removeFilter(_is_worth_logging)
-
-
-def _is_worth_logging(record: logging.LogRecord) -> bool:
-    """Return False for uvicorn's error about a response that the shutdown cut off, such as an open stream.
-
-    It reads "ASGI callable returned without completing response."
-    """
-    return "without completing response" not in record.getMessage()
 
 
 def _listen(address: Address) -> socket.socket:

@@ -24,6 +24,10 @@ class Wire(H11Protocol):
     """A connection with a bound on the time to send a request's head.
 
     Each request finds it as `scope["connection"]`.
+
+    uvicorn does not document the attributes and methods of `H11Protocol` that this class uses and overrides
+    (`conn`, `cycle`, `transport`, `app`, `handle_events`, `send_400_response`, `on_response_complete`). They were read
+    in uvicorn 0.54.0.
     """
 
     _waiting: asyncio.TimerHandle | None = None
