@@ -190,6 +190,20 @@ def test_a_form_that_would_have_to_be_rewritten_is_left_alone(form: str, text: s
         put(form, text, "K", "simplemem", FLAT)
 
 
+def test_an_array_of_tables_between_two_servers_stays_where_it_is() -> None:
+    """tomlkit would write the tables of the servers next to each other."""
+    text = "[K.a]\nb = 1\n\n[[hooks]]  # first\nc = 2\n"
+    after = put("toml", text, "K", "simplemem", FLAT)
+    assert after.startswith(text)
+    assert remove_entry("toml", after, "K", "simplemem") == text
+
+
+def test_a_comment_that_quotes_the_entry_is_not_taken_for_it() -> None:
+    quote = "# [K.simplemem]\n"
+    text = f"{quote}[K.simplemem]\n"
+    assert remove_entry("toml", text, "K", "simplemem") == quote
+
+
 def test_a_long_file_is_changed_at_once() -> None:
     """Every line of it names what is looked for; the work once grew with the square of it."""
     text = "K:\n" + "".join(f"  a{n}:\n    cmd: /opt/simplemem\n" for n in range(2000))
