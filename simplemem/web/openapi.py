@@ -12,8 +12,9 @@ from typing import Any, Final
 
 from simplemem import __version__
 from simplemem.tools.arguments import Schema
-from simplemem.tools.core import TOOLS, update_memory
+from simplemem.tools.core import TOOLS
 from simplemem.tools.tool import Tool
+from simplemem.tools.writing import update_memory
 from simplemem.web.contracts import CONTRACTS, Contract, take_document
 from simplemem.web.rest import API, MARKDOWN
 

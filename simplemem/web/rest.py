@@ -17,11 +17,12 @@ from starlette.routing import Route
 
 from simplemem.errors import AlreadyExists, Conflict, Invalid, NotFound, SimplememError
 from simplemem.server.calls import carry_out
-from simplemem.tools.core import TOOLS, create_memory, update_memory
-from simplemem.tools.core_read import read_memory
+from simplemem.tools.core import TOOLS
+from simplemem.tools.reading import read_memory
 from simplemem.tools.render import line
 from simplemem.tools.tool import Data, Reply, Tool
 from simplemem.tools.wording import in_tool_terms
+from simplemem.tools.writing import create_memory, update_memory
 from simplemem.web.problems import Json, Refused
 from simplemem.web.site import Served, Site, View
 from simplemem.web.tokens import Grant

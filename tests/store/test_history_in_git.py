@@ -13,7 +13,7 @@ import pytest
 from simplemem.errors import Invalid, NotFound
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
-from simplemem.tools.core import memory_history
+from simplemem.tools.history import memory_history
 from simplemem.vault.values import sha256
 
 Write = Callable[[str, str | bytes], Path]

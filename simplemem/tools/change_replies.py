@@ -1,0 +1,148 @@
+"""Answers of the tools that change notes: their fields, and the text made of them."""
+
+# No `from __future__ import annotations`: a TypedDict sees `NotRequired` only in evaluated annotations.
+
+from collections.abc import Sequence
+from typing import Any, Final, NotRequired, TypedDict, TypeVar
+
+from simplemem.models import LeftAsIs, Value
+from simplemem.tools import render
+from simplemem.tools.short import SHORT_HASH_LENGTH
+from simplemem.tools.tool import Data, Reply
+
+MAX_NAMES: Final = 50
+_MAX_WARNINGS: Final = 20
+_MAX_WARNING_LENGTH: Final = 600
+
+# `change_reply` writes the version into the text of a hint; the field `hint` keeps the placeholder.
+VERSION_PLACEHOLDER: Final = "(version)"
+REDO_HINT: Final = f"Call undo_change{VERSION_PLACEHOLDER} to redo it."
+RESTORE_HINT: Final = f"Call undo_change{VERSION_PLACEHOLDER} to restore it."
+
+T = TypeVar("T")
+
+
+class Created(TypedDict):
+    """A note that was saved. `version` and `hint` tell how to get back a text that it replaced."""
+
+    name: str
+    path: str
+    sha256: str
+    warnings: Sequence[str]
+    version: NotRequired[str]
+    hint: NotRequired[str]
+
+
+class Updated(TypedDict):
+    """A note whose text or frontmatter was to be changed."""
+
+    name: str
+    sha256: str
+    previous_sha256: str | None
+    changed: bool
+    warnings: NotRequired[Sequence[str]]
+    version: NotRequired[str]
+    hint: NotRequired[str]
+
+
+class Tagged(TypedDict):
+    """A note whose tags were to be changed, with its tags now."""
+
+    name: str
+    sha256: str
+    tags: Sequence[str]
+    tag_map: Data
+    changed: bool
+    warnings: NotRequired[Sequence[str]]
+
+
+class Renamed(TypedDict):
+    """A note that has another name, and the notes whose links to it were rewritten."""
+
+    name: str
+    path: str
+    rewritten: Sequence[str]
+    sha256: str
+    warnings: NotRequired[Sequence[str]]
+
+
+class Removed(TypedDict):
+    """A note that was deleted."""
+
+    name: str
+    version: str
+    links_left_unresolved: int
+    hint: str
+
+
+class UndoneName(TypedDict):
+    """One note of an undo of many changes."""
+
+    name: str
+    becomes: str
+    new_name: str | None
+
+
+class UndoAnswer(TypedDict):
+    """One change that was undone, or many. `left` lists the notes of many that were not undone."""
+
+    name: str
+    sha256: str | None
+    version: str
+    what: str
+    notes: NotRequired[list[UndoneName]]
+    left: NotRequired[Sequence[LeftAsIs]]
+    hint: NotRequired[str]
+
+
+def change_reply(
+    answer_type: type[T], change: Value, *lines: str, hint: str = "", **fields: object
+) -> Reply[T]:
+    """Return a reply to a change: `lines`, the hash and the warnings as text, and the fields of `answer_type`.
+
+    A field is taken from `fields`, otherwise from `change`. It is left out if it is empty and not required.
+    """
+    names = [name for name in answer_type.__annotations__ if name != "hint"]
+    data: Data = {name: fields[name] if name in fields else getattr(change, name) for name in names}
+    if data.get("warnings"):
+        data["warnings"] = _first_warnings(data["warnings"])
+    data = _without_empty(data, required=vars(answer_type)["__required_keys__"])
+    if data.get("previous_sha256"):
+        data["previous_sha256"] = data["previous_sha256"][:SHORT_HASH_LENGTH]
+    if hint:
+        data["hint"] = hint
+
+    hint_in_text = hint
+    if VERSION_PLACEHOLDER in hint:
+        hint_in_text = hint.replace(VERSION_PLACEHOLDER, f'(version="{data["version"]}")')
+    head, *others = lines
+    rows = [head, _hashes(data), *others, hint_in_text, *data.get("warnings", ())]
+    answer: Any = data
+    return Reply("\n".join(filter(None, rows)), answer)
+
+
+def _first_warnings(warnings: Sequence[str]) -> list[str]:
+    """Return the first warnings, each on one line, and the number of the rest."""
+    shortened = [render.line(text, _MAX_WARNING_LENGTH) for text in warnings[:_MAX_WARNINGS]]
+    if len(warnings) > _MAX_WARNINGS:
+        shortened.append(f"(and {len(warnings) - _MAX_WARNINGS} more)")
+    return shortened
+
+
+def _without_empty(fields: Data, required: frozenset[str]) -> Data:
+    """Return fields without those that are None or an empty list, unless an answer requires them."""
+    return {
+        name: value
+        for name, value in fields.items()
+        if name in required or not (value is None or value in ((), []))
+    }
+
+
+def _hashes(data: Data) -> str:
+    """Return the line with the hash of a note, and that of the text before."""
+    if not data.get("sha256"):
+        return ""
+    parts = [f"sha256 {data['sha256']}"]
+    if data.get("previous_sha256"):
+        parts.append(f"before {data['previous_sha256']}")
+    return ", ".join(parts)

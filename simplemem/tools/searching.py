@@ -1,0 +1,292 @@
+"""The default tools that search: by a question, by links, and for the passages that answer a question."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Final, NotRequired, TypedDict
+
+from pydantic import Field, WithJsonSchema
+
+from simplemem.errors import Invalid
+from simplemem.models import NO_WORD_FOUND, IndexState, Pack
+from simplemem.tools import render
+from simplemem.tools.arguments import LinkNarrowing, Mode, Name, Words, about, also, at_most
+from simplemem.tools.short import ShortBacklink, ShortHit, shorten_backlink, shorten_hit
+from simplemem.tools.tool import Data, Reply, Result, tool
+
+if TYPE_CHECKING:
+    from simplemem.store import EnhancedStore
+
+_KINDS: Final = ["link", "semantic"]
+_CHARACTERS_PER_TOKEN: Final = 4
+_SPARE_SNIPPET_TOKENS: Final = 10
+_MAX_MISSING_WORDS: Final = 12
+_SIGNALS: Final = ("words", "phrases", "meaning", "covered", "dated")
+_PACK_ITEM_FIELDS: Final = ("name", "line", "score", "tokens")
+
+# Fields of an explanation that the answer leaves out: it has them elsewhere, or a model has no use for them.
+_HIDDEN_EXPLANATION: Final = frozenset(
+    {"words", "formula", "matched_nowhere", "ranked", "filter", "mode", "degraded"}
+)
+
+_Limit = Annotated[
+    int | None,
+    at_most(50),
+    WithJsonSchema({"type": "integer", "minimum": 1, "default": 5}),
+    Field(ge=1),
+]
+
+
+class SearchAnswer(Result):
+    """The hits of a search, and what makes them less than complete."""
+
+    query: str
+    mode: str
+    hits: Sequence[ShortHit]
+    index: IndexState
+    explain: Mapping[str, Any] | None = None
+    degraded: str = ""
+    absent: Sequence[str] = ()
+    only_nearest: bool = False
+    notice: str = ""
+
+
+@tool("Search memories", routes=("GET /search", "POST /search"))
+def search_memories(
+    store: EnhancedStore,
+    where: LinkNarrowing,
+    query: Annotated[
+        str,
+        about(
+            "question or words; add author:human|agent|any, or archive: for past sessions; may be empty with filters"
+        ),
+    ],
+    limit: _Limit = None,
+    mode: Mode = "hybrid",
+    explain: Annotated[bool, about("show how hits were ranked")] = False,
+) -> Reply[SearchAnswer]:
+    """Search memories by words and meaning. Call this before answering from memory or writing a memory. Hits quote
+    text to cite; read_memory returns the rest."""
+    if not query.strip() and not any(vars(where).values()):
+        hint = "Pass a query or a filter. Call list_memories for the newest memories."
+        raise Invalid("the search has no query and no filter", hint=hint)
+
+    result = store.search(query, filter=where.filter(), limit=limit, mode=mode, explain=explain)
+
+    snippet_size = store.settings.search.snippet_characters // _CHARACTERS_PER_TOKEN
+    hits = [shorten_hit(hit, snippet_size + _SPARE_SNIPPET_TOKENS) for hit in result.hits]
+    explanation = _explanation(result.explain)
+    answer = SearchAnswer.of(
+        result,
+        query=render.line(result.query, 1000),
+        hits=hits,
+        explain=explanation or None,
+    )
+
+    subject = ""
+    if result.query.strip():
+        subject = f' for "{render.line(result.query, 80)}"'
+    missing_terms = render.unheld(result.absent, result.not_searched)
+    index_state = render.index_line(result.index, result.degraded)
+    state = f"{missing_terms} {index_state}".strip()
+    nothing_found = render.nothing_found(subject, result.index)
+
+    if not hits:
+        return Reply(f"{nothing_found} {state}".strip(), answer)
+
+    head = f"# {render.format_count(len(hits), 'memory', 'memories')}{subject}"
+    if result.notice == NO_WORD_FOUND:
+        head = f"# {result.notice.removesuffix('.')}{subject}. {state}"
+    elif result.notice:
+        head = f"# {nothing_found} {state} Nearest:"
+    state_below = "" if result.notice else state
+
+    listing = "\n\n".join(_hit_text(number, hit) for number, hit in enumerate(hits, 1))
+    explained = ""
+    if explanation:
+        explained = f"Explained: {json.dumps(explanation, ensure_ascii=False)}"
+    return Reply(render.answer(head, listing, explained, state_below, flagged=True), answer)
+
+
+def _explanation(explanation: Mapping[str, Any] | None) -> Data:
+    """Return the part of an explanation that an answer has."""
+    if explanation is None:
+        return {}
+    return {
+        key: value for key, value in explanation.items() if value and key not in _HIDDEN_EXPLANATION
+    }
+
+
+def _hit_text(number: int, hit: ShortHit) -> str:
+    """Return a hit as an item of a numbered list."""
+    heading = f"{number}. **{render.name_of(hit.name)}**{_title_after_name(hit.name, hit.title)}"
+    snippet = f"> {hit.snippet}" if hit.snippet else ""
+    rows = [heading, hit.description, snippet, _hit_facts(hit), _rank_facts(hit.why or {})]
+    return "\n   ".join(filter(None, rows))
+
+
+def _hit_facts(hit: ShortHit) -> str:
+    """Return where a hit is, what kind of note it is of, and when and by whom that was written."""
+    place = f"line {hit.line}"
+    if hit.heading:
+        place = f"{hit.heading}, {place}"
+    authors = render.line(" and ".join(hit.authors), 60)
+    written = (hit.written or "")[:10]
+
+    return render.facts(
+        ("", place),
+        ("type", _special_type(hit.type)),
+        ("", render.tags_line(hit.tags, hit.more_tags)),
+        ("created", (hit.created or "")[:10]),
+        ("modified", hit.modified[:10]),
+        ("by", f"{authors} {written}".strip()),
+        ("score", f"{hit.score:.2f}"),
+        ("sha256", hit.sha256),
+        ("contains", ", ".join(hit.flags)),
+    )
+
+
+def _rank_facts(why: Mapping[str, Any]) -> str:
+    """Return the numbers behind the rank of a hit, if they were asked for."""
+    numbers = [f"{signal} {why[signal]:.2f}" for signal in _SIGNALS if why.get(signal)]
+    missing = why.get("missing", ())[:_MAX_MISSING_WORDS]
+    return render.facts(("why:", ", ".join(numbers)), ("missing", ", ".join(missing)))
+
+
+def _title_after_name(name: str, title: str) -> str:
+    return "" if title in ("", name) else f" {title}"
+
+
+def _special_type(note_type: str) -> str:
+    """Return a type of note, unless every note has it by default."""
+    return "" if note_type == "memory" else note_type
+
+
+BacklinkList = TypedDict(
+    "BacklinkList",
+    {
+        "items": Sequence[ShortBacklink],
+        "index": NotRequired[IndexState],
+        "degraded": NotRequired[str],
+    },
+)
+
+
+@tool("List backlinks", routes=("GET /backlinks/{name}",))
+def get_backlinks(
+    store: EnhancedStore,
+    name: Name,
+    query: Annotated[str | None, about("rank by similarity to this")] = None,
+    limit: Annotated[int, at_most(50), Field(ge=1)] = 5,
+    kinds: Annotated[Words, about("link: links to it; semantic: same subject")] = _KINDS,
+) -> Reply[BacklinkList]:
+    """List the memories that link to a memory or share its subject."""
+    kinds = [kind.lower() for kind in kinds]
+    backlinks = store.backlinks(name, query=query, limit=limit, kinds=kinds)
+    items = [shorten_backlink(backlink) for backlink in backlinks]
+
+    index = store.state()
+    degraded = store.rerank_trouble if query else ""
+    answer = BacklinkList(items=items)
+    if index.state != "ready":
+        answer["index"] = index
+    if degraded:
+        answer["degraded"] = degraded
+
+    count = render.format_count(len(items), "memory", "memories")
+    head = f"# {count} related to {render.name_of(name)}"
+    listing = "\n".join(_backlink_text(item) for item in items)
+    return Reply(render.answer(head, listing, render.index_line(index, degraded)), answer)
+
+
+def _backlink_text(item: ShortBacklink) -> str:
+    """Return a backlink as an item of a list, with the places where its note links."""
+    reason = "links here" if item.kind == "link" else "same subject"
+    name = f"**{render.name_of(item.name)}**{_title_after_name(item.name, item.title)}"
+    rows = [f"- {name} ({reason}, line {item.line}, score {item.score:.2f})"]
+
+    if item.snippet:
+        rows.append(f"> {item.snippet}")
+    rows.extend(f"> line {place['line']}: {place['snippet']}" for place in item.also)
+    if item.more_places:
+        rows.append(f"and {render.format_count(item.more_places, 'more place', 'more places')}")
+    return "\n  ".join(rows)
+
+
+class ContextPack(Result):
+    """The passages about a question. `items` says where each of them stands."""
+
+    query: str
+    text: str
+    tokens: int
+    items: Sequence[Mapping[str, Any]]
+    left_out: int
+    index: IndexState
+    tokenizer: str = "estimate"
+    absent: Sequence[str] = ()
+    only_nearest: bool = False
+    notice: str = ""
+    duplicates: int = 0
+    degraded: str = ""
+    flags: Sequence[str] = ()
+
+
+@tool("Build context", routes=("GET /context", "POST /context"))
+def build_context(
+    store: EnhancedStore,
+    where: LinkNarrowing,
+    query: str,
+    budget_tokens: Annotated[
+        int, at_most(20_000), Field(ge=50), also("budget_tokens", "budget")
+    ] = 1500,
+) -> Reply[ContextPack]:
+    """Collect the best passages about a question, with sources, within a token budget. Replaces a search and many
+    reads."""
+    pack = store.context(query, budget_tokens=budget_tokens, filter=where.filter())
+
+    text = render.answer(
+        _context_head(pack, render.line(query, 80), budget_tokens),
+        pack.text,
+        _context_size(pack),
+        render.unheld(pack.absent, pack.not_searched),
+        render.index_line(pack.index, pack.degraded),
+    )
+    items = [{field: item[field] for field in _PACK_ITEM_FIELDS} for item in pack.items]
+    flags = tuple(render.flags_of(pack.text))
+    return Reply(text, ContextPack.of(pack, items=items, flags=flags))
+
+
+def _context_size(pack: Pack) -> str:
+    """Return how many tokens a pack has, and how many passages are left out of it."""
+    if pack.tokenizer == "estimate":
+        parts = [f"About {pack.tokens} tokens"]
+    else:
+        parts = [f"{pack.tokens} tokens by {pack.tokenizer}"]
+
+    if pack.left_out:
+        passages = render.format_count(pack.left_out, "more passage", "more passages")
+        parts.append(f"{passages} did not fit")
+    if pack.duplicates:
+        duplicates = render.format_count(pack.duplicates, "duplicate", "duplicates")
+        parts.append(f"{duplicates} left out")
+    return ", ".join(parts) + "."
+
+
+def _context_head(pack: Pack, subject: str, budget_tokens: int) -> str:
+    """Return the first line of a pack: whether the notes answer the question."""
+    if not pack.text and pack.left_out:
+        return f"Nothing about {subject} fits into {budget_tokens} tokens."
+    if not pack.text and not pack.index.is_ready:
+        return f"No answer about {subject} yet."
+    if not pack.text:
+        return f"Nothing found about {subject}."
+
+    if pack.notice == NO_WORD_FOUND:
+        return f"# {pack.notice.removesuffix('.')} to {subject}"
+    if pack.notice:
+        return f"# Nothing found about {subject}. Nearest:"
+    if pack.absent:
+        # No note mentions a part of the subject, so none says anything about the whole of it.
+        return f"# Passages found for {subject}"
+    return f"# What the memories say about {subject}"
