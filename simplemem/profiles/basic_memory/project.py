@@ -21,6 +21,7 @@ from simplemem.models import Filter, Memory
 from simplemem.note.dates import parse_moment
 from simplemem.note.names import name_of, path_of
 from simplemem.note.note import read_note
+from simplemem.profiles.basic_memory.arguments import MAX_HITS
 from simplemem.store import BatchResult, Draft, EnhancedStore
 from simplemem.tools.session import Session, replaced_and_undo
 from simplemem.tools.tool import Caller, Data, Reply
@@ -28,7 +29,7 @@ from simplemem.tools.tool import Caller, Data, Reply
 CONTRACT: Final = tomllib.loads(
     Path(__file__).with_name("basic_memory.toml").read_text(encoding="utf-8")
 )
-MOST: Final = 200  # hits that one search looks through
+ROW_TYPES: Final = ("entity", "observation", "relation")
 _SHAPES, _SAID, _LISTS = (CONTRACT[key] for key in ("shapes", "said", "lists"))
 _LETTERS: Final = str.maketrans(CONTRACT["letters"])
 _ITEM: Final = r"(?:[-*+]|\d{1,9}[.)])[ \t]++"
@@ -119,7 +120,15 @@ def observations(text: str) -> Iterator[tuple[str, str]]:
 class Project:
     """One store, for one call."""
 
-    def __init__(self, store: EnhancedStore, caller: Caller, asked: Any, session: Session) -> None:
+    def __init__(
+        self,
+        store: EnhancedStore,
+        caller: Caller,
+        tool: str,
+        asked: Any,
+        session: Session,
+    ) -> None:
+        self.tool = tool
         self.store, self.caller, self.asked, made = store, caller, asked, store.extension.services
         self.session = session
         if store.state().state == "indexing":  # what is not there yet is not to be called absent
@@ -329,12 +338,12 @@ class Project:
     def _incoming(self, note: Memory) -> Iterator[Relation]:
         """The relations of other notes that lead to one; by its title as well, which no link of Obsidian says."""
         sources = {
-            each.name for each in self.store.backlinks(note.name, limit=MOST, kinds=["link"])
+            each.name for each in self.store.backlinks(note.name, limit=MAX_HITS, kinds=["link"])
         }
         if note.title.casefold() != note.name.rpartition("/")[2].casefold():
             sources |= {
                 hit.name
-                for hit in self.store.search(f'"{note.title}"', mode="text", limit=MOST).hits
+                for hit in self.store.search(f'"{note.title}"', mode="text", limit=MAX_HITS).hits
             }
         every = (each for name in sorted(sources) for each in self.relations(self.store.read(name)))
         return (each for each in every if each.target == note.path != each.source)
@@ -350,7 +359,7 @@ class Project:
             if getattr(self.asked, "compact", False) and f"{what}_compact" in _SHAPES
             else ""
         )
-        data = shaped(what if what in _SHAPES else f"failed_{self.asked.tool}", facts)
+        data = shaped(what if what in _SHAPES else f"failed_{self.tool}", facts)
         data = data.get("items", data)
         if notice and isinstance(data, dict):
             data["notice"] = notice

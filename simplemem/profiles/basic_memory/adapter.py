@@ -1,0 +1,92 @@
+"""How basic-memory's tools are listed and called: its schemas, its plain error texts, one project per call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, get_type_hints
+
+from pydantic import BaseModel
+
+from simplemem.errors import SimplememError
+from simplemem.profiles.basic_memory.project import Project, Result
+from simplemem.store import EnhancedStore
+from simplemem.tools.session import Session
+from simplemem.tools.tool import Caller, Data, Manner, Reply, Tool
+
+
+class BasicMemoryAdapter(Manner):
+    """Lists tools with pydantic's schemas, as FastMCP writes them, and reports errors as text only."""
+
+    def listing(self, tool: Tool) -> Data:
+        """Return the entry of a tool in `tools/list`; its schemas allow null and have no titles."""
+        schema = tool.model.model_json_schema()
+        properties = {
+            name: {key: value for key, value in argument.items() if key != "title"}
+            for name, argument in schema["properties"].items()
+        }
+
+        input_schema: Data = {}
+        if "required" in schema:
+            input_schema["required"] = schema["required"]
+        input_schema["type"] = schema["type"]
+        input_schema["additionalProperties"] = False
+        input_schema["properties"] = properties
+
+        output_schema = (tool.output or {}) | {"x-fastmcp-wrap-result": True}
+        schemas = {"inputSchema": input_schema, "outputSchema": output_schema}
+        return super().listing(tool) | schemas
+
+    def failed(self, error: SimplememError) -> tuple[str, Data | None]:
+        """Return the text of an error, without structured data."""
+        if not error.hint and not error.details:
+            return error.message, None
+        text, _ = super().failed(error)
+        return text, None
+
+
+class BasicMemoryTool(Tool):
+    """A tool whose function takes the project and one model with all arguments."""
+
+    def __call__(
+        self,
+        store: EnhancedStore,
+        caller: Caller,
+        arguments: BaseModel,
+        session: Session | None = None,
+    ) -> Reply[Result]:
+        """Call the tool on the project that the arguments name. Raise Invalid if it is another."""
+        project = Project(store, caller, self.name, arguments, session or Session())
+        return self.run(project, arguments)
+
+    @cached_property
+    def model(self) -> type[BaseModel]:
+        """The model of the arguments: the type of the function's second parameter."""
+        model: type[BaseModel] = get_type_hints(self.run)["arguments"]
+        return model
+
+    @cached_property
+    def arguments(self) -> dict[str, tuple[Any, Any]]:
+        """The type and the default of each argument (... if it is required)."""
+        hints = get_type_hints(self.model, include_extras=True)
+        return {
+            name: (hints[name], ... if field.is_required() else field.default)
+            for name, field in self.model.model_fields.items()
+        }
+
+
+def basic_memory_tool(
+    title: str, **options: Any
+) -> Callable[[Callable[[Project, Any], Reply[Result]]], Tool]:
+    """Return a decorator that makes a tool of a function; its docstring is the description.
+
+    `options` are fields of `Tool`, such as `writes`.
+    """
+
+    def make_tool(run: Callable[[Project, Any], Reply[Result]]) -> Tool:
+        description = " ".join((run.__doc__ or "").split())
+        return BasicMemoryTool(
+            run, run.__name__, title, description, manner=BasicMemoryAdapter(), **options
+        )
+
+    return make_tool

@@ -1,0 +1,355 @@
+"""`search_notes` of basic-memory: find notes, observations and relations by words, links and filters."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from itertools import islice
+from operator import ge, gt, le, lt
+from typing import Any, Final
+
+from simplemem.errors import Invalid
+from simplemem.models import Filter, IndexState
+from simplemem.profiles.basic_memory.adapter import basic_memory_tool
+from simplemem.profiles.basic_memory.arguments import (
+    MAX_HITS,
+    SearchNotesArguments,
+    as_list,
+    page_slice,
+)
+from simplemem.profiles.basic_memory.project import ROW_TYPES, Project, Result, said
+from simplemem.profiles.basic_memory.timeframe import read_timeframe
+from simplemem.store import falling_scores
+from simplemem.tools.arguments import Mode
+from simplemem.tools.render import index_line
+from simplemem.tools.tool import Data, Reply
+
+_MODES: Final[dict[str, Mode]] = {
+    "text": "text",
+    "vector": "semantic",
+    "semantic": "semantic",
+    "hybrid": "hybrid",
+}
+"""Each search type that ranks notes, and the mode of the store's search for it."""
+
+_SEARCH_TYPES: Final = (*_MODES, "title", "permalink")
+_DEFAULT_MIN_SIMILARITY: Final = 0.05
+_TAG_OPERATOR: Final = re.compile(r"(?<!\S)tag:(\S+)")
+_IGNORED_SYNTAX: Final = re.compile(r"(?<!\S)tag:\S+|\b(?:AND|OR)\b|[()]")
+_NOT_OPERATOR: Final = re.compile(r"\bNOT\s+")
+
+
+@dataclass(frozen=True)
+class SearchRequest:
+    """One search: the parts of the query, and the filters of its arguments."""
+
+    query: str
+    words: str
+    """The query in the store's syntax, without tags and Boolean operators."""
+    search_type: str
+    row_types: frozenset[str]
+    note_types: frozenset[str]
+    categories: frozenset[str]
+    properties: Mapping[str, Any]
+    filter: Filter
+    """The part of the filters that the store can apply."""
+    min_similarity: float
+
+    @property
+    def is_link_search(self) -> bool:
+        """The query is a pattern of permalinks."""
+        return self.search_type == "permalink" or "://" in self.query
+
+    @property
+    def mode(self) -> Mode | None:
+        """The mode of the store's search; None if notes are listed, not ranked."""
+        if self.is_link_search or not self.words:
+            return None
+        return _MODES.get(self.search_type)
+
+    @property
+    def drops_hits(self) -> bool:
+        """Some hits of the store's search do not become a row of the answer."""
+        return bool(self.properties or self.note_types) or self.row_types != {"entity"}
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """The notes that may match: their scores by name, best first, and the state of the index."""
+
+    scores: Mapping[str, float]
+    index: IndexState
+
+
+@basic_memory_tool("Search Notes")
+def search_notes(project: Project, arguments: SearchNotesArguments) -> Reply[Result]:
+    """Find notes by words and meaning, or by filters alone: "phrases", NOT word, tag:name; search_type text, title, permalink (with *),
+    semantic or hybrid. entity_types observation or relation, or categories, find lines. metadata_filters: {"priority": {"$gt": 1}}.
+    """
+    if arguments.valid_at or arguments.valid_overlaps or arguments.time_kind:
+        raise Invalid(said("no_time", {}))
+    if not _has_criteria(arguments):
+        return _text_reply(said("no_criteria", {}))
+    if unsupported := _unsupported_type(arguments):
+        query = (arguments.query or "").strip()
+        return _text_reply(said("search_failed", {"query": query, "why": unsupported}))
+
+    request = _read_request(project, arguments)
+    page = page_slice(arguments)
+    candidates = _find_candidates(project, request, page.stop)
+    rows = _matching_rows(project, request, candidates.scores)
+    first_rows = list(islice(rows, page.stop + 1))
+
+    return _answer(project, arguments, request, first_rows, index_line(candidates.index))
+
+
+def _has_criteria(arguments: SearchNotesArguments) -> bool:
+    """Whether a call has a query or a filter."""
+    query = (arguments.query or "").strip()
+    criteria = (
+        query,
+        arguments.metadata_filters,
+        arguments.tags,
+        arguments.status,
+        arguments.note_types,
+        arguments.entity_types,
+        arguments.categories,
+        arguments.after_date,
+    )
+    return any(criteria)
+
+
+def _row_types(arguments: SearchNotesArguments) -> frozenset[str]:
+    """Return the types of rows that a call searches; notes if it names neither type nor category."""
+    if arguments.entity_types:
+        return frozenset(name.lower() for name in arguments.entity_types)
+    if arguments.categories:
+        return frozenset({"observation"})
+    return frozenset({"entity"})
+
+
+def _unsupported_type(arguments: SearchNotesArguments) -> str:
+    """Return why the search type or a row type is not supported; "" if all are."""
+    search_type = arguments.search_type or "hybrid"
+    row_types = _row_types(arguments)
+    if search_type in _SEARCH_TYPES and row_types <= set(ROW_TYPES):
+        return ""
+    return (
+        f"search_type '{arguments.search_type}' or one of entity_types {sorted(row_types)}"
+        " is not supported"
+    )
+
+
+def _text_reply(text: str) -> Reply[Result]:
+    """Return an answer that is a text in each output format."""
+    return Reply(text, {"result": text})
+
+
+def _read_request(project: Project, arguments: SearchNotesArguments) -> SearchRequest:
+    """Return the search that a call asks for. Raise Invalid for a date that cannot be read."""
+    query = (arguments.query or "").strip()
+    tags = [*(arguments.tags or ()), *_TAG_OPERATOR.findall(query)]
+    with_exclusions = _NOT_OPERATOR.sub("-", query)
+
+    properties = dict(arguments.metadata_filters or {})
+    if arguments.status:
+        properties["status"] = arguments.status
+
+    since = ""
+    if arguments.after_date:
+        since = read_timeframe(project.store, arguments.after_date).since
+    filter_ = Filter.of(
+        tags=tags or None,
+        require_all=True,
+        since=since,
+        properties=_indexed_properties(properties),
+    )
+
+    min_similarity = arguments.min_similarity or _DEFAULT_MIN_SIMILARITY
+    return SearchRequest(
+        query=query,
+        words=_IGNORED_SYNTAX.sub(" ", with_exclusions).strip(" *"),
+        search_type=arguments.search_type or "hybrid",
+        row_types=_row_types(arguments),
+        note_types=_lowered(arguments.note_types),
+        categories=_lowered(arguments.categories),
+        properties=properties,
+        filter=filter_,
+        min_similarity=min_similarity,
+    )
+
+
+def _indexed_properties(properties: Mapping[str, Any]) -> dict[str, str]:
+    """Return the filters that the index can apply: a text for a property of the top level."""
+    return {
+        key: value for key, value in properties.items() if isinstance(value, str) and "." not in key
+    }
+
+
+def _lowered(names: Iterable[str] | None) -> frozenset[str]:
+    return frozenset(name.lower() for name in names or ())
+
+
+def _find_candidates(project: Project, request: SearchRequest, wanted_rows: int) -> Candidates:
+    """Return the notes that meet the store's filter, ranked if the query has words to rank by."""
+    if request.mode is None:
+        index = project.store.state()
+        notes = project.store.extension.list_all(request.filter)
+        return Candidates({note.name: 0.0 for note in notes}, index)
+
+    limit = MAX_HITS if request.drops_hits else min(MAX_HITS, wanted_rows + 1)
+    found = project.store.search(
+        request.words, filter=request.filter, limit=limit, mode=request.mode, own_scores=True
+    )
+    if found.only_nearest:
+        return Candidates({}, found.index)
+
+    hits = [hit for hit in found.hits if hit.score >= request.min_similarity]
+    scores = falling_scores(hit.score for hit in hits)
+    names = [hit.name for hit in hits]
+    return Candidates(dict(zip(names, scores, strict=True)), found.index)
+
+
+def _matching_rows(
+    project: Project, request: SearchRequest, scores: Mapping[str, float]
+) -> Iterator[Data]:
+    """Yield the rows of the candidates that meet all conditions, in the order of the candidates."""
+    link_pattern = request.query.removeprefix("memory://").removeprefix(project.prefix)
+
+    for name, score in scores.items():
+        note = project.store.read(name)
+        for row in project.rows(note, request.row_types, score):
+            link = row["permalink"].removeprefix(project.prefix)
+            if request.is_link_search and not fnmatchcase(link, link_pattern):
+                continue
+            if _row_matches(row, request):
+                yield row
+
+
+def _row_matches(row: Data, request: SearchRequest) -> bool:
+    """Whether a row meets the conditions that the store's search does not check."""
+    if request.search_type == "title" and request.query.lower() not in row["title"].lower():
+        return False
+    if request.note_types and row["note_type"].lower() not in request.note_types:
+        return False
+    if request.categories and str(row.get("category")).lower() not in request.categories:
+        return False
+
+    # The store found the words in the note; a line of it must contain them itself.
+    is_line = row["type"] != "entity"
+    if is_line and not request.is_link_search and not _contains_words(row, request.words):
+        return False
+
+    return all(
+        property_matches(row["frontmatter"], key, condition)
+        for key, condition in request.properties.items()
+    )
+
+
+def _contains_words(row: Data, words: str) -> bool:
+    text = f"{row['title']} {row['content']}".lower()
+    return all(word in text for word in words.lower().split())
+
+
+def _answer(
+    project: Project,
+    arguments: SearchNotesArguments,
+    request: SearchRequest,
+    first_rows: list[Data],
+    notice: str,
+) -> Reply[Result]:
+    """Return the page of rows, with a `notice` if the index is incomplete.
+
+    `first_rows` ends with the page, or with one row more if there are more pages.
+    """
+    page = page_slice(arguments)
+    rows = first_rows[page]
+    has_more = len(first_rows) > page.stop
+    for row in rows:
+        row["project"] = project.name
+        if row["type"] == "observation":
+            row["title"] = f"{row['category']}: {row['content'][:100]}..."
+
+    plural = "s" if len(rows) > 1 else ""
+    facts: Data = {
+        "results": rows,
+        "current_page": arguments.page,
+        "total": len(first_rows),
+        "total_is_exact": not has_more,
+        "has_more": has_more,
+        "about": f": {request.query}" if request.words else "",
+        "scope": "all projects" if arguments.search_all_projects else project.name,
+        "count": f"{len(rows)} result{plural}",
+        "more": " | more available" if has_more else "",
+    }
+    if rows or arguments.output_format == "json":
+        return project.reply("found", facts, notice)
+    # An incomplete index may lack the note that was not found.
+    text_name = "none_yet" if notice else "none_found"
+    return project.reply(text_name, facts, notice)
+
+
+# --- metadata filters
+
+
+def _is_one_of(value: Any, options: Any) -> bool:
+    return value in options
+
+
+def _is_between(value: Any, bounds: Any) -> bool:
+    lowest, highest = bounds[0], bounds[1]
+    return bool(lowest <= value <= highest)
+
+
+def _contains_all(value: Any, items: Any) -> bool:
+    present = {str(item) for item in as_list(value)}
+    return {str(item) for item in as_list(items)} <= present
+
+
+_OPERATORS: Final[dict[str, Callable[[Any, Any], bool]]] = {
+    "gt": gt,
+    "gte": ge,
+    "lt": lt,
+    "lte": le,
+    "in": _is_one_of,
+    "between": _is_between,
+    "contains": _contains_all,
+}
+
+
+def property_matches(frontmatter: Any, key: str, condition: Any) -> bool:
+    """Whether a property meets a condition of a metadata filter.
+
+    `key` is a path such as `author.name`. `condition` is a text that equals the property, a list
+    of items that it contains, or operators such as {"$gt": 1}. Raise Invalid for an unknown one.
+    """
+    value = _property_at(frontmatter, key)
+    if isinstance(condition, list):
+        return _contains_all(value, condition)
+    if not isinstance(condition, Mapping):
+        return str(value) == str(condition)
+
+    operands = {name.removeprefix("$"): operand for name, operand in condition.items()}
+    unknown = operands.keys() - _OPERATORS.keys() - {"exists"}
+    if unknown:
+        raise Invalid(f"Unsupported operator '${min(unknown)}' in metadata filter for '{key}'")
+
+    exists = value is not None
+    if operands.pop("exists", exists) != exists:
+        return False
+    try:
+        return all(
+            exists and _OPERATORS[name](value, operand) for name, operand in operands.items()
+        )
+    except TypeError:
+        return False
+
+
+def _property_at(frontmatter: Any, key: str) -> Any:
+    """Return the property at a path such as `author.name`; None if there is none."""
+    value = frontmatter
+    for part in key.split("."):
+        value = value.get(part) if isinstance(value, Mapping) else None
+    return value

@@ -1,0 +1,48 @@
+"""Read the timeframes of basic-memory: "7d", "2 weeks ago", "yesterday", a date."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from simplemem.errors import Invalid
+from simplemem.models import Filter
+from simplemem.store import EnhancedStore
+
+_SPAN: Final = re.compile(r"(\d{1,4}) ?([hdwmy])[a-z]*+(?: ago)?")
+_UNIT_NAMES: Final = {"h": "hour", "d": "day", "w": "week", "m": "month", "y": "year"}
+_UNIT_DAYS: Final = {"h": 1 / 24, "d": 1, "w": 7, "m": 30, "y": 365}
+
+
+@dataclass(frozen=True)
+class Timeframe:
+    """A stretch of time up to now."""
+
+    since: str
+    """Its start, as a filter of the store takes it."""
+    label: str
+    """As answers show it: in days if it is a number of units, else as the caller wrote it."""
+
+
+def read_timeframe(store: EnhancedStore, text: str) -> Timeframe:
+    """Return the timeframe that a text means. Raise Invalid if the store cannot read it."""
+    timeframe = _parse_timeframe(text)
+    try:
+        store.list(filter=Filter(since=timeframe.since or "?"), limit=1)
+    except Invalid:
+        raise Invalid(f"Could not parse timeframe: {text}") from None
+    return timeframe
+
+
+def _parse_timeframe(text: str) -> Timeframe:
+    if text == "yesterday":
+        return Timeframe(text, "1d")
+
+    span = _SPAN.fullmatch(text.strip().lower())
+    if span is None:
+        return Timeframe(text, text)
+
+    number, unit = span[1], span[2]
+    days = max(1, round(int(number) * _UNIT_DAYS[unit]))
+    return Timeframe(f"{number} {_UNIT_NAMES[unit]}s ago", f"{days}d")
