@@ -91,7 +91,7 @@ def told(file: Path) -> None:
 
 def speed(number: int) -> None:
     """Compare adding and asking with what they are made of."""
-    from simplemem.features.documents.recall import Asked, recall
+    from simplemem.features.documents.recall import RecallRequest, recall
     from simplemem.features.facts.atom import Statement
     from simplemem.features.facts.keeping import memories_of
     from simplemem.models import Filter
@@ -128,7 +128,7 @@ def speed(number: int) -> None:
                 "ann", [Statement(f"The ladder {next(each)} leans on the barn")], tool="bench"
             )
         )
-        found = cpu(lambda: recall(store, Asked(asked, "ann")))
+        found = cpu(lambda: recall(store, RecallRequest(asked, "ann")))
         two = cpu(step)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     shares = f"add {add / (search + two):.2f} of both, recall {found / (2 * search):.2f} of two searches; {memory:.0f} MB"

@@ -1,23 +1,34 @@
-"""What a question finds: statements by the slot it names, by words and meaning, and by walking from name to name; entities
-of the graph and passages of documents beside them. Only of the scope that is asked. Nothing is written for an answer."""
+"""Answer a question from the facts, documents and graph of one user.
+
+Facts are found by the slot that the question names, by words and meaning, and by walking from name
+to name; entities and passages of documents by words and meaning. Nothing is written.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from datetime import datetime
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from simplemem.features.answers import Edge, Row, Step
+from simplemem.features.answers import Edge, Step
+from simplemem.features.documents.graph_walk import walk_from_question
+from simplemem.features.documents.hits import (
+    Hit,
+    Score,
+    entity_hit,
+    fact_hit,
+    passage_hit,
+    raise_scores,
+    sort_by_rank,
+)
 from simplemem.features.documents.ingest import Document, Documents, documents_of
-from simplemem.features.documents.outdated import Hit, with_outdated_marks
-from simplemem.features.facts import life
-from simplemem.features.facts.atom import Atom, Slot, as_name
+from simplemem.features.documents.outdated import with_outdated_marks
+from simplemem.features.facts.atom import Atom
 from simplemem.features.facts.reading import answers, asked_slot, read_statement
 from simplemem.features.graph.graph import graph_of
-from simplemem.features.graph.values import SHARED, Graph
-from simplemem.note.dates import format_moment, now
-from simplemem.note.names import name_of, path_of
+from simplemem.features.graph.values import Entity, Graph
+from simplemem.note.names import path_of
 from simplemem.note.scopes import check_scope
 from simplemem.note.words import count_tokens, well_formed, words_in_order
 from simplemem.store import falling_scores
@@ -25,40 +36,33 @@ from simplemem.store import falling_scores
 if TYPE_CHECKING:
     from simplemem.store import Answers, EnhancedStore
 
-_MOST_QUESTION, _MOST_SHOWN = 2_000, 10  # characters; of what was found, to a model that answers
-_NEAREST: Final = 0.5  # of a score, where no more was found than what is nearest
-_STEPS, _MOST_WAYS, _LONGEST_NAME = (
-    (0.5, 0.25),
-    20,
-    6,
-)  # scores of a walk's steps; ways one takes; words of a name
-_MEANING: Final = 0.6  # of how like a question a note is; the rest is words
+_MAX_QUESTION: Final = 2_000  # characters
+_MAX_HITS_FOR_MODEL: Final = 10
+_NEAREST_SCORE: Final = 0.5  # of the best hit, if no hit answers the question
+_MEANING_WEIGHT: Final = 0.6  # of a similarity; the rest is words
 
 
-class Asked(NamedTuple):
-    """A question, of whom it is asked (None: of everybody), and what may answer."""
+class RecallRequest(NamedTuple):
+    """A question, the user it is about (None: all users), and what may answer it."""
 
     query: str
     scope: str | None
-    mode: str = "hybrid"  # memory, rag
+    mode: str = "hybrid"  # or "memory" for facts and entities, "rag" for documents
     limit: int = 10
     rerank: bool = True
-    rewrite: bool = False
-    budget: int | None = None  # tokens
-    types: Collection[str] = ()  # of statements
-    expired: bool = False
-    least: float | None = None  # of how like the question it is; then all are compared
+    rewrite: bool = False  # let the chat model rewrite the question for the search
+    max_tokens: int | None = None
+    memory_types: Collection[str] = ()  # of facts; none stands for all
+    include_expired: bool = False
+    min_similarity: float | None = None  # if given, hits less similar to the question are dropped
 
 
-class _Score(NamedTuple):
-    """What a hit is ordered by, where the best of each kind has 1, and how good it is on its own, which is shown."""
+class RecallResult(NamedTuple):
+    """The hits for a question, best first, and which steps found them.
 
-    rank: float
-    own: float
-
-
-class Recalled(NamedTuple):
-    """What a question found, best first, and what was done for that or why it was not."""
+    `edges` are the relations that were followed, `left_out` counts the hits beyond the token
+    limit, and `degraded` says why the result is less than it could be, or is "".
+    """
 
     hits: list[Hit]
     edges: list[Edge]
@@ -68,370 +72,383 @@ class Recalled(NamedTuple):
     degraded: str
 
 
-def recall(store: EnhancedStore, asked: Asked) -> Recalled:
-    """What answers a question."""
-    documents, steps = documents_of(store), list[Step]()
-    scope = None if asked.scope is None else check_scope(asked.scope)
-    question, bench = (
-        well_formed(asked.query[:_MOST_QUESTION]).replace("\0", " "),
-        documents.extension,
-    )
+class _StepLog:
+    """The steps of a recall, with whether each was used and why."""
 
-    def note(step: str, used: object, why: str) -> None:
-        steps.append({"step": step, "used": bool(used), "why": why})
+    def __init__(self) -> None:
+        self.steps = list[Step]()
 
-    every = documents.memories.atoms(scope, expired=asked.expired) if asked.mode != "rag" else ()
-    atoms = {
-        each.path: each for each in every if not asked.types or each.memory_type in asked.types
+    def add(self, step: str, used: object, why: str) -> None:
+        self.steps.append({"step": step, "used": bool(used), "why": why})
+
+
+@dataclass(frozen=True)
+class _Candidates:
+    """What may answer a question, by path, and the graph."""
+
+    facts: dict[str, Atom]
+    entities: dict[str, Entity]
+    documents: dict[str, Document]
+    graph: Graph
+
+
+@dataclass(frozen=True)
+class _Matches:
+    """What a search by words and meaning found among notes and among documents."""
+
+    notes: Answers  # facts and entities
+    documents: Answers
+
+    @property
+    def degraded(self) -> str:
+        """Why a search was less than it could be; a reason that both give is given once."""
+        reasons = [self.notes.degraded, self.documents.degraded]
+        return " ".join(dict.fromkeys(reason for reason in reasons if reason))
+
+    @property
+    def notice(self) -> str:
+        """The sentence that no hit answers the question, "" if one does."""
+        notices = [found.notice for found in (self.notes, self.documents) if found.notes]
+        return notices[0] if notices and all(notices) else ""
+
+
+def recall(store: EnhancedStore, request: RecallRequest) -> RecallResult:
+    """Return what answers a question. Raise Invalid if the scope is not a valid one."""
+    documents = documents_of(store)
+    log = _StepLog()
+    scope = None if request.scope is None else check_scope(request.scope)
+    question = well_formed(request.query[:_MAX_QUESTION]).replace("\0", " ")
+    candidates = _load_candidates(store, documents, request, scope)
+
+    direct = _facts_in_named_slot(question, candidates.facts.values(), log)
+    query = _expand_query(documents, question, request, log)
+    matches = _search(documents, query, candidates, request, log)
+    similarities = _similarities(documents, query, candidates, request)
+    scores = _score_notes(direct, matches, similarities, candidates)
+    edges = _follow_graph(question, scores, candidates, log)
+    _log_rerank(request, matches, log)
+
+    hits = _all_hits(documents, candidates, matches, scores)
+    if request.min_similarity is not None:
+        hits = [hit for hit in hits if hit.path in similarities or hit.atom in direct]
+    hits = _without_repetitions(hits, log)
+    hits = _with_disputes(documents, hits, candidates)
+    hits = with_outdated_marks(documents, hits, scope)
+
+    taken, tokens, left_out = _within_limits(hits, request, log)
+    degraded = matches.degraded
+    if taken and not direct and not edges and matches.notice:
+        degraded = f"{matches.notice} {degraded}".strip()
+    return RecallResult(taken, edges, log.steps, tokens, left_out, degraded)
+
+
+def _load_candidates(
+    store: EnhancedStore, documents: Documents, request: RecallRequest, scope: str | None
+) -> _Candidates:
+    """Return what the mode and the types of the request admit."""
+    by_path = {document.path: document for document in documents.documents(scope)}
+    if request.mode == "rag":
+        return _Candidates({}, {}, by_path, Graph())
+
+    facts = {
+        fact.path: fact
+        for fact in documents.memories.atoms(scope, expired=request.include_expired)
+        if not request.memory_types or fact.memory_type in request.memory_types
     }
-    texts = {each.path: each for each in documents.documents(scope)}
-    graph = graph_of(store).read(scope) if asked.mode != "rag" else Graph()
-    entities = {each.path: each for each in graph.entities if not each.is_note}
-    slots = _filled(question, atoms.values())
-    note(
-        "slots",
-        slots,
-        "a fact answers the question directly"
-        if slots
-        else "no fact answers the question directly",
-    )
-    said, by, why = (
-        documents.asked(documents.chat, "rewrite", question)
-        if asked.rewrite
-        else ("", "", "not requested")
-    )
-    note("hyde", said, why or by)
-    wider = f"{question} {said or ''}"
-    sought = (
-        [[*atoms, *entities], [*texts] if asked.mode != "memory" else []]
-        if words_in_order(wider)
-        else [[], []]
-    )
-    stated = bench.answers(wider, sought[0], asked.limit, rerank=asked.rerank)
-    written = bench.answers(
-        wider, sought[1], asked.limit, passages=2 * asked.limit, rerank=asked.rerank
-    )
-    degraded = " ".join(dict.fromkeys(filter(None, (stated.degraded, written.degraded))))
-    note(
-        "vectors",
-        stated.by_meaning or written.by_meaning,
-        degraded or bench.embedder or "there are no vectors",
-    )
-    share, safe = (_scale(leg) for leg in (stated, written))
-    scores = {each.path: _Score(1.0, 1.0) for each in slots}
-    _raise_to(
-        scores,
-        {
-            path: _Score(share * score, stated.quality * score)
-            for path, score in stated.notes.items()
-        },
-    )
-    alike = dict[str, float]()
-    if asked.least is not None:
-        likeness = bench.likeness(wider, [*atoms, *texts]).scores(_MEANING, asked.least)
-        alike = {path: min(1.0, score) for path, (score, _, _) in likeness.items()}
-    _raise_to(
-        scores, {path: _Score(score, score) for path, score in alike.items() if path in atoms}
-    )
-    best = {path for path, score in scores.items() if score.rank > _NEAREST}
-    edges, met = _walked(question, best, atoms, graph)
-    _raise_to(scores, {path: _Score(score, score) for path, score in met.items()})
-    note("graph", edges, "followed related names" if edges else "no related names")
-    by = stated.reranker or written.reranker or "words and meaning"
-    note("rerank", asked.rerank, by if asked.rerank else "not requested")
-
-    found = [atoms[path] for path in scores if path in atoms]
-    hits = _hits_of(documents, found, scores, texts)
-    hits += [
-        _hit(
-            scores[e.path],
-            "entity",
-            e.name,
-            "; ".join([e.name, *e.texts]),
-            e.owner or SHARED,
-            e.path,
-        )
-        for e in (entities[path] for path in scores if path in entities)
-    ]
-    for part in written.passages:
-        of, score = (
-            texts[path_of(part.name)],
-            _Score(safe * part.score, written.quality * part.score),
-        )
-        hits.append(
-            _hit(
-                score,
-                "chunk",
-                f"{of.id}:{part.line}",
-                part.text,
-                of.scope,
-                of.path,
-                of,
-                part.heading,
-                part.line,
-            )
-        )
-    hits.sort(key=lambda hit: -hit.rank)  # at a tie a statement goes before a passage
-    hits = [hit for hit in hits if asked.least is None or hit.path in alike or hit.atom in slots]
-    once = _once(hits)
-    repeated = len(hits) - len(once)
-    once = _with_disputes(documents, once, atoms, texts)
-    once = with_outdated_marks(documents, once, scope)
-    note("dedupe", repeated, f"{repeated} repeated another hit")
-    taken, tokens = list[Hit](), 0
-    for hit, size in ((hit, count_tokens(hit.result["text"])) for hit in once[: asked.limit]):
-        if asked.budget is None or tokens + size <= asked.budget:
-            taken.append(hit)
-            tokens += size
-    taken = _with_falling_scores(taken)
-    left_out = len(once[: asked.limit]) - len(taken)
-    note(
-        "budget",
-        asked.budget is not None,
-        "no budget given" if asked.budget is None else f"{left_out} left out",
-    )
-    notices = [leg.notice for leg in (stated, written) if leg.notes]
-    if taken and not slots and not edges and notices and all(notices):
-        degraded = f"{notices[0]} {degraded}".strip()
-    return Recalled(taken, edges, steps, tokens, left_out, degraded)
+    graph = graph_of(store).read(scope)
+    entities = {entity.path: entity for entity in graph.entities if not entity.is_note}
+    return _Candidates(facts, entities, by_path, graph)
 
 
-def _raise_to(scores: dict[str, _Score], others: Mapping[str, _Score]) -> None:
-    """Raise scores to others by the same paths, and add those that are missing."""
-    for path, other in others.items():
-        known = scores.get(path, other)
-        scores[path] = _Score(max(known.rank, other.rank), max(known.own, other.own))
+def _facts_in_named_slot(question: str, facts: Iterable[Atom], log: _StepLog) -> list[Atom]:
+    """Return the facts that fill the slot which a question names, best first."""
+    relations = tuple(relation.split()[0] for relation in asked_slot(question))
+    fits = dict[Atom, float]()
+    for fact in facts:
+        if fact.slot is None or not fact.slot.relation.startswith(relations):
+            continue
+        reading = read_statement(fact.statement)
+        # If no rule reads the statement, use the slot in the note's properties.
+        is_read = reading.slot or fact.decided_by.startswith("rule")
+        if not is_read:
+            reading = reading._replace(slot=fact.slot)
+        fits[fact] = answers(question, reading)
+
+    best_first = sorted(fits, key=lambda fact: -fits[fact])
+    fitting = [fact for fact in best_first if fits[fact] > 0]
+    why = "a fact answers the question directly"
+    if not fitting:
+        why = "no fact answers the question directly"
+    log.add("slots", fitting, why)
+    return fitting
 
 
-def _with_falling_scores(hits: Sequence[Hit]) -> list[Hit]:
-    """Return the hits as they are shown: none has a higher score than the one above it."""
-    scores = falling_scores(hit.result["score"] for hit in hits)
-    shown = list[Hit]()
-    for hit, score in zip(hits, scores, strict=True):
-        result: Any = hit.result | {"score": round(score, 4)}
-        shown.append(hit._replace(result=result))
-    return shown
+def _expand_query(
+    documents: Documents, question: str, request: RecallRequest, log: _StepLog
+) -> str:
+    """Return the question for a search, with the model's rewriting if that was requested."""
+    if not request.rewrite:
+        log.add("hyde", False, "not requested")
+        return f"{question} "
+    rewritten, method, why = documents.asked(documents.chat, "rewrite", question)
+    log.add("hyde", rewritten, why or method)
+    return f"{question} {rewritten or ''}"
 
 
-def _hits_of(
+def _search(
     documents: Documents,
-    atoms: Sequence[Atom],
-    scores: Mapping[str, _Score],
-    texts: Mapping[str, Document],
+    query: str,
+    candidates: _Candidates,
+    request: RecallRequest,
+    log: _StepLog,
+) -> _Matches:
+    """Search facts and entities, and documents, by words and meaning."""
+    note_paths: list[str] = []
+    document_paths: list[str] = []
+    if words_in_order(query):
+        note_paths = [*candidates.facts, *candidates.entities]
+        if request.mode != "memory":
+            document_paths = [*candidates.documents]
+
+    extension = documents.extension
+    matches = _Matches(
+        extension.answers(query, note_paths, request.limit, rerank=request.rerank),
+        extension.answers(
+            query,
+            document_paths,
+            request.limit,
+            passages=2 * request.limit,
+            rerank=request.rerank,
+        ),
+    )
+    by_meaning = matches.notes.by_meaning or matches.documents.by_meaning
+    log.add("vectors", by_meaning, matches.degraded or extension.embedder or "there are no vectors")
+    return matches
+
+
+def _similarities(
+    documents: Documents, query: str, candidates: _Candidates, request: RecallRequest
+) -> dict[str, float]:
+    """Return the notes that are as similar to the query as requested; none without a request."""
+    if request.min_similarity is None:
+        return {}
+    paths = [*candidates.facts, *candidates.documents]
+    likeness = documents.extension.likeness(query, paths)
+    scored = likeness.scores(_MEANING_WEIGHT, request.min_similarity)
+    return {path: min(1.0, score) for path, (score, _, _) in scored.items()}
+
+
+def _score_notes(
+    direct: Sequence[Atom],
+    matches: _Matches,
+    similarities: Mapping[str, float],
+    candidates: _Candidates,
+) -> dict[str, Score]:
+    """Return the scores of facts and entities, each the highest that one of the steps gave."""
+    scores = {fact.path: Score(1.0, 1.0) for fact in direct}
+
+    found = matches.notes
+    factor = _rank_factor(found)
+    matched = {
+        path: Score(factor * score, found.quality * score) for path, score in found.notes.items()
+    }
+    raise_scores(scores, matched)
+
+    similar_facts = {
+        path: Score(score, score)
+        for path, score in similarities.items()
+        if path in candidates.facts
+    }
+    raise_scores(scores, similar_facts)
+    return scores
+
+
+def _rank_factor(found: Answers) -> float:
+    """Return the factor for the ranks of a search, which is low if no hit answers the question."""
+    return min(_NEAREST_SCORE, found.quality) if found.only_nearest else 1.0
+
+
+def _follow_graph(
+    question: str, scores: dict[str, Score], candidates: _Candidates, log: _StepLog
+) -> list[Edge]:
+    """Walk from the names in the question and its best hits. Add the notes met to `scores`."""
+    best = {path for path, score in scores.items() if score.rank > _NEAREST_SCORE}
+    walk = walk_from_question(question, best, candidates.facts, candidates.graph)
+    raise_scores(scores, {path: Score(score, score) for path, score in walk.scores.items()})
+    why = "followed related names" if walk.edges else "no related names"
+    log.add("graph", walk.edges, why)
+    return walk.edges
+
+
+def _log_rerank(request: RecallRequest, matches: _Matches, log: _StepLog) -> None:
+    if request.rerank:
+        reranker = matches.notes.reranker or matches.documents.reranker
+        log.add("rerank", True, reranker or "words and meaning")
+    else:
+        log.add("rerank", False, "not requested")
+
+
+def _all_hits(
+    documents: Documents,
+    candidates: _Candidates,
+    matches: _Matches,
+    scores: Mapping[str, Score],
 ) -> list[Hit]:
-    """Return statements as hits, each with the document that it was drawn from."""
-    origins = documents.extension.resolve_links([(atom.source, atom.path) for atom in atoms])
+    """Return everything that was found, best first; at equal ranks facts go before passages."""
+    facts = [candidates.facts[path] for path in scores if path in candidates.facts]
+    hits = _fact_hits(documents, facts, scores, candidates)
+
+    for path, score in scores.items():
+        if path in candidates.entities:
+            hits.append(entity_hit(candidates.entities[path], score))
+
+    found = matches.documents
+    factor = _rank_factor(found)
+    for passage in found.passages:
+        document = candidates.documents[path_of(passage.name)]
+        score = Score(factor * passage.score, found.quality * passage.score)
+        hits.append(passage_hit(passage, document, score))
+    return sort_by_rank(hits)
+
+
+def _fact_hits(
+    documents: Documents,
+    facts: Sequence[Atom],
+    scores: Mapping[str, Score],
+    candidates: _Candidates,
+) -> list[Hit]:
+    """Return facts as hits, each with the document that it was drawn from."""
+    origins = documents.extension.resolve_links([(fact.source, fact.path) for fact in facts])
     return [
-        _hit(
-            scores[atom.path],
-            "memory",
-            atom.id,
-            atom.statement,
-            atom.scope,
-            atom.path,
-            texts.get(origin or ""),
-            atom=atom,
-        )
-        for atom, origin in zip(atoms, origins, strict=True)
+        fact_hit(fact, scores[fact.path], candidates.documents.get(origin or ""))
+        for fact, origin in zip(facts, origins, strict=True)
     ]
 
 
-def _with_disputes(
-    documents: Documents,
-    hits: Sequence[Hit],
-    atoms: Mapping[str, Atom],
-    texts: Mapping[str, Document],
-) -> list[Hit]:
-    """Return hits with both sides of each dispute, the later statement right before the one it puts in doubt."""
-    disputing = documents.memories.disputing(list(atoms.values()))
-    disputing = {path: cause for path, cause in disputing.items() if cause in atoms}
-    if not disputing:
-        return list(hits)
-
-    scores = dict[str, _Score]()
+def _without_repetitions(hits: Sequence[Hit], log: _StepLog) -> list[Hit]:
+    """Drop a hit if an earlier one has its text, or is the passage that it was drawn from."""
+    kept = list[Hit]()
+    seen = set[tuple[str, str]]()
+    texts_of_source = defaultdict[str, list[str]](list)
     for hit in hits:
-        score = _Score(hit.rank, hit.result["score"])
-        sides = [hit.path, disputing.get(hit.path, "")]
-        sides += [path for path, cause in disputing.items() if cause == hit.path]
-        _raise_to(scores, dict.fromkeys(sides, score))
+        text = f" {' '.join(words_in_order(hit.result['text']))} "
+        key = (hit.result["container_tag"], text)
+        earlier_texts = texts_of_source[hit.result["source"]["id"]]
+        if key in seen or any(text in earlier for earlier in earlier_texts):
+            continue
+        kept.append(hit)
+        seen.add(key)
+        earlier_texts.append(text)
 
-    there = {hit.path: hit for hit in hits if hit.atom is not None}
-    missing = [atoms[path] for path in scores if path in atoms and path not in there]
-    added = {hit.path: hit for hit in _hits_of(documents, missing, scores, texts)}
-    raised = dict[str, Hit]()
-    for path, hit in (there | added).items():
-        more: Any = {"score": scores[path].own}
-        if path in disputing:
-            more["disputed_by"] = atoms[disputing[path]].id
-        result: Any = hit.result | more
-        raised[path] = hit._replace(result=result, rank=scores[path].rank)
-
-    others = [hit for hit in hits if hit.atom is None]
-    in_order = documents.memories.newest_first([atoms[path] for path in raised])
-    every = [raised[atom.path] for atom in in_order] + others
-    return sorted(every, key=lambda hit: -hit.rank)
-
-
-def _scale(leg: Answers) -> float:
-    """Return what the scores of a leg count: those that answer nothing count what the best of them is worth."""
-    return min(_NEAREST, leg.quality) if leg.only_nearest else 1.0
-
-
-def _filled(question: str, atoms: Iterable[Atom]) -> list[Atom]:
-    """The statements that fill the slot which a question names, best first. One that no rule reads is its note's."""
-    fits, heads = dict[Atom, float](), tuple(each.split()[0] for each in asked_slot(question))
-    for each in atoms:
-        if each.slot and each.slot.relation.startswith(heads):
-            reading = read_statement(each.statement)
-            is_told = reading.slot or each.decided_by.startswith("rule")
-            fits[each] = answers(question, reading if is_told else reading._replace(slot=each.slot))
-    return [each for each in sorted(fits, key=lambda each: -fits[each]) if fits[each] > 0]
-
-
-def _walked(
-    question: str, best: Collection[str], atoms: Mapping[str, Atom], graph: Graph
-) -> tuple[list[Edge], dict[str, float]]:
-    """The ways from the names in a question and in its best hits, and the notes met, each step with half a score."""
-    called = {as_name(each.name): each.path for each in graph.entities if not each.is_note}
-    related = (
-        Atom("", "", each.source, "", SHARED, slot=Slot(*each.key)) for each in graph.relations
-    )
-    ways = [*atoms.values(), *related]
-    words, walked, met = as_name(question).split(), dict[Atom, None](), dict[str, float]()
-    names = {
-        " ".join(words[at:end])
-        for at in range(len(words))
-        for end in range(at + 1, at + 1 + _LONGEST_NAME)
-    }
-    names |= {name for path in best if path in atoms for name in atoms[path].names}
-    names |= {name for name, path in called.items() if path in best}
-    for score in _STEPS:
-        fresh = [way for way in ways if not names.isdisjoint(way.names) and way not in walked][
-            :_MOST_WAYS
-        ]
-        paths = [
-            *(called[name] for name in names & called.keys()),
-            *(way.path for way in fresh if way.path),
-        ]
-        walked, met = walked | dict.fromkeys(fresh), dict.fromkeys(paths, score) | met
-        names = {name for way in fresh for name in way.names}
-    ends = [(each.slot, each) for each in walked if each.slot]
-    return [
-        {"from": s.subject or e.scope, "relation": s.relation, "to": s.object, "id": e.id}
-        for s, e in ends
-    ], met
-
-
-def _hit(
-    score: _Score, kind: str, id_: str, text: str, scope: str, path: str, of: Document | None = None, heading: str = "",
-    line: int = 1, atom: Atom | None = None,
-) -> Hit:  # fmt: skip
-    """Something found, and what it is of: a document, else its own note."""
-    source: dict[str, Any] = {
-        "id": id_,
-        "title": text[:80],
-        "name": name_of(path),
-        "heading": heading,
-        "line": line,
-    }
-    source |= {"id": of.id, "title": of.title, "name": name_of(of.path)} if of else {}
-    source["url"] = (of and of.source_url) or None
-    result: Any = {
-        "kind": kind,
-        "id": id_,
-        "text": text,
-        "score": round(score.own, 4),
-        "container_tag": scope,
-    }
-    if atom:
-        sure, is_latest = round(life.shown_confidence(atom, now()), 4), atom.status == "active"
-        result |= {"memory_type": atom.memory_type, "confidence": sure, "is_latest": is_latest}
-        result |= {
-            key: format_moment(at)
-            for key in ("valid_from", "valid_to")
-            if (at := getattr(atom, key))
-        }
-        if atom.is_disputed:
-            result["disputed"] = format_moment(atom.disputed or now())
-    return Hit(result | {"source": source}, path, atom, round(score.rank, 4))
-
-
-def _once(hits: Iterable[Hit]) -> list[Hit]:
-    """Without what says the same as one before it, or was drawn from a passage before it."""
-    kept, said, told_by = list[Hit](), set[tuple[str, str]](), defaultdict[str, list[str]](list)
-    for hit in hits:
-        text, of = f" {' '.join(words_in_order(hit.result['text']))} ", hit.result["source"]["id"]
-        if (key := (hit.result["container_tag"], text)) not in said and not any(
-            text in each for each in told_by[of]
-        ):
-            kept.append(hit)
-            said.add(key)
-            told_by[of].append(text)
+    count = len(hits) - len(kept)
+    log.add("dedupe", count, f"{count} repeated another hit")
     return kept
 
 
-def answered(documents: Documents, query: str, found: Recalled) -> tuple[str | None, str, str]:
-    """An answer with citations by the model, who gave it, and why there is none."""
+def _with_disputes(documents: Documents, hits: Sequence[Hit], candidates: _Candidates) -> list[Hit]:
+    """Return hits with both sides of each dispute, the later fact right before the disputed one."""
+    facts = candidates.facts
+    disputing = documents.memories.disputing(list(facts.values()))
+    disputing = {path: cause for path, cause in disputing.items() if cause in facts}
+    if not disputing:
+        return list(hits)
+
+    scores = _scores_of_both_sides(hits, disputing)
+    fact_hits = {hit.path: hit for hit in hits if hit.atom is not None}
+    missing = [facts[path] for path in scores if path in facts and path not in fact_hits]
+    for hit in _fact_hits(documents, missing, scores, candidates):
+        fact_hits[hit.path] = hit
+
+    raised = dict[str, Hit]()
+    for path, hit in fact_hits.items():
+        fields: dict[str, Any] = {"score": scores[path].own}
+        if path in disputing:
+            fields["disputed_by"] = facts[disputing[path]].id
+        raised[path] = hit.with_fields(fields)._replace(rank=scores[path].rank)
+
+    newest_first = documents.memories.newest_first([facts[path] for path in raised])
+    ordered = [raised[fact.path] for fact in newest_first]
+    ordered += [hit for hit in hits if hit.atom is None]
+    return sort_by_rank(ordered)
+
+
+def _scores_of_both_sides(hits: Iterable[Hit], disputing: Mapping[str, str]) -> dict[str, Score]:
+    """Return scores by which both sides of a dispute rank as high as the higher of them.
+
+    `disputing` has the path of each disputed fact with the path of the fact that disputes it.
+    """
+    scores = dict[str, Score]()
+    for hit in hits:
+        score = Score(hit.rank, hit.result["score"])
+        sides = [hit.path, disputing.get(hit.path, "")]
+        sides += [path for path, cause in disputing.items() if cause == hit.path]
+        raise_scores(scores, dict.fromkeys(sides, score))
+    return scores
+
+
+def _within_limits(
+    hits: Sequence[Hit], request: RecallRequest, log: _StepLog
+) -> tuple[list[Hit], int, int]:
+    """Return the best hits within the limits, the number of their tokens, and how many were cut.
+
+    A hit that is too long is skipped; shorter ones behind it may still fit.
+    """
+    best = hits[: request.limit]
+    taken = list[Hit]()
+    tokens = 0
+    for hit in best:
+        size = count_tokens(hit.result["text"])
+        if request.max_tokens is None or tokens + size <= request.max_tokens:
+            taken.append(hit)
+            tokens += size
+
+    left_out = len(best) - len(taken)
+    if request.max_tokens is None:
+        log.add("budget", False, "no budget given")
+    else:
+        log.add("budget", True, f"{left_out} left out")
+    return _with_falling_scores(taken), tokens, left_out
+
+
+def _with_falling_scores(hits: Sequence[Hit]) -> list[Hit]:
+    """Return the hits with shown scores of which none is higher than the one above it."""
+    scores = falling_scores(hit.result["score"] for hit in hits)
+    return [
+        hit.with_fields({"score": round(score, 4)}) for hit, score in zip(hits, scores, strict=True)
+    ]
+
+
+def write_answer(
+    documents: Documents, query: str, found: RecallResult
+) -> tuple[str | None, str, str]:
+    """Let the chat model answer from the hits, without those that must not leave the machine.
+
+    Return the answer with citations or None, the name of the model or "none", and why there is no
+    answer.
+    """
     if documents.chat is None or not found.hits:
         return None, "none", ""
+
     private = documents.extension.private_among(hit.path for hit in found.hits)
-    shown = [
-        (_marked(hit), hit.atom and hit.atom.valid_from)
+    memories = [
+        (_text_with_marks(hit), hit.atom and hit.atom.valid_from)
         for hit in found.hits
         if hit.path not in private
     ]
-    return documents.asked(documents.chat, "answer", query, shown[:_MOST_SHOWN])
+    return documents.asked(documents.chat, "answer", query, memories[:_MAX_HITS_FOR_MODEL])
 
 
-def _marked(hit: Hit) -> str:
-    """Return the text of a hit with a mark where it is in doubt or outdated."""
-    since = {"outdated": hit.result.get("outdated"), "disputed": hit.result.get("disputed")}
-    marks = [f"{mark} since {day[:10]}" for mark, day in since.items() if day]
-    return f"{hit.result['text']} ({', '.join(marks)})" if marks else hit.result["text"]
+def _text_with_marks(hit: Hit) -> str:
+    """Return the text of a hit, with since when it is outdated or disputed."""
+    marks = []
+    for mark, since in (
+        ("outdated", hit.result.get("outdated")),
+        ("disputed", hit.result.get("disputed")),
+    ):
+        if since:
+            marks.append(f"{mark} since {since[:10]}")
 
-
-def rows_of(store: EnhancedStore, atoms: Sequence[Atom]) -> list[Row]:
-    """Statements as lists show them, with the ids of what they link to."""
-    documents, moment = documents_of(store), now()
-    every: list[Atom | Document] = [
-        *documents.memories.atoms(None, expired=True),
-        *documents.documents(None),
-    ]
-    ids = {(each.scope, each.path): each.id for each in every}
-    # A link without a name would mean the note that it stands in, so those are not resolved.
-    links = [
-        (atom, link)
-        for atom in atoms
-        for link in (
-            atom.source,
-            atom.updates,
-            atom.extends,
-            atom.superseded_by,
-            atom.disputed_by,
-            *atom.derived_from,
-        )
-        if link
-    ]
-    paths = documents.extension.resolve_links([(link, atom.path) for atom, link in links])
-    linked = {
-        key: ids.get((key[0].scope, path or "")) for key, path in zip(links, paths, strict=True)
-    }
-
-    def told(at: datetime | None) -> str | None:
-        return format_moment(at) if at else None
-
-    return [
-        {
-            "id": e.id, "memory": e.statement, "memory_type": e.memory_type, "container_tag": e.scope,
-            "is_latest": e.status == "active", "confidence": round(life.shown_confidence(e, moment), 4),
-            "base_confidence": e.confidence, "valid_from": told(e.valid_from), "valid_to": told(e.valid_to),
-            "forgotten_at": told(life.forgotten_at(e)), "source_doc_id": linked.get((e, e.source)),
-            "updates": linked.get((e, e.updates)), "extends": linked.get((e, e.extends)),
-            "derived_from": [id_ for link in e.derived_from if (id_ := linked.get((e, link)))],
-            "superseded_by": linked.get((e, e.superseded_by)), "status": e.status,
-            "disputed": told(e.disputed) if e.is_disputed else None,
-            "disputed_by": linked.get((e, e.disputed_by)) if e.is_disputed else None,
-            "created_at": e.created or told(e.valid_from) or "", "name": name_of(e.path),
-        }
-        for e in atoms
-    ]  # fmt: skip
+    text = hit.result["text"]
+    if marks:
+        text += f" ({', '.join(marks)})"
+    return text

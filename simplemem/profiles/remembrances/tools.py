@@ -17,8 +17,8 @@ from simplemem.tools.tool import Caller, Reply, tool
 
 if TYPE_CHECKING:
     from simplemem.features.documents.base import KnowledgeBase
+    from simplemem.features.documents.hits import Hit
     from simplemem.features.documents.ingest import Documents
-    from simplemem.features.documents.outdated import Hit
     from simplemem.store import EnhancedStore
 
 _LINE: Final = 4_000  # characters of a passage in a text
@@ -134,10 +134,10 @@ def search_memory(
     store: EnhancedStore, documents: Documents, query: Query, user_id: User, limit: Limit = 10
 ) -> Reply[Found]:
     """Find what is known about a user: facts, passages of documents, and relations between names."""
-    from simplemem.features.documents.recall import Asked, answered, recall
+    from simplemem.features.documents.recall import RecallRequest, recall, write_answer
 
-    found = recall(store, Asked(query, user_id, limit=limit))
-    said, synthesis, why = answered(documents, query, found)
+    found = recall(store, RecallRequest(query, user_id, limit=limit))
+    said, synthesis, why = write_answer(documents, query, found)
     facts = _facts_of(found.hits)
     memories = [_memory_of(hit.result) for hit in found.hits]
     sections = {

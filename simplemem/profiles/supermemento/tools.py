@@ -104,7 +104,8 @@ def semantic_search(
 ) -> Reply[Alike]:
     """Find entities by meaning, or by meaning and words. With a container_tag or search_mode, also find facts and
     passages of documents."""
-    from simplemem.features.documents.recall import Asked, recall, rows_of
+    from simplemem.features.documents.memory_rows import memory_rows
+    from simplemem.features.documents.recall import RecallRequest, recall
     from simplemem.note.scopes import check_scope
 
     owner = None if container_tag is None else check_scope(container_tag)
@@ -115,16 +116,21 @@ def semantic_search(
     more: Any = {
         "rerank": rerank,
         "rewrite": rewrite_query,
-        "types": memory_types,
-        "expired": include_expired,
+        "memory_types": memory_types,
+        "include_expired": include_expired,
     }
     if container_tag is None and search_mode is None and not any(more.values()):
         return Reply(reply.text, data)
-    asked = Asked(
-        query, container_tag, search_mode or "hybrid", int(limit), least=min_similarity, **more
+    asked = RecallRequest(
+        query,
+        container_tag,
+        search_mode or "hybrid",
+        int(limit),
+        min_similarity=min_similarity,
+        **more,
     )
     found = recall(store, asked)
-    rows = rows_of(store, [hit.atom for hit in found.hits if hit.atom])
+    rows = memory_rows(store, [hit.atom for hit in found.hits if hit.atom])
     chunks = [hit.result for hit in found.hits if hit.result["kind"] == "chunk"]
     return as_json(data | {"memories": rows, "chunks": chunks, "steps": found.steps})
 
@@ -166,7 +172,7 @@ def list_memories(
     cursor: Cursor = None,
 ) -> Reply[Page]:
     """List the memories of a user, newest first, each with its current confidence."""
-    from simplemem.features.documents.recall import rows_of
+    from simplemem.features.documents.memory_rows import memory_rows
     from simplemem.note.scopes import check_scope
 
     every = memories.atoms(check_scope(container_tag), expired=include_expired)
@@ -176,7 +182,7 @@ def list_memories(
         reverse=True,
     )
     start, stop = int(cursor or 0), int(cursor or 0) + limit
-    rows, following = rows_of(store, some[start:stop]), str(stop) if stop < len(some) else None
+    rows, following = memory_rows(store, some[start:stop]), str(stop) if stop < len(some) else None
     return as_json({"memories": rows, "total": len(some), "next_cursor": following})
 
 
@@ -191,11 +197,13 @@ def superrag_search(
     budget_tokens: Budget = None,
 ) -> Reply[Found]:
     """Find facts, passages and entities that answer a question, best first, with the search steps taken."""
-    from simplemem.features.documents.recall import Asked, recall
+    from simplemem.features.documents.recall import RecallRequest, recall
 
     found = recall(
         store,
-        Asked(query, container_tag, search_mode, limit, rerank, rewrite=True, budget=budget_tokens),
+        RecallRequest(
+            query, container_tag, search_mode, limit, rerank, rewrite=True, max_tokens=budget_tokens
+        ),
     )
     data: Data = {
         "query": query,

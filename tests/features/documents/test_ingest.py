@@ -15,7 +15,7 @@ from web_of_files import WORD, Web, docx, pdf, web_server
 
 from simplemem.errors import Invalid, SimplememError, TooLong, Unreadable
 from simplemem.features.documents.ingest import documents_of
-from simplemem.features.documents.recall import Asked, recall
+from simplemem.features.documents.recall import RecallRequest, recall
 from simplemem.features.facts.keeping import memories_of
 from simplemem.note.note import read_note
 from simplemem.settings.model import Settings
@@ -425,7 +425,7 @@ REPORT = "".join(
 
 
 def answers(store: EnhancedStore, question: str) -> list[str]:
-    found = recall(store, Asked(question, "ana"))
+    found = recall(store, RecallRequest(question, "ana"))
     return [hit.result["text"] for hit in found.hits]
 
 

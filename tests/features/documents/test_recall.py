@@ -13,7 +13,8 @@ from rerank_service import RerankService
 from simplemem.errors import Invalid, TooLong
 from simplemem.features.conversations.conversation import conversation_of, said_now
 from simplemem.features.documents.ingest import documents_of
-from simplemem.features.documents.recall import Asked, Recalled, recall, rows_of
+from simplemem.features.documents.memory_rows import memory_rows
+from simplemem.features.documents.recall import RecallRequest, RecallResult, recall
 from simplemem.features.facts.atom import Statement
 from simplemem.features.facts.keeping import memories_of
 from simplemem.features.graph.graph import graph_of
@@ -30,8 +31,8 @@ def tell(store: EnhancedStore, *statements: str, scope: str = "ann") -> None:
         memories_of(store).add(scope, [Statement(each)])
 
 
-def ask(store: EnhancedStore, query: str, scope: str | None = "ann", **more: Any) -> Recalled:
-    found = recall(store, Asked(query, scope, **more))
+def ask(store: EnhancedStore, query: str, scope: str | None = "ann", **more: Any) -> RecallResult:
+    found = recall(store, RecallRequest(query, scope, **more))
     scores = [hit.result["score"] for hit in found.hits]
     assert scores == sorted(scores, reverse=True) and all(0 <= score <= 1 for score in scores)
     steps = [each["step"] for each in found.steps]
@@ -39,11 +40,11 @@ def ask(store: EnhancedStore, query: str, scope: str | None = "ann", **more: Any
     return found
 
 
-def texts(found: Recalled, *kinds: str) -> list[str]:
+def texts(found: RecallResult, *kinds: str) -> list[str]:
     return [hit.result["text"] for hit in found.hits if not kinds or hit.result["kind"] in kinds]
 
 
-def step(found: Recalled, name: str) -> tuple[bool, str]:
+def step(found: RecallResult, name: str) -> tuple[bool, str]:
     return next((each["used"], each["why"]) for each in found.steps if each["step"] == name)
 
 
@@ -62,7 +63,7 @@ def test_a_slot_that_a_question_names_comes_first_whatever_words_it_was_told_in(
     found = ask(plain_store, "where do I live")
     assert texts(found)[0] == "I moved to Lisbon." and step(found, "slots")[0]
     assert "I live in Berlin." not in texts(found)
-    every = ask(plain_store, "where do I live", expired=True).hits
+    every = ask(plain_store, "where do I live", include_expired=True).hits
     past = {hit.result["text"]: hit.result["is_latest"] for hit in every}
     assert past["I live in Berlin."] is False and past["I moved to Lisbon."] is True
     assert not step(ask(plain_store, "what shall we eat"), "slots")[0]
@@ -85,7 +86,7 @@ def test_a_mode_says_what_may_answer(store: EnhancedStore, mode: str, kinds: set
                 and source["name"] == "documents/ann/The release guide"
             )
     assert step(found, "vectors")[0]
-    typed = ask(store, "seats sister", mode="memory", types=["preference"])
+    typed = ask(store, "seats sister", mode="memory", memory_types=["preference"])
     assert {hit.result["memory_type"] for hit in typed.hits} == {"preference"}
 
 
@@ -170,7 +171,10 @@ def test_a_budget_is_kept_and_what_it_left_out_is_counted(plain_store: EnhancedS
     tell(
         plain_store, *(f"The ferry number {k} stops at pier {k} " + "in fog " * k for k in range(6))
     )
-    whole, small = ask(plain_store, "ferry pier fog"), ask(plain_store, "ferry pier fog", budget=40)
+    whole, small = (
+        ask(plain_store, "ferry pier fog"),
+        ask(plain_store, "ferry pier fog", max_tokens=40),
+    )
     assert small.tokens <= 40 < whole.tokens and 0 < small.left_out == len(whole.hits) - len(
         small.hits
     )
@@ -186,12 +190,14 @@ def test_likeness_is_asked_for_on_the_scale_of_the_graph(store: EnhancedStore) -
         "I moved to Lisbon.",
     )
     store.sync()
-    assert texts(ask(store, "baking bread", least=0.7)) == ["I bake rye bread every Sunday."]
+    assert texts(ask(store, "baking bread", min_similarity=0.7)) == [
+        "I bake rye bread every Sunday."
+    ]
     assert (
-        len(ask(store, "baking bread", least=0.0).hits) == 3
-        and not ask(store, "baking bread", least=1.0).hits
+        len(ask(store, "baking bread", min_similarity=0.0).hits) == 3
+        and not ask(store, "baking bread", min_similarity=1.0).hits
     )
-    assert texts(ask(store, "where do I live", least=0.99)) == ["I moved to Lisbon."], (
+    assert texts(ask(store, "where do I live", min_similarity=0.99)) == ["I moved to Lisbon."], (
         "what fills a slot is meant"
     )
 
@@ -234,7 +240,7 @@ def test_rows_tell_no_id_of_another_scope(plain_store: EnhancedStore, write: Wri
     plain_store.sync()
     rows = {
         row["memory"]: row
-        for row in rows_of(plain_store, memories_of(plain_store).atoms("ann", expired=True))
+        for row in memory_rows(plain_store, memories_of(plain_store).atoms("ann", expired=True))
     }
     assert rows["Likes tea."]["updates"] is rows["Likes tea."]["source_doc_id"] is None
     assert rows["I moved to Lisbon."]["updates"] == rows["I live in Berlin."]["id"]

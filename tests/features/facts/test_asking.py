@@ -14,7 +14,7 @@ from chat_service import ChatService
 from embedding_service import HANGS_UP, PAGE, Answer, failing, slow
 
 from simplemem.features.documents.ingest import documents_of
-from simplemem.features.documents.recall import Asked, Recalled, answered, recall
+from simplemem.features.documents.recall import RecallRequest, RecallResult, recall, write_answer
 from simplemem.features.facts.asking import extract
 from simplemem.features.facts.atom import Statement
 from simplemem.features.facts.keeping import Added, memories_of
@@ -59,9 +59,9 @@ def money(store: EnhancedStore, vault: Path) -> None:
 
 def ask(
     store: EnhancedStore, query: str = ASKED, **more: Any
-) -> tuple[Recalled, tuple[str | None, str, str]]:
-    found = recall(store, Asked(query, "ann", **more))
-    return found, answered(documents_of(store), query, found)
+) -> tuple[RecallResult, tuple[str | None, str, str]]:
+    found = recall(store, RecallRequest(query, "ann", **more))
+    return found, write_answer(documents_of(store), query, found)
 
 
 def add(store: EnhancedStore, text: str, **more: Any) -> Added:

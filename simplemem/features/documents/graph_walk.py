@@ -1,0 +1,86 @@
+"""Walk from the names in a question along facts and relations to the notes that they lead to."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from simplemem.features.answers import Edge
+from simplemem.features.facts.atom import Atom, Slot, as_name
+from simplemem.features.graph.values import SHARED, Graph
+
+_STEP_SCORES: Final = (0.5, 0.25)  # the score of a note that is met on the first and second step
+_MAX_EDGES: Final = 20  # per step
+_MAX_NAME_WORDS: Final = 6
+
+
+@dataclass(frozen=True)
+class GraphWalk:
+    """The edges that a walk followed, and the paths of the notes it met, with their scores."""
+
+    edges: list[Edge]
+    scores: dict[str, float]
+
+
+def walk_from_question(
+    question: str, best: Collection[str], facts: Mapping[str, Atom], graph: Graph
+) -> GraphWalk:
+    """Walk two steps from the names in a question and in its best hits, given by their paths."""
+    entity_paths = {
+        as_name(entity.name): entity.path for entity in graph.entities if not entity.is_note
+    }
+    ways = [*facts.values(), *_relations_as_facts(graph)]
+    names = _names_in(question)
+    for path in best:
+        if path in facts:
+            names.update(facts[path].names)
+    names.update(name for name, path in entity_paths.items() if path in best)
+
+    walked = dict[Atom, None]()
+    scores = dict[str, float]()
+    for score in _STEP_SCORES:
+        next_ways = [way for way in ways if not names.isdisjoint(way.names) and way not in walked][
+            :_MAX_EDGES
+        ]
+        paths = [entity_paths[name] for name in names & entity_paths.keys()]
+        paths += [way.path for way in next_ways if way.path]
+        # Notes of the last step come first; the higher score of an earlier step stays.
+        scores = dict.fromkeys(paths, score) | scores
+        walked.update(dict.fromkeys(next_ways))
+        names = {name for way in next_ways for name in way.names}
+
+    return GraphWalk(_edges(walked), scores)
+
+
+def _relations_as_facts(graph: Graph) -> list[Atom]:
+    """Return each relation of the graph as a fact without a note, whose id is its source."""
+    return [
+        Atom("", "", relation.source, "", SHARED, slot=Slot(*relation.key))
+        for relation in graph.relations
+    ]
+
+
+def _names_in(question: str) -> set[str]:
+    """Return all runs of words in a question that may be a name."""
+    words = as_name(question).split()
+    return {
+        " ".join(words[start:end])
+        for start in range(len(words))
+        for end in range(start + 1, start + 1 + _MAX_NAME_WORDS)
+    }
+
+
+def _edges(ways: Iterable[Atom]) -> list[Edge]:
+    edges = list[Edge]()
+    for way in ways:
+        if way.slot is not None:
+            edges.append(
+                {
+                    "from": way.slot.subject or way.scope,
+                    "relation": way.slot.relation,
+                    "to": way.slot.object,
+                    "id": way.id,
+                }
+            )
+    return edges

@@ -1,0 +1,129 @@
+"""Hits of a recall: facts, entities of the graph, and passages of documents, as answers show them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
+
+from simplemem.features.answers import Result
+from simplemem.features.documents.ingest import Document
+from simplemem.features.facts import life
+from simplemem.features.facts.atom import Atom
+from simplemem.features.graph.values import SHARED, Entity
+from simplemem.note.dates import format_moment, now
+from simplemem.note.names import name_of
+
+if TYPE_CHECKING:
+    from simplemem.store import Piece
+
+_MAX_TITLE = 80  # characters
+
+
+class Score(NamedTuple):
+    """How good a hit is.
+
+    `rank` orders hits; the best fact and the best passage have 1. `own` is how good the hit is in
+    itself, which answers show.
+    """
+
+    rank: float
+    own: float
+
+
+class Hit(NamedTuple):
+    """Something that answers a question: how it is shown, the path of its note, and its fact."""
+
+    result: Result
+    path: str
+    atom: Atom | None = None
+    rank: float = 0.0
+
+    def with_fields(self, fields: Mapping[str, Any]) -> Self:
+        """Return the hit with other fields in its result."""
+        return self._replace(result=cast("Result", {**self.result, **fields}))
+
+
+def raise_scores(scores: dict[str, Score], others: Mapping[str, Score]) -> None:
+    """Raise the scores of paths to others, and add the paths that are missing."""
+    for path, other in others.items():
+        known = scores.get(path, other)
+        rank = max(known.rank, other.rank)
+        own = max(known.own, other.own)
+        scores[path] = Score(rank, own)
+
+
+def fact_hit(fact: Atom, score: Score, document: Document | None) -> Hit:
+    """Return a fact as a hit; its source is the document that it was drawn from, if there is one."""
+    result = _result("memory", fact.id, fact.statement, score, fact.scope)
+    result |= _fact_fields(fact)
+    result["source"] = _source(fact.id, fact.statement, fact.path, document)
+    return _hit(result, fact.path, score, fact)
+
+
+def _fact_fields(fact: Atom) -> dict[str, Any]:
+    fields: dict[str, Any] = {
+        "memory_type": fact.memory_type,
+        "confidence": round(life.shown_confidence(fact, now()), 4),
+        "is_latest": fact.status == "active",
+    }
+    if fact.valid_from:
+        fields["valid_from"] = format_moment(fact.valid_from)
+    if fact.valid_to:
+        fields["valid_to"] = format_moment(fact.valid_to)
+    if fact.is_disputed:
+        fields["disputed"] = format_moment(fact.disputed or now())
+    return fields
+
+
+def entity_hit(entity: Entity, score: Score) -> Hit:
+    """Return an entity as a hit, with its name and its observations as the text."""
+    text = "; ".join([entity.name, *entity.texts])
+    result = _result("entity", entity.name, text, score, entity.owner or SHARED)
+    result["source"] = _source(entity.name, text, entity.path)
+    return _hit(result, entity.path, score)
+
+
+def passage_hit(passage: Piece, document: Document, score: Score) -> Hit:
+    """Return a passage of a document as a hit."""
+    passage_id = f"{document.id}:{passage.line}"
+    result = _result("chunk", passage_id, passage.text, score, document.scope)
+    source = _source(passage_id, passage.text, document.path, document)
+    result["source"] = source | {"heading": passage.heading, "line": passage.line}
+    return _hit(result, document.path, score)
+
+
+def _result(kind: str, id_: str, text: str, score: Score, scope: str) -> dict[str, Any]:
+    return {
+        "kind": kind,
+        "id": id_,
+        "text": text,
+        "score": round(score.own, 4),
+        "container_tag": scope,
+    }
+
+
+def _source(id_: str, text: str, path: str, document: Document | None = None) -> dict[str, Any]:
+    """Return where a hit comes from: a document, or else its own note."""
+    source: dict[str, Any] = {
+        "id": id_,
+        "title": text[:_MAX_TITLE],
+        "name": name_of(path),
+        "heading": "",
+        "line": 1,
+        "url": None,
+    }
+    if document is not None:
+        source["id"] = document.id
+        source["title"] = document.title
+        source["name"] = name_of(document.path)
+        source["url"] = document.source_url or None
+    return source
+
+
+def _hit(result: dict[str, Any], path: str, score: Score, fact: Atom | None = None) -> Hit:
+    return Hit(cast("Result", result), path, fact, round(score.rank, 4))
+
+
+def sort_by_rank(hits: Iterable[Hit]) -> list[Hit]:
+    """Return the hits, best first; hits of one rank stay in their order."""
+    return sorted(hits, key=lambda hit: -hit.rank)
