@@ -176,7 +176,7 @@ def export(
 
     $ simplemem lessons export > lessons.md
     $ simplemem lessons export html --output lessons.html"""
-    from simplemem.features.lessons.analysis import export_text
+    from simplemem.features.lessons.export import export_text
     from simplemem.store import write_file
 
     with _opened(vault) as (store, knowledge):

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from simplemem.features.lessons.analysis import Analysis, Contradiction, analysis_of
+from simplemem.features.lessons.analysis import Analysis, analysis_of
+from simplemem.features.lessons.contradictions import Contradiction
 from simplemem.features.lessons.entry import KnowledgeEntry
 from simplemem.features.lessons.knowledge import Knowledge, knowledge_of
 from simplemem.store import EnhancedStore

@@ -10,7 +10,8 @@ import pytest
 import yaml
 
 from simplemem.errors import Ambiguous, Conflict, Invalid, NotFound, ReadOnly, TooLong
-from simplemem.features.lessons.analysis import Contradiction, analysis_of
+from simplemem.features.lessons.analysis import analysis_of
+from simplemem.features.lessons.contradictions import Contradiction
 from simplemem.features.lessons.entry import KnowledgeEntry
 from simplemem.features.lessons.knowledge import Knowledge, knowledge_of
 from simplemem.settings.model import Settings

@@ -1,23 +1,31 @@
-"""What entries show when they are counted and compared: contradictions, themes, habits; and all of them, exported. Each
-finding names its entries and says no more than a count does. Compared are vectors of the index; no model is asked."""
+"""What entries show when they are counted and compared: contradictions, themes, habits.
+
+Each finding names its entries and says no more than a count does. No model is asked: entries are compared by the
+vectors of the index.
+"""
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import date, timedelta
 from functools import cached_property
-from itertools import combinations
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from simplemem.features.lessons import TYPES
+from simplemem.features.lessons.contradictions import (
+    Contradiction,
+    Data,
+    Disagreement,
+    Pair,
+    find_disagreements,
+    find_duplicates,
+    judge,
+)
 from simplemem.features.lessons.entry import KnowledgeEntry, plain, read_entry
 from simplemem.features.lessons.knowledge import NEVER, knowledge_of
 from simplemem.models import Filter
-from simplemem.note.sentences import Sentence, contradicts, sentences
-from simplemem.note.words import STOP_WORDS, content_words, words_in_order
+from simplemem.note.words import content_words, words_in_order
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,57 +33,37 @@ if TYPE_CHECKING:
 
     from simplemem.store import EnhancedStore
 
-Data = dict[str, Any]
 _BLOCK: Final = 256  # entries that are compared with all others at once
-_MOST_ALIKE: Final = 40  # sentences of one form: more are a form that is filled in again and again
 _PRIORITIES: Final = ("critical", "high", "medium", "low")
-_EMPHASIS: Final = frozenset(
-    "always should must shall please prefer we you i the a an not never no do does".split()
-)
-# Forms that leave little doubt: `use V for A`, `A is set to V`, `the B of A is V`.
-_CLAIM: Final = re.compile(
-    r"(?:we |you |always |please |should |must |decided to )*(?:use|using|chose|prefer|adopt|go with|switch to) "
-    r"(?P<v>.{1,60}?) (?P<a>(?:for|as|when|in) .{3,80})"
-    r"|(?:the |our |its )?(?P<b>.{2,80}?) (?:set to|defaults? to|listens on|(?P<plain>is|=|must be|should be)) (?P<w>.+)"
-)
-_REASON: Final = re.compile(r"[,;]?\s\b(?:because|since|so that|instead|rather)\b.*")
-# What is so in staging, on Safari or when it rains says nothing of elsewhere.
-_QUALIFIER: Final = re.compile(
-    r"[,;:(].*|\b(?:in|on|at|by|of|for|from|with|under|during|before|after|until|via|per|within|while|when|where|which"
-    r"|if|unless|and|or|but)\s.*"
-)
-# Numbers that name (versions, steps, tickets, dates) tell two facts apart. One that measures follows such a verb.
-_NAMES: Final = frozenset(
-    """version release build step ticket issue pr bug task sprint phase stage week day quarter chapter section page part
-    line row rule item room floor model revision commit id error code adr rfc migration episode level round run""".split()
-)
-_MEASURES: Final = re.compile(
-    r"\b(?:is|are|was|were|be|=|equals?|has|have|had|takes?|took|costs?|weighs?|weighed|lasts?|lasted|needs?|needed"
-    r"|holds?|listens|(?:set|limited|raised|lowered|defaults?) to)"
-    r"(?: (?:about|around|exactly|only|at|on|to|of|up|most|least|a|than|more|less))*\W*$"
-)
-_PLAIN_NUMBER: Final = re.compile(
-    r"(?!(?:19|20)\d\d\b)\d[\d ,_]*(?![\d.:/-]*\d)|\d+[.,]\d+(?=\s?[^\W\d])"
-)
-_NAMES_A_VALUE: Final = re.compile(r" (?:of|for|in) |['’]s |^(?:current|main|only) ")
-_HAS_ONE_VALUE: Final = re.compile(r"(?:default|maximum|minimum|preferred) ")
+_MAX_THEME_WORDS: Final = 4
+_MAX_READ_MOST: Final = 5
+_MAX_TAGS: Final = 50
+_MAX_HABIT_ENTRIES: Final = 20
 
 
-class Contradiction(NamedTuple):
-    """Two entries that disagree, who would win against whom, and why. The rule is *slot*, one subject with two values,
-    *polarity*, the same words affirmed and denied, or *duplicate?*, alike but of different confidence."""
+class _Habit(NamedTuple):
+    """Entries that have a weakness, out of which, and the share from which on it is a finding."""
 
-    data: Data
-    verdict: tuple[KnowledgeEntry, KnowledgeEntry, str] | None
+    kind: str
+    priority: str
+    entries: list[KnowledgeEntry]
+    among: Sequence[KnowledgeEntry]
+    max_share: float
 
 
 class Analysis:
-    """Some entries of a store (`what` says which), and what can be said of them, found when it is asked for."""
+    """Some entries of a store, and findings about them, computed on request.
+
+    Guards what is read once for all findings: vectors, read counts, and which entries a person wrote.
+    `what` names the entries in an answer; `standing` are those that are not superseded.
+    """
 
     def __init__(
         self, store: EnhancedStore, entries: Sequence[KnowledgeEntry], what: str = "entries"
     ) -> None:
-        self.store, self.entries, self.what = store, entries, what
+        self.store = store
+        self.entries = entries
+        self.what = what
         self.standing = [entry for entry in entries if not entry.is_superseded]
         self.knowledge = knowledge_of(store)
         self.reads = self.knowledge.reads()
@@ -83,9 +71,11 @@ class Analysis:
         embedder = store.extension.embedder
         self.method = f"embedding ({embedder})" if embedder else "nothing (there are no vectors)"
 
+    # Similarity
+
     @cached_property
     def _vectors(self) -> NDArray[np.float32]:
-        """A row for each entry that holds; zeros, which are near to nothing, where there is no vector."""
+        """One row per standing entry. Zeros, which are near to nothing, stand for a missing vector."""
         import numpy as np
 
         vectors = self.store.extension.vectors_of([entry.path for entry in self.standing])
@@ -93,471 +83,430 @@ class Analysis:
         rows = [vectors.get(entry.path) or [0.0] * width for entry in self.standing]
         return np.array(rows, np.float32).reshape(-1, width)
 
-    def near(self, least: float) -> list[tuple[int, int]]:
-        """All pairs of entries that hold and are at least so much alike, by their places."""
+    def near(self, min_similarity: float) -> list[Pair]:
+        """Return all pairs of standing entries with at least this similarity, by position."""
         import numpy as np
 
-        found, vectors = list[tuple[int, int]](), self._vectors
+        threshold = max(1e-9, min_similarity - 1e-6)
+        vectors = self._vectors
+        pairs: list[Pair] = []
         for start in range(0, len(vectors), _BLOCK):
             block = vectors[start : start + _BLOCK]
-            is_near = block @ vectors[start:].T >= max(1e-9, least - 1e-6)
-            own = is_near[
-                :, : len(block)
-            ]  # where each pair would be found twice, and each entry near itself
-            own &= np.triu(np.ones_like(own), 1)
-            pairs = np.argwhere(is_near) + start
-            found += [(one, other) for one, other in pairs.tolist()]
-        return found
+            is_near = block @ vectors[start:].T >= threshold
+
+            # Within the block, each pair occurs twice, and each entry is near to itself.
+            within_block = is_near[:, : len(block)]
+            within_block &= np.triu(np.ones_like(within_block), 1)
+            positions = np.argwhere(is_near) + start
+            pairs += [(one, other) for one, other in positions.tolist()]
+        return pairs
+
+    def _similarity(self, ends: Pair) -> float:
+        """Return the similarity of two standing entries, at least 0."""
+        one, other = ends
+        similarity = float(self._vectors[one] @ self._vectors[other])
+        return max(0.0, round(similarity, 4))
+
+    # Contradictions
 
     def contradictions(
         self, threshold: float = 0.85, least_delta: float = 0.1, *, same_type_only: bool = False
     ) -> list[Contradiction]:
-        """Every pair of entries that disagree, told once; not two that are linked, as somebody looked at them."""
-        told = sorted(self._disagreeing(), key=lambda each: each[0] == "polarity")
-        for ends in self.near(threshold):
-            one, other = (self.standing[end] for end in ends)
-            a, b = one.confidence, other.confidence
-            if (
-                a is not None
-                and b is not None
-                and abs(a - b) >= least_delta - 1e-9
-                and _is_part(one.text, other.text)
-            ):
-                said, instead = (
-                    f"{one.headline} (confidence {a:g})",
-                    f"{other.headline} (confidence {b:g})",
-                )
-                told.append(("duplicate?", ends, said, instead, ""))
-        related = self.knowledge.leading_to(self.standing)
-        seen = {
-            frozenset((path, other.path)) for path, ties in related.items() for _, other in ties
-        }
-        found, lost = list[Contradiction](), set[str]()  # what lost takes no part any more
-        for rule, ends, said, instead, about in told:
-            one, other = (self.standing[end] for end in ends)
+        """Return each pair of standing entries that disagree, once.
+
+        Linked entries are left out: somebody has looked at them. An entry that lost to another one
+        decides nothing more.
+        """
+        disagreements = list(find_disagreements(self.standing))
+        disagreements.sort(key=lambda disagreement: disagreement.rule == "polarity")
+        disagreements += find_duplicates(self.standing, self.near(threshold), least_delta)
+
+        seen = self._linked_pairs()
+        losers: set[str] = set()
+        contradictions: list[Contradiction] = []
+        for disagreement in disagreements:
+            one, other = (self.standing[end] for end in disagreement.ends)
             paths = frozenset((one.path, other.path))
             if paths in seen or (same_type_only and one.type != other.type):
                 continue
-            seen.add(paths)
-            verdict = None if lost & paths else self._verdict(one, other)
-            data: Data = {
-                "rule": rule,
-                "one": brief(one) | {"said": said, "confidence": one.confidence},
-            }
-            data |= {
-                "other": brief(other) | {"said": instead, "confidence": other.confidence},
-                "about": about,
-            }
-            data["similarity"] = max(
-                0.0, round(float(self._vectors[ends[0]] @ self._vectors[ends[1]]), 4)
-            )
-            if verdict:
-                lost.add(verdict[1].path)
-                data |= {"winner": verdict[0].id, "why": verdict[2]}
-            found.append(Contradiction(data, verdict))
-        return found
 
-    def _verdict(
-        self, one: KnowledgeEntry, other: KnowledgeEntry
-    ) -> tuple[KnowledgeEntry, KnowledgeEntry, str] | None:
-        """Who wins against whom and why: edited by a person, verified, newer, surer; None when nothing decides."""
-        whys = (
-            "the user edited it",
-            "it is verified",
-            "it is newer",
-            "it has the higher confidence",
-        )
-        a, b = (
-            (
-                self._is_by_hand(e),
-                e.verified,
-                e.modified[:19].replace(" ", "T"),
-                e.confidence or 0.0,
-            )
-            for e in (one, other)
-        )
-        why = next((why for why, this, that in zip(whys, a, b, strict=True) if this != that), "")
-        return None if not why else (one, other, why) if a > b else (other, one, why)
+            seen.add(paths)
+            verdict = None
+            if not losers & paths:
+                verdict = judge(one, other, self._is_by_hand)
+            data = self._contradiction_data(disagreement)
+            if verdict is not None:
+                winner, loser, reason = verdict
+                losers.add(loser.path)
+                data["winner"] = winner.id
+                data["why"] = reason
+            contradictions.append(Contradiction(data, verdict))
+        return contradictions
+
+    def _linked_pairs(self) -> set[frozenset[str]]:
+        """Return the paths of each two standing entries of which one has a relation to the other."""
+        related = self.knowledge.leading_to(self.standing)
+        return {
+            frozenset((path, target.path))
+            for path, relations in related.items()
+            for _, target in relations
+        }
+
+    def _contradiction_data(self, disagreement: Disagreement) -> Data:
+        """Return a disagreement as data, without a verdict."""
+        one, other = (self.standing[end] for end in disagreement.ends)
+        one_data = brief(one) | {"said": disagreement.one_says, "confidence": one.confidence}
+        other_data = brief(other) | {
+            "said": disagreement.other_says,
+            "confidence": other.confidence,
+        }
+        return {
+            "rule": disagreement.rule,
+            "one": one_data,
+            "other": other_data,
+            "about": disagreement.about,
+            "similarity": self._similarity(disagreement.ends),
+        }
 
     def _is_by_hand(self, entry: KnowledgeEntry) -> bool:
-        """Whether a person gave an entry its text; the history is asked once for each, however many pairs it is in."""
+        """Return whether a person wrote the text of an entry. The history is read once per entry."""
         if entry.path not in self._by_hand:
             self._by_hand[entry.path] = self.store.extension.is_by_hand(entry.path, entry.sha256)
         return self._by_hand[entry.path]
 
-    def _disagreeing(self) -> Iterator[tuple[str, tuple[int, int], str, str, str]]:
-        """Pairs of sentences and what they are about: those that give a subject two values, and those of one frame."""
-        groups: dict[tuple[bool, tuple[str, ...]], list[tuple[int, Sentence, frozenset[str]]]] = (
-            defaultdict(list)
-        )
-        for number, entry in enumerate(self.standing):
-            for each in sentences(plain(entry.text)):
-                subject, value, qualifier = _slot(each)
-                sentence = replace(
-                    each, frame=tuple(word for word in each.frame if word not in _EMPHASIS)
-                )
-                groups[True, sentence.frame].append((number, sentence, value))
-                if subject and 0 < len(value) <= 5:
-                    groups[False, (*subject, "", *qualifier)].append((number, sentence, value))
-        # What a note is called tells two subjects apart; an entry is called by what it says.
-        names = ["" if entry.is_own else entry.name for entry in self.standing]
-        for (is_frame, about), some in groups.items():
-            for (a, one, this), (b, other, that) in combinations(
-                some if len(some) <= _MOST_ALIKE else (), 2
-            ):
-                if is_frame:
-                    differ = contradicts(one, other, names[a], names[b]) and _are_of_one(one, other)
-                else:
-                    differ = 2 * len(this & that) <= min(len(this), len(that))
-                if differ and a != b:
-                    rule = "polarity" if is_frame and one.values == other.values else "slot"
-                    yield rule, (a, b), one.text, other.text, " ".join(filter(None, about))
-
     def superseded(self) -> list[Data]:
-        """What no longer holds, the latest first, with what took its place."""
-        named = {
-            key: brief(each)
-            for each in self.entries
-            for key in (each.name.rsplit("/", 1)[-1], each.name)
-        }
-        gone = sorted(
-            (each for each in self.entries if each.is_superseded),
-            key=lambda each: each.superseded_at,
-        )
-        return [
-            brief(each)
-            | {
-                "confidence": each.confidence,
-                "at": each.superseded_at,
-                "reason": each.superseded_reason,
-            }
-            | {"winner": named.get(each.superseded_by), "by": each.superseded_by}
-            for each in reversed(gone)
-        ]
+        """Return the superseded entries, the latest first, with what replaced them, when and why."""
+        by_name: dict[str, KnowledgeEntry] = {}
+        for entry in self.entries:
+            by_name[entry.name.rsplit("/", 1)[-1]] = entry
+            by_name[entry.name] = entry
+
+        superseded = [entry for entry in self.entries if entry.is_superseded]
+        superseded.sort(key=lambda entry: entry.superseded_at)
+        return [_superseded_data(entry, by_name) for entry in reversed(superseded)]
+
+    # Themes
 
     def themes(
         self, threshold: float = 0.75, least: int = 2
     ) -> list[tuple[list[str], list[KnowledgeEntry]]]:
-        """Groups of near entries, with words that most have, grown around the most read, the surest, the newest."""
-        around: dict[int, set[int]] = defaultdict(set)
+        """Return groups of similar standing entries, with words that most members have, largest first.
+
+        A group grows around the entry that was read most, else the most confident, else the newest.
+        No entry is in two groups. `least` is the smallest number of members.
+        """
+        neighbours: dict[int, set[int]] = defaultdict(set)
         for one, other in self.near(threshold):
-            around[one].add(other)
-            around[other].add(one)
-        entries, found = self.standing, []
-        weight = [
-            (self.reads.get(e.id, NEVER)[0], e.confidence or 0.0, e.created, e.name)
-            for e in entries
-        ]
-        free = set(range(len(entries)))
-        for seed in sorted(free, key=weight.__getitem__, reverse=True):
-            close = sorted(free & around[seed])
-            if seed in free and len(close) + 1 >= least:
-                free -= {seed, *close}
-                members = [entries[place] for place in (seed, *close)]
-                words = [
-                    word
-                    for entry in members
-                    for word in set(content_words(words_in_order(plain(entry.text))))
-                ]
-                having = sorted(Counter(words).items(), key=lambda each: (-each[1], each[0]))
-                shared = [
-                    word
-                    for word, count in having
-                    if count >= max(2, len(members) / 2) and len(word) > 2
-                ]
-                found.append((shared[:4], members))
-        return sorted(found, key=lambda theme: -len(theme[1]))
+            neighbours[one].add(other)
+            neighbours[other].add(one)
+
+        themes: list[tuple[list[str], list[KnowledgeEntry]]] = []
+        free = set(range(len(self.standing)))
+        for seed in sorted(free, key=self._theme_order, reverse=True):
+            close = sorted(free & neighbours[seed])
+            if seed not in free or len(close) + 1 < least:
+                continue
+            free -= {seed, *close}
+            members = [self.standing[position] for position in (seed, *close)]
+            themes.append((_shared_words(members), members))
+        return sorted(themes, key=lambda theme: -len(theme[1]))
+
+    def _theme_order(self, position: int) -> tuple[int, float, str, str]:
+        """Return by what a standing entry comes before others as the centre of a theme."""
+        entry = self.standing[position]
+        count, _ = self.reads.get(entry.id, NEVER)
+        return count, entry.confidence or 0.0, entry.created, entry.name
 
     def clusters(self, threshold: float = 0.75, least: int = 2) -> list[Data]:
-        """The themes as they are told."""
-        themes = self.themes(threshold, least)
+        """Return the themes as data."""
         return [
-            {"words": words, "size": len(some), "entries": list(map(brief, some))}
-            for words, some in themes
+            {"words": words, "size": len(members), "entries": _briefs(members)}
+            for words, members in self.themes(threshold, least)
         ]
 
     def suggested_tags(self, threshold: float = 0.75) -> list[Data]:
-        """Words that most of a theme of three and more have, as tags for those that lack them."""
-        spelled, suggested = {tag.casefold(): tag for tag in self.store.tags()}, []
+        """Return words of themes with three or more members, as tags for the members without them.
+
+        A tag that the vault has is spelled as it is there.
+        """
+        spellings = {tag.casefold(): tag for tag in self.store.tags()}
+        suggestions: list[Data] = []
         for words, members in self.themes(threshold, 3):
-            for tag in words:
-                lacking = [
-                    brief(entry) for entry in members if tag not in map(str.casefold, entry.tags)
-                ]
-                facts = {
-                    "having": len(members) - len(lacking),
-                    "of": len(members),
-                    "entries": lacking,
-                }
-                suggested += (
-                    [{"tag": spelled.get(tag, tag), "known": tag in spelled} | facts]
-                    if lacking
-                    else []
+            for word in words:
+                untagged = [entry for entry in members if not _has_tag(entry, word)]
+                if not untagged:
+                    continue
+                suggestions.append(
+                    {
+                        "tag": spellings.get(word, word),
+                        "known": word in spellings,
+                        "having": len(members) - len(untagged),
+                        "of": len(members),
+                        "entries": _briefs(untagged),
+                    }
                 )
-        return suggested
+        return suggestions
+
+    # Counts
 
     def stats(self) -> Data:
-        """How much there is of what; confidence is high from 0.8 on, medium from 0.5 on."""
-        reads, sure = self.reads, [e.confidence for e in self.entries if e.confidence is not None]
-        often = sorted(
-            (e for e in self.entries if e.id in reads), key=lambda e: (-reads[e.id][0], e.name)
-        )
-        high, low = sum(each >= 0.8 for each in sure), sum(each < 0.5 for each in sure)
+        """Return totals by type and confidence. Confidence is high from 0.8, medium from 0.5."""
+        confidences = [entry.confidence for entry in self.entries if entry.confidence is not None]
+        high = sum(confidence >= 0.8 for confidence in confidences)
+        low = sum(confidence < 0.5 for confidence in confidences)
+        types = Counter(entry.type for entry in self.entries)
         return {
             "total": len(self.entries),
-            "by_type": dict(sorted(Counter(entry.type for entry in self.entries).items())),
-            "by_confidence": {"high": high, "medium": len(sure) - high - low, "low": low},
+            "by_type": dict(sorted(types.items())),
+            "by_confidence": {"high": high, "medium": len(confidences) - high - low, "low": low},
             "verified": sum(entry.verified for entry in self.entries),
             "superseded": len(self.entries) - len(self.standing),
-            "never_read": sum(entry.id not in reads for entry in self.entries),
-            "most_accessed": [
-                {"id": e.id, "says": e.headline, "count": reads[e.id][0], "last": reads[e.id][1]}
-                for e in often[:5]
-            ],
+            "never_read": sum(entry.id not in self.reads for entry in self.entries),
+            "most_accessed": self._read_most(),
         }
+
+    def _read_most(self) -> list[Data]:
+        """Return the entries that were read most, with count and time."""
+        read = [entry for entry in self.entries if entry.id in self.reads]
+        read.sort(key=lambda entry: (-self.reads[entry.id][0], entry.name))
+        most_read: list[Data] = []
+        for entry in read[:_MAX_READ_MOST]:
+            count, last = self.reads[entry.id]
+            most_read.append({"id": entry.id, "says": entry.headline, "count": count, "last": last})
+        return most_read
 
     def patterns(self, today: date) -> Data:
-        """What recurs, how much there is of what, and whether there is more of late."""
-        days, kinds = (
-            [entry.created[:10] for entry in self.entries],
-            Counter(entry.type for entry in self.entries),
-        )
-        made = {
-            span: sum(day > (today - timedelta(span)).isoformat() for day in days)
-            for span in (7, 30, 60, 90)
-        }
-        lately, before = made[30], made.pop(60) - made[30]
-        known = [
-            (entry.type, entry.confidence) for entry in self.entries if entry.confidence is not None
-        ]
-        sure = {kind: [share for of, share in known if of == kind] for kind in sorted(kinds)}
+        """Return recurring entries, counts by type, tag and age, the trend, and confidence by type."""
+        types = Counter(entry.type for entry in self.entries)
+        tags = Counter(tag for entry in self.entries for tag in entry.tags)
+        in_30_days = self._created_within(30, today)
+        before = self._created_within(60, today) - in_30_days
         return {
-            "recurring": [
-                {
-                    "type": some[0].type,
-                    "says": some[0].headline,
-                    "count": len(some),
-                    "entries": list(map(brief, some)),
-                }
-                for some in sorted(
-                    _alike(self.entries, 50), key=lambda some: (-len(some), some[0].name)
-                )
-            ],
-            "types": dict(kinds.most_common()),
-            "tags": dict(
-                Counter(tag for entry in self.entries for tag in entry.tags).most_common(50)
-            ),
-            "lately": {str(days): count for days, count in made.items()},
+            "recurring": self._recurring(),
+            "types": dict(types.most_common()),
+            "tags": dict(tags.most_common(_MAX_TAGS)),
+            "lately": {str(days): self._created_within(days, today) for days in (7, 30, 90)},
             "before": before,
-            "trend": "rising" if lately > before else "falling" if lately < before else "steady",
-            "confidence": {
-                kind: round(sum(each) / len(each), 3) for kind, each in sure.items() if each
-            },
+            "trend": _trend(before, in_30_days),
+            "confidence": self._confidence_by_type(),
         }
+
+    def _created_within(self, days: int, today: date) -> int:
+        """Return how many entries were created in the last days."""
+        since = (today - timedelta(days)).isoformat()
+        return sum(entry.created[:10] > since for entry in self.entries)
+
+    def _recurring(self) -> list[Data]:
+        """Return the groups of entries whose first 50 characters are the same, the largest first."""
+        groups = _same_beginning(self.entries, 50)
+        groups.sort(key=lambda group: (-len(group), group[0].name))
+        return [
+            {
+                "type": group[0].type,
+                "says": group[0].headline,
+                "count": len(group),
+                "entries": _briefs(group),
+            }
+            for group in groups
+        ]
+
+    def _confidence_by_type(self) -> dict[str, float]:
+        """Return the mean confidence of each type that has one."""
+        by_type: dict[str, list[float]] = defaultdict(list)
+        for entry in self.entries:
+            if entry.confidence is not None:
+                by_type[entry.type].append(entry.confidence)
+        return {
+            type_: round(sum(confidences) / len(confidences), 3)
+            for type_, confidences in sorted(by_type.items())
+        }
+
+    # Habits
 
     def insights(self, threshold: float = 0.75, least: int = 2) -> list[Data]:
-        """What the entries that hold show, the most pressing first."""
-        found = [each for each in self._habits() if each["kind"] not in ("untagged", "duplicates")]
+        """Return what the standing entries show, the most pressing first."""
+        findings = [
+            finding
+            for finding in self._habit_findings()
+            if finding["kind"] not in ("untagged", "duplicates")
+        ]
         for words, members in self.themes(threshold, least):
-            kind, priority = ("theme", "high") if len(members) >= 5 else ("group", "low")
-            if sum(entry.type == "error" for entry in members) >= 3:
-                kind, priority = "recurring error", "critical"
-            says = f"{len(members)} entries share a topic: {', '.join(words)}".rstrip(": ")
-            found.append(_finding(kind, priority, says, members, words=words))
-        return sorted(found, key=lambda each: _PRIORITIES.index(each["priority"]))
+            findings.append(_theme_finding(words, members))
+        return _by_priority(findings)
 
     def antipatterns(self) -> list[Data]:
-        """Habits that make what is kept worth less, the most pressing first."""
-        found = (each for each in self._habits() if each["kind"] != "never read")
-        return sorted(found, key=lambda each: _PRIORITIES.index(each["priority"]))
+        """Return the habits that make entries less useful, the most pressing first."""
+        return _by_priority(
+            finding for finding in self._habit_findings() if finding["kind"] != "never read"
+        )
 
-    def _habits(self) -> Iterator[Data]:
-        """What is so of more of the entries than it should be, and what begins alike."""
-        standing, related = self.standing, self.knowledge.leading_to(self.standing)
-        ties = [(entry, other) for entry in standing for _, other in related[entry.path]]
-        solved = {
-            each.path for tie in ties if "solution" in (tie[0].type, tie[1].type) for each in tie
-        }
-        sure = [entry for entry in standing if entry.confidence is not None]
-        own = [
-            entry for entry in standing if entry.is_own
-        ]  # nobody counts how often a person reads a note
-        errors = [entry for entry in standing if entry.type == "error"]
-        for kind, priority, of, most, some in (
-            (
-                "errors without solution",
-                "high",
-                errors,
-                0.5,
-                [e for e in errors if e.path not in solved],
-            ),
-            (
-                "low confidence",
-                "medium",
-                sure,
-                0.2,
-                [e for e in sure if (e.confidence or 0.0) < 0.5],
-            ),
-            ("never read", "medium", own, 0.3, [e for e in own if e.id not in self.reads]),
-            ("untagged", "low", standing, 0.3, [e for e in standing if not e.tags]),
-        ):
-            if len(some) > most * len(of):
-                share = round(len(some) / len(of), 3)
-                yield _finding(
-                    kind,
-                    priority,
-                    f"{kind}: {len(some)} of {len(of)}",
-                    some[:20],
-                    numbers={"share": share},
-                )
-        for some in _alike(standing, 100):
-            yield _finding("duplicates", "high", f"{len(some)} entries begin the same way", some)
+    def _habit_findings(self) -> Iterator[Data]:
+        """Yield the weaknesses that too many standing entries have, then groups that begin alike."""
+        for habit in self._habits():
+            count = len(habit.entries)
+            total = len(habit.among)
+            if count <= habit.max_share * total:
+                continue
+            yield _finding(
+                habit.kind,
+                habit.priority,
+                f"{habit.kind}: {count} of {total}",
+                habit.entries[:_MAX_HABIT_ENTRIES],
+                numbers={"share": round(count / total, 3)},
+            )
+
+        for group in _same_beginning(self.standing, 100):
+            says = f"{len(group)} entries begin the same way"
+            yield _finding("duplicates", "high", says, group)
+
+    def _habits(self) -> Iterator[_Habit]:
+        """Yield each weakness with the standing entries that have it, few or many."""
+        errors = [entry for entry in self.standing if entry.type == "error"]
+        solved = self._paths_linked_to_solutions()
+        unsolved = [entry for entry in errors if entry.path not in solved]
+        yield _Habit("errors without solution", "high", unsolved, errors, 0.5)
+
+        rated = [entry for entry in self.standing if entry.confidence is not None]
+        unsure = [entry for entry in rated if (entry.confidence or 0.0) < 0.5]
+        yield _Habit("low confidence", "medium", unsure, rated, 0.2)
+
+        # How often a person reads an ordinary note is not counted.
+        own = [entry for entry in self.standing if entry.is_own]
+        unread = [entry for entry in own if entry.id not in self.reads]
+        yield _Habit("never read", "medium", unread, own, 0.3)
+
+        untagged = [entry for entry in self.standing if not entry.tags]
+        yield _Habit("untagged", "low", untagged, self.standing, 0.3)
+
+    def _paths_linked_to_solutions(self) -> set[str]:
+        """Return the paths of both ends of each relation from or to a solution."""
+        related = self.knowledge.leading_to(self.standing)
+        paths: set[str] = set()
+        for entry in self.standing:
+            for _, target in related[entry.path]:
+                if "solution" in (entry.type, target.type):
+                    paths |= {entry.path, target.path}
+        return paths
 
 
 def analysis_of(store: EnhancedStore, notes: str = "") -> Analysis:
-    """The entries of a store, or notes: of a folder (`projects/`), of a type (`type:decision`), or all (`*`)."""
-    if not (wanted := notes.strip()):
+    """Return an analysis of the entries of a store, or of notes if `notes` selects some.
+
+    `projects/` selects a folder, `type:decision` a type, and `*` all notes of the vault.
+    """
+    selection = notes.strip()
+    if not selection:
         return Analysis(store, knowledge_of(store).entries())
-    kind = wanted[5:].strip() if wanted.casefold().startswith("type:") else ""
-    folder = "" if kind or wanted in ("*", "/") else wanted.rstrip("/*") + "/"
-    listed = {
-        each.path: each for each in store.extension.list_all(Filter(type=kind, prefix=folder))
-    }
-    entries = [
-        replace(
-            read_entry(*read[:3]),
-            created=listed[read.path].created or "",
-            modified=listed[read.path].modified,
-        )
-        for read in store.extension.read(sorted(listed))
-    ]
-    named = (
-        f"notes of type {kind}"
-        if kind
-        else f"notes in {folder}"
-        if folder
-        else "notes of the vault"
-    )
-    return Analysis(store, entries, named)
+
+    if selection.casefold().startswith("type:") and selection[5:].strip():
+        type_ = selection[5:].strip()
+        return _analysis_of_notes(store, Filter(type=type_), f"notes of type {type_}")
+    if selection in ("*", "/"):
+        return _analysis_of_notes(store, Filter(), "notes of the vault")
+    folder = selection.rstrip("/*") + "/"
+    return _analysis_of_notes(store, Filter(prefix=folder), f"notes in {folder}")
+
+
+def _analysis_of_notes(store: EnhancedStore, filter_: Filter, what: str) -> Analysis:
+    """Return an analysis of ordinary notes, whose times are those of the index."""
+    listed = {note.path: note for note in store.extension.list_all(filter_)}
+    entries: list[KnowledgeEntry] = []
+    for read in store.extension.read(sorted(listed)):
+        note = listed[read.path]
+        entry = read_entry(*read[:3])
+        entries.append(replace(entry, created=note.created or "", modified=note.modified))
+    return Analysis(store, entries, what)
 
 
 def brief(entry: KnowledgeEntry) -> Data:
-    """An entry as it is named in a finding."""
+    """Return an entry as a finding names it."""
     return {"id": entry.id, "name": entry.name, "type": entry.type, "says": entry.headline}
 
 
+def _briefs(entries: Iterable[KnowledgeEntry]) -> list[Data]:
+    return [brief(entry) for entry in entries]
+
+
+def _superseded_data(entry: KnowledgeEntry, by_name: dict[str, KnowledgeEntry]) -> Data:
+    """Return a superseded entry with the one that replaced it, None if it is not in the analysis."""
+    winner = by_name.get(entry.superseded_by)
+    return brief(entry) | {
+        "confidence": entry.confidence,
+        "at": entry.superseded_at,
+        "reason": entry.superseded_reason,
+        "winner": None if winner is None else brief(winner),
+        "by": entry.superseded_by,
+    }
+
+
+def _shared_words(members: Sequence[KnowledgeEntry]) -> list[str]:
+    """Return the most common words that at least two entries and at least half of them have."""
+    counts: Counter[str] = Counter()
+    for entry in members:
+        counts.update(set(content_words(words_in_order(plain(entry.text)))))
+
+    min_count = max(2, len(members) / 2)
+    shared = [word for word, count in counts.items() if count >= min_count and len(word) > 2]
+    shared.sort(key=lambda word: (-counts[word], word))
+    return shared[:_MAX_THEME_WORDS]
+
+
+def _has_tag(entry: KnowledgeEntry, tag: str) -> bool:
+    return tag in (other.casefold() for other in entry.tags)
+
+
+def _trend(before: int, now: int) -> str:
+    """Return whether a count rises, falls or is steady."""
+    if now > before:
+        return "rising"
+    if now < before:
+        return "falling"
+    return "steady"
+
+
+def _theme_finding(words: Sequence[str], members: Sequence[KnowledgeEntry]) -> Data:
+    """Return a theme as a finding. Three errors about one topic are the most pressing."""
+    kind = "group"
+    priority = "low"
+    if sum(entry.type == "error" for entry in members) >= 3:
+        kind = "recurring error"
+        priority = "critical"
+    elif len(members) >= 5:
+        kind = "theme"
+        priority = "high"
+    says = f"{len(members)} entries share a topic: {', '.join(words)}".rstrip(": ")
+    return _finding(kind, priority, says, members, words=words)
+
+
 def _finding(
-    kind: str, priority: str, says: str, some: Iterable[KnowledgeEntry], **more: Any
+    kind: str,
+    priority: str,
+    says: str,
+    entries: Iterable[KnowledgeEntry],
+    words: Sequence[str] = (),
+    numbers: Data | None = None,
 ) -> Data:
-    shown = {"kind": kind, "priority": priority, "says": says, "entries": list(map(brief, some))}
-    return shown | {"words": [], "numbers": {}} | more
+    return {
+        "kind": kind,
+        "priority": priority,
+        "says": says,
+        "entries": _briefs(entries),
+        "words": list(words),
+        "numbers": numbers or {},
+    }
 
 
-def _slot(sentence: Sentence) -> tuple[tuple[str, ...], frozenset[str], Sequence[str]]:
-    """What a sentence says the value of, which, and under what condition; nothing where it is no such form."""
-    said = _REASON.sub(
-        "", " ".join(sentence.text.replace("*", "").replace("`", "").split()).lower()
-    )
-    found = (
-        None if sentence.negated or said.endswith("?") else _CLAIM.fullmatch(said.rstrip(".!… "))
-    )
-    if found is None:
-        return (), frozenset(), ()
-    about, stated = found["a"] or found["b"], found["v"] or found["w"]
-    said, subject = _QUALIFIER.sub("", stated), {*words_in_order(about)}
-    value, qualifier = {*words_in_order(said)} - STOP_WORDS, words_in_order(stated[len(said) :])
-    if found["plain"] and not _HAS_ONE_VALUE.match(
-        about
-    ):  # a name or number is a value there, what it is like is none
-        is_named = all(word.isdigit() or word not in sentence.text for word in value)
-        value = value if is_named and _NAMES_A_VALUE.search(about) else set()
-    if subject & _NAMES and any(map(str.isdigit, said)):
-        value = set()
-    return tuple(sorted(subject - STOP_WORDS - {"s"})), frozenset(value), qualifier
+def _by_priority(findings: Iterable[Data]) -> list[Data]:
+    """Return findings in the order of their priority, otherwise as they are."""
+    return sorted(findings, key=lambda finding: _PRIORITIES.index(finding["priority"]))
 
 
-def _are_of_one(one: Sentence, other: Sentence) -> bool:
-    """Whether sentences of one frame are of one thing: no small word differs (on, off), a number only if it measures."""
-    differ, values = {*one.words} ^ {*other.words}, " ".join((*one.values, *other.values)).split()
-    return differ <= {*values, *_EMPHASIS} and (
-        one.values == other.values or (_measures(one) and _measures(other))
-    )
-
-
-def _measures(sentence: Sentence) -> bool:
-    """Whether the one number of a sentence counts or measures; one that names a thing does not."""
-    if len(sentence.values) != 1 or not _NAMES.isdisjoint(sentence.frame):
-        return False
-    start = (text := sentence.text.lower()).find(sentence.values[0].split()[0])
-    return bool(_MEASURES.search(text[:start]) and _PLAIN_NUMBER.match(text, start))
-
-
-def _is_part(one: str, other: str) -> bool:
-    """Whether a text says all that another does, or the other way round, with the same numbers."""
-    a, b = (set(words_in_order(plain(text))) - STOP_WORDS for text in (one, other))
-    return (a <= b or b <= a) and not any(map(str.isdigit, "".join(a ^ b)))
-
-
-def _alike(entries: Iterable[KnowledgeEntry], characters: int) -> list[list[KnowledgeEntry]]:
-    """Entries of one type whose first characters are the same, without regard to case and blanks."""
+def _same_beginning(
+    entries: Iterable[KnowledgeEntry], characters: int
+) -> list[list[KnowledgeEntry]]:
+    """Return groups of entries of one type with the same first characters, ignoring case and blanks."""
     groups: dict[tuple[str, str], list[KnowledgeEntry]] = defaultdict(list)
     for entry in entries:
-        groups[entry.type, " ".join(plain(entry.content).casefold().split())[:characters]].append(
-            entry
-        )
-    return [some for (_, said), some in groups.items() if said and len(some) > 1]
-
-
-def export_text(store: EnhancedStore, form: str) -> str:
-    """All entries of a store: `md`, by type and the surest first; or with the graph of entities a picture or data."""
-    from simplemem.features.graph.graph import graph_of
-    from simplemem.features.graph.values import Entity, Graph, Observation, Relation
-    from simplemem.features.picture import PICTURES, cytoscape, drawing_of, node_link
-
-    knowledge = knowledge_of(store)
-    entries = knowledge.entries()
-    related = knowledge.leading_to(entries)
-    if form != "md":
-        name, whole = (
-            {entry.path: entry.name.rsplit("/", 1)[-1] for entry in entries},
-            graph_of(store).read(),
-        )
-        nodes = [Entity(name[e.path], e.type, (Observation(e.text),), e.path) for e in entries]
-        nodes += [entity for entity in whole.entities if entity.path not in name]
-        ties = [
-            Relation(name[path], kind, name[to.path])
-            for path, found in related.items()
-            for kind, to in found
-        ]
-        told = {entry.path: {"text": entry.text} for entry in entries}
-        drawing = drawing_of(
-            store.root.name, Graph((*nodes,), (*ties, *whole.relations)), told=told
-        )
-        return {**PICTURES, "d3": node_link, "cytoscape": cytoscape}[form](drawing)
-    lines = ["# Knowledge\n"]
-    for kind in dict.fromkeys((*TYPES, *(entry.type for entry in entries))):
-        some = sorted(
-            (e for e in entries if e.type == kind),
-            key=lambda e: (e.is_superseded, -(e.confidence or 0.0)),
-        )
-        lines += [f"## {kind.capitalize()} ({len(some)})\n"] if some else []
-        for entry in some:
-            sure = "unknown" if entry.confidence is None else f"{entry.confidence:g}"
-            facts = [
-                f"confidence {sure}",
-                *["verified"] * entry.verified,
-                *["superseded"] * entry.is_superseded,
-            ]
-            facts += [f"#{tag}" for tag in entry.tags]
-            lines += [
-                f"### {entry.headline}\n",
-                f"*{' · '.join(facts)}* · [[{entry.name}]] · `{entry.id}`\n",
-            ]
-            lines += [
-                f"{entry.content}\n",
-                *[f"**Context:** {entry.context}\n"] * bool(entry.context),
-            ]
-            lines += [
-                "".join(f"- {words} [[{other.name}]]\n" for words, other in related[entry.path])
-            ]
-    return "\n".join(filter(None, lines))
+        text = " ".join(plain(entry.content).casefold().split())
+        groups[entry.type, text[:characters]].append(entry)
+    return [group for (_, text), group in groups.items() if text and len(group) > 1]

@@ -25,7 +25,7 @@ from simplemem.note.tag_changes import tags_for_new_note
 from simplemem.store import falling_scores, now
 
 if TYPE_CHECKING:
-    from simplemem.features.lessons.analysis import Contradiction
+    from simplemem.features.lessons.contradictions import Contradiction
     from simplemem.store import EnhancedStore
 
 T = TypeVar("T")

@@ -13,8 +13,9 @@ from pydantic import BaseModel, BeforeValidator, Field
 
 from simplemem.features.graph.page import ENTITY
 from simplemem.features.lessons import TYPES
-from simplemem.features.lessons.analysis import Analysis, analysis_of, export_text
+from simplemem.features.lessons.analysis import Analysis, analysis_of
 from simplemem.features.lessons.entry import KnowledgeEntry
+from simplemem.features.lessons.export import export_text
 from simplemem.features.lessons.knowledge import (
     DEFAULT_CONFIDENCE,
     SUPERSEDING,

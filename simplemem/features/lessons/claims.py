@@ -1,0 +1,128 @@
+"""What sentences claim: the value of a subject, and whether two sentences of one frame disagree. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from simplemem.note.sentences import Sentence
+from simplemem.note.words import STOP_WORDS, words_in_order
+
+_EMPHASIS: Final = frozenset(
+    "always should must shall please prefer we you i the a an not never no do does".split()
+)
+# Forms that leave little doubt: `use VALUE for ABOUT`, `SUBJECT is set to STATED`, `SUBJECT is STATED`.
+_CLAIM: Final = re.compile(
+    r"(?:we |you |always |please |should |must |decided to )*(?:use|using|chose|prefer|adopt|go with|switch to) "
+    r"(?P<value>.{1,60}?) (?P<about>(?:for|as|when|in) .{3,80})"
+    r"|(?:the |our |its )?(?P<subject>.{2,80}?)"
+    r" (?:set to|defaults? to|listens on|(?P<copula>is|=|must be|should be)) (?P<stated>.+)"
+)
+_REASON: Final = re.compile(r"[,;]?\s\b(?:because|since|so that|instead|rather)\b.*")
+# A statement about staging, about Safari or about rain says nothing about anything else.
+_QUALIFIER: Final = re.compile(
+    r"[,;:(].*|\b(?:in|on|at|by|of|for|from|with|under|during|before|after|until|via|per|within|while|when|where|which"
+    r"|if|unless|and|or|but)\s.*"
+)
+# Numbers that name something (versions, steps, tickets, dates) tell two facts apart. A number that measures follows
+# one of the verbs of _MEASURES.
+_NUMBERED: Final = frozenset(
+    """version release build step ticket issue pr bug task sprint phase stage week day quarter chapter section page part
+    line row rule item room floor model revision commit id error code adr rfc migration episode level round run""".split()
+)
+_MEASURES: Final = re.compile(
+    r"\b(?:is|are|was|were|be|=|equals?|has|have|had|takes?|took|costs?|weighs?|weighed|lasts?|lasted|needs?|needed"
+    r"|holds?|listens|(?:set|limited|raised|lowered|defaults?) to)"
+    r"(?: (?:about|around|exactly|only|at|on|to|of|up|most|least|a|than|more|less))*\W*$"
+)
+_QUANTITY: Final = re.compile(
+    r"(?!(?:19|20)\d\d\b)\d[\d ,_]*(?![\d.:/-]*\d)|\d+[.,]\d+(?=\s?[^\W\d])"
+)
+_NAMES_A_VALUE: Final = re.compile(r" (?:of|for|in) |['’]s |^(?:current|main|only) ")
+_HAS_ONE_VALUE: Final = re.compile(r"(?:default|maximum|minimum|preferred) ")
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A subject, the words of the value that a sentence gives it, and the words of the condition.
+
+    A sentence that makes no claim of a known form has an empty subject and no value.
+    """
+
+    subject: tuple[str, ...] = ()
+    value: frozenset[str] = frozenset()
+    qualifier: tuple[str, ...] = ()
+
+    def is_comparable(self) -> bool:
+        """Return whether there is a subject and a value of at most five words."""
+        return bool(self.subject) and 0 < len(self.value) <= 5
+
+    def disagrees(self, other: Claim) -> bool:
+        """Return whether less than half of the shorter value is common to both values."""
+        shared = self.value & other.value
+        return 2 * len(shared) <= min(len(self.value), len(other.value))
+
+
+def read_claim(sentence: Sentence) -> Claim:
+    """Return what a sentence claims; an empty claim for a negation, a question or any other form."""
+    unmarked = sentence.text.replace("*", "").replace("`", "")
+    text = _REASON.sub("", " ".join(unmarked.split()).lower())
+    if sentence.negated or text.endswith("?"):
+        return Claim()
+    match = _CLAIM.fullmatch(text.rstrip(".!… "))
+    if match is None:
+        return Claim()
+
+    about = match["about"] or match["subject"]
+    stated = match["value"] or match["stated"]
+    subject = set(words_in_order(about))
+    value_text = _QUALIFIER.sub("", stated)
+    value = set(words_in_order(value_text)) - STOP_WORDS
+    qualifier = words_in_order(stated[len(value_text) :])
+
+    # After "is", a name or a number is a value. A description is none.
+    is_description = bool(match["copula"]) and not _HAS_ONE_VALUE.match(about)
+    if is_description and not (_NAMES_A_VALUE.search(about) and _is_named(value, sentence)):
+        value = set()
+
+    has_number = any(character.isdigit() for character in value_text)
+    if has_number and subject & _NUMBERED:
+        value = set()
+    subject_words = tuple(sorted(subject - STOP_WORDS - {"s"}))
+    return Claim(subject_words, frozenset(value), tuple(qualifier))
+
+
+def _is_named(value: set[str], sentence: Sentence) -> bool:
+    """Return whether each word of a value is a number or is capitalised in the sentence."""
+    return all(word.isdigit() or word not in sentence.text for word in value)
+
+
+def without_emphasis(frame: Sequence[str]) -> tuple[str, ...]:
+    """Return the words of a frame without those that only stress or address."""
+    return tuple(word for word in frame if word not in _EMPHASIS)
+
+
+def are_about_same(one: Sentence, other: Sentence) -> bool:
+    """Return whether two sentences of one frame are about the same thing.
+
+    No small word differs (on, off), and a number differs only if it measures.
+    """
+    differing_words = set(one.words) ^ set(other.words)
+    value_words = " ".join((*one.values, *other.values)).split()
+    if not differing_words <= {*value_words, *_EMPHASIS}:
+        return False
+    return one.values == other.values or (_measures(one) and _measures(other))
+
+
+def _measures(sentence: Sentence) -> bool:
+    """Return whether the only number of a sentence counts or measures, and does not name."""
+    if len(sentence.values) != 1 or not _NUMBERED.isdisjoint(sentence.frame):
+        return False
+
+    text = sentence.text.lower()
+    first_word = sentence.values[0].split()[0]
+    start = text.find(first_word)
+    follows_verb = _MEASURES.search(text[:start]) is not None
+    return follows_verb and _QUANTITY.match(text, start) is not None
