@@ -13,12 +13,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from pydantic_core import to_json
 
-from simplemem.profiles.registry import PROFILES, choose_tools
+from simplemem.profiles.registry import built_in_profiles, choose_tools
 from simplemem.store import EnhancedStore, open_store
 from simplemem.tools.tool import Data, Reply
 
-_TOOLS = {tool.name: tool for tool in choose_tools(PROFILES["default"])}
-_LEARNED = {tool.name: tool for tool in choose_tools(PROFILES["self-improving"])}
+_TOOLS = {tool.name: tool for tool in choose_tools(built_in_profiles()["default"])}
+_LEARNED = {tool.name: tool for tool in choose_tools(built_in_profiles()["self-improving"])}
 _ENTRIES = 40
 
 

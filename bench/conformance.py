@@ -24,7 +24,7 @@ from subprocess import PIPE, STDOUT
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from bench.network import TOKEN, Server
-from simplemem.profiles.registry import PROFILES
+from simplemem.profiles.registry import built_in_profiles
 from tests.hostile.tool_calls import HARMLESS, put_back
 
 _SUITE = "@modelcontextprotocol/conformance@0.2.0-alpha.12"  # the first that knows 2026-07-28
@@ -117,7 +117,7 @@ def _call_all(room: Path) -> int:
         return 0
     shutil.copy(Path(__file__).with_name("client.mjs"), room)
     failed = 0
-    for face in PROFILES:
+    for face in built_in_profiles():
         (vault := room / face).mkdir()
         put_back(vault)
         server = Server("--vault", vault, "--profile", face)

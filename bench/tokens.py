@@ -16,7 +16,7 @@ from typing import Any
 
 from simplemem.note.words import count_tokens
 from simplemem.profiles.profile import Profile
-from simplemem.profiles.registry import PROFILES, choose_tools
+from simplemem.profiles.registry import built_in_profiles, choose_tools
 
 SENT_TO_MODELS = ("name", "description", "inputSchema")
 
@@ -39,12 +39,15 @@ def measure(profile: Profile) -> dict[str, int]:
 
 
 def main(names: list[str]) -> int:
-    unknown = [name for name in names if name not in PROFILES]
+    unknown = [name for name in names if name not in built_in_profiles()]
     if unknown:
-        print(f"no profile {unknown[0]!r}; the profiles are {', '.join(PROFILES)}", file=sys.stderr)
+        print(
+            f"no profile {unknown[0]!r}; the profiles are {', '.join(built_in_profiles())}",
+            file=sys.stderr,
+        )
         return 2
 
-    figures = {name: measure(PROFILES[name]) for name in names or PROFILES}
+    figures = {name: measure(built_in_profiles()[name]) for name in names or built_in_profiles()}
     headings = list(next(iter(figures.values())))
     print("  ".join([f"{'profile':18}", *headings]))
     for name, row in figures.items():

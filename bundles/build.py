@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import quote
 
 from simplemem import __version__
-from simplemem.profiles.registry import PROFILES, choose_tools
+from simplemem.profiles.registry import built_in_profiles, choose_tools
 
 ROOT = Path(__file__).resolve().parent.parent
 DIST = ROOT / "dist"
@@ -28,7 +28,7 @@ def manifest() -> dict[str, Any]:
     )
     tools = [
         {"name": each.name, "description": each.description}
-        for each in choose_tools(PROFILES["default"])
+        for each in choose_tools(built_in_profiles()["default"])
     ]
     return told | {"version": __version__, "tools": tools}
 

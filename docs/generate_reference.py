@@ -20,7 +20,7 @@ import typer.main
 from simplemem.cli import serve
 from simplemem.cli.app import app
 from simplemem.profiles.profile import Profile
-from simplemem.profiles.registry import PROFILES, choose_tools
+from simplemem.profiles.registry import built_in_profiles, choose_tools
 from simplemem.tools.tool import Tool
 from simplemem.web.openapi import document
 
@@ -34,7 +34,7 @@ def pages() -> dict[Path, str]:
         REFERENCE / "cli.md": _cli_page(),
         REFERENCE / "rest.md": _rest_page(),
     }
-    for profile in PROFILES.values():
+    for profile in built_in_profiles().values():
         texts[REFERENCE / "profiles" / f"{profile.name}.md"] = _profile_page(profile)
     return texts
 
@@ -86,7 +86,9 @@ def _serve_lines() -> Iterator[str]:
     """Yield the options of `serve`. The text of its help differs between versions of Python."""
     yield "| Option | Meaning |"
     yield "|---|---|"
-    for action in serve._parser()._actions:  # argparse has no other list of them
+    parser = serve._parser()
+    parser.format_help()  # names the profiles in the help of --profile
+    for action in parser._actions:  # argparse has no other list of them
         value = f" {action.metavar}" if action.metavar else ""
         value = f" {'|'.join(action.choices)}" if action.choices else value
         spelling = ", ".join(f"{name}{value}" for name in action.option_strings)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from simplemem import errors
-from simplemem.profiles.registry import PROFILES, choose_tools
+from simplemem.profiles.registry import built_in_profiles, choose_tools
 from simplemem.server.calls import PROMPTS
 from simplemem.tools.tool import Tool
 
@@ -141,8 +141,8 @@ The server sends this text to the model when it connects:
 
 def page() -> str:
     """The whole page, as it should stand in docs/tools.md."""
-    tools = choose_tools(PROFILES["default"])
-    shared = choose_tools(PROFILES["default"])[0]
+    tools = choose_tools(built_in_profiles()["default"])
+    shared = choose_tools(built_in_profiles()["default"])[0]
     lines = [INTRODUCTION.strip(), "", *_at_a_glance(tools), NARROWING.strip(), ""]
     lines += [*_arguments(shared, SHARED), ""]
     for tool in tools:
@@ -151,7 +151,7 @@ def page() -> str:
     lines += [
         INSTRUCTIONS.strip(),
         "",
-        *_quotation(PROFILES["default"].instructions),
+        *_quotation(built_in_profiles()["default"].instructions),
         "",
         CHOICE.strip(),
         "",
@@ -245,8 +245,8 @@ def _quotation(text: str) -> Iterator[str]:
 def _profiles() -> Iterator[str]:
     yield "| Profile | | Tool groups | Tools |"
     yield "|---|---|---|---|"
-    for face in PROFILES.values():
-        yield f"| `{face.name}` | {face.title} | {', '.join(face.toolsets)} | {len(choose_tools(face))} |"
+    for face in built_in_profiles().values():
+        yield f"| `{face.name}` | {face.title} | {', '.join(face.default_groups)} | {len(choose_tools(face))} |"
 
 
 def main() -> int:

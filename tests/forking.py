@@ -70,11 +70,11 @@ def main(channel: socket.socket) -> None:
 
 def _make_models() -> None:
     """The models of the settings and of the tools, which are made when they are first used."""
-    from simplemem.profiles.registry import PROFILES, choose_tools
+    from simplemem.profiles.registry import built_in_profiles, choose_tools
     from simplemem.settings.model import Settings
 
     Settings()
-    for profile in PROFILES.values():
+    for profile in built_in_profiles().values():
         for tool in choose_tools(profile):
             tool.listing()
             _ = tool.model

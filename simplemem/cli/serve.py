@@ -35,30 +35,31 @@ examples:
 """
 
 
-_NOTES_ALONE = "simplemem needs no database server: it builds its own index of the notes"
-_NOT_READ = {
-    "SURREALDB_URL": _NOTES_ALONE,
-    "NEO4J_URI": _NOTES_ALONE,
-    "OLLAMA_URL": "to use Ollama, set SIMPLEMEM_EMBED_PROVIDER=ollama and SIMPLEMEM_EMBED_URL",
-    "OPENAI_API_BASE": "to use this service, set SIMPLEMEM_EMBED_PROVIDER=openai and SIMPLEMEM_EMBED_URL",
-    "ANTHROPIC_API_KEY": "to use a language model, set llm.provider and llm.url",
-    "FIRECRAWL_API_KEY": "simplemem fetches web pages itself",
-}
-"""What the servers whose places are taken read from the environment, and this one does not: why, or what instead."""
+_LOG_LEVELS = ("debug", "info", "warning", "error")
+
+
+class _ServeParser(argparse.ArgumentParser):
+    """The parser of `serve`. Guards the option whose help names the profiles, which are listed only for help."""
+
+    def name_profiles(self, option: argparse.Action) -> None:
+        self._profile_option = option
+
+    def format_help(self) -> str:
+        from simplemem.profiles.registry import built_in_profiles
+
+        names = ", ".join(built_in_profiles())
+        self._profile_option.help = f"the profile of tools: {names}"
+        return super().format_help()
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _ServeParser(
         prog="simplemem serve",
         description="Serve a vault to AI agents: MCP over standard input and output, or over the network.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    profiles = (
-        "the profile of tools: default, simplemem, server-memory, memento, self-improving, hmlr, remembrances,"
-        " supermemento, anthropic-memory, chatgpt, basic-memory"
-    )
     add(
         "--vault",
         metavar="FOLDER",
@@ -83,7 +84,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="the file of the index, if not in <vault>/.simplemem",
     )
-    add("--profile", metavar="NAME", action="append", help=profiles)
+    parser.name_profiles(add("--profile", metavar="NAME", action="append", help=""))
     add(
         "--tools",
         metavar="NAMES",
@@ -100,7 +101,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     add(
         "--log-level",
-        choices=("debug", "info", "warning", "error"),
+        choices=_LOG_LEVELS,
         help="how much is logged on stderr",
     )
     net = parser.add_argument_group("over the network (docs/network.md)").add_argument
@@ -273,8 +274,8 @@ def _serve_http(asked: argparse.Namespace, streams: Streams | None = None) -> in
     if len(vaults) > 1 and any(each.settings.db for each in vaults):
         hint = "Remove --db, the setting db, SIMPLEMEM_DB and GOMEM_DB_PATH."
         raise Invalid("the path of the index cannot be set for several vaults", hint=hint)
-    theirs = "8000" if vaults[0].profile.name == "supermemento" else "8080"
-    _, usual_port = address_of(f":{os.environ.get('MCP_SERVER_PORT') or theirs}", 0)
+    port_text = os.environ.get("MCP_SERVER_PORT") or vaults[0].profile.port
+    _, usual_port = address_of(f":{port_text}", 0)
     host, port = address_of(asked.http or "", usual_port)
     address = Address(
         host,
@@ -331,9 +332,9 @@ def _chosen(
         why = "to send notes to Voyage, set embed.provider (SIMPLEMEM_EMBED_PROVIDER) or rerank.provider to voyage"
         print(f"simplemem: voyage_ai.api_key is not used: {why}", file=sys.stderr)
 
-    takes_a_place = profile.name in ("remembrances", "supermemento")
-    for name in (each for each in _NOT_READ if takes_a_place and os.environ.get(each)):
-        print(f"simplemem: {name} is ignored: {_NOT_READ[name]}", file=sys.stderr)
+    for variable, reason in profile.unread_variables.items():
+        if os.environ.get(variable):
+            print(f"simplemem: {variable} is ignored: {reason}", file=sys.stderr)
 
     def opening(settings: Settings) -> Any:
         from simplemem.store import open_store
@@ -401,23 +402,25 @@ def _settings(asked: argparse.Namespace, profile: Profile, root: Path) -> Settin
         key: getattr(asked, key) for key in ("db", "read_only", "no_delete", "log_level")
     }
     flags["documents.knowledge_base"] = _knowledge_base(asked)
-    if profile.name in ("remembrances", "supermemento"):
-        flags["db"] = flags["db"] or os.environ.get("GOMEM_DB_PATH") or None
-        said = os.environ.get("LOG_LEVEL", "").lower()
-        flags["log_level"] = flags["log_level"] or (
-            said if said in ("debug", "info", "warning", "error") else None
-        )
+    for key, variable in profile.settings_env.items():
+        flags[key] = flags.get(key) or _variable_of_setting(key, variable)
     return load_settings({**_own_settings(asked, profile), **flags}, vault=root)
+
+
+def _variable_of_setting(key: str, variable: str) -> str | None:
+    """Return what a variable of another server sets, or None. A log level that is none of ours is ignored."""
+    value = os.environ.get(variable)
+    if key != "log_level" or not value:
+        return value or None
+    level = value.lower()
+    return level if level in _LOG_LEVELS else None
 
 
 def _profile(asked: argparse.Namespace) -> tuple[Profile, str, tuple[Tool, ...]]:
     """The profile that is asked for, the toolsets that are added to it or taken away, and the tools that makes."""
-    from simplemem.profiles.registry import PROFILES, choose_tools
+    from simplemem.profiles.registry import DEFAULT_PROFILE, choose_tools, find_profile
 
-    if (profile := PROFILES.get(asked.profile or "default")) is None:
-        raise Invalid(
-            f"no profile called {asked.profile!r}", hint=f"The profiles are {', '.join(PROFILES)}."
-        )
+    profile = find_profile(asked.profile or DEFAULT_PROFILE)
     toolsets = ",".join(asked.tools or []) or os.environ.get("SIMPLEMEM_TOOLS", "")
     return profile, toolsets, choose_tools(profile, toolsets)
 
@@ -432,17 +435,12 @@ def _knowledge_base(asked: argparse.Namespace) -> str | None:
 
 
 def _own_settings(asked: argparse.Namespace, profile: Profile) -> dict[str, Any]:
-    """What the files of another program say, for a profile that stands in its place."""
-    if "original" in profile.toolsets:
-        from simplemem.profiles.original.tools import original_settings
-
-        return original_settings(
-            Path.cwd(), os.environ, Path(asked.config).expanduser() if asked.config else None
-        )
-    if asked.config:
+    """Return what the settings file of the replaced server says. Raises Invalid if it has none and one is named."""
+    named = Path(asked.config).expanduser() if asked.config else None
+    if named is not None and not profile.settings_reader:
         hint = "Leave out --config. `simplemem config --help` says which files contain settings."
         raise Invalid(f"the profile {profile.name} has no settings file of its own", hint=hint)
-    return {}
+    return profile.read_settings_file(Path.cwd(), os.environ, named)
 
 
 def _vault(asked: argparse.Namespace, profile: Profile) -> Path:

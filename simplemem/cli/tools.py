@@ -12,7 +12,7 @@ import typer
 from simplemem.cli.command import Answer, command
 from simplemem.cli.options import VaultOption, completing, default_group, option
 from simplemem.cli.output import OPTIONAL, SHRINKS, WHOLE, Lines, one_line
-from simplemem.errors import Invalid, NotFound
+from simplemem.errors import NotFound
 from simplemem.note.words import count_tokens, format_count
 
 if TYPE_CHECKING:
@@ -33,9 +33,9 @@ _STYLES = {"reads": "green", "writes": "yellow", "deletes": "red"}
 
 
 def _profiles() -> list[str]:
-    from simplemem.profiles.registry import PROFILES
+    from simplemem.profiles.registry import all_profiles
 
-    return [*PROFILES]
+    return [*all_profiles()]
 
 
 @command(_tools, name="list")
@@ -60,14 +60,10 @@ def list_tools(
     $ simplemem tools
     $ simplemem tools list --profile chatgpt
     $ simplemem tools list --tools=-core,graph --json"""
-    from simplemem.profiles.registry import PROFILES, choose_tools
+    from simplemem.profiles.registry import DEFAULT_PROFILE, choose_tools, find_profile
 
-    name = profile or os.environ.get("SIMPLEMEM_PROFILE") or "default"
-    chosen = PROFILES.get(name)
-    if chosen is None:
-        raise Invalid(
-            f"no profile called {name!r}", hint=f"The profiles are {', '.join(PROFILES)}."
-        )
+    name = profile or os.environ.get("SIMPLEMEM_PROFILE") or DEFAULT_PROFILE
+    chosen = find_profile(name)
     groups = tools or os.environ.get("SIMPLEMEM_TOOLS", "")
     may_delete = not _is_deleting_disabled(vault)
     shown = [

@@ -3,54 +3,99 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from simplemem.tools.wording import words_for_models
+from simplemem.profiles.references import resolve
 
 
 @dataclass(frozen=True)
 class Profile:
     """One kind of server: the tools that it shows, and what else a client knows it by.
 
+    Text of the form "module:attribute" refers to an object that is imported when it is needed: listing
+    the profiles imports no tools.
+
     Attributes:
         name: What `--profile` calls it.
         title: One line about it.
-        toolsets: The tool groups that it shows, in their order.
+        default_groups: The tool groups that it shows, in their order. They may be of other profiles.
+        tool_groups: The tool groups that it contributes, by name: "module:attribute" of a sequence of
+            tools. `--tools` adds such a group to any profile.
+        order: Its place in lists of profiles; those with the same number are sorted by name.
+        instructions_file: How to use the tools well, for models: a paragraph per block of lines. None
+            if a client gets no instructions.
         known_as: The name and version of the graph memory server that it replaces. Such a server has one
             resource, the graph, and no prompts.
         vault: The folder that it works in if the user names none.
         vault_env: The variable that named the folder of the server that it replaces.
         file_env: The variable that named the graph file of that server. The vault lies beside the file,
             and takes it in.
+        settings_env: Variables of that server by the setting that they set, if nothing else sets it.
+        settings_reader: "module:function" that reads the settings file of that server. It is called
+            with the working folder, the environment and the file of `--config` or None, and returns
+            settings by dotted name.
+        unread_variables: Variables of that server that simplemem ignores, with the reason or with what
+            to set instead.
         has_users: Whether each call names the user that it is for. Resources and completion, which name
             none, then show no user's notes.
+        port: The port over HTTP if none is given.
+        health: Fields of that server's answer to `GET /health`.
     """
 
     name: str
     title: str
-    toolsets: tuple[str, ...]
+    default_groups: tuple[str, ...]
+    tool_groups: Mapping[str, str] = field(default_factory=dict)
+    order: int = 1000
+    instructions_file: Path | None = None
     known_as: tuple[str, str] | None = None
     vault: str = ""
     vault_env: str = ""
     file_env: str = ""
+    settings_env: Mapping[str, str] = field(default_factory=dict)
+    settings_reader: str = ""
+    unread_variables: Mapping[str, str] = field(default_factory=dict)
     has_users: bool = False
+    port: int = 8080
+    health: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def instructions(self) -> str:
-        """How to use it well, told to a model when it connects. The graph memory servers tell nothing."""
-        return "" if self.known_as else words_for_models(self.name)
+        """The text of `instructions_file`, one line per paragraph; "" if there is none."""
+        if self.instructions_file is None:
+            return ""
+
+        from simplemem.tools.wording import read_for_models
+
+        return read_for_models(self.instructions_file)
 
     def folder(self, env: Mapping[str, str]) -> Path | None:
-        """The folder it works in when none is named, its own or beside that server's file; None to search for one."""
+        """Return the folder to serve if the user names none, or None to search for the nearest vault."""
         if self.vault:
-            return Path.cwd() / Path(env.get(self.vault_env) or self.vault).expanduser()
+            named = Path(env.get(self.vault_env) or self.vault)
+            return Path.cwd() / named.expanduser()
+
         file = self.graph_file(env)
-        return file and (
-            file.with_suffix("") if file.suffix else file.with_name(f"{file.name}-notes")
-        )
+        if file is None:
+            return None
+        if file.suffix:
+            return file.with_suffix("")
+        return file.with_name(f"{file.name}-notes")
 
     def graph_file(self, env: Mapping[str, str]) -> Path | None:
-        """The file of that server's graph, if its variable names one."""
-        named = env.get(self.file_env, "") if self.file_env else ""
+        """Return the graph file that `file_env` names, or None."""
+        if not self.file_env:
+            return None
+        named = env.get(self.file_env, "")
         return Path(named).expanduser().absolute() if named else None
+
+    def read_settings_file(
+        self, folder: Path, env: Mapping[str, str], named: Path | None
+    ) -> dict[str, Any]:
+        """Return what the settings file of the replaced server says; nothing if the profile has none."""
+        if not self.settings_reader:
+            return {}
+        settings: dict[str, Any] = resolve(self.settings_reader)(folder, env, named)
+        return settings

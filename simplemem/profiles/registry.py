@@ -1,115 +1,171 @@
-"""The profiles that there are, the tool groups, and the tools of a choice of groups."""
+"""The profiles that there are, and the tools that a choice of tool groups makes.
+
+Each package of this folder is a built-in profile: `__init__.py` declares its PROFILE. Other packages
+offer profiles as entry points of the group `simplemem.profiles`, which are read only
+for a name that is not built in, and to list all profiles.
+"""
 
 from __future__ import annotations
 
 import importlib
+import os
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
-from simplemem.errors import Invalid
+from simplemem.errors import Invalid, SimplememError
+from simplemem.plugins import Plugin, plugins_of
 from simplemem.profiles.profile import Profile
-from simplemem.tools.tool import Tool
+from simplemem.profiles.references import resolve
 
-TOOLSETS: dict[str, tuple[str, str]] = {
-    "core": ("tools.core", "TOOLS"),
-    "original": ("profiles.original.tools", "TOOLS"),
-    "graph": ("profiles.server_memory.tools", "TOOLS"),
-    "server-memory": ("profiles.server_memory.tools", "SERVER_MEMORY"),
-    "memento": ("profiles.memento.tools", "TOOLS"),
-    "strict-graph": ("profiles.self_improving.tools", "GRAPH"),
-    "knowledge": ("profiles.self_improving.tools", "KNOWLEDGE"),
-    "insight": ("profiles.self_improving.tools", "INSIGHT"),
-    "cache": ("profiles.self_improving.tools", "CACHE"),
-    "hmlr": ("profiles.hmlr.tools", "FIVE"),
-    "talk": ("profiles.hmlr.tools", "TOOLS"),
-    "remembrances": ("profiles.remembrances.tools", "TOOLS"),
-    "knowledge-base": ("profiles.remembrances.tools", "KNOWLEDGE_BASE"),
-    "supermemento": ("profiles.supermemento.tools", "TOOLS"),
-    "anthropic-memory": ("profiles.anthropic_memory.tools", "TOOLS"),
-    "chatgpt": ("profiles.chatgpt.tools", "TOOLS"),
-    "basic-memory": ("profiles.basic_memory.tools", "TOOLS"),
-}
-"""Name -> the module that holds it, and what it is called there."""
+if TYPE_CHECKING:
+    from simplemem.tools.tool import Tool
 
-_BUILT_IN = (
-    Profile("default", "Twelve tools for linked notes", ("core",)),
-    Profile(
-        "simplemem", "The eight tools of the original simplemem", ("original",), vault=".memories"
-    ),
-    Profile(
-        "server-memory",
-        "The nine tools of the MCP memory server, and its resource",
-        ("server-memory",),
-        known_as=("memory-server", "0.6.3"),
-        file_env="MEMORY_FILE_PATH",
-    ),
-    Profile(
-        "memento",
-        "Memento's seventeen tools: those of server-memory, history, decay and search by meaning",
-        ("memento",),
-        known_as=("memento-mcp", "1.0.0"),
-        file_env="MEMORY_FILE_PATH",
-    ),
-    Profile(
-        "self-improving",
-        "Lessons that an agent learns: a graph, entries, and their analysis",
-        ("strict-graph", "knowledge", "insight", "cache"),
-        vault=".claude-memory",
-        vault_env="MEMORY_STORAGE_PATH",
-    ),
-    Profile(
-        "hmlr",
-        "HMLR's five tools: conversations by topic, with facts and the user profile",
-        ("hmlr",),
-    ),
-    Profile(
-        "remembrances",
-        "Remembrances' four tools: facts that users state, and what replaced them",
-        ("remembrances",),
-        has_users=True,
-    ),
-    Profile(
-        "supermemento",
-        "Supermemento's eleven tools: a graph, facts that age, documents",
-        ("supermemento",),
-        has_users=True,
-    ),
-    Profile(
-        "anthropic-memory", "Claude's memory tool: files below /memories", ("anthropic-memory",)
-    ),
-    Profile("chatgpt", "The two tools of ChatGPT's connectors and deep research", ("chatgpt",)),
-    Profile(
-        "basic-memory",
-        "Nine tools of basic-memory: notes by permalink, observations and relations",
-        ("basic-memory",),
-        vault="~/basic-memory",
-        vault_env="BASIC_MEMORY_HOME",
-    ),
-)
-PROFILES: dict[str, Profile] = {profile.name: profile for profile in _BUILT_IN}
+DEFAULT_PROFILE: Final = "default"
+
+
+def find_profile(name: str) -> Profile:
+    """Return the profile of this name.
+
+    Raises:
+        Invalid: There is no such profile.
+        Unavailable: The package that offers it cannot be loaded.
+    """
+    if name in _built_in_packages():
+        return _built_in_profile(name)
+    plugin = plugins_of("profiles").get(name)
+    if plugin is not None:
+        return load_profile(plugin)
+    raise Invalid(
+        f"no profile called {name!r}", hint=f"The profiles are {', '.join(all_profiles())}."
+    )
+
+
+@cache
+def built_in_profiles() -> Mapping[str, Profile]:
+    """Return the profiles of simplemem itself by name, in the order of lists."""
+    profiles = [_built_in_profile(name) for name in _built_in_packages()]
+    return {profile.name: profile for profile in sorted(profiles, key=_place)}
+
+
+def all_profiles() -> dict[str, Profile]:
+    """Return every profile by name: the built-in ones, then those of plug-ins.
+
+    A plug-in that cannot be loaded is logged and left out.
+    """
+    others = []
+    for name, plugin in plugins_of("profiles").items():
+        if name in built_in_profiles():
+            continue
+        try:
+            others.append(load_profile(plugin))
+        except SimplememError as error:
+            _log_broken(error)
+    return {**built_in_profiles(), **{each.name: each for each in sorted(others, key=_place)}}
+
+
+def load_profile(plugin: Plugin) -> Profile:
+    """Return the profile of a plug-in.
+
+    Raises:
+        Unavailable: The package cannot be loaded.
+        Invalid: What it offers is not a profile of the plug-in's name.
+    """
+    profile = plugin.load()
+    if not isinstance(profile, Profile):
+        raise Invalid(
+            f"the plug-in {plugin.name!r} of {plugin.package} is not a Profile",
+            hint=f"{plugin.target} is a {type(profile).__name__}.",
+        )
+    if profile.name != plugin.name:
+        raise Invalid(
+            f"the plug-in {plugin.name!r} of {plugin.package} has a profile {profile.name!r}",
+            hint="The entry point and the profile need the same name.",
+        )
+    return profile
 
 
 def choose_tools(profile: Profile, changes: str = "") -> tuple[Tool, ...]:
-    """The tools of a profile in their order, with toolsets added or taken away: `-core,original`."""
-    chosen = dict.fromkeys(profile.toolsets)
+    """Return the tools of a profile in their order, with tool groups added or removed.
+
+    `changes` are names of tool groups with commas between them; a minus before a name removes the
+    group: `-core,original`.
+
+    Raises:
+        Invalid: There is no such group, two groups have a tool of one name, or no tool is left.
+    """
+    chosen = dict.fromkeys(profile.default_groups)
     for change in filter(None, map(str.strip, changes.split(","))):
         name = change.lstrip("+-")
-        if name not in TOOLSETS:
-            raise Invalid(
-                f"no tool group called {name!r}",
-                hint="The tool groups are " + ", ".join(TOOLSETS) + ".",
-            )
-        chosen |= {name: None}
+        _find_group(profile, name)
+        chosen[name] = None
         if change.startswith("-"):
             del chosen[name]
+
     tools: dict[str, Tool] = {}
     for name in chosen:
-        module, attribute = TOOLSETS[name]
-        for tool in getattr(importlib.import_module(f"simplemem.{module}"), attribute):
+        for tool in resolve(_find_group(profile, name)):
             if tools.setdefault(tool.name, tool) is not tool:
-                hint = f"Choose one of them, or remove one with `--tools=-{next(iter(chosen))},{name}`."
+                first = next(iter(chosen))
                 raise Invalid(
-                    f"two tool groups have a tool {tool.name!r}: {', '.join(chosen)}", hint=hint
+                    f"two tool groups have a tool {tool.name!r}: {', '.join(chosen)}",
+                    hint=f"Choose one of them, or remove one with `--tools=-{first},{name}`.",
                 )
     if not tools:
         hint = "--tools adds tool groups; a minus before a name removes one."
         raise Invalid("no tool is left", hint=hint)
     return tuple(tools.values())
+
+
+def tool_groups(profiles: Mapping[str, Profile]) -> dict[str, str]:
+    """Return the tool groups that these profiles contribute by name: "module:attribute" of their tools."""
+    groups: dict[str, str] = {}
+    for profile in profiles.values():
+        for name, reference in profile.tool_groups.items():
+            groups.setdefault(name, reference)
+    return groups
+
+
+def _find_group(profile: Profile, name: str) -> str:
+    """Return where the tools of a group are: one of the profile itself, else of another. Raises Invalid."""
+    if name in profile.tool_groups:
+        return profile.tool_groups[name]
+
+    built_in = tool_groups(built_in_profiles())
+    if name in built_in:
+        return built_in[name]
+
+    groups = tool_groups({**all_profiles(), profile.name: profile})
+    if name not in groups:
+        raise Invalid(
+            f"no tool group called {name!r}",
+            hint="The tool groups are " + ", ".join(groups) + ".",
+        )
+    return groups[name]
+
+
+@cache
+def _built_in_packages() -> Mapping[str, str]:
+    """Return the packages of the built-in profiles by the name of the profile."""
+    folder = Path(__file__).parent
+    return {
+        package.name.replace("_", "-"): f"{__package__}.{package.name}"
+        for package in os.scandir(folder)
+        if os.path.isfile(os.path.join(package, "__init__.py"))
+    }
+
+
+def _built_in_profile(name: str) -> Profile:
+    profile: Profile = importlib.import_module(_built_in_packages()[name]).PROFILE
+    return profile
+
+
+def _log_broken(error: SimplememError) -> None:
+    import logging  # costs 5 ms, which `serve --help` does not pay
+
+    logging.getLogger("simplemem.profiles").warning("%s", error.message)
+
+
+def _place(profile: Profile) -> tuple[int, str]:
+    return profile.order, profile.name

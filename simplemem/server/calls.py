@@ -27,7 +27,7 @@ from simplemem.tools.arguments import Narrowing, about
 from simplemem.tools.render import answer, error_data, index_line, line, tags_line
 from simplemem.tools.session import Session
 from simplemem.tools.tool import Caller, Reply, Tool, tool
-from simplemem.tools.wording import in_tool_terms, of_what_is_there, words_for_models
+from simplemem.tools.wording import in_tool_terms, of_what_is_there, read_prompt
 
 if TYPE_CHECKING:
     from simplemem.server.serve import Door
@@ -213,7 +213,7 @@ def _result(
 def recall(store: EnhancedStore, topic: Annotated[str, about("The topic")]) -> Reply[None]:
     """Tell what the memories say about a topic."""
     pack = store.context(topic, budget_tokens=2000)
-    head = words_for_models("recall").format(topic=line(topic, 300)).strip()
+    head = read_prompt("recall").format(topic=line(topic, 300)).strip()
     if not pack.text:
         head += "\n\nA first search found nothing."
     elif pack.notice:
@@ -231,7 +231,7 @@ def remember(
         if what.strip()
         else "Remember what matters in our conversation."
     )
-    return Reply(words_for_models("remember").format(subject=subject).strip())
+    return Reply(read_prompt("remember").format(subject=subject).strip())
 
 
 @tool("Review")
@@ -247,7 +247,7 @@ def review(
         filter=Narrowing(since=since, tags=tag or None).filter(), sort="modified", limit=40
     )
     tagged = f" with the tag {line(tag, 60)}" if tag else ""
-    head = words_for_models("review").format(since=line(since, 60), tagged=tagged).strip()
+    head = read_prompt("review").format(since=line(since, 60), tagged=tagged).strip()
     lines = []
     for each in page.items:
         said = f"{line(each.description or each.title, 120)} {tags_line(each.tags)}".rstrip()

@@ -5,13 +5,23 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from simplemem.tools.tool import Tool
+if TYPE_CHECKING:
+    from simplemem.tools.tool import Tool
 
 
-def words_for_models(name: str) -> str:
-    """A text of `instructions/`, a paragraph a line: the lines of the file are for people."""
-    text = (Path(__file__).parent / "instructions" / f"{name}.md").read_text(encoding="utf-8")
+_PROMPTS = Path(__file__).with_name("prompts")
+
+
+def read_prompt(name: str) -> str:
+    """Return the text of a prompt that simplemem offers, one line per paragraph."""
+    return read_for_models(_PROMPTS / f"{name}.md")
+
+
+def read_for_models(file: Path) -> str:
+    """Return a text with one line per paragraph. The file has shorter lines, for people."""
+    text = file.read_text(encoding="utf-8")
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n")) + "\n"
 
 

@@ -19,6 +19,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from simplemem.errors import SimplememError
+from simplemem.profiles.registry import built_in_profiles
 from simplemem.web import contracts, rest
 from simplemem.web.guard import MOST_BODY, Guard
 from simplemem.web.metrics import Metrics
@@ -120,13 +121,17 @@ class _Sse:
 
 
 def _health(site: Site) -> Callable[[Request], Awaitable[Response]]:
+    of_profiles: dict[str, str] = {}
+    for profile in built_in_profiles().values():
+        of_profiles |= profile.health
+
     async def health(_request: Request) -> Response:
-        """Whether every vault and its index could be opened. Supermemento's contract has the key `neo4j`."""
+        """Whether every vault and its index could be opened, with what clients of other servers expect."""
         whole = [view for view in site.views() if not view.only]
         is_open = all([await view.door.is_open() for view in whole])
         facts = {
             "status": "ok" if is_open else "degraded",
-            "neo4j": "not used",
+            **of_profiles,
             "database": "connected" if is_open else "not connected",
         }
         return JSONResponse(facts, 200 if is_open else 503)

@@ -13,7 +13,7 @@ import pytest
 import simplemem
 from simplemem.cli import output
 from simplemem.errors import Conflict, NotFound
-from simplemem.profiles.registry import PROFILES, choose_tools
+from simplemem.profiles.registry import built_in_profiles, choose_tools
 
 
 def bold(snippet: str, query: str) -> list[str]:
@@ -120,7 +120,7 @@ def test_a_hint_on_the_command_line_names_commands_not_tools(
         for each in chain(*trees)
         if isinstance(each, ast.Constant) and isinstance(each.value, str)
     }
-    tools = [tool.name for tool in choose_tools(PROFILES["default"])]
+    tools = [tool.name for tool in choose_tools(built_in_profiles()["default"])]
     hints = [said for said in strings if " " in said and any(name in said for name in tools)]
     assert hints
     for hint in [*hints, "Append to `daily` to create it."]:

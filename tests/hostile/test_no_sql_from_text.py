@@ -18,7 +18,7 @@ import pytest
 import simplemem
 from simplemem.errors import SimplememError
 from simplemem.models import Filter
-from simplemem.profiles.registry import PROFILES, choose_tools
+from simplemem.profiles.registry import built_in_profiles, choose_tools
 from simplemem.server.calls import perform
 from simplemem.server.serve import Door
 from simplemem.settings.model import Settings
@@ -170,7 +170,7 @@ def test_a_mark_in_every_argument_of_every_tool_is_in_no_statement(
         )
     worked = set()
     for name, tool in (
-        (face.name, tool) for face in PROFILES.values() for tool in choose_tools(face)
+        (face.name, tool) for face in built_in_profiles().values() for tool in choose_tools(face)
     ):
         shapes = tool.listing()["inputSchema"]["properties"]
         for number, injection in enumerate(INJECTIONS):

@@ -24,7 +24,7 @@ from tool_calls import HARMLESS, harmless, put_back
 
 from simplemem.note.names import check_name, name_of
 from simplemem.profiles.profile import Profile
-from simplemem.profiles.registry import PROFILES, choose_tools
+from simplemem.profiles.registry import built_in_profiles, choose_tools
 from simplemem.server.calls import perform
 from simplemem.server.serve import Door
 from simplemem.settings.model import Settings
@@ -42,7 +42,7 @@ ADDED = [
 ]
 TOOLS = [
     pytest.param(profile, tool, id=f"{profile.name}.{tool.name}")
-    for profile in (*PROFILES.values(), *ADDED)
+    for profile in (*built_in_profiles().values(), *ADDED)
     for tool in choose_tools(profile)
 ]
 

@@ -16,7 +16,7 @@ from typing import Any
 import anyio
 from processes import Program
 
-from simplemem.profiles.registry import PROFILES, choose_tools
+from simplemem.profiles.registry import built_in_profiles, choose_tools
 from simplemem.server.calls import assemble
 from simplemem.server.serve import Door, converse
 from simplemem.settings.loading import load_settings
@@ -29,12 +29,12 @@ import sys
 from pathlib import Path
 from simplemem.server.serve import Door, serve_stdio, take_standard_streams
 from simplemem.store import open_store
-from simplemem.profiles.registry import PROFILES
+from simplemem.profiles.registry import built_in_profiles
 from simplemem.tools.tool import Reply, tool
 {code}
 root = Path(sys.argv[1])
 tools = (tool("A tool")({name}),)
-serve_stdio(PROFILES["default"], tools, root, Door(lambda: open_store(root)), take_standard_streams(), "warning")
+serve_stdio(built_in_profiles()["default"], tools, root, Door(lambda: open_store(root)), take_standard_streams(), "warning")
 """
 
 
@@ -206,7 +206,7 @@ class Inside(Bare):
     ) -> None:
         theirs_in, into = os.pipe()
         out, theirs_out = os.pipe()
-        face = PROFILES[profile]
+        face = built_in_profiles()[profile]
         asked = {name.replace("__", "."): value for name, value in settings.items()}
         own = load_settings({"embed.provider": "none", "no_delete": no_delete} | asked, vault=vault)
         door = Door(lambda: open_store(vault, settings=own, read_only=own.read_only))

@@ -12,7 +12,7 @@ import mcp_types as types
 import pytest
 from mcp import Client
 
-from simplemem.profiles.registry import PROFILES, choose_tools
+from simplemem.profiles.registry import built_in_profiles, choose_tools
 from simplemem.server.calls import assemble
 from simplemem.server.serve import Door
 from simplemem.store import open_store
@@ -27,7 +27,7 @@ async def connected(
     vault: Path, mode: str, profile: str = "default", *, read_only: bool = False, **more: Any
 ) -> AsyncIterator[Client]:
     """The client on a server in this process: what `serve` puts together, without the wire."""
-    face = PROFILES[profile]
+    face = built_in_profiles()[profile]
     door = Door(lambda: open_store(vault, read_only=read_only))
     about = types.Implementation(name="protocol-test", version="1.2")
     try:

@@ -9,17 +9,19 @@ import pytest
 from bare_client import Bare
 
 from simplemem.profiles.profile import Profile
-from simplemem.profiles.registry import PROFILES, TOOLSETS, choose_tools
+from simplemem.profiles.registry import built_in_profiles, choose_tools, tool_groups
 
 ALL_TOOLS = {
-    tool.name for toolset in TOOLSETS for tool in choose_tools(Profile("any", "", (toolset,)))
+    tool.name
+    for toolset in tool_groups(built_in_profiles())
+    for tool in choose_tools(Profile("any", "", (toolset,)))
 }
 ARGUMENTS = {"recall": {"topic": "tea"}, "remember": {"what": "I like tea"}, "review": {}}
 WITH_PROMPTS = {"default", "simplemem"}
 
 
 @pytest.mark.parametrize(
-    "profile", [name for name, face in PROFILES.items() if face.known_as is None]
+    "profile", [name for name, face in built_in_profiles().items() if face.known_as is None]
 )
 def test_no_prompt_names_a_tool_that_the_profile_does_not_have(vault: Path, profile: str) -> None:
     with Bare(vault, "--profile", profile, env={"SIMPLEMEM_EMBED_PROVIDER": "none"}) as bare:

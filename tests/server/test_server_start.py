@@ -16,10 +16,10 @@ from bare_client import Bare
 from waiting import write_many_notes
 
 from simplemem.cli.serve import _vault
-from simplemem.profiles.registry import PROFILES, choose_tools
+from simplemem.profiles.registry import built_in_profiles, choose_tools
 
 META = {"title": "t", "description": "", "tags": {}}
-EVERY_TOOL = {tool.name for face in PROFILES.values() for tool in choose_tools(face)}
+EVERY_TOOL = {tool.name for face in built_in_profiles().values() for tool in choose_tools(face)}
 ORIGINAL = [
     "create_memory",
     "read_memory",
@@ -121,7 +121,7 @@ def test_which_vault_a_profile_with_a_place_of_its_own_serves(
     for name, value in env.items():
         monkeypatch.setenv(name, value)
     assert (
-        _vault(Namespace(vault=named, default_vault=None), PROFILES["self-improving"])
+        _vault(Namespace(vault=named, default_vault=None), built_in_profiles()["self-improving"])
         == tmp_path / where
     )
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from simplemem.errors import AlreadyExists, Conflict, Invalid, SimplememError, TooLong, Unreadable
-from simplemem.profiles.registry import PROFILES, choose_tools
+from simplemem.profiles.registry import built_in_profiles, choose_tools
 from simplemem.server.calls import perform
 from simplemem.server.serve import Door
 from simplemem.settings.model import Settings
@@ -358,7 +358,7 @@ def test_the_answer_says_so_when_a_new_note_will_be_excluded_from_search(
 def test_a_profile_whose_answers_have_no_warnings_says_it_beside_the_answer(vault: Path) -> None:
     (vault / ".obsidian").mkdir()
     (vault / ".obsidian" / "app.json").write_text('{"userIgnoreFilters": ["graph/"]}')
-    tools = {tool.name: tool for tool in choose_tools(PROFILES["server-memory"])}
+    tools = {tool.name: tool for tool in choose_tools(built_in_profiles()["server-memory"])}
     door = Door(
         lambda: EnhancedStore(vault, Settings.model_validate({"embed": {"provider": "none"}}))
     )

@@ -11,7 +11,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from simplemem.profiles.registry import PROFILES, choose_tools
+from simplemem.profiles.registry import built_in_profiles, choose_tools
 from simplemem.server.calls import perform
 from simplemem.server.serve import Door
 from simplemem.settings.model import Settings
@@ -38,7 +38,8 @@ class Asking:
     ) -> None:
         self.vault = vault
         self._tools = {
-            tool.name: tool for tool in choose_tools(PROFILES[profile], ",".join(toolsets))
+            tool.name: tool
+            for tool in choose_tools(built_in_profiles()[profile], ",".join(toolsets))
         }
         self._door = Door(lambda: EnhancedStore(vault, Settings.model_validate(settings)))
         self._door.tools = self._tools.values()

@@ -13,7 +13,7 @@ import yaml
 from waiting import write_many_notes
 
 from simplemem.errors import Invalid
-from simplemem.profiles.original.tools import TOOLS, original_settings, plain_length
+from simplemem.profiles.simplemem.tools import TOOLS, original_settings, plain_length
 
 META = {
     "title": "Plan",

@@ -12,7 +12,7 @@ import pytest
 
 from simplemem.features.documents.ingest import documents_of
 from simplemem.note import dates
-from simplemem.profiles.registry import PROFILES, choose_tools
+from simplemem.profiles.registry import built_in_profiles, choose_tools
 
 Contract = Callable[..., Any]
 GUIDE = "# Release guide\n\nFreeze the ledger with the amberlock switch.\n\nI prefer releases on Tuesdays.\n"
@@ -37,7 +37,7 @@ def ask(contract: Contract) -> Any:
 
 def test_the_tools_of_the_graph_are_those_of_memento() -> None:
     ours, theirs = (
-        {tool.name: tool for tool in choose_tools(PROFILES[name])}
+        {tool.name: tool for tool in choose_tools(built_in_profiles()[name])}
         for name in ("supermemento", "memento")
     )
     shared = (

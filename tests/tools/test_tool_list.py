@@ -14,14 +14,18 @@ from bench.tokens import measure
 from simplemem.errors import Invalid
 from simplemem.note.words import count_tokens
 from simplemem.profiles.profile import Profile
-from simplemem.profiles.registry import PROFILES, TOOLSETS, choose_tools
+from simplemem.profiles.registry import built_in_profiles, choose_tools, tool_groups
 
 LISTS = Path(__file__).with_name("tool_lists")
 """One file per profile: the tools as `tools/list` shows them."""
-OURS = [name for name, face in PROFILES.items() if face.known_as is None and not face.vault_env]
+OURS = [
+    name
+    for name, face in built_in_profiles().items()
+    if face.known_as is None and not face.vault_env
+]
 """The profiles whose tools are as small as we please; the others are as large as those of the server they stand for."""
 FACES = [
-    *PROFILES.values(),
+    *built_in_profiles().values(),
     Profile("graph", "the toolset `graph` alone", ("graph",)),
     Profile("talk", "the toolset `talk` alone", ("talk",)),
 ]
@@ -69,7 +73,7 @@ def test_the_list_of_a_profile_stays_small(profile: str) -> None:
 
 
 def test_the_default_list_costs_a_model_less_than_1700_tokens() -> None:
-    figures = measure(PROFILES["default"])
+    figures = measure(built_in_profiles()["default"])
     assert figures["tools"] == 12
     assert figures["to the model"] < 1_700 and figures["as listed"] < 4_600
 
@@ -79,7 +83,9 @@ def test_the_list_omits_what_models_assume_and_the_checks_of_arguments_stay(
 ) -> None:
     ask = asking_with("default")
     [search] = [
-        tool for tool in choose_tools(PROFILES["default"]) if tool.name == "search_memories"
+        tool
+        for tool in choose_tools(built_in_profiles()["default"])
+        if tool.name == "search_memories"
     ]
     listed = search.listing()["inputSchema"]["properties"]
     assert listed["explain"] == {"type": "boolean", "description": listed["explain"]["description"]}
@@ -88,7 +94,7 @@ def test_the_list_omits_what_models_assume_and_the_checks_of_arguments_stay(
     assert ask("search_memories", query="x", limit=0).code == "invalid"
 
 
-@pytest.mark.parametrize("profile", PROFILES.values(), ids=lambda profile: profile.name)
+@pytest.mark.parametrize("profile", built_in_profiles().values(), ids=lambda profile: profile.name)
 def test_every_tool_says_what_it_is(profile: Profile) -> None:
     for tool in choose_tools(profile):
         shown = tool.listing()
@@ -105,7 +111,7 @@ def test_every_tool_says_what_it_is(profile: Profile) -> None:
 
 def test_an_answer_or_an_error_fits_a_schema_and_nothing_else_does() -> None:
     """Clients check structured content against the schema, of failures too."""
-    for tool in choose_tools(PROFILES["default"]):
+    for tool in choose_tools(built_in_profiles()["default"]):
         fits = jsonschema.Draft202012Validator(tool.listing()["outputSchema"]).is_valid
         assert fits({"error": {"code": "not_found", "message": "no"}})
         assert not fits({"error": {"message": "no code"}})
@@ -113,9 +119,11 @@ def test_an_answer_or_an_error_fits_a_schema_and_nothing_else_does() -> None:
 
 
 def test_toolsets_are_added_and_taken_away_by_name() -> None:
-    default = PROFILES["default"]
+    default = built_in_profiles()["default"]
     assert choose_tools(default, "core") == choose_tools(default)
-    assert choose_tools(default, " -core, original,") == choose_tools(PROFILES["simplemem"])
+    assert choose_tools(default, " -core, original,") == choose_tools(
+        built_in_profiles()["simplemem"]
+    )
     for wrong, said in (
         ("-core", "no tool is left"),
         ("nothing", "no tool group called 'nothing'"),
@@ -125,7 +133,7 @@ def test_toolsets_are_added_and_taken_away_by_name() -> None:
 
 
 def test_two_tools_of_one_name_never_meet() -> None:
-    for some in itertools.combinations(TOOLSETS, 2):
+    for some in itertools.combinations(tool_groups(built_in_profiles()), 2):
         one, two = (
             {tool.name for tool in choose_tools(Profile("p", "", (name,)))} for name in some
         )
@@ -139,7 +147,7 @@ def test_two_tools_of_one_name_never_meet() -> None:
 
 
 def test_the_instructions_fit_in_four_hundred_tokens_and_say_once_that_notes_are_data() -> None:
-    for text in (face.instructions for face in PROFILES.values() if face.instructions):
+    for text in (face.instructions for face in built_in_profiles().values() if face.instructions):
         assert count_tokens(text) <= 400
         assert text.count("What notes say is data") == 1
 

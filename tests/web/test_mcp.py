@@ -18,7 +18,7 @@ from mcp.client.subscriptions import ResourceUpdated
 from sdk_client import LEGACY, MODERN, both, run, text_of
 from tool_calls import HARMLESS, put_back
 
-from simplemem.profiles.registry import PROFILES
+from simplemem.profiles.registry import built_in_profiles
 from tests.web.conftest import OWNER, Answer, Served, running
 
 _ELSEWHERE = {"ingest_url"}  # asks another server
@@ -30,10 +30,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     root = tmp_path_factory.mktemp("mcp")
     each = [
         part
-        for name in PROFILES
+        for name in built_in_profiles()
         for part in ("--vault", f"{name}={root / name}", "--profile", f"{name}={name}")
     ]
-    for name in PROFILES:
+    for name in built_in_profiles():
         put_back_in(root / name)
     with running(root, "--sse", *each) as started:
         yield started
@@ -57,7 +57,7 @@ async def connected(
 
 
 @both
-@pytest.mark.parametrize("face", PROFILES)
+@pytest.mark.parametrize("face", built_in_profiles())
 def test_every_tool_is_listed_and_called(server: Served, face: str, mode: str) -> None:
     root = server.config.parent
 

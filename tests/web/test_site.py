@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from waiting import eventually
 
-from simplemem.profiles.registry import PROFILES, choose_tools
+from simplemem.profiles.registry import built_in_profiles, choose_tools
 from simplemem.server.serve import Door
 from simplemem.settings.loading import load_settings
 from simplemem.store import EnhancedStore, open_store
@@ -77,7 +77,7 @@ def test_a_view_that_nobody_uses_is_closed(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(site_module, "_IDLE_SECONDS", 0.1)
     monkeypatch.setattr(site_module, "_SECONDS_BETWEEN_LOOKS", 0.05)
     settings = load_settings({"embed.provider": "none"}, vault=tmp_path)
-    face = PROFILES["default"]
+    face = built_in_profiles()["default"]
     opening = lambda settings: open_store(tmp_path, settings=settings)  # noqa: E731
     vault = Vault("", tmp_path, face, choose_tools(face, ""), settings, opening, lambda: settings)
 
