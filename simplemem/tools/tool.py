@@ -27,13 +27,9 @@ from simplemem.tools import render
 from simplemem.tools.arguments import (
     Arguments,
     Narrowing,
-    Schema,
-    meant,
-    record,
-    record_of,
-    without_the_obvious,
-    wrong,
 )
+from simplemem.tools.normalize import Gather, describe_errors, normalize_arguments
+from simplemem.tools.schema import Schema, omit_obvious, schema_of_fields, schema_of_record
 from simplemem.tools.session import Session
 
 if TYPE_CHECKING:
@@ -42,7 +38,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Data = dict[str, Any]
 
-_ERROR = record({"code": (str, ...), "message": (str, ...), "hint": (str, None)}, answer=True)
+_ERROR = schema_of_fields(
+    {"code": (str, ...), "message": (str, ...), "hint": (str, None)}, answer=True
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +128,7 @@ class Manner:
         hints = {"readOnlyHint": not tool.writes, "destructiveHint": tool.destructive}
         hints |= {"idempotentHint": tool.idempotent, "openWorldHint": False}
         shown: Data = {"name": tool.name, "title": tool.title, "description": tool.description}
-        shown |= {"inputSchema": without_the_obvious(tool.input), "annotations": hints}
+        shown |= {"inputSchema": omit_obvious(tool.input), "annotations": hints}
         if (
             answer := tool.output
         ):  # it may be a failure instead: most clients check what a tool says even then
@@ -143,10 +141,10 @@ class Manner:
         """The arguments. Invalid names all that is wrong."""
         try:
             return tool.model.model_validate(
-                meant(tool.name, tool.arguments, sent or {}), extra="forbid"
+                normalize_arguments(tool.arguments, sent or {}, tool.gather), extra="forbid"
             )
         except ValidationError as error:
-            faults = "; ".join(f"{place!r} {said}" for place, said in wrong(error))
+            faults = "; ".join(f"{place!r} {said}" for place, said in describe_errors(error))
             hint = "The arguments are " + ", ".join(tool.input["properties"]) + "."
             raise Invalid(faults, hint=hint) from None
 
@@ -184,6 +182,7 @@ class Tool:
     idempotent: bool = True
     deletes: bool = False  # not offered where nothing may be deleted
     routes: tuple[str, ...] = ()  # by which programs call it over HTTP: "GET /memories/{name}"
+    gather: Gather | None = None  # puts parts of one argument together that were passed apart
     manner: Manner = OURS
     hints: Mapping[str, Any] = field(default_factory=dict)  # in the place of the function's own
     given: Mapping[str, Any] = field(
@@ -214,13 +213,13 @@ class Tool:
     @cached_property
     def input(self) -> Schema:
         """The schema of its arguments."""
-        return record(self.arguments, answer=False)
+        return schema_of_fields(self.arguments, answer=False)
 
     @cached_property
     def output(self) -> Schema | None:
         """The schema of its answer, if it promises one."""
         answer = get_args(self._hints["return"])[0]
-        return None if answer in (Any, type(None)) else record_of(answer, answer=True)
+        return None if answer in (Any, type(None)) else schema_of_record(answer, answer=True)
 
     @cached_property
     def model(self) -> type[BaseModel]:

@@ -20,8 +20,6 @@ from simplemem.tools.arguments import (
     Sha,
     Tags,
     about,
-    to_change,
-    whole_hash,
 )
 from simplemem.tools.change_replies import (
     MAX_NAMES,
@@ -33,7 +31,9 @@ from simplemem.tools.change_replies import (
     Updated,
     change_reply,
 )
+from simplemem.tools.normalize import gather_edits, gather_metadata, gather_tag_changes
 from simplemem.tools.session import Session, describe_replaced
+from simplemem.tools.targets import to_change, whole_hash
 from simplemem.tools.tool import Caller, Reply, tool
 
 if TYPE_CHECKING:
@@ -59,6 +59,7 @@ class _ReplacedText(NamedTuple):
     destructive=True,
     idempotent=False,
     routes=("POST /memories", "PUT /memories/{name}"),
+    gather=gather_metadata,
 )
 def create_memory(
     store: EnhancedStore,
@@ -106,6 +107,7 @@ def create_memory(
     destructive=True,
     idempotent=False,
     routes=("PATCH /memories/{name}",),
+    gather=gather_edits,
 )
 def update_memory(
     store: EnhancedStore,
@@ -158,7 +160,13 @@ def update_memory(
     )
 
 
-@tool("Change tags", writes=True, destructive=True, routes=("PATCH /tags/{name}",))
+@tool(
+    "Change tags",
+    writes=True,
+    destructive=True,
+    routes=("PATCH /tags/{name}",),
+    gather=gather_tag_changes,
+)
 def change_tag(
     store: EnhancedStore,
     caller: Caller,

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from simplemem import __version__
-from simplemem.tools.arguments import Schema
 from simplemem.tools.core import TOOLS
+from simplemem.tools.schema import Schema
 from simplemem.tools.tool import Tool
 from simplemem.tools.writing import update_memory
 from simplemem.web.contracts import CONTRACTS, Contract, take_document

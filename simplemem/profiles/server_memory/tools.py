@@ -30,10 +30,10 @@ from simplemem.tools.arguments import (
     about,
     also,
     at_most,
-    closed,
     one_of,
-    wrong,
 )
+from simplemem.tools.normalize import describe_errors
+from simplemem.tools.schema import closed
 from simplemem.tools.tool import OURS, Caller, Data, Manner, Reply, Tool, tool
 
 if TYPE_CHECKING:
@@ -442,7 +442,7 @@ class JsonText(Manner):
         try:
             return tool.model.model_validate(given, context=EXACT)
         except ValidationError as error:
-            faults = "\n".join(f"{place} {said}" for place, said in wrong(error))
+            faults = "\n".join(f"{place} {said}" for place, said in describe_errors(error))
             why = f"Input validation error: Invalid arguments for tool {tool.name}: {faults}"
             raise Invalid(f"MCP error -32602: {why}") from None
 

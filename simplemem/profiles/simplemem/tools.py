@@ -24,11 +24,11 @@ from simplemem.tools.arguments import (
     Tags,
     about,
     at_most,
-    resolved,
-    to_change,
 )
+from simplemem.tools.normalize import gather_metadata, gather_tag_changes
 from simplemem.tools.render import brief, index_line, line, name_of, nothing_found, unheld
 from simplemem.tools.session import Session, replaced_and_undo, without_offer
+from simplemem.tools.targets import resolved, to_change
 from simplemem.tools.tool import Caller, Reply, tool
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ Meta = Annotated[Object, about("title, description, tags {key: value or true}, o
 Content = Annotated[str, about("Markdown with [[name]] links; by default at most 2,500 characters")]
 
 
-@tool("Create a memory", writes=True, idempotent=False)
+@tool("Create a memory", writes=True, idempotent=False, gather=gather_metadata)
 def create_memory(
     store: EnhancedStore,
     caller: Caller,
@@ -146,7 +146,7 @@ def delete_memory(
     return Reply(f"Memory '{name_of(gone.name)}' was deleted.")
 
 
-@tool("Change tags", writes=True, destructive=True)
+@tool("Change tags", writes=True, destructive=True, gather=gather_tag_changes)
 def change_tag(
     store: EnhancedStore,
     caller: Caller,

@@ -1,0 +1,231 @@
+"""Argument names: what models write in place of a name, parts passed by themselves, and messages about errors.
+
+A tool declares what it puts together (`tool(…, gather=gather_edits)`). An argument declares other names
+(`also("limit", "topK")`). The names in `COMMON_NAMES` are accepted by every tool that has such an argument.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from simplemem.errors import Invalid
+from simplemem.note.tag_requests import parse_tag_request
+from simplemem.tools.arguments import NEW_TEXT_NAMES, OLD_TEXT_NAMES, from_json, read_tags
+from simplemem.tools.schema import Fields, names_of
+
+Passed = dict[str, Any]
+Gather = Callable[[Passed], Passed]
+"""Puts parts of one argument together that were passed as arguments of their own. May raise Invalid."""
+
+COMMON_NAMES: Final[Mapping[str, frozenset[str]]] = {
+    "query": frozenset({"q", "text", "question", "search", "searchquery", "keywords"}),
+    "tags": frozenset({"tag", "labels"}),
+    "prefix": frozenset({"folder", "path", "directory"}),
+    "limit": frozenset({"topk", "k", "n", "maxresults", "count"}),
+    "name": frozenset(
+        {
+            "path",
+            "id",
+            "memoryid",
+            "title",
+            "identifier",
+            "note",
+            "memory",
+            "memoryname",
+            "filename",
+            "file",
+        }
+    ),
+    "new_name": frozenset({"destination", "newpath", "newtitle", "target", "to"}),
+    "content": frozenset({"text", "body", "markdown"}),
+    "append": frozenset({"text", "body", "markdown"}),
+    "metadata": frozenset({"frontmatter", "properties"}),
+    "if_sha256": frozenset({"sha256", "hash"}),
+    "since": frozenset({"after", "from"}),
+    "until": frozenset({"before", "to"}),
+}
+"""Argument -> what models write in its place, in lower case and without `_` and `-`."""
+
+_PROPERTIES: Final = ("title", "description", "type", "tags", "aliases")
+_EDIT_PARTS: Final = dict.fromkeys(OLD_TEXT_NAMES, "old") | dict.fromkeys(NEW_TEXT_NAMES, "new")
+_MAX_KEY_LENGTH: Final = 40
+
+# Type of an error of pydantic, by a part of its name, and what a message says. The first one counts.
+_MESSAGES: Final = {
+    "missing": "is missing",
+    "extra": "is unknown",
+    "greater": "must be at least {ge}",
+    "less": "must be at most {le}",
+    "too_short": "must not be empty",
+    "too_long": "is longer than {max_length}",
+    "pattern": "must be a sha256, or at least its first 12 digits",
+    "literal": "must be {expected}",
+    "value": "{error}",
+    "string": "must be a string",
+    "bool": "must be true or false",
+    "int": "must be an integer",
+    "float": "must be a number",
+    "list": "must be a list",
+    "dict": "must be an object",
+    "model": "must be an object",
+}
+
+
+def normalize_arguments(
+    fields: Fields, arguments: Mapping[str, Any], gather: Gather | None = None
+) -> Passed:
+    """Return arguments under the names that a tool lists, without those that are null.
+
+    Raise Invalid if a name is unknown or ambiguous, or if an argument is passed twice.
+    """
+    if not fields:
+        return {}  # A tool without arguments accepts any: some clients cannot send none.
+
+    names = _ArgumentNames(fields)
+    passed = {key: value for key, value in arguments.items() if value is not None}
+    if "tag" in passed and "tag" not in names.listed:
+        passed["tag"] = _single_tag(passed["tag"])
+    if gather is not None:
+        passed = gather(passed)
+
+    normalized: Passed = {}
+    for key, value in passed.items():
+        name = names.resolve(key)
+        if normalized.setdefault(name, value) != value:
+            message = f"{name!r} is given twice, once as {key[:_MAX_KEY_LENGTH]!r}"
+            raise Invalid(message, hint="Pass it once.")
+    return normalized
+
+
+class _ArgumentNames:
+    """The names that the arguments of one tool are listed under, and the others that they have."""
+
+    def __init__(self, fields: Fields) -> None:
+        self._listed_of: dict[str, str] = {}
+        for field, (hint, _) in fields.items():
+            names = names_of(field, hint)
+            for name in names:
+                self._listed_of[_bare(name)] = names[0]
+        self.listed = list(dict.fromkeys(self._listed_of.values()))
+
+    def resolve(self, key: str) -> str:
+        """Return the listed name of an argument. Raise Invalid with names that may be meant."""
+        bare_key = _bare(key)
+        if bare_key in self._listed_of:
+            return self._listed_of[bare_key]
+
+        candidates = [
+            name for name in self.listed if bare_key in COMMON_NAMES.get(name, frozenset())
+        ]
+        if len(candidates) == 1:
+            return candidates[0]
+
+        suggestions = candidates or self._similar(bare_key)
+        if key in _PROPERTIES and "metadata" in self.listed:
+            suggestions = [f'metadata={{"{key}": …}}']
+        hint = f"The arguments are {', '.join(self.listed)}."
+        if suggestions:
+            hint = f"Did you mean {' or '.join(dict.fromkeys(suggestions))}? {hint}"
+        raise Invalid(f"no argument {key[:_MAX_KEY_LENGTH]!r}", hint=hint)
+
+    def _similar(self, bare_key: str) -> list[str]:
+        matches = difflib.get_close_matches(bare_key, self._listed_of)
+        return [self._listed_of[match] for match in matches]
+
+
+def gather_metadata(passed: Passed) -> Passed:
+    """Move properties into `metadata`. A title is the name of the note if no other name is passed."""
+    metadata = from_json(passed.get("metadata") or {})
+    if not isinstance(metadata, Mapping):
+        return passed  # validation refuses it
+
+    gathered = dict(passed)
+    if "tag" in gathered and "tags" not in gathered:
+        gathered["tags"] = gathered.pop("tag")
+
+    names = COMMON_NAMES["name"] | {"name"}
+    has_name = any(_bare(key) in names for key in passed if key != "title")
+    properties = {}
+    for key in _PROPERTIES:
+        if key in gathered and (has_name or key != "title"):
+            properties[key] = gathered.pop(key)
+
+    for key, value in properties.items():
+        if metadata.get(key, value) != value:
+            raise Invalid(f"{key!r} is given twice, once in metadata", hint="Pass it once.")
+    if properties:
+        gathered["metadata"] = {**metadata, **properties}
+    return gathered
+
+
+def gather_edits(passed: Passed) -> Passed:
+    """Make an edit of an old and a new text that are passed without a list around them."""
+    edit = {_EDIT_PARTS[key]: value for key, value in passed.items() if key in _EDIT_PARTS}
+    if not edit:
+        return passed
+
+    gathered = {key: value for key, value in passed.items() if key not in _EDIT_PARTS}
+    edits = from_json(gathered.get("edits", []))
+    if not isinstance(edits, list):
+        edits = [edits]
+    gathered["edits"] = [*edits, edit]
+    return gathered
+
+
+def gather_tag_changes(passed: Passed) -> Passed:
+    """Make one map of the tags to `add` and to `remove`, which are passed beside `tags` or within."""
+    tags = read_tags(passed.get("tags"))
+    is_nested = isinstance(tags, Mapping) and bool(tags) and tags.keys() <= {"add", "remove"}
+    source = tags if is_nested else passed
+    changes = {
+        key: parse_tag_request(read_tags(source[key]))
+        for key in ("add", "remove")
+        if source.get(key)
+    }
+    if not changes:
+        return passed
+
+    requested: dict[str, Any] = {}
+    if not is_nested:
+        requested.update(parse_tag_request(tags))
+    requested.update(changes.get("add", {}))
+    for key, value in changes.get("remove", {}).items():
+        requested[key if value is True else f"{key}/{value}"] = None
+
+    gathered = {key: value for key, value in passed.items() if key not in changes}
+    gathered["tags"] = requested
+    return gathered
+
+
+def describe_errors(error: ValidationError) -> dict[tuple[str, str], None]:
+    """Return the place of each error and a message, in their order.
+
+    A message never contains a value: it may be a note.
+    """
+    described: dict[tuple[str, str], None] = {}
+    for details in error.errors(include_url=False, include_input=False):
+        place = ".".join(str(part) for part in details["loc"])
+        described[place, _message_of(details["type"], details.get("ctx", {}))] = None
+    return described
+
+
+def _message_of(error_type: str, context: Mapping[str, Any]) -> str:
+    for part, message in _MESSAGES.items():
+        if part in error_type:
+            return message.format(**context)
+    return "is invalid"
+
+
+def _single_tag(tag: Any) -> Any:
+    """Return one tag as a list, so that its spaces do not separate tags. A comma does."""
+    text = from_json(tag)
+    return [text] if isinstance(text, str) and "," not in text else tag
+
+
+def _bare(name: str) -> str:
+    """Return a name without what models vary: `_`, `-` and capitals."""
+    return name.replace("_", "").replace("-", "").casefold()
