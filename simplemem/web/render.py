@@ -6,7 +6,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import cache
-from html import escape
 from typing import Any, Final
 from urllib.parse import quote, unquote
 
@@ -15,7 +14,6 @@ from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
 MAX_CHARACTERS: Final = 400_000  # of a note that are rendered; the rest is a matter for an editor
-REST_LEFT_OUT: Final = "<p><em>The rest of the note is not shown.</em></p>"
 _WIKILINK: Final = re.compile(r"!?\[\[([^\[\]\n|]{1,400})(?:\|([^\[\]\n]{1,400}))?\]\]")
 _TAG: Final = re.compile(r"#([\w/-]*[^\W\d][\w/-]*)")
 _COMMENT: Final = re.compile(r"%%.*?(?:%%|\Z)", re.DOTALL)
@@ -33,7 +31,7 @@ def render_note(text: str, prefix: str) -> str:
     """Return the HTML of a note's body."""
     shown = _MARK.sub("", _COMMENT.sub("", text[:MAX_CHARACTERS]))
     html: str = _parser().render(shown, {"prefix": prefix})
-    return html + (REST_LEFT_OUT if len(text) > MAX_CHARACTERS else "")
+    return html
 
 
 @cache
@@ -135,5 +133,5 @@ def _as_callout(quote_: Token, inline: Token) -> None:
     first = next((each for each in inline.children or () if each.type == "text"), None)
     if first is None or (found := _CALLOUT.match(first.content)) is None:
         return
-    quote_.attrSet("class", f"callout {escape(found[1].lower())}")
+    quote_.attrSet("class", f"callout {found[1].lower()}")
     first.content = first.content[found.end() :] or found[1].capitalize()

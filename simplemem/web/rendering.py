@@ -16,13 +16,12 @@ import sys
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
-from html import escape
 from pathlib import Path
 from typing import Final
 
 import simplemem
 from simplemem.web import render_worker
-from simplemem.web.render import MAX_CHARACTERS, REST_LEFT_OUT
+from simplemem.web.render import MAX_CHARACTERS
 from simplemem.web.render_worker import (
     EXIT_OUT_OF_MEMORY,
     HEADER_BYTES,
@@ -32,6 +31,7 @@ from simplemem.web.render_worker import (
     pack_message,
     unpack_length,
 )
+from simplemem.web.templating import render_template
 
 log = logging.getLogger("simplemem.web")
 
@@ -136,7 +136,7 @@ class Renderer:
         Raises _LimitExceeded, _WorkerFailed, TimeoutError after too much wall-clock time, and OSError if no worker can
         be started.
         """
-        request = json.dumps({"text": text[: MAX_CHARACTERS + 1], "prefix": prefix}).encode()
+        request = json.dumps({"text": text[:MAX_CHARACTERS], "prefix": prefix}).encode()
 
         worker = self._take_idle_worker()
         if worker is not None:
@@ -339,8 +339,4 @@ class _Cache:
 
 def _escape_source(text: str, reason: str) -> str:
     """Return a note's source as HTML, with the reason why it is not rendered."""
-    source = escape(text[:MAX_CHARACTERS])
-    rest = ""
-    if len(text) > MAX_CHARACTERS:
-        rest = REST_LEFT_OUT
-    return f'<p class="said">{reason}, so the Markdown source of the note is shown.</p><pre>{source}</pre>{rest}'
+    return render_template("source.html", source=text[:MAX_CHARACTERS], reason=reason)

@@ -25,6 +25,7 @@ from simplemem.server.serve import log_to_stderr
 from simplemem.settings.model import HttpSettings
 from simplemem.web import page
 from simplemem.web.app import application
+from simplemem.web.browser_sessions import BrowserSessions
 from simplemem.web.connections import (
     MAX_CONNECTIONS,
     Connections,
@@ -235,7 +236,7 @@ def serve_http(
         tokens.all()
     site = Site({served.name: served for served in vaults}, stateless=stateless)
 
-    signed_in = page.SignedIn(
+    sessions = BrowserSessions(
         tokens, address.port, is_secure=bool(address.certificate) or address.behind_proxy
     )
     guesses = Guesses()
@@ -251,11 +252,11 @@ def serve_http(
             app,
             authenticate,
             tokens.holds,
-            signed_in.grant,
+            sessions.grant,
             address.names,
             metrics,
             guesses,
-            cookie_name=signed_in.cookie_name,
+            cookie_name=sessions.cookie_name,
             challenge=challenge,
             secure=secure,
         )
@@ -264,7 +265,7 @@ def serve_http(
     _quiet_strangers()
     more = [*(issuer.routes if issuer else ())]
     for served in vaults:
-        more += page.routes(site, served, signed_in, guesses, renderer)
+        more += page.routes(site, served, sessions, guesses, renderer)
     app = application(site, guard, sse=sse, more=more)
     config = uvicorn.Config(
         app,

@@ -236,6 +236,19 @@ def test_half_a_link_in_a_property_is_shown_as_text(serve: Callable[..., Served]
     assert b'<a href="/note/b">b</a> and [[ee' in shown.body
 
 
+def test_a_link_in_a_property_leads_to_its_note_whatever_the_name(
+    serve: Callable[..., Served],
+) -> None:
+    server = serve()
+    see = ["[[people/O'Neil & Co|Neil]] <b>", "[[a#b]]"]
+    server.api("PUT", "/memories/a", {"content": "x", "metadata": {"see": see}})
+    shown = Browser(server).get("/note/a").body.decode()
+    assert (
+        '<dd><a href="/note/people/O%27Neil%20%26%20Co">O&#39;Neil &amp; Co</a> &lt;b&gt;, '
+        '<a href="/note/a">a</a></dd>'
+    ) in shown
+
+
 @pytest.mark.parametrize(
     ("text", "html"),
     [

@@ -1,0 +1,93 @@
+"""Makes the HTML of the web page from the files in `templates/`.
+
+Jinja2 escapes every value that a template puts in. The only HTML that a template takes unescaped is what
+`simplemem.web.rendering` makes of a note.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
+
+from simplemem.web.render import link_of
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+_MAX_DIFF_LINES: Final = 400
+_MAX_DIFF_LINE: Final = 2000  # characters
+_MINUTE_LENGTH: Final = len("2026-11-28T09:30")
+
+
+@dataclass(frozen=True, slots=True)
+class DiffLine:
+    """One line of a diff, with the CSS class by which it is coloured: add, del or same."""
+
+    kind: str
+    text: str
+
+
+def render_template(template: str, /, **values: Any) -> str:
+    """Return the HTML that a template makes of some values. A missing value is an error."""
+    return _environment().get_template(template).render(values)
+
+
+@cache
+def _environment() -> Environment:
+    # Imported for the first page, because the import would slow down the start of every server.
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        autoescape=True,
+        auto_reload=False,
+        loader=PackageLoader("simplemem.web"),
+        lstrip_blocks=True,
+        trim_blocks=True,
+        undefined=StrictUndefined,
+    )
+    environment.filters["last_part"] = _last_part
+    environment.filters["minute"] = _format_minute
+    environment.filters["signal"] = _format_signal
+    environment.globals["diff_lines"] = _split_diff
+    environment.globals["history_url"] = _history_url
+    environment.globals["note_url"] = link_of
+    environment.globals["tag_url"] = _tag_url
+    return environment
+
+
+def _history_url(prefix: str, name: str) -> str:
+    return f"{prefix}/history/{quote(name, errors='surrogateescape')}"
+
+
+def _tag_url(prefix: str, tag: str) -> str:
+    return f"{prefix}/tags/{quote(tag)}"
+
+
+def _last_part(name: str) -> str:
+    """Return the name of a note without its folder."""
+    return name.rpartition("/")[2]
+
+
+def _format_minute(timestamp: str | None) -> str:
+    """Return the date and the minute of an ISO timestamp, or nothing if there is none."""
+    if timestamp is None:
+        return ""
+    return timestamp[:_MINUTE_LENGTH].replace("T", " ")
+
+
+def _format_signal(value: object) -> str:
+    """Return a value that explains the rank of a hit: a number, a text or several texts."""
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(str, value)) or "none"
+    if isinstance(value, float):
+        return f"{value:.3g}"
+    return str(value)
+
+
+def _split_diff(diff: str | None) -> list[DiffLine]:
+    """Return the beginning of a diff: whole notes may be one line, and a page shows many diffs."""
+    kinds = {"+": "add", "-": "del"}
+    lines = (diff or "").splitlines()[:_MAX_DIFF_LINES]
+    return [DiffLine(kinds.get(line[:1], "same"), line[:_MAX_DIFF_LINE]) for line in lines]
