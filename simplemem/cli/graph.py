@@ -54,8 +54,8 @@ def export_graph(
     $ simplemem export graph --format dot | dot -Tsvg > graph.svg
     $ simplemem export graph --format json --no-texts | jq '.links[].type'"""
     from simplemem.features.graph.graph import graph_of
+    from simplemem.features.graph.graph_export import PICTURES, build_store_drawing, shorten_drawing
     from simplemem.features.graph.jsonl import written
-    from simplemem.features.picture import PICTURES, drawing_of_store, shorten_drawing
     from simplemem.store import write_file
 
     if file is None and for_a_program():
@@ -82,7 +82,7 @@ def export_graph(
             text, nodes, edges = written(graph), len(graph.entities), len(graph.relations)
         else:
             beside: Any = notes or ("linked" if graph.entities else "all")
-            drawing = drawing_of_store(
+            drawing = build_store_drawing(
                 store, graph, notes=beside, texts=texts is not False, private=private
             )
             text, length = (

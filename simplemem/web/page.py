@@ -337,10 +337,10 @@ async def _show_graph(_request: Request, view: View, _grant: Grant) -> Response:
 
     def draw(store: EnhancedStore) -> str:
         from simplemem.features.graph.graph import graph_of
-        from simplemem.features.picture import drawing_of_store, shorten_drawing
+        from simplemem.features.graph.graph_export import build_store_drawing, shorten_drawing
 
         graph = graph_of(store).read()
-        drawing = drawing_of_store(store, graph, notes="all", texts=False)
+        drawing = build_store_drawing(store, graph, notes="all", texts=False)
         html, _ = shorten_drawing(drawing, "html")
         return html
 

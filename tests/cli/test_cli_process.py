@@ -129,9 +129,13 @@ def test_completion_knows_names_and_tags_and_makes_nothing(vault: Path, tmp_path
         (["--help"], {"simplemem.store", "pydantic", "apsw", "numpy", "mcp"}),
         (
             ["search", "launch"],
-            {"mcp", "markdown_it", "starlette", "httpx", "simplemem.features.collection"},
+            {"mcp", "markdown_it", "starlette", "httpx", "jinja2", "simplemem.features.collection"},
         ),
-        (["tag", "people/Ada"], {"mcp", "markdown_it", "numpy", "simplemem.features.collection"}),
+        (
+            ["tag", "people/Ada"],
+            {"mcp", "markdown_it", "numpy", "jinja2", "simplemem.features.collection"},
+        ),
+        (["export", "graph", "--format", "dot"], {"mcp", "starlette", "jinja2"}),
     ],
 )
 def test_a_command_pays_only_for_what_it_uses(
@@ -147,6 +151,34 @@ def test_a_command_pays_only_for_what_it_uses(
     )
     loaded = set(ran.stderr.split("\n"))
     assert "simplemem.cli.app" in loaded and loaded & unwanted == set()
+
+
+@pytest.mark.parametrize("options", [[], ["--http", "127.0.0.1:0"]])
+def test_a_server_imports_what_makes_pages_for_the_first_page_only(
+    vault: Path, options: list[str]
+) -> None:
+    command = [
+        sys.executable,
+        "-X",
+        "importtime",
+        "-m",
+        "simplemem",
+        "serve",
+        "--vault",
+        str(vault),
+    ]
+    with subprocess.Popen(
+        [*command, *options], stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as server:
+        assert server.stdin is not None and server.stderr is not None
+        if not options:
+            server.stdin.close()
+        imported = []
+        for line in server.stderr:
+            imported.append(line.rpartition("|")[2].strip())
+            if line.startswith("simplemem serves"):
+                server.terminate()
+    assert "simplemem.server.serve" in imported and "jinja2" not in imported
 
 
 def test_ctrl_c_waits_until_a_write_is_done_and_a_second_one_does_not() -> None:

@@ -14,16 +14,16 @@ from typing import Any
 import pytest
 
 from simplemem.features.graph.graph import graph_of
-from simplemem.features.graph.values import Entity, Graph, Observation, Relation
-from simplemem.features.picture import (
+from simplemem.features.graph.graph_export import (
     LINK,
     PICTURES,
     Drawing,
+    build_drawing,
+    build_store_drawing,
     cytoscape,
-    drawing_of,
-    drawing_of_store,
     shorten_drawing,
 )
+from simplemem.features.graph.values import Entity, Graph, Observation, Relation
 from simplemem.store import EnhancedStore
 
 Write = Callable[[str, str], Path]
@@ -52,7 +52,7 @@ def odd_drawing() -> Drawing:
     )
     ends = zip(ODD, (*ODD[1:], "nobody"), strict=True)
     relations = tuple(Relation(a, a, b, {"said": a, "strength": 0.5}) for a, b in ends)
-    return drawing_of(ODD[0], Graph(entities, relations))
+    return build_drawing(ODD[0], Graph(entities, relations))
 
 
 def small() -> Drawing:
@@ -64,10 +64,10 @@ def small() -> Drawing:
         Relation("Tracker", "made by", "Ida", {"strength": 0.9}),
         Relation("Tracker", "needs", "Battery"),
     )
-    return drawing_of(
+    return build_drawing(
         "balloons",
         Graph(entities, relations),
-        told={"graph/Tracker.md": {"text": "It sends a line."}},
+        details={"graph/Tracker.md": {"text": "It sends a line."}},
     )
 
 
@@ -163,7 +163,7 @@ def test_node_link_json_names_both_ends_of_every_edge() -> None:
 
 @pytest.mark.parametrize(
     "drawing",
-    [small(), odd_drawing(), drawing_of("nothing", Graph())],
+    [small(), odd_drawing(), build_drawing("nothing", Graph())],
     ids=["small", "odd", "empty"],
 )
 def test_dot_has_a_line_for_every_node_and_edge_whatever_the_names(drawing: Drawing) -> None:
@@ -185,7 +185,7 @@ def edges(drawing: Drawing) -> list[tuple[str, str, str]]:
 
 
 def drawn(store: EnhancedStore, **asked: Any) -> Drawing:
-    return drawing_of_store(store, graph_of(store).read(), **asked)
+    return build_store_drawing(store, graph_of(store).read(), **asked)
 
 
 @pytest.fixture
@@ -237,14 +237,14 @@ def test_notes_without_types_are_coloured_by_folder_or_tag(
 @pytest.mark.parametrize("form", PICTURES)
 def test_a_picture_stays_below_its_size_by_cutting_texts(form: str) -> None:
     entities = [Entity(f"e{n}", "x", (Observation("said"),), path=f"e{n}.md") for n in range(50)]
-    drawing = drawing_of(
-        "v", Graph(tuple(entities)), told={each.path: {"text": "<é" * 3000} for each in entities}
+    drawing = build_drawing(
+        "v", Graph(tuple(entities)), details={each.path: {"text": "<é" * 3000} for each in entities}
     )
     whole = PICTURES[form](drawing)
     assert shorten_drawing(drawing, form) == (whole, None)
-    text, length = shorten_drawing(drawing, form, most=200_000)
+    text, length = shorten_drawing(drawing, form, max_bytes=200_000)
     assert len(text) < 200_000 and (length in (250, 1000) or form == "dot")
-    assert shorten_drawing(drawing, form, most=10)[1] == 0
+    assert shorten_drawing(drawing, form, max_bytes=10)[1] == 0
 
 
 def test_what_private_notes_say_is_left_out_unless_it_is_asked_for(
@@ -264,6 +264,6 @@ def test_two_of_one_name_have_an_id_each_and_a_relation_counts_as_the_link_it_is
         Entity("A", "note", path="b/A.md", is_note=True),
     )
     links = [("graph/A.md", "b/A.md"), ("b/A.md", "graph/A.md"), ("b/A.md", "b/A.md")]
-    drawing = drawing_of("v", Graph(entities, (Relation("A", "is", "B"),)), links=links)
+    drawing = build_drawing("v", Graph(entities, (Relation("A", "is", "B"),)), links=links)
     assert ids(drawing) == ["A", "b/A.md", "B"]
     assert edges(drawing) == [("A", "is", "B"), ("A", LINK, "b/A.md"), ("b/A.md", LINK, "A")]

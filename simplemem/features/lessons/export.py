@@ -30,7 +30,7 @@ def _export_graph(
     store: EnhancedStore, entries: Sequence[KnowledgeEntry], related: Related, form: str
 ) -> str:
     """Return a picture or data of the entries, the entities, and the relations of both."""
-    from simplemem.features.picture import PICTURES, cytoscape, drawing_of, node_link
+    from simplemem.features.graph.graph_export import PICTURES, build_drawing, cytoscape, node_link
 
     entity_graph = graph_of(store).read()
     names = {entry.path: entry.name.rsplit("/", 1)[-1] for entry in entries}
@@ -47,7 +47,7 @@ def _export_graph(
 
     texts = {entry.path: {"text": entry.text} for entry in entries}
     graph = Graph(tuple(nodes), (*relations, *entity_graph.relations))
-    drawing = drawing_of(store.root.name, graph, told=texts)
+    drawing = build_drawing(store.root.name, graph, details=texts)
     writers = {**PICTURES, "d3": node_link, "cytoscape": cytoscape}
     return writers[form](drawing)
 

@@ -1,41 +1,3 @@
-<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{{policy}}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{{title}}</title>
-<style>
-:root { color-scheme: light dark }
-* { box-sizing: border-box }
-body { margin: 0; overflow: hidden; background: Canvas; color: CanvasText; font: 14px/1.45 system-ui, sans-serif }
-canvas { position: fixed; inset: 0; width: 100%; height: 100%; touch-action: none; cursor: grab }
-nav { position: fixed; top: 12px; left: 12px; width: 300px; max-height: calc(100% - 24px); background: Canvas; border: 1px solid #8995a1; border-radius: 8px; padding: 12px; overflow: auto; overflow-wrap: anywhere }
-h1, h2 { font-size: 16px; margin: 0 0 4px }
-input { width: 100% }
-input, button { font: inherit; color: inherit; background: none; border: 0; padding: 1px 4px; text-align: left }
-ul { list-style: none; margin: 6px 0; padding: 0; max-height: 34vh; overflow: auto }
-#facts, #left, #bonds { color: GrayText; font-size: 12px }
-#text { white-space: pre-wrap }
-</style>
-</head>
-<body>
-<canvas id="scene" role="img" aria-label="The graph"></canvas>
-<nav>
-  <h1>{{title}}</h1>
-  <input id="query" type="search" placeholder="Search names, texts, #tags" aria-label="Search" autocomplete="off" spellcheck="false">
-  <ul id="hits" aria-live="polite"></ul>
-  <section id="panel" hidden>
-    <h2 id="name"></h2>
-    <p id="facts"></p>
-    <ul id="bonds"></ul>
-    <div id="text"></div>
-  </section>
-  <div id="legend"></div>
-  <p id="left">{{left}}</p>
-</nav>
-<script type="application/json" id="graph">{{data}}</script>
-<script>
 "use strict";
 // Texts are put in as text, never as markup.
 const $ = (id) => document.getElementById(id);
@@ -185,6 +147,3 @@ $("query").addEventListener("input", find);
 addEventListener("resize", repaint);
 for (const type of types) $("legend").append(made("div", dotOf(type), `${type || "not written yet"} · ${counts.get(type)}`));
 repaint();
-</script>
-</body>
-</html>
