@@ -38,7 +38,9 @@ from simplemem.index.terms.writer import (
 )
 
 _ORPHANED_ROWS_AT_ONCE = 20_000
-_MAX_CHUNK_BYTES = 16_000_000  # of postings that are merged in one transaction
+# Of the postings that are merged in one transaction. With 16 MB, the first index of 10,000 notes
+# needed 380 MB of memory instead of 260 MB, and as much time.
+_MAX_CHUNK_BYTES = 4_000_000
 
 _INSERT_TERM = """
     INSERT INTO terms (segment_id, term, notes, blocks, postings, positions)
@@ -235,7 +237,7 @@ class _Merge:
         return row_count
 
     def _ranges(self, sources: Sequence[SegmentToMerge]) -> Iterator[tuple[str, str | None]]:
-        """Yield ranges (after, until) of terms that are merged at a time, of about 16 MB each.
+        """Yield ranges (after, until) of terms that are merged at a time, of about 4 MB each.
 
         A range has the terms that sort after `after`, up to and including `until`. The first range
         begins after "", and the last one has no end (None).
