@@ -92,8 +92,8 @@ def told(file: Path) -> None:
 def speed(number: int) -> None:
     """Compare adding and asking with what they are made of."""
     from simplemem.features.documents.recall import RecallRequest, recall
-    from simplemem.features.facts.atom import Statement
-    from simplemem.features.facts.keeping import memories_of
+    from simplemem.features.facts.fact import NewFact
+    from simplemem.features.facts.service import fact_service
     from simplemem.models import Filter
     from simplemem.store import Draft, EnhancedStore
 
@@ -104,14 +104,14 @@ def speed(number: int) -> None:
     ]
     things = "kayak violin atlas loom lantern compass anvil teapot barometer sextant".split()
     with tempfile.TemporaryDirectory() as folder, EnhancedStore(Path(folder)) as store:
-        memories, notes = memories_of(store), Path(folder) / "atoms" / "ann"
+        memories, notes = fact_service(store), Path(folder) / "atoms" / "ann"
         notes.mkdir(parents=True)
         for k in range(number):
             said = f"The {things[k % 10]} {k} of {places[k // 10 % 20]} stands in shed {k // 7}"
             (notes / f"{said}.md").write_text(f"{said}.\n", encoding="utf-8")
         store.sync()
         store.extension.expect_more()
-        memories.atoms("ann")
+        memories.facts("ann")
         narrowed, asked = Filter(prefix="atoms/ann/"), "where does the anvil of Southham stand"
 
         def step() -> None:
@@ -125,7 +125,7 @@ def speed(number: int) -> None:
         search = cpu(lambda: store.search(asked, filter=narrowed))
         add = cpu(
             lambda: memories.add(
-                "ann", [Statement(f"The ladder {next(each)} leans on the barn")], tool="bench"
+                "ann", [NewFact(f"The ladder {next(each)} leans on the barn")], tool="bench"
             )
         )
         found = cpu(lambda: recall(store, RecallRequest(asked, "ann")))

@@ -35,11 +35,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.vaults import vocabulary
-from simplemem.features.conversations import governor
-from simplemem.features.conversations.block import Block, Turn, new_block, read_block, with_turn
-from simplemem.features.conversations.conversation import conversation_of, said_now
-from simplemem.features.conversations.finding import remembered
-from simplemem.features.conversations.governor import Governor
+from simplemem.features.conversations import router as routing
+from simplemem.features.conversations.recall import recall
+from simplemem.features.conversations.router import TopicRouter
+from simplemem.features.conversations.service import conversation_service, new_exchange
+from simplemem.features.conversations.topic import (
+    Topic,
+    Turn,
+    insert_turn,
+    read_topic,
+    render_new_topic,
+)
 from simplemem.note.tag_changes import change_tags
 from simplemem.providers.wordllama import WordLlama
 from simplemem.store import EnhancedStore, Read, open_store
@@ -47,7 +53,7 @@ from simplemem.store import EnhancedStore, Read, open_store
 Said = tuple[
     str, str, str, int, str
 ]  # session, message, reply, minute, first | shift | resume | continue
-Router = Callable[[str, datetime, Sequence[Block], Block | None], str]
+Router = Callable[[str, datetime, Sequence[Topic], Topic | None], str]
 _START = datetime(2026, 1, 5, 9, tzinfo=UTC)
 _WORDS = WordLlama()
 _ROWS = "right kept split shift resume B3 blocks".split()
@@ -66,7 +72,7 @@ def vectors(texts: Sequence[str]) -> NDArray[np.float32]:
 
 def govern() -> Router:
     """The governor as it is."""
-    made = Governor(vectors)
+    made = TopicRouter(vectors)
     return lambda *told: getattr(made.decide(*told).block, "id", "")
 
 
@@ -84,14 +90,14 @@ def eight_hours() -> Router:
 
 def play(stream: Sequence[Said], route: Router) -> list[str]:
     """The block that each turn of a stream comes to, each going by what became of those before."""
-    blocks: dict[str, Block] = {}
+    blocks: dict[str, Topic] = {}
     current, placed = "", list[str]()
     for number, (_, message, reply, minute, _) in enumerate(stream):
         at = _START + timedelta(minutes=minute)
         turn = Turn(f"turn_{number}", at, message, reply, "")
         decided = route(message, at, list(blocks.values()), blocks.get(current))
         current = decided or f"block_{number}"
-        old = blocks.get(current) or Block(current, "", "active", at, (), path="")
+        old = blocks.get(current) or Topic(current, "", "active", at, (), path="")
         blocks[current] = replace(old, turns=(*old.turns, turn), sha256=f"{number}")
         placed.append(current)
     return placed
@@ -209,7 +215,7 @@ def tune(streams: dict[str, list[list[Said]]]) -> None:
     """Move one number after the other, by large steps and by small ones, while it is worth more."""
     best, tables = (
         worth(streams),
-        {name: getattr(governor, name) for name in ("NEAR", "STAY", "BACK", "NEW")},
+        {name: getattr(routing, name) for name in ("NEAR", "STAY", "BACK", "NEW")},
     )
     for step in (0.1, -0.1, 0.05, -0.05):
         for numbers in tables.values():
@@ -238,11 +244,11 @@ def speed(count: int) -> None:
                     *said,
                     "",
                 )
-                known = read_block(Read("topics/x.md", text, "", ""))
+                known = read_topic(Read("topics/x.md", text, "", ""))
                 text = (
-                    with_turn(known, turn)
+                    insert_turn(known, turn)
                     if text
-                    else new_block(said[0][:30], turn, [], "", f"block_{turn.id[5:20]}")
+                    else render_new_topic(said[0][:30], turn, [], "", f"block_{turn.id[5:20]}")
                 )
             note = Path(room, "topics", f"{number}.md")
             note.parent.mkdir(exist_ok=True)
@@ -253,19 +259,19 @@ def speed(count: int) -> None:
         with open_store(room) as store:
             store.sync()
         with open_store(room) as store:
-            talk = conversation_of(store)
+            talk = conversation_service(store)
             sentence = lambda: " ".join(chance.choices(words, k=8))  # noqa: E731
             began = time.process_time()
-            talk.tell(said_now(sentence()))
+            talk.record(new_exchange(sentence()))
             print(
                 f"first turn in a vault of {count} blocks: {time.process_time() - began:.2f} s of CPU"
             )
             calls: dict[str, Callable[[], object]] = {
                 "a write": lambda: store.create(sentence(), sentence()),
-                "a turn that goes on": lambda: talk.tell(said_now("And why?")),
-                "a turn that is routed": lambda: talk.tell(said_now(sentence())),
+                "a turn that goes on": lambda: talk.record(new_exchange("And why?")),
+                "a turn that is routed": lambda: talk.record(new_exchange(sentence())),
                 "a search": lambda: store.search(sentence()),
-                "retrieve_memory": lambda: remembered(talk, sentence()),
+                "retrieve_memory": lambda: recall(talk, sentence()),
             }
             took: dict[str, list[float]] = defaultdict(list)
             for _ in range(30):
@@ -317,11 +323,11 @@ def finding(file: Path, conversations: Sequence[str], quality: Any) -> None:
                     text and name + text for name, text in zip(who, texts, strict=False)
                 )
                 time = f"{at + timedelta(minutes=2 * k):%Y-%m-%dT%H:%M:%SZ}"
-                said = said_now(message, response=reply, timestamp=time, topic=topic)
+                said = new_exchange(message, response=reply, timestamp=time, topic=topic)
                 turn = said.turn._replace(
                     id=f"{said.turn.id[:21]}{number:03x}{k:03x}"
                 )  # else chance is in its words
-                topic = conversation_of(store).tell(said._replace(turn=turn))["block_id"]
+                topic = conversation_service(store).record(said._replace(turn=turn))["block_id"]
             blocks[topic] = id_
         return blocks
 
@@ -335,7 +341,7 @@ def finding(file: Path, conversations: Sequence[str], quality: Any) -> None:
                 if tell is plain:
                     found = [known[hit.name] for hit in store.search(row["query"], limit=10).hits]
                 else:
-                    memories = remembered(conversation_of(store), row["query"], 10)["memories"]
+                    memories = recall(conversation_service(store), row["query"], 10)["memories"]
                     found = [known[each["block_id"]] for each in memories]
                 gold = set(row["gold"])
                 rank = next((number for number, id_ in enumerate(found, 1) if id_ in gold), 0)

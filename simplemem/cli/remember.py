@@ -99,11 +99,11 @@ def tidy(
 
     $ simplemem facts tidy --older-than 90d --dry-run
     """
-    from simplemem.features.facts.keeping import memories_of
+    from simplemem.features.facts.service import fact_service
 
     age = duration(older_than, "--older-than")
     with opened(vault) as store:
-        gone = memories_of(store).tidy(age, dry_run=dry_run, who=WHO, tool="tidy")
+        gone = fact_service(store).tidy(age, dry_run=dry_run, who=WHO, tool="tidy")
     done = f"{format_count(len(gone), 'fact')} {'would be moved' if dry_run else 'moved'} to the trash."
     facts = [
         {"id": each.id, "name": each.path[:-3], "memory": each.statement, "scope": each.scope}

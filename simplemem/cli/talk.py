@@ -42,10 +42,10 @@ def list_topics(
     $ simplemem topics
     $ simplemem topics list --all
     """
-    from simplemem.features.conversations.conversation import conversation_of
+    from simplemem.features.conversations.service import conversation_service
 
     with opened(vault) as store:
-        found = conversation_of(store).topics(closed=closed)
+        found = conversation_service(store).topics(closed=closed)
     shown, rows = list[dict[str, object]](), list[list[Part]]()
     for each in found:
         label, status, turns, last = (
@@ -87,12 +87,12 @@ def archive(
     $ simplemem topics archive --dry-run
     $ simplemem topics archive --older-than 30d
     """
-    from simplemem.features.conversations.conversation import conversation_of
+    from simplemem.features.conversations.service import conversation_service
 
     age = duration(older_than, "--older-than", least=timedelta(days=1))
     with opened(vault) as store:
-        talk = conversation_of(store)
-        done = talk.garden(topic, age.days, dry_run=dry_run, who=WHO)
+        talk = conversation_service(store)
+        done = talk.archive_stale(topic, age.days, dry_run=dry_run, who=WHO)
         closed = [each for each in talk.topics(closed=True) if each.id in done["closed"]]
     summary = f"{format_count(len(closed), 'topic')} {'would be closed' if dry_run else 'closed'}"
     summary += (

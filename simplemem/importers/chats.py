@@ -14,9 +14,9 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from simplemem.errors import Invalid, SimplememError, Unreadable
-from simplemem.features.conversations import block as blocks
-from simplemem.features.conversations.block import EPOCH, TOPIC, Turn
-from simplemem.features.conversations.cues import keywords_of, label_of
+from simplemem.features.conversations import topic as topics
+from simplemem.features.conversations.patterns import keywords_of, label_of
+from simplemem.features.conversations.topic import EPOCH, TOPIC, Turn
 from simplemem.importers.export import (
     SOURCE,
     UNREADABLE,
@@ -258,10 +258,10 @@ def _clean(text: str) -> str:
 
 def body_of(turns: Sequence[Turn]) -> str:
     """Turns as they stand in a note, beneath their days."""
-    days = [blocks.day_of(turn.at) for turn in turns]
+    days = [topics.day_of(turn.at) for turn in turns]
     pairs = zip(["", *days], days, turns, strict=False)
     return "\n".join(
-        (f"{day}\n" if day != before else "") + blocks.render_turn(turn)
+        (f"{day}\n" if day != before else "") + topics.render_turn(turn)
         for before, day, turn in pairs
     )
 
@@ -282,7 +282,7 @@ def _conversation(
         parts[-1].append(turn)
     for number, turns in enumerate(parts, 1):
         name, of = (label, source) if number == 1 else (f"{label} {number}", f"{source}/{number}")
-        path, at = f"{blocks.place_of(name, turns[0].at)}.md", turns[-1].at.timestamp()
+        path, at = f"{topics.topic_name(name, turns[0].at)}.md", turns[-1].at.timestamp()
         yield Item(where, path, _new(name, of, turns), of, at, grown=partial(_grown, turns))
 
 
@@ -295,11 +295,11 @@ def _new(label: str, source: str, turns: Sequence[Turn]) -> str:
     }
     told |= {SOURCE: source, "keywords": keywords_of([turn.message[:_MOST_READ] for turn in turns])}
     text = TOPIC.render(told, body_of(turns), wall_time(format_moment(turns[0].at)) or "")
-    return _dated(blocks.closed_off(text, _block(text), "closed"), turns)
+    return _dated(topics.pause_or_close(text, _block(text), "closed"), turns)
 
 
-def _block(text: str) -> blocks.Block:
-    return blocks.read_block(Read("", text, "", ""))
+def _block(text: str) -> topics.Topic:
+    return topics.read_topic(Read("", text, "", ""))
 
 
 def _dated(text: str, turns: Sequence[Turn]) -> str:
@@ -320,5 +320,5 @@ def _grown(turns: Sequence[Turn], text: str) -> str:
     until = parse_moment(str(read_header(text).get(_UNTIL) or "")) or block.last
     new = [turn for turn in turns if turn.at > until]
     for turn in new:
-        text = blocks.with_turn(_block(text), turn)
+        text = topics.insert_turn(_block(text), turn)
     return _dated(text, new) if new else text

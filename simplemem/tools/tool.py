@@ -99,8 +99,8 @@ Caller = TypedDict("Caller", {"who": str, "tool": str})
 _KEPT = {
     "graph": ("KnowledgeGraph", "graph.graph", "graph_of"),
     "knowledge": ("Knowledge", "lessons.knowledge", "knowledge_of"),
-    "talk": ("Conversation", "conversations.conversation", "conversation_of"),
-    "memories": ("Memories", "facts.keeping", "memories_of"),
+    "talk": ("ConversationService", "conversations.service", "conversation_service"),
+    "memories": ("FactService", "facts.service", "fact_service"),
     "documents": ("Documents", "documents.ingest", "documents_of"),
     "base": ("KnowledgeBase", "documents.base", "base_of"),
 }

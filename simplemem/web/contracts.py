@@ -38,7 +38,7 @@ from simplemem.web.ways import Handler, granted, routes_of
 
 if TYPE_CHECKING:
     from simplemem.features.documents.ingest import Document, Documents
-    from simplemem.features.facts.atom import Atom
+    from simplemem.features.facts.fact import Fact
     from simplemem.store import EnhancedStore
 
 _MOST_WEBHOOK: Final = 5 * 1024 * 1024
@@ -160,18 +160,18 @@ def _called(contract: Contract) -> Handler:
     return handle
 
 
-def _memory(store: EnhancedStore, ident: str, scope: str) -> Atom | Document:
+def _memory(store: EnhancedStore, ident: str, scope: str) -> Fact | Document:
     """Return the statement or document of an id, in the scope that is given or that the token is bound to, else in any."""
     from simplemem.features.documents.ingest import documents_of
-    from simplemem.features.facts.keeping import memories_of
+    from simplemem.features.facts.service import fact_service
 
     documents = documents_of(store)
     if scope:
         return documents.find_memory(ident, scope)
 
-    atoms = [atom for atom in memories_of(store).atoms(None, expired=True) if atom.id == ident]
+    atoms = [atom for atom in fact_service(store).facts(None, expired=True) if atom.id == ident]
     named = [document for document in documents.documents(None) if document.is_named_by(ident)]
-    notes: list[Atom | Document] = [*atoms, *named]
+    notes: list[Fact | Document] = [*atoms, *named]
     if not notes:
         raise NotFound(f"there is no memory {ident[:80]!r}")
     # An id is frontmatter, which others may have copied: the note that the log knows longest is meant.

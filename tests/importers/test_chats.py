@@ -10,7 +10,7 @@ import pytest
 
 from simplemem import open_store
 from simplemem.errors import NotFound
-from simplemem.features.conversations.conversation import conversation_of, said_now
+from simplemem.features.conversations.service import conversation_service, new_exchange
 from simplemem.importers import SOURCES
 from simplemem.importers.take import Plan, apply_plan, plan
 from simplemem.settings.model import Settings
@@ -162,8 +162,8 @@ def test_a_chat_becomes_a_closed_conversation_with_its_dates(
             zipped(tmp_path / "e.zip", **{"conversations-000": [chatgpt()], "user": {"id": "u"}}),
         ),
     )
-    (block,) = conversation_of(store).topics(closed=True)
-    assert conversation_of(store).topics() == []
+    (block,) = conversation_service(store).topics(closed=True)
+    assert conversation_service(store).topics() == []
     assert (block.label, block.status, block.created.isoformat()) == (
         "Parachute of the box", "closed", "2026-01-03T10:04:05+00:00",
     )  # fmt: skip
@@ -211,7 +211,7 @@ def test_a_chat_of_claude_its_memory_and_its_projects(store: EnhancedStore, tmp_
     what = planned(store, zipped(tmp_path / "e.zip", **parts), "claude")
     assert (what.new, what.left) == (5, ())
     apply_plan(store, what)
-    (block,) = conversation_of(store).topics(closed=True)
+    (block,) = conversation_service(store).topics(closed=True)
     assert block.label == "Weighs the box"
     assert (block.turns[0].answer, block.turns[0].context) == (
         "580 g.\n\nTable:\n\n| a |",
@@ -245,7 +245,7 @@ def test_a_second_run_adds_only_new_turns_and_one_undo_takes_a_run_back(
     what = planned(store, zipped(tmp_path / "b.zip", conversations=[grown]))
     assert (what.new, what.changed) == (0, 1)
     second = apply_plan(store, what)
-    (block,) = conversation_of(store).topics(closed=True)
+    (block,) = conversation_service(store).topics(closed=True)
     assert [turn.message for turn in block.turns][1:] == ["And of what cloth?", "Where from?"]
     assert (block.path, block.turns[0].answer) == ("kites/Parachute.md", "Four metres, I think.")
     assert (
@@ -257,7 +257,7 @@ def test_a_second_run_adds_only_new_turns_and_one_undo_takes_a_run_back(
 
 def test_a_turn_that_was_deleted_stays_so(store: EnhancedStore, tmp_path: Path) -> None:
     apply_plan(store, planned(store, zipped(tmp_path / "a.zip", conversations=[chatgpt()])))
-    (block,) = conversation_of(store).topics(closed=True)
+    (block,) = conversation_service(store).topics(closed=True)
     (store.root / block.path).write_text(block.text[: block.turns[1].start].rstrip() + "\n")
     assert planned(store, tmp_path / "a.zip").drafts == ()
 
@@ -265,14 +265,14 @@ def test_a_turn_that_was_deleted_stays_so(store: EnhancedStore, tmp_path: Path) 
 def test_what_is_said_now_goes_on_as_if_nothing_had_come(
     store: EnhancedStore, tmp_path: Path
 ) -> None:
-    conversation = conversation_of(store)
-    conversation.tell(said_now("My rain gauge leaks at the seam.", "Solder it."))
+    conversation = conversation_service(store)
+    conversation.record(new_exchange("My rain gauge leaks at the seam.", "Solder it."))
     apply_plan(store, planned(store, zipped(tmp_path / "a.zip", conversations=[chatgpt()])))
-    stored = conversation.tell(said_now("And where do I get solder?", "At a shop."))
+    stored = conversation.record(new_exchange("And where do I get solder?", "At a shop."))
     assert stored["routing_scenario"] == "topic_continuation"
     assert conversation.profile().name == ""
-    back = conversation.tell(
-        said_now("Back to the parachute of the box: how heavy is its cloth?", "60 g.")
+    back = conversation.record(
+        new_exchange("Back to the parachute of the box: how heavy is its cloth?", "60 g.")
     )
     assert (back["routing_scenario"], back["topic"]) == ("topic_resumption", "Parachute of the box")
 
@@ -287,7 +287,7 @@ def test_a_very_long_chat_is_several_notes(store: EnhancedStore, tmp_path: Path)
     export = zipped(tmp_path / "a.zip", conversations=[chatgpt(*nodes)])
     assert planned(store, export).new == 3
     apply_plan(store, planned(store, export))
-    assert sum(len(block.turns) for block in conversation_of(store).topics(closed=True)) == 702
+    assert sum(len(block.turns) for block in conversation_service(store).topics(closed=True)) == 702
     assert planned(store, export).drafts == ()
 
 
@@ -319,7 +319,7 @@ def test_a_folder_of_no_export_has_nothing(store: EnhancedStore, tmp_path: Path)
 def test_a_chat_with_a_credential_is_private(store: EnhancedStore, tmp_path: Path) -> None:
     asked = node("q3", "a2", "user", "password: Zx81-Kq9-sinclair", 1_767_693_845.0)
     apply_plan(store, planned(store, zipped(tmp_path / "a.zip", conversations=[chatgpt(asked)])))
-    (block,) = conversation_of(store).topics(closed=True)
+    (block,) = conversation_service(store).topics(closed=True)
     assert "private: true" in block.text
 
 

@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from simplemem.errors import SimplememError
-from simplemem.features.facts.atom import Statement
-from simplemem.features.facts.keeping import Memories, memories_of
+from simplemem.features.facts.fact import NewFact
+from simplemem.features.facts.service import FactService, fact_service
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
@@ -42,23 +42,23 @@ def files(root: Path) -> dict[str, bytes]:
     return {each.relative_to(root).as_posix(): each.read_bytes() for each in found}
 
 
-def seen(memories: Memories, scope: str) -> list[tuple[Any, ...]]:
-    held = memories.atoms(scope, expired=True)
+def seen(memories: FactService, scope: str) -> list[tuple[Any, ...]]:
+    held = memories.facts(scope, expired=True)
     return sorted(
         (e.path, e.sha256, e.statement, e.status, e.slot or (), e.confidence) for e in held
     )
 
 
-def act(memories: Memories, root: Path, kind: str, scope: str, text: str, number: int) -> None:
+def act(memories: FactService, root: Path, kind: str, scope: str, text: str, number: int) -> None:
     """One call, or something done to a note by hand, of one scope."""
     if kind == "add":
         before = files(root)
-        added = memories.add(scope, [Statement(text), Statement(TEXTS[number])][: 1 + number % 2])
+        added = memories.add(scope, [NewFact(text), NewFact(TEXTS[number])][: 1 + number % 2])
         if files(root) != before and number % 3 == 0:
             memories.store.undo(memories.store.next_to_undo())
             assert files(root) == before, added
         return
-    for one in memories.atoms(scope, expired=True)[number : number + 1]:
+    for one in memories.facts(scope, expired=True)[number : number + 1]:
         with suppress(SimplememError):
             if kind == "undo":
                 memories.store.undo(one.path[:-3])
@@ -81,7 +81,7 @@ def test_scopes_are_apart_and_what_grew_is_what_is_read_anew(
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         with EnhancedStore(root, PLAIN) as store:
-            memories = memories_of(store)
+            memories = fact_service(store)
             for kind, scope, text, number in acts:
                 others = {each: seen(memories, each) for each in SCOPES if each != scope}
                 act(memories, root, kind, scope, text, number)
@@ -89,7 +89,7 @@ def test_scopes_are_apart_and_what_grew_is_what_is_read_anew(
                     assert seen(memories, each) == before, (each, kind, scope, text)
             grown = {each: seen(memories, each) for each in SCOPES}
         with EnhancedStore(root, PLAIN) as store:
-            assert {each: seen(memories_of(store), each) for each in SCOPES} == grown
+            assert {each: seen(fact_service(store), each) for each in SCOPES} == grown
 
 
 VALUES = st.recursive(
@@ -122,16 +122,16 @@ def test_whatever_a_model_says_a_statement_is_kept_and_says_who_decided(answers:
     with tempfile.TemporaryDirectory() as folder, ChatService(lambda _: next(left)) as service:
         llm = {"provider": "openai", "model": "m", "url": service.url, "timeout_seconds": 5}
         with EnhancedStore(Path(folder), Settings.model_validate({"llm": llm})) as store:
-            memories = memories_of(store)
+            memories = fact_service(store)
             for text in ("I eat apples at noon.", "I eat pears at noon.", "I eat plums at noon."):
-                added = memories.add("ann", [Statement(text)])
-                assert text in [each.statement for each in memories.atoms("ann")]
+                added = memories.add("ann", [NewFact(text)])
+                assert text in [each.statement for each in memories.facts("ann")]
                 for event in added.events:
                     assert event["rule"].startswith("rule:") or event["rule"] == "llm:m"
-                    known = {each.id for each in memories.atoms("ann", expired=True)}
+                    known = {each.id for each in memories.facts("ann", expired=True)}
                     assert "previous" not in event or event["previous"]["id"] in known
                 assert added.reconciliation in ("rules", "llm:m")
-            every = memories.atoms("ann", expired=True)
+            every = memories.facts("ann", expired=True)
             assert all(each.status == "active" or each.decided_by for each in every)
             assert {each.statement for each in every} >= {
                 "I eat apples at noon.",

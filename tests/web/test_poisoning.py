@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from simplemem.features.facts.atom import read_atom
+from simplemem.features.facts.fact import read_fact
 from simplemem.store import Read
 from tests.web.conftest import Served, running
 
@@ -26,7 +26,7 @@ def ada(server: Served) -> str:
     return server.new_token("ada", "--write", "--user", "ada")
 
 
-def memories_of(server: Served, user: str) -> list[dict[str, str]]:
+def fact_service(server: Served, user: str) -> list[dict[str, str]]:
     said = server.api("POST", "/memory/search", {"query": "bank account deposit", "user_id": user})
     memories: list[dict[str, str]] = said.data["memories"]
     return memories
@@ -58,7 +58,7 @@ def test_a_shared_folder_is_no_way_into_another_scope(server: Served) -> None:
     assert server.api("PUT", "/memories/shared/project", plain, token=token).status == 201
     changed = {"metadata": {"scope": "bob", "type": "atom"}}
     assert server.api("PATCH", "/memories/shared/project", changed, token=token).status == 400
-    assert "666" not in str(memories_of(server, "bob"))
+    assert "666" not in str(fact_service(server, "bob"))
 
 
 @pytest.mark.parametrize("scope", [" bob ", 1001])
@@ -78,7 +78,7 @@ def test_another_scope_is_refused_with_blanks_around_it_and_as_a_number(
         server.api("PATCH", f"/memories/shared/{user}", {"metadata": metadata}, token=token).status
         == 400
     )
-    assert "666" not in str(memories_of(server, user))
+    assert "666" not in str(fact_service(server, user))
 
 
 def test_frontmatter_that_names_another_scope_is_ignored_on_read(server: Served) -> None:
@@ -103,7 +103,7 @@ def test_frontmatter_that_names_another_scope_is_ignored_on_read(server: Served)
 def test_a_copied_id_does_not_stop_the_owner_from_changing_the_memory(
     server: Served, ada: str
 ) -> None:
-    ident = next(memory["id"] for memory in memories_of(server, "bob"))
+    ident = next(memory["id"] for memory in fact_service(server, "bob"))
     copy = {
         "content": "The bank account for the deposit is 666.",
         "metadata": {"type": "atom", "id": ident},
@@ -114,7 +114,7 @@ def test_a_copied_id_does_not_stop_the_owner_from_changing_the_memory(
         "PUT", f"/memory/{ident}", {"content": "The bank account for the deposit is 4712."}
     )
     assert answer.status == 200, answer
-    assert any("4712" in memory["memory"] for memory in memories_of(server, "bob"))
+    assert any("4712" in memory["memory"] for memory in fact_service(server, "bob"))
     mine = server.api("GET", "/memories/atoms/ada/copy", token=ada).data
     assert "666" in mine["content"]
 
@@ -133,4 +133,4 @@ def test_a_copied_id_does_not_stop_the_owner_from_changing_the_memory(
 )
 def test_the_folder_decides_whose_a_statement_is(path: str, named: str, scope: str) -> None:
     text = f"---\ntype: atom\nscope: '{named}'\n---\nSomething.\n"
-    assert read_atom(Read(path, text, "", "")).scope == scope
+    assert read_fact(Read(path, text, "", "")).scope == scope

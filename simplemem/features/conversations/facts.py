@@ -14,8 +14,8 @@ from typing import Final, NamedTuple
 
 from simplemem.features.answers import FactOut
 from simplemem.features.changes import Change, Subject, read_change, subject_of
-from simplemem.features.conversations.block import EPOCH, Kept
-from simplemem.features.conversations.cues import PATTERNS, RULES, SYNONYMS, WORDS
+from simplemem.features.conversations.patterns import PATTERNS, RULES, SYNONYMS, WORDS
+from simplemem.features.conversations.topic import EPOCH, ConversationNote
 from simplemem.features.graph.page import spell, unspelled
 from simplemem.features.note_type import NoteType
 from simplemem.note.dates import format_moment, parse_moment
@@ -47,7 +47,7 @@ _OTHERS: Final = ("her", "his", "its", "their")
 _GENERIC, _IN_EVERY_KEY = WORDS["generic"], WORDS["key"]
 
 
-class Statement(NamedTuple):
+class StatedFact(NamedTuple):
     """What a sentence states. `decided_by` names the rule, the agent or the model that read it."""
 
     key: str
@@ -58,7 +58,7 @@ class Statement(NamedTuple):
     confidence: float
 
 
-class Told(NamedTuple):
+class FactVersion(NamedTuple):
     """A line of a fact's history: when something was said, what, and a link to where."""
 
     at: datetime
@@ -70,7 +70,7 @@ class Told(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Fact(Kept):
+class ConversationFact(ConversationNote):
     """A fact as its note has it."""
 
     key: str
@@ -88,7 +88,7 @@ class Fact(Kept):
         return subject_of(self.sentence, self.key.replace("_", " "), self.value)
 
 
-def fact_out(fact: Fact | Statement, block_id: str) -> FactOut:
+def fact_out(fact: ConversationFact | StatedFact, block_id: str) -> FactOut:
     """A fact as clients know it."""
     return {
         "key": fact.key,
@@ -98,7 +98,7 @@ def fact_out(fact: Fact | Statement, block_id: str) -> FactOut:
     }
 
 
-def stated(message: str) -> Iterator[str]:
+def stated_sentences(message: str) -> Iterator[str]:
     """The sentences in which a person states something of their own."""
     text = _QUOTED.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), message)
     for start, stop in sentence_spans(text):
@@ -107,20 +107,20 @@ def stated(message: str) -> Iterator[str]:
             yield sentence
 
 
-def changes_stated(message: str) -> dict[str, Change]:
+def stated_changes(message: str) -> dict[str, Change]:
     """Return the sentences in which a person states that something changed, with what."""
-    changes = {sentence: read_change(sentence) for sentence in stated(message)}
+    changes = {sentence: read_change(sentence) for sentence in stated_sentences(message)}
     return {sentence: change for sentence, change in changes.items() if change is not None}
 
 
-def statements(message: str) -> list[Statement]:
+def read_stated_facts(message: str) -> list[StatedFact]:
     """The facts in a user's message."""
-    found: dict[str, Statement] = {}
+    found: dict[str, StatedFact] = {}
     subject = credential = (
         ""  # of whom and of what was told last, for "her phone number is" and "the new one is"
     )
     for sentence, (category, confidence, about, rule) in product(
-        stated(message), RULES["statements"]
+        stated_sentences(message), RULES["statements"]
     ):
         for match in rule.finditer(sentence):
             said = defaultdict(
@@ -138,19 +138,19 @@ def statements(message: str) -> list[Statement]:
             if category == "secret":
                 name = credential = name or credential
             if (key := key_of(name)) and value:
-                found[key] = Statement(
+                found[key] = StatedFact(
                     key, value, category, sentence, f"rule:{category}", confidence
                 )
     return list(found.values())
 
 
-def stated_by(who: str, name: str, value: str, sentence: str, confidence: float) -> Statement:
+def fact_stated_by(who: str, name: str, value: str, sentence: str, confidence: float) -> StatedFact:
     """What no rule read, but an agent or a model: what opens something is for nobody else."""
     key = key_of(name)
     category = (
         "secret" if PATTERNS["credential"].search(key.replace("_", " ")) else who.partition(":")[0]
     )
-    return Statement(key, value, category, sentence, who, confidence)
+    return StatedFact(key, value, category, sentence, who, confidence)
 
 
 def key_of(text: str) -> str:
@@ -159,12 +159,14 @@ def key_of(text: str) -> str:
     return "_".join(word for word in said if word not in _IN_EVERY_KEY)[:_MOST_KEY].strip("_")
 
 
-def read_fact(read: Read) -> Fact:
+def read_conversation_fact(read: Read) -> ConversationFact:
     """The fact that a note is; a person's own words in it count."""
-    note, where = FACT.parse(read)
-    last = next((told for _, told in reversed(history_of(note.text))), Told(EPOCH, "", ""))
+    note, where = CONVERSATION_FACT.parse(read)
+    last = next(
+        (told for _, told in reversed(fact_versions(note.text))), FactVersion(EPOCH, "", "")
+    )
     sure, quote = note.header.get("confidence"), _QUOTE.search(note.text, note.header.body_start)
-    return Fact(
+    return ConversationFact(
         key=key_of(
             note.text_property("key") or note.text_property("title") or base_name(read.path)
         ),
@@ -180,30 +182,32 @@ def read_fact(read: Read) -> Fact:
     )
 
 
-FACT: Final[NoteType[Fact]] = NoteType(
-    "facts", "fact", read=read_fact, sort_key=lambda fact: fact.path
+CONVERSATION_FACT: Final[NoteType[ConversationFact]] = NoteType(
+    "facts", "fact", read=read_conversation_fact, sort_key=lambda fact: fact.path
 )
 
 
-def history_of(text: str) -> list[tuple[int, Told]]:
+def fact_versions(text: str) -> list[tuple[int, FactVersion]]:
     """The lines of a history with where they begin."""
     lines = _TELLING.finditer(text, *(section_span(text, "History") or (0, 0)))
     return [
-        (line.start(), Told(at, unspelled(line[1]), line[3]))
+        (line.start(), FactVersion(at, unspelled(line[1]), line[3]))
         for line in lines
         if (at := parse_moment(line[2]))
     ]
 
 
-def new_fact(said: Statement, told: Told, block_id: str, now: str) -> str:
+def new_fact(said: StatedFact, told: FactVersion, block_id: str, now: str) -> str:
     """The text of a new fact's note."""
     properties = {"title": said.key.replace("_", " ")} | _properties(said, told, block_id)
-    return FACT.render(properties, f"{_quote(said)}\n\n## History\n\n{told}\n", now)
+    return CONVERSATION_FACT.render(properties, f"{_quote(said)}\n\n## History\n\n{told}\n", now)
 
 
-def with_told(text: str, fact: Fact, said: Statement, told: Told, block_id: str) -> str:
+def add_version(
+    text: str, fact: ConversationFact, said: StatedFact, told: FactVersion, block_id: str
+) -> str:
     """The note with one telling more, where it belongs in time; what was said last is the value."""
-    lines = history_of(text)
+    lines = fact_versions(text)
     if any(each[:2] == told[:2] for _, each in lines):
         return text
     later = [at for at, each in lines if each[:2] > told[:2]]
@@ -219,7 +223,7 @@ def with_told(text: str, fact: Fact, said: Statement, told: Told, block_id: str)
     return text
 
 
-def _properties(said: Statement, told: Told, block_id: str) -> dict[str, object]:
+def _properties(said: StatedFact, told: FactVersion, block_id: str) -> dict[str, object]:
     about = said._asdict() | {
         "value": spell(said.value),
         "valid_from": format_moment(told.at),
@@ -230,11 +234,13 @@ def _properties(said: Statement, told: Told, block_id: str) -> dict[str, object]
     )
 
 
-def _quote(said: Statement) -> str:
+def _quote(said: StatedFact) -> str:
     return f"> {spell(shorten(said.sentence, _MOST_QUOTE))}"
 
 
-def facts_for(question: str, facts: Sequence[Fact], labels: Mapping[str, str]) -> list[Fact]:
+def find_facts(
+    question: str, facts: Sequence[ConversationFact], labels: Mapping[str, str]
+) -> list[ConversationFact]:
     """The facts that a question asks for, best first; what was never said is not answered (docs/decisions.md)."""
     phrases = [_parts(phrase) - _ASKING for phrase in _BREAK.split(question.lower())]
     asked = set[str]().union(*phrases)

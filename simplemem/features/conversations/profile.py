@@ -12,9 +12,9 @@ from typing import Any, Final
 
 from simplemem.features.answers import Constraint
 from simplemem.features.changes import Change, StatedSubject, find_doubtful, subject_of
-from simplemem.features.conversations.block import Kept
-from simplemem.features.conversations.cues import PATTERNS, RULES, WORDS
-from simplemem.features.conversations.facts import stated
+from simplemem.features.conversations.facts import stated_sentences
+from simplemem.features.conversations.patterns import PATTERNS, RULES, WORDS
+from simplemem.features.conversations.topic import ConversationNote
 from simplemem.features.note_type import NoteType
 from simplemem.note.dates import format_moment, parse_moment
 from simplemem.note.passages import add_line, section_span
@@ -34,7 +34,7 @@ _BULLET: Final = re.compile(
 
 
 @dataclass(frozen=True)
-class Profile(Kept):
+class Profile(ConversationNote):
     """The person, as the note has it; without one, nothing is known."""
 
     name: str = ""
@@ -47,7 +47,7 @@ class Profile(Kept):
 def traits(message: str) -> list[Trait]:
     """What a user's message says of the user; moods, plans and other people are nothing."""
     found: dict[Trait, None] = {}
-    for sentence, (section, rule) in product(stated(message), RULES["traits"]):
+    for sentence, (section, rule) in product(stated_sentences(message), RULES["traits"]):
         for match in rule.finditer(sentence):
             text = " ".join(match["says"].split())
             if section != "name" or text.split()[0] not in _NO_NAMES:

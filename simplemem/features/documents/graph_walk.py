@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from simplemem.features.answers import Edge
-from simplemem.features.facts.atom import Atom, Slot, as_name
+from simplemem.features.facts.fact import Fact, Slot, normalize_name
 from simplemem.features.graph.values import SHARED, Graph
 
 _STEP_SCORES: Final = (0.5, 0.25)  # the score of a note that is met on the first and second step
@@ -24,11 +24,11 @@ class GraphWalk:
 
 
 def walk_from_question(
-    question: str, best: Collection[str], facts: Mapping[str, Atom], graph: Graph
+    question: str, best: Collection[str], facts: Mapping[str, Fact], graph: Graph
 ) -> GraphWalk:
     """Walk two steps from the names in a question and in its best hits, given by their paths."""
     entity_paths = {
-        as_name(entity.name): entity.path for entity in graph.entities if not entity.is_note
+        normalize_name(entity.name): entity.path for entity in graph.entities if not entity.is_note
     }
     ways = [*facts.values(), *_relations_as_facts(graph)]
     names = _names_in(question)
@@ -37,7 +37,7 @@ def walk_from_question(
             names.update(facts[path].names)
     names.update(name for name, path in entity_paths.items() if path in best)
 
-    walked = dict[Atom, None]()
+    walked = dict[Fact, None]()
     scores = dict[str, float]()
     for score in _STEP_SCORES:
         next_ways = [way for way in ways if not names.isdisjoint(way.names) and way not in walked][
@@ -53,17 +53,17 @@ def walk_from_question(
     return GraphWalk(_edges(walked), scores)
 
 
-def _relations_as_facts(graph: Graph) -> list[Atom]:
+def _relations_as_facts(graph: Graph) -> list[Fact]:
     """Return each relation of the graph as a fact without a note, whose id is its source."""
     return [
-        Atom("", "", relation.source, "", SHARED, slot=Slot(*relation.key))
+        Fact("", "", relation.source, "", SHARED, slot=Slot(*relation.key))
         for relation in graph.relations
     ]
 
 
 def _names_in(question: str) -> set[str]:
     """Return all runs of words in a question that may be a name."""
-    words = as_name(question).split()
+    words = normalize_name(question).split()
     return {
         " ".join(words[start:end])
         for start in range(len(words))
@@ -71,7 +71,7 @@ def _names_in(question: str) -> set[str]:
     }
 
 
-def _edges(ways: Iterable[Atom]) -> list[Edge]:
+def _edges(ways: Iterable[Fact]) -> list[Edge]:
     edges = list[Edge]()
     for way in ways:
         if way.slot is not None:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
 
 from simplemem.features.answers import Result
 from simplemem.features.documents.ingest import Document
-from simplemem.features.facts import life
-from simplemem.features.facts.atom import Atom
+from simplemem.features.facts import decay
+from simplemem.features.facts.fact import Fact
 from simplemem.features.graph.values import SHARED, Entity
 from simplemem.note.dates import format_moment, now
 from simplemem.note.names import name_of
@@ -35,7 +35,7 @@ class Hit(NamedTuple):
 
     result: Result
     path: str
-    atom: Atom | None = None
+    atom: Fact | None = None
     rank: float = 0.0
 
     def with_fields(self, fields: Mapping[str, Any]) -> Self:
@@ -52,7 +52,7 @@ def raise_scores(scores: dict[str, Score], others: Mapping[str, Score]) -> None:
         scores[path] = Score(rank, own)
 
 
-def fact_hit(fact: Atom, score: Score, document: Document | None) -> Hit:
+def fact_hit(fact: Fact, score: Score, document: Document | None) -> Hit:
     """Return a fact as a hit; its source is the document that it was drawn from, if there is one."""
     result = _result("memory", fact.id, fact.statement, score, fact.scope)
     result |= _fact_fields(fact)
@@ -60,10 +60,10 @@ def fact_hit(fact: Atom, score: Score, document: Document | None) -> Hit:
     return _hit(result, fact.path, score, fact)
 
 
-def _fact_fields(fact: Atom) -> dict[str, Any]:
+def _fact_fields(fact: Fact) -> dict[str, Any]:
     fields: dict[str, Any] = {
         "memory_type": fact.memory_type,
-        "confidence": round(life.shown_confidence(fact, now()), 4),
+        "confidence": round(decay.displayed_confidence(fact, now()), 4),
         "is_latest": fact.status == "active",
     }
     if fact.valid_from:
@@ -120,7 +120,7 @@ def _source(id_: str, text: str, path: str, document: Document | None = None) ->
     return source
 
 
-def _hit(result: dict[str, Any], path: str, score: Score, fact: Atom | None = None) -> Hit:
+def _hit(result: dict[str, Any], path: str, score: Score, fact: Fact | None = None) -> Hit:
     return Hit(cast("Result", result), path, fact, round(score.rank, 4))
 
 

@@ -20,9 +20,9 @@ from simplemem.features.answers import Ingested, Remembered
 from simplemem.features.changes import changes_in
 from simplemem.features.collection import ChangeSet, NoteCollection
 from simplemem.features.documents.convert import SourceFile, convert, form_of
-from simplemem.features.facts.atom import Atom, Statement, link_in, moment
-from simplemem.features.facts.keeping import Added, memories_of
+from simplemem.features.facts.fact import Fact, NewFact, link_target, moment
 from simplemem.features.facts.reading import drawn_from, statements_in, to_forget
+from simplemem.features.facts.service import AddResult, fact_service
 from simplemem.features.facts.small_talk import is_small_talk
 from simplemem.features.note_type import NoteType
 from simplemem.features.service import FeatureService
@@ -136,7 +136,7 @@ DOCUMENT: Final[NoteType[Document]] = NoteType(
 class MemoryChange(NamedTuple):
     """A memory as it is after a change, or was before its deletion, and the step that was written."""
 
-    memory: Atom | Document
+    memory: Fact | Document
     step: BatchResult
 
 
@@ -147,7 +147,7 @@ class Documents(FeatureService):
     def __init__(self, store: EnhancedStore) -> None:
         super().__init__(store)
         self.collection = NoteCollection[Document](store.extension, DOCUMENT)
-        self.memories = memories_of(store)
+        self.memories = fact_service(store)
         self._ending, self._worker = threading.Event(), threading.Thread()
         self._turn, self._next = (
             threading.Lock(),
@@ -249,7 +249,7 @@ class Documents(FeatureService):
             "reconciliation": drawn.reconciliation, "warnings": [*filter(None, [why]), *drawn.warnings],
         }  # fmt: skip
 
-    def find_memory(self, id_: str, scope: str) -> Atom | Document:
+    def find_memory(self, id_: str, scope: str) -> Fact | Document:
         """Return the statement or the document of this id, so that it can be changed.
 
         The id of a passage (`doc_…:13`, as a search names it) stands for its document.
@@ -287,7 +287,7 @@ class Documents(FeatureService):
         in its new text are marked as forgotten.
         """
         found = self.find_memory(id_, scope)
-        if isinstance(found, Atom):
+        if isinstance(found, Fact):
             carried = self.memories.update(id_, content, scope, **by)
             return MemoryChange(self.memories.find(id_, scope), carried)
 
@@ -325,7 +325,7 @@ class Documents(FeatureService):
         With a document go its original file and the statements that were drawn from it.
         """
         found = self.find_memory(id_, scope)
-        if isinstance(found, Atom):
+        if isinstance(found, Fact):
             carried = self.memories.forget(id_, scope, **by)
             return MemoryChange(found, carried)
 
@@ -348,7 +348,7 @@ class Documents(FeatureService):
         """The path of the file that was kept beside a document, "" if it has none of its own."""
         if not document.original:
             return ""
-        [path] = self.extension.resolve_links([(link_in(document.original), document.path)])
+        [path] = self.extension.resolve_links([(link_target(document.original), document.path)])
         folder = f"{DOCUMENT.folder}/{folder_of(document.scope)}/files/"
         is_shared = any(
             each.original == document.original
@@ -362,12 +362,12 @@ class Documents(FeatureService):
         read = next(self.extension.read([path]), None)
         return "" if read is None else read.text[read_header(read.text).body_start :].strip()
 
-    def _keep(self, new: Document, by: AuthorArgs) -> tuple[Document, Added, bool]:
+    def _keep(self, new: Document, by: AuthorArgs) -> tuple[Document, AddResult, bool]:
         """Keep a document: as it is kept, what was drawn from it at once, and whether it was there already."""
         if new.content_type == "text" and to_forget(new.text):
             return (
                 replace(new, title=""),
-                self.memories.add(new.scope, [Statement(new.text)], **by),
+                self.memories.add(new.scope, [NewFact(new.text)], **by),
                 False,
             )
         with nullcontext() if self.chat else self._turn:
@@ -390,7 +390,7 @@ class Documents(FeatureService):
             self._withdraw(kept.path, new.text, by)
         if kept.status == "extracting":
             self._draw_later()
-        return kept, Added([], [], "rules", warnings), is_known
+        return kept, AddResult([], [], "rules", warnings), is_known
 
     def _withdraw(self, path: str, text: str, by: AuthorArgs) -> None:
         """Forget what was drawn from a document and is not in the text that it has now."""
@@ -443,9 +443,9 @@ class Documents(FeatureService):
         path = there.path if there else self.free_path(step, place, between=" ")
         if new.file is not None:
             stem, (ending, data) = "/files/".join(name_of(path).rsplit("/", 1)), new.file
-            if there is None or self.extension.resolve_links([(link_in(there.original), path)]) != [
-                original := f"{stem}{ending}"
-            ]:
+            if there is None or self.extension.resolve_links(
+                [(link_target(there.original), path)]
+            ) != [original := f"{stem}{ending}"]:
                 original = self.free_path(
                     step, stem, between=" ", ending=ending
                 )  # that was of another kind, or a person's
@@ -466,7 +466,7 @@ class Documents(FeatureService):
         step.put(path, new.note(step.text(path) if there else ""))
         return new, False, there is not None
 
-    def _draw(self, document: Document, by: AuthorArgs) -> Added:
+    def _draw(self, document: Document, by: AuthorArgs) -> AddResult:
         """Keep what a document states, and forget what was drawn from it and is there no longer."""
         path = document.path
         text = self._text_of(path)
@@ -480,7 +480,7 @@ class Documents(FeatureService):
         with self.collection.reading():
             stands = self._stands(document)
         if self._ending.is_set() or not stands:
-            return Added([], [], "rules", [])
+            return AddResult([], [], "rules", [])
         self._withdraw(path, text, by)
         drawn = self.memories.add(
             document.scope, statements, source=path, outside=bool(document.source_url), **by
@@ -505,7 +505,7 @@ class Documents(FeatureService):
             there is not None and there.content_hash == document.content_hash and not there.problem
         )
 
-    def _is_in(self, text: str, atom: Atom) -> bool:
+    def _is_in(self, text: str, atom: Fact) -> bool:
         """Whether a text says a statement, or the words that it was drawn from."""
         note = next((each.text for each in self.extension.read([atom.path])), "")
         quote = " ".join(line[1:] for line in note.splitlines() if line.startswith(">"))
@@ -514,14 +514,14 @@ class Documents(FeatureService):
 
     def _stated(
         self, chat: ChatModel | None, text: str, by_rules: list[str]
-    ) -> tuple[list[Statement], str, str]:
+    ) -> tuple[list[NewFact], str, str]:
         """Return what a text states, by the model or else by rules; which model; and a remark, or why it did not.
 
         A model that answers with an empty list has found no fact, and then the rules are not asked.
         """
         answer, method, why = self.asked(chat, "extract", text)
         if answer is None:
-            return [Statement(each) for each in by_rules], "", why if chat else ""
+            return [NewFact(each) for each in by_rules], "", why if chat else ""
 
         statements, remark = answer
         return statements, method, remark
@@ -530,10 +530,10 @@ class Documents(FeatureService):
         """What the model says to a task, None for nothing of use; who it is; and why that is so."""
         if chat is None:
             return None, "none", "no model is configured"
-        from simplemem.features.facts import asking
+        from simplemem.features.facts import language_model
 
         try:
-            answer = getattr(asking, task)(self, chat, *said)
+            answer = getattr(language_model, task)(self, chat, *said)
         except SimplememError as error:
             return None, "none", f"the model returned no usable answer: {error.message}"
         return (

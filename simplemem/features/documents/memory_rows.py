@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from simplemem.features.answers import Row
 from simplemem.features.documents.ingest import Documents, documents_of
-from simplemem.features.facts import life
-from simplemem.features.facts.atom import Atom
+from simplemem.features.facts import decay
+from simplemem.features.facts.fact import Fact
 from simplemem.note.dates import format_moment, now
 from simplemem.note.names import name_of
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from simplemem.store import EnhancedStore
 
 
-def memory_rows(store: EnhancedStore, facts: Sequence[Atom]) -> list[Row]:
+def memory_rows(store: EnhancedStore, facts: Sequence[Fact]) -> list[Row]:
     """Return facts as rows, with the ids of the facts and documents that they link to."""
     linked_ids = _linked_ids(documents_of(store), facts)
     moment = now()
@@ -25,14 +25,14 @@ def memory_rows(store: EnhancedStore, facts: Sequence[Atom]) -> list[Row]:
 
 
 def _linked_ids(
-    documents: Documents, facts: Sequence[Atom]
-) -> Mapping[tuple[Atom, str], str | None]:
+    documents: Documents, facts: Sequence[Fact]
+) -> Mapping[tuple[Fact, str], str | None]:
     """Return the id for each link of each fact, None if the fact's user has no such note."""
     links = [(fact, link) for fact in facts for link in _links_of(fact)]
     paths = documents.extension.resolve_links([(link, fact.path) for fact, link in links])
 
     ids = dict[tuple[str, str], str]()
-    for known in documents.memories.atoms(None, expired=True):
+    for known in documents.memories.facts(None, expired=True):
         ids[known.scope, known.path] = known.id
     for document in documents.documents(None):
         ids[document.scope, document.path] = document.id
@@ -43,14 +43,14 @@ def _linked_ids(
     }
 
 
-def _links_of(fact: Atom) -> list[str]:
+def _links_of(fact: Fact) -> list[str]:
     """Return the links of a fact without empty ones, which would mean the fact's own note."""
     links = [fact.source, fact.updates, fact.extends, fact.superseded_by, fact.disputed_by]
     links += fact.derived_from
     return [link for link in links if link]
 
 
-def _row(fact: Atom, linked_ids: Mapping[tuple[Atom, str], str | None], moment: datetime) -> Row:
+def _row(fact: Fact, linked_ids: Mapping[tuple[Fact, str], str | None], moment: datetime) -> Row:
     def id_of(link: str) -> str | None:
         return linked_ids.get((fact, link))
 
@@ -62,11 +62,11 @@ def _row(fact: Atom, linked_ids: Mapping[tuple[Atom, str], str | None], moment: 
         "memory_type": fact.memory_type,
         "container_tag": fact.scope,
         "is_latest": fact.status == "active",
-        "confidence": round(life.shown_confidence(fact, moment), 4),
+        "confidence": round(decay.displayed_confidence(fact, moment), 4),
         "base_confidence": fact.confidence,
         "valid_from": valid_from,
         "valid_to": _formatted(fact.valid_to),
-        "forgotten_at": _formatted(life.forgotten_at(fact)),
+        "forgotten_at": _formatted(decay.forgotten_at(fact)),
         "source_doc_id": id_of(fact.source),
         "updates": id_of(fact.updates),
         "extends": id_of(fact.extends),

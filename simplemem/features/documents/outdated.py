@@ -17,7 +17,7 @@ from typing import Any
 from simplemem.features.changes import Change, StatedSubject, find_doubtful, read_change, subject_of
 from simplemem.features.documents.hits import Hit
 from simplemem.features.documents.ingest import Document, Documents
-from simplemem.features.facts.atom import Atom
+from simplemem.features.facts.fact import Fact
 from simplemem.features.facts.reading import Reading, read_statement
 from simplemem.features.facts.reconciling import reconcile
 from simplemem.note.dates import format_moment
@@ -41,14 +41,14 @@ class _Claim:
 class _KnownFacts:
     """The facts of one user, indexed by what passages are compared with."""
 
-    def __init__(self, facts: Iterable[Atom]) -> None:
-        self.by_words = defaultdict[tuple[str, ...], list[Atom]](list)
+    def __init__(self, facts: Iterable[Fact]) -> None:
+        self.by_words = defaultdict[tuple[str, ...], list[Fact]](list)
         self.by_relation = defaultdict[str, list[_Claim]](list)
         self.changes = list[tuple[Change, datetime]]()
         for fact in facts:
             self._add(fact)
 
-    def _add(self, fact: Atom) -> None:
+    def _add(self, fact: Fact) -> None:
         self.by_words[_words(fact.statement)].append(fact)
         if fact.status != "active" or fact.valid_from is None:
             return
@@ -71,7 +71,7 @@ def with_outdated_marks(documents: Documents, hits: Sequence[Hit], scope: str | 
         return list(hits)
 
     users = {by_path[hit.path].scope for hit in passages}
-    known = {user: _KnownFacts(documents.memories.atoms(user, expired=True)) for user in users}
+    known = {user: _KnownFacts(documents.memories.facts(user, expired=True)) for user in users}
     claims = list[tuple[Document, _Claim]]()
     for hit in passages:
         document = by_path[hit.path]

@@ -24,7 +24,7 @@ from simplemem.features.documents.hits import (
 )
 from simplemem.features.documents.ingest import Document, Documents, documents_of
 from simplemem.features.documents.outdated import with_outdated_marks
-from simplemem.features.facts.atom import Atom
+from simplemem.features.facts.fact import Fact
 from simplemem.features.facts.reading import answers, asked_slot, read_statement
 from simplemem.features.graph.graph import graph_of
 from simplemem.features.graph.values import Entity, Graph
@@ -86,7 +86,7 @@ class _StepLog:
 class _Candidates:
     """What may answer a question, by path, and the graph."""
 
-    facts: dict[str, Atom]
+    facts: dict[str, Fact]
     entities: dict[str, Entity]
     documents: dict[str, Document]
     graph: Graph
@@ -152,7 +152,7 @@ def _load_candidates(
 
     facts = {
         fact.path: fact
-        for fact in documents.memories.atoms(scope, expired=request.include_expired)
+        for fact in documents.memories.facts(scope, expired=request.include_expired)
         if not request.memory_types or fact.memory_type in request.memory_types
     }
     graph = graph_of(store).read(scope)
@@ -160,10 +160,10 @@ def _load_candidates(
     return _Candidates(facts, entities, by_path, graph)
 
 
-def _facts_in_named_slot(question: str, facts: Iterable[Atom], log: _StepLog) -> list[Atom]:
+def _facts_in_named_slot(question: str, facts: Iterable[Fact], log: _StepLog) -> list[Fact]:
     """Return the facts that fill the slot which a question names, best first."""
     relations = tuple(relation.split()[0] for relation in asked_slot(question))
-    fits = dict[Atom, float]()
+    fits = dict[Fact, float]()
     for fact in facts:
         if fact.slot is None or not fact.slot.relation.startswith(relations):
             continue
@@ -239,7 +239,7 @@ def _similarities(
 
 
 def _score_notes(
-    direct: Sequence[Atom],
+    direct: Sequence[Fact],
     matches: _Matches,
     similarities: Mapping[str, float],
     candidates: _Candidates,
@@ -313,7 +313,7 @@ def _all_hits(
 
 def _fact_hits(
     documents: Documents,
-    facts: Sequence[Atom],
+    facts: Sequence[Fact],
     scores: Mapping[str, Score],
     candidates: _Candidates,
 ) -> list[Hit]:

@@ -10,9 +10,9 @@ from typing import Final, Unpack
 from simplemem.errors import Unreadable
 from simplemem.features.answers import Profile
 from simplemem.features.conversations.profile import PROFILE
-from simplemem.features.facts import life
-from simplemem.features.facts.atom import Atom
-from simplemem.features.facts.keeping import Memories
+from simplemem.features.facts import decay
+from simplemem.features.facts.fact import Fact
+from simplemem.features.facts.service import FactService
 from simplemem.models import AuthorArgs
 from simplemem.note.dates import format_moment, now
 from simplemem.note.header import read_header
@@ -25,14 +25,14 @@ _LATELY: Final = timedelta(days=30)
 
 
 def profile_of(
-    memories: Memories, scope: str, regenerate: bool = False, **by: Unpack[AuthorArgs]
+    memories: FactService, scope: str, regenerate: bool = False, **by: Unpack[AuthorArgs]
 ) -> Profile:
     """What is known of a scope, and its note if that says otherwise."""
     scope, at = check_scope(scope), now()
-    held = sorted(memories.atoms(scope), key=lambda each: each.path)
+    held = sorted(memories.facts(scope), key=lambda each: each.path)
     kinds = ("fact", "preference")
     static = dict.fromkeys(
-        e for e in held if e.memory_type in kinds and life.confidence_at(e, at) >= _SURE
+        e for e in held if e.memory_type in kinds and decay.confidence_at(e, at) >= _SURE
     )
     dynamic = [
         e
@@ -47,14 +47,14 @@ def profile_of(
         and _write(memories, scope, parts, by)
     )
     return {
-        "container_tag": scope, "static": [life.shown(each) for each in parts["static"]],
-        "dynamic": [life.shown(each) for each in parts["dynamic"]],
+        "container_tag": scope, "static": [decay.display_text(each) for each in parts["static"]],
+        "dynamic": [decay.display_text(each) for each in parts["dynamic"]],
         "sources": {key: [each.id for each in some] for key, some in parts.items()},
         "generated_at": format_moment(at), "cached": not (wrote or regenerate), "method": "rules",
     }  # fmt: skip
 
 
-def _write(memories: Memories, scope: str, parts: dict[str, list[Atom]], by: AuthorArgs) -> bool:
+def _write(memories: FactService, scope: str, parts: dict[str, list[Fact]], by: AuthorArgs) -> bool:
     """Bring the sections of the note up to date; whether they were not."""
 
     def draft() -> Sequence[Draft]:
@@ -63,7 +63,9 @@ def _write(memories: Memories, scope: str, parts: dict[str, list[Atom]], by: Aut
             {"title": f"Profile of {scope}", "scope": scope}, "", local_stamp()
         )
         for key, atoms in parts.items():
-            lines = [f"- {life.shown(each)} {memories.link_text(each.path)}" for each in atoms]
+            lines = [
+                f"- {decay.display_text(each)} {memories.link_text(each.path)}" for each in atoms
+            ]
             after = _with_section(after, key, lines)
         return (
             [Draft(path, after, before)]
@@ -74,7 +76,7 @@ def _write(memories: Memories, scope: str, parts: dict[str, list[Atom]], by: Aut
     return bool(memories.extension.change(draft, **by).written)
 
 
-def _note_of(memories: Memories, scope: str) -> tuple[str, str | None]:
+def _note_of(memories: FactService, scope: str) -> tuple[str, str | None]:
     """The path and the text of a scope's profile; no text where there is none yet. One that says none is its name's."""
     number, path = 1, f"{PROFILE.folder}/{folder_of(scope)}.md"
     while (read := next(memories.extension.read([path]), None)) is not None:

@@ -9,9 +9,9 @@ from typing import Annotated, Final
 from pydantic import AfterValidator, Field
 
 from simplemem.features.answers import Closed, Context, Known, Recalled, Stored, Story, Topics
-from simplemem.features.conversations.block import summary_of, turns_out
-from simplemem.features.conversations.conversation import Conversation, said_now
-from simplemem.features.conversations.finding import context_for, remembered
+from simplemem.features.conversations.recall import build_context, recall
+from simplemem.features.conversations.service import ConversationService, new_exchange
+from simplemem.features.conversations.topic import summary_of, turns_out
 from simplemem.note.dates import format_moment
 from simplemem.tools.arguments import Arguments, Several, about, also
 from simplemem.tools.tool import Caller, Reply, as_json, tool
@@ -26,7 +26,7 @@ class FactIn(Arguments):
 
 @tool("Store a turn of conversation", writes=True, idempotent=False)
 def store_conversation(
-    talk: Conversation,
+    talk: ConversationService,
     caller: Caller,
     message: Annotated[str, about("the user's message, word for word")],
     context: Annotated[
@@ -45,24 +45,24 @@ def store_conversation(
     """Store the user's message and your reply. They are added to their topic; facts and preferences that the user
     states are stored too."""
     told = [(each.key, each.value) for each in facts]
-    said = said_now(message, context, response, topic, told, timestamp, session_id)
-    return as_json(talk.tell(said, **caller))
+    said = new_exchange(message, context, response, topic, told, timestamp, session_id)
+    return as_json(talk.record(said, **caller))
 
 
 @tool("Search what was said")
 def retrieve_memory(
-    talk: Conversation,
+    talk: ConversationService,
     query: Annotated[str, about("a question in plain words")],
     max_results: Annotated[
         int, AfterValidator(lambda most: min(max(most, 1), 50)), also("max_results", "limit")
     ] = 5,
 ) -> Reply[Recalled]:
     """Find what was said about a subject, by words and meaning. Returns facts, and topics with the turns that answer."""
-    return as_json(remembered(talk, query, max_results))
+    return as_json(recall(talk, query, max_results))
 
 
 @tool("List the topics of conversation")
-def list_active_topics(talk: Conversation) -> Reply[Topics]:
+def list_active_topics(talk: ConversationService) -> Reply[Topics]:
     """List the active topic, then paused topics, newest first. Archived topics are not listed."""
     topics = [
         {"block_id": each.id, "topic_label": each.label, "status": each.status.upper()}
@@ -74,7 +74,7 @@ def list_active_topics(talk: Conversation) -> Reply[Topics]:
 
 @tool("Read a topic")
 def get_topic_history(
-    talk: Conversation, block_id: Annotated[str, about("block_id or label")]
+    talk: ConversationService, block_id: Annotated[str, about("block_id or label")]
 ) -> Reply[Story]:
     """Read all turns of one topic, in order."""
     found = talk.find(block_id)
@@ -85,7 +85,7 @@ def get_topic_history(
 
 
 @tool("Read the user's profile")
-def get_user_profile(talk: Conversation) -> Reply[Known]:
+def get_user_profile(talk: ConversationService) -> Reply[Known]:
     """Read what the user said about themselves: name, constraints to respect, preferences, and topics of interest."""
     known = talk.profile()
     fullest = Counter(each.label for each in talk.topics() for _ in each.turns).most_common(5)
@@ -99,19 +99,19 @@ def get_user_profile(talk: Conversation) -> Reply[Known]:
 
 @tool("Context for a message")
 def talk_context(
-    talk: Conversation,
+    talk: ConversationService,
     message: Annotated[str, about("the user's current message")],
     budget_tokens: Annotated[int, Field(ge=50, le=100_000), also("budget_tokens", "budget")] = 1500,
     session_id: str = "",
 ) -> Reply[Context]:
     """Collect what to know before you answer a message, within a token budget: constraints, the user, facts, and what
     was said on the topic and elsewhere. Changes nothing."""
-    return as_json(context_for(talk, message, budget_tokens, session_id))
+    return as_json(build_context(talk, message, budget_tokens, session_id))
 
 
 @tool("Archive old topics", writes=True)
 def garden_topics(
-    talk: Conversation,
+    talk: ConversationService,
     caller: Caller,
     block_id: Annotated[
         str, about("one topic, or all that have been paused for after_days")
@@ -120,7 +120,7 @@ def garden_topics(
     dry_run: Annotated[bool, about("only list what would be archived")] = False,
 ) -> Reply[Closed]:
     """Archive topics that have been paused for a long time, as one change. Nothing is deleted; searches still find them."""
-    return as_json(talk.garden(block_id, after_days, dry_run=dry_run, **caller))
+    return as_json(talk.archive_stale(block_id, after_days, dry_run=dry_run, **caller))
 
 
 FIVE: Final = (

@@ -19,7 +19,7 @@ from simplemem.tools.tool import Caller, Data, Reply, as_json, tool
 
 if TYPE_CHECKING:
     from simplemem.features.documents.ingest import Documents
-    from simplemem.features.facts.keeping import Memories
+    from simplemem.features.facts.service import FactService
     from simplemem.features.graph.graph import KnowledgeGraph
     from simplemem.store import EnhancedStore, ExtensionAPI
 
@@ -153,7 +153,7 @@ def ingest_url(
 
 @tool("Read a profile", writes=True)
 def get_user_profile(
-    memories: Memories, caller: Caller, container_tag: Tag, regenerate: Anew = False
+    memories: FactService, caller: Caller, container_tag: Tag, regenerate: Anew = False
 ) -> Reply[Profile]:
     """Read what is known about a user, in their own words: static for what lasts, dynamic for what is recent."""
     from simplemem.features.facts.profile import profile_of
@@ -164,7 +164,7 @@ def get_user_profile(
 @tool("List memories")
 def list_memories(
     store: EnhancedStore,
-    memories: Memories,
+    memories: FactService,
     container_tag: Tag,
     memory_type: Kind | None = None,
     limit: Limit = 50,
@@ -175,7 +175,7 @@ def list_memories(
     from simplemem.features.documents.memory_rows import memory_rows
     from simplemem.note.scopes import check_scope
 
-    every = memories.atoms(check_scope(container_tag), expired=include_expired)
+    every = memories.facts(check_scope(container_tag), expired=include_expired)
     some = [each for each in every if memory_type in (None, each.memory_type)]
     some.sort(
         key=lambda each: (each.valid_from is not None and each.valid_from.timestamp(), each.path),

@@ -13,16 +13,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simplemem.features.conversations.facts import (
-    Fact,
-    Statement,
-    Told,
-    facts_for,
-    history_of,
+    ConversationFact,
+    FactVersion,
+    StatedFact,
+    add_version,
+    fact_versions,
+    find_facts,
     key_of,
     new_fact,
-    read_fact,
-    statements,
-    with_told,
+    read_conversation_fact,
+    read_stated_facts,
 )
 from simplemem.features.conversations.profile import (
     Profile,
@@ -39,7 +39,7 @@ LOCOMO = Path(__file__).parents[4] / "shared" / "data" / "locomo_half.json.gz"
 
 
 def said(message: str) -> dict[str, str]:
-    return {each.key: each.value for each in statements(message)}
+    return {each.key: each.value for each in read_stated_facts(message)}
 
 
 def known(message: str) -> list[tuple[str, str, bool]]:
@@ -115,7 +115,7 @@ def test_what_fires_in_conversations_of_others() -> None:
         for _, text in doc["turns"]
     ]
     assert len(turns) == 2760
-    assert [each for text in turns for each in statements(text)] == []
+    assert [each for text in turns for each in read_stated_facts(text)] == []
     assert [trait for text in turns for _, trait in traits(text)] == [
         "allergic to most reptiles and animals with fur", "lactose intolerant", "lactose intolerant",
     ]  # fmt: skip
@@ -128,27 +128,29 @@ PIECES = "my|the|key|is|for|password|:|Ab1|I'm|allergic to|call me|Ada|,|her nam
 
 @given(st.one_of(st.text(), st.lists(st.sampled_from(PIECES)).map(" ".join)))
 def test_no_text_makes_the_rules_fail(text: str) -> None:
-    for each in statements(text):
+    for each in read_stated_facts(text):
         assert each.key and each.value and each.value in " ".join(text.split())
     traits(text)
 
 
-def told(value: str, minute: int) -> tuple[Statement, Told]:
-    statement = Statement(
+def told(value: str, minute: int) -> tuple[StatedFact, FactVersion]:
+    statement = StatedFact(
         "router_password", value, "secret", f"The password is {value}.", "rule:secret", 0.9
     )
     at = datetime(2026, 10, 2, 9, minute, tzinfo=UTC)
-    return statement, Told(at, value, f"2026-10-02 Router#^turn-20261002-09{minute:02}00-aaaaaa")
+    return statement, FactVersion(
+        at, value, f"2026-10-02 Router#^turn-20261002-09{minute:02}00-aaaaaa"
+    )
 
 
-def fact(text: str) -> Fact:
-    return read_fact(Read("facts/router password.md", text, "", ""))
+def fact(text: str) -> ConversationFact:
+    return read_conversation_fact(Read("facts/router password.md", text, "", ""))
 
 
 def kept(tellings: list[tuple[str, int]]) -> str:
     text = new_fact(*told(*tellings[0]), "block_1", NOW)
     for each in tellings[1:]:
-        text = with_told(text, fact(text), *told(*each), f"block_{each[1]}")
+        text = add_version(text, fact(text), *told(*each), f"block_{each[1]}")
     return text
 
 
@@ -163,7 +165,7 @@ def test_in_any_order_of_telling_the_value_said_last_is_current(
     for order in itertools.permutations(tellings):
         found = fact(text := kept(list(order)))
         assert (found.value, found.valid_from.minute) == (value, minute)
-        history = [each for _, each in history_of(text)]
+        history = [each for _, each in fact_versions(text)]
         times = [each.at for each in history]
         assert times == sorted(times) and {(each.value, each.at.minute) for each in history} == set(
             tellings
@@ -177,9 +179,11 @@ def test_a_fact_is_a_note_that_a_person_may_change() -> None:
         + "\nMy own remark.\n"
     )
     assert fact(mine).value == "MINE-2"
-    after = with_told(mine, fact(mine), *told("WX-3", 3), "block_3")
+    after = add_version(mine, fact(mine), *told("WX-3", 3), "block_3")
     assert fact(after).value == "WX-3" and "# by me" in after and after.endswith("My own remark.\n")
-    assert "> The password is WX-3." in after and [each.value for _, each in history_of(after)] == [
+    assert "> The password is WX-3." in after and [
+        each.value for _, each in fact_versions(after)
+    ] == [
         "WX-1",
         "WX-3",
     ]
@@ -197,8 +201,8 @@ def test_a_fact_is_given_when_it_was_asked_for(question: str, values: list[str])
     facts = [
         fact(
             new_fact(
-                Statement(key, value, "", "", "agent", 0.9),
-                Told(datetime.now(UTC), value, "x#^y"),
+                StatedFact(key, value, "", "", "agent", 0.9),
+                FactVersion(datetime.now(UTC), value, "x#^y"),
                 "",
                 NOW,
             )
@@ -209,7 +213,7 @@ def test_a_fact_is_given_when_it_was_asked_for(question: str, values: list[str])
             ("bicycle_lock_code", "77"),
         )
     ]
-    assert [each.value for each in facts_for(question, facts, {})] == values
+    assert [each.value for each in find_facts(question, facts, {})] == values
 
 
 SAID = [
@@ -245,28 +249,34 @@ OTHER_WORDS = {
 
 
 @pytest.fixture(scope="module")
-def vault_facts() -> list[Fact]:
+def vault_facts() -> list[ConversationFact]:
     moment = datetime(2026, 11, 20, tzinfo=UTC)
-    stated = [each for message in SAID for each in statements(message)]
-    texts = [new_fact(each, Told(moment, each.value, "x#^y"), "", NOW) for each in stated]
+    stated_sentences = [each for message in SAID for each in read_stated_facts(message)]
+    texts = [
+        new_fact(each, FactVersion(moment, each.value, "x#^y"), "", NOW)
+        for each in stated_sentences
+    ]
     assert len(texts) == len(SAID)
     return [
-        read_fact(Read(f"facts/{number}.md", text, "", "")) for number, text in enumerate(texts)
+        read_conversation_fact(Read(f"facts/{number}.md", text, "", ""))
+        for number, text in enumerate(texts)
     ]
 
 
 @pytest.mark.parametrize("question", NEVER_SAID)
 def test_what_was_never_said_is_not_answered_with_something_like_it(
-    vault_facts: list[Fact], question: str
+    vault_facts: list[ConversationFact], question: str
 ) -> None:
-    assert facts_for(question, vault_facts, {}) == []
+    assert find_facts(question, vault_facts, {}) == []
 
 
 @pytest.mark.parametrize(("question", "value"), OTHER_WORDS.items())
 def test_a_fact_is_found_by_words_that_were_not_used(
-    vault_facts: list[Fact], question: str, value: str
+    vault_facts: list[ConversationFact], question: str, value: str
 ) -> None:
-    assert [each.value.startswith(value) for each in facts_for(question, vault_facts, {})] == [True]
+    assert [each.value.startswith(value) for each in find_facts(question, vault_facts, {})] == [
+        True
+    ]
 
 
 def profile(text: str) -> Profile:

@@ -16,7 +16,7 @@ from web_of_files import WORD, Web, docx, pdf, web_server
 from simplemem.errors import Invalid, SimplememError, TooLong, Unreadable
 from simplemem.features.documents.ingest import documents_of
 from simplemem.features.documents.recall import RecallRequest, recall
-from simplemem.features.facts.keeping import memories_of
+from simplemem.features.facts.service import fact_service
 from simplemem.note.note import read_note
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
@@ -63,7 +63,7 @@ def files(store: EnhancedStore) -> dict[str, bytes]:
 
 
 def stated(store: EnhancedStore, scope: str, *, expired: bool = False) -> list[str]:
-    return sorted(each.statement for each in memories_of(store).atoms(scope, expired=expired))
+    return sorted(each.statement for each in fact_service(store).facts(scope, expired=expired))
 
 
 def test_a_text_is_a_note_that_says_what_it_is(store: EnhancedStore) -> None:
@@ -112,7 +112,7 @@ def test_what_a_document_states_in_the_first_person_is_a_statement_that_links_to
     store: EnhancedStore,
 ) -> None:
     made = documents_of(store).ingest_text(GUIDE, "alex", "The guide")
-    atom = memories_of(store).find(made["memories"][0]["id"], "alex")
+    atom = fact_service(store).find(made["memories"][0]["id"], "alex")
     assert len(made["memories"]) == 1 and header(store, made)["status"] == made["status"] == "done"
     assert (
         atom.statement.rstrip(".") == "I prefer releases on Tuesdays"
@@ -205,7 +205,7 @@ def test_a_page_is_fetched_and_replaced_when_it_says_something_else(
                                                    for each in store.history(made["name"]))  # fmt: skip
     assert [each.rstrip(".") for each in stated(store, "alex")] == ["I prefer tea"]
     gone = [
-        each for each in memories_of(store).atoms("alex", expired=True) if "Oslo" in each.statement
+        each for each in fact_service(store).facts("alex", expired=True) if "Oslo" in each.statement
     ]
     assert [each.status for each in gone] == ["forgotten"] and len(
         documents_of(store).documents("alex")

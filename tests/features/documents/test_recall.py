@@ -11,12 +11,12 @@ import pytest
 from rerank_service import RerankService
 
 from simplemem.errors import Invalid, TooLong
-from simplemem.features.conversations.conversation import conversation_of, said_now
+from simplemem.features.conversations.service import conversation_service, new_exchange
 from simplemem.features.documents.ingest import documents_of
 from simplemem.features.documents.memory_rows import memory_rows
 from simplemem.features.documents.recall import RecallRequest, RecallResult, recall
-from simplemem.features.facts.atom import Statement
-from simplemem.features.facts.keeping import memories_of
+from simplemem.features.facts.fact import NewFact
+from simplemem.features.facts.service import fact_service
 from simplemem.features.graph.graph import graph_of
 from simplemem.features.graph.values import Entity, Observation, Relation
 from simplemem.settings.model import Settings
@@ -28,7 +28,7 @@ GUIDE = "# Release guide\n\nFreeze the ledger with the amberlock switch.\n\nI pr
 
 def tell(store: EnhancedStore, *statements: str, scope: str = "ann") -> None:
     for each in statements:
-        memories_of(store).add(scope, [Statement(each)])
+        fact_service(store).add(scope, [NewFact(each)])
 
 
 def ask(store: EnhancedStore, query: str, scope: str | None = "ann", **more: Any) -> RecallResult:
@@ -138,8 +138,8 @@ def test_entities_of_the_graph_answer_where_no_scope_is_asked(
 
 
 def test_what_a_conversation_kept_is_found(plain_store: EnhancedStore) -> None:
-    conversation_of(plain_store).tell(
-        said_now("My API key for the tide table service is TT-4471-QX.", topic="Tides")
+    conversation_service(plain_store).record(
+        new_exchange("My API key for the tide table service is TT-4471-QX.", topic="Tides")
     )
     assert any(
         "TT-4471-QX" in text
@@ -152,8 +152,8 @@ def test_the_same_is_said_once_in_a_scope(plain_store: EnhancedStore, write: Wri
     write("documents/ann/Bells.md", "---\ntype: document\n---\nThe bell rings at noon.\n")
     tell(plain_store, "The bell rings at noon")
     tell(plain_store, "The bell rings at noon", scope="bob")
-    memories_of(plain_store).add(
-        "ann", [Statement("The gate opens at one")], source="documents/ann/Bells.md"
+    fact_service(plain_store).add(
+        "ann", [NewFact("The gate opens at one")], source="documents/ann/Bells.md"
     )
     everybody = ask(plain_store, "when does the bell ring", None).hits
     assert sorted(hit.result["container_tag"] for hit in everybody[:2]) == ["ann", "bob"]
@@ -240,7 +240,7 @@ def test_rows_tell_no_id_of_another_scope(plain_store: EnhancedStore, write: Wri
     plain_store.sync()
     rows = {
         row["memory"]: row
-        for row in memory_rows(plain_store, memories_of(plain_store).atoms("ann", expired=True))
+        for row in memory_rows(plain_store, fact_service(plain_store).facts("ann", expired=True))
     }
     assert rows["Likes tea."]["updates"] is rows["Likes tea."]["source_doc_id"] is None
     assert rows["I moved to Lisbon."]["updates"] == rows["I live in Berlin."]["id"]

@@ -15,17 +15,17 @@ from simplemem.errors import Invalid, NotFound, SimplememError, Unreadable
 from simplemem.features.answers import Candidate, Event, Review, Told
 from simplemem.features.changes import StatedSubject, find_doubtful, read_change, subject_of
 from simplemem.features.collection import ChangeSet, NoteCollection
-from simplemem.features.facts import life
-from simplemem.features.facts.atom import (
-    ATOM,
-    HELD,
-    Atom,
+from simplemem.features.facts import decay
+from simplemem.features.facts.fact import (
+    CURRENT_STATUSES,
+    FACT,
+    Fact,
+    NewFact,
     Slot,
-    Statement,
-    link_in,
-    new_atom,
-    place_of,
-    reworded,
+    fact_name,
+    link_target,
+    render_fact,
+    replace_statement,
 )
 from simplemem.features.facts.reading import kind_of, read_statement, to_forget
 from simplemem.features.facts.reconciling import Verdict, reconcile
@@ -39,7 +39,7 @@ from simplemem.store import BatchResult, ExtensionAPI
 from simplemem.store import now as local_stamp
 
 if TYPE_CHECKING:
-    from simplemem.features.facts.asking import Ruling
+    from simplemem.features.facts.language_model import Ruling
     from simplemem.providers.api import ChatModel
 
 _MOST_CHARACTERS: Final = 1_000_000
@@ -52,7 +52,7 @@ _AGAIN: Final = 0.15  # surer for being said again
 _UNDISPUTED: Final = {"status": "active", "disputed": None, "disputed_by": None}
 
 
-class Added(NamedTuple):
+class AddResult(NamedTuple):
     """What became of some statements, who decided, and what is to be said of it."""
 
     events: list[Event]
@@ -61,37 +61,37 @@ class Added(NamedTuple):
     warnings: list[str]
 
 
-class _Atoms(NoteCollection[Atom]):
+class _Atoms(NoteCollection[Fact]):
     """The statements of a vault by scope: those that time may end, and the others."""
 
     def __init__(self, extension: ExtensionAPI) -> None:
-        super().__init__(extension, ATOM)
-        self.scopes: dict[str, tuple[dict[str, Atom], dict[str, Atom]]] = {}
+        super().__init__(extension, FACT)
+        self.scopes: dict[str, tuple[dict[str, Fact], dict[str, Fact]]] = {}
 
-    def add(self, item: Atom) -> None:
+    def add(self, item: Fact) -> None:
         self.remove(item.path)
         super().add(item)
-        self.scopes.setdefault(item.scope, ({}, {}))[life.lasts(item)][item.path] = item
+        self.scopes.setdefault(item.scope, ({}, {}))[decay.is_permanent(item)][item.path] = item
 
     def remove(self, path: str) -> None:
         if (old := self.items.get(path)) is not None:
-            self.scopes[old.scope][life.lasts(old)].pop(path)
+            self.scopes[old.scope][decay.is_permanent(old)].pop(path)
         super().remove(path)
 
 
-class Memories(FeatureService):
+class FactService(FeatureService):
     """What is known in one vault, by scope."""
 
     def __init__(self, store: Any) -> None:
         super().__init__(store)
         self.collection = _Atoms(store.extension)
 
-    def atoms(self, scope: str | None, *, expired: bool = False) -> list[Atom]:
+    def facts(self, scope: str | None, *, expired: bool = False) -> list[Fact]:
         """What holds now in a scope, or in all; with `expired` what no longer does too."""
         with self.collection.reading():
             return self.held(scope, expired=expired)
 
-    def held(self, scope: str | None, *, expired: bool = False) -> list[Atom]:
+    def held(self, scope: str | None, *, expired: bool = False) -> list[Fact]:
         """The same, for whoever holds the collection."""
         scopes, at = self.collection.scopes, now()
         some = [*scopes.values()] if scope is None else [scopes.get(scope, ({}, {}))]
@@ -103,7 +103,7 @@ class Memories(FeatureService):
         ]
         return [*ends, *(each for _, lasting in some for each in lasting.values())]
 
-    def holds(self, atom: Atom, at: datetime) -> bool:
+    def holds(self, atom: Fact, at: datetime) -> bool:
         """Whether a statement holds; a derived one does not outlive what it was derived from."""
         paths = (
             self.extension.resolve_links([(link, atom.path) for link in atom.derived_from])
@@ -111,12 +111,14 @@ class Memories(FeatureService):
             else ()
         )
         parents = (self.collection.items.get(path or "") for path in paths)
-        return life.holds(atom, at) and all(each is None or each.status in HELD for each in parents)
+        return decay.is_current(atom, at) and all(
+            each is None or each.status in CURRENT_STATUSES for each in parents
+        )
 
-    def find(self, id_: str, scope: str) -> Atom:
+    def find(self, id_: str, scope: str) -> Fact:
         """The statement of this id, to be changed. NotFound says nothing of another scope's."""
         found = next(
-            (each for each in self.atoms(check_scope(scope), expired=True) if each.id == id_), None
+            (each for each in self.facts(check_scope(scope), expired=True) if each.id == id_), None
         )
         if found is None:
             raise self.no_memory(id_)
@@ -137,14 +139,14 @@ class Memories(FeatureService):
     def add(
         self,
         scope: str,
-        statements: Sequence[Statement],
+        statements: Sequence[NewFact],
         *,
         source: str = "",
         outside: bool = False,
         **by: Unpack[AuthorArgs],
-    ) -> Added:
+    ) -> AddResult:
         """Keep statements, drawn from the note `source`, as one step. Those from outside replace nothing said here."""
-        added, scope = Added([], [], "rules", []), check_scope(scope)
+        added, scope = AddResult([], [], "rules", []), check_scope(scope)
         # A model is asked about one statement after the other, each in view of those before it; else all are one step.
         for some in [[each] for each in statements] if self.chat else [statements]:
             advice = [
@@ -152,8 +154,8 @@ class Memories(FeatureService):
             ]
 
             def draft(
-                step: ChangeSet, some: Sequence[Statement] = some, advice: list[Ruling] = advice
-            ) -> Added:
+                step: ChangeSet, some: Sequence[NewFact] = some, advice: list[Ruling] = advice
+            ) -> AddResult:
                 told = {event["id"] for event in added.events}
                 adding = _Adding(self, step, scope, source, outside, told)
                 for statement in some:
@@ -169,20 +171,20 @@ class Memories(FeatureService):
 
     def model_for(self, scope: str, text: str, source: str = "") -> ChatModel | None:
         """The model that may be told a text: none what will be private, or was drawn from what is."""
-        rules, path = self.settings.embed.private, f"{place_of(scope, text)}.md"
+        rules, path = self.settings.embed.private, f"{fact_name(scope, text)}.md"
         if self.chat is None or private_reason(path, read_note(text.encode()), rules):
             return None
         return None if source and self.extension.private_among([source]) else self.chat
 
-    def _advice(self, scope: str, text: str, source: str, added: Added) -> list[Ruling]:
+    def _advice(self, scope: str, text: str, source: str, added: AddResult) -> list[Ruling]:
         """What a model says of a statement that no rule decides; never asked while the vault is held."""
         if (chat := self.model_for(scope, text, source)) is None or len(
             added.events
         ) >= _MOST_ASKED:
             return []
-        from simplemem.features.facts.asking import classify
+        from simplemem.features.facts.language_model import classify
 
-        verdict, _, near = self.decide(text, self.atoms(scope))
+        verdict, _, near = self.decide(text, self.facts(scope))
         private = self.extension.private_among([atom.path for atom, _ in near])
         shown = [atom for atom, _ in near if atom.path not in private]
         try:
@@ -192,8 +194,8 @@ class Memories(FeatureService):
             return []
 
     def decide(
-        self, text: str, held: Collection[Atom]
-    ) -> tuple[Verdict, Atom | None, list[tuple[Atom, float]]]:
+        self, text: str, held: Collection[Fact]
+    ) -> tuple[Verdict, Fact | None, list[tuple[Fact, float]]]:
         """What the rules say of a statement among those that hold, of which one, and which are how near in meaning."""
         wanted, by_path = to_forget(text), {each.path: each for each in held}
         alike = self.extension.likeness(text, by_path, _NEAREST)
@@ -206,7 +208,7 @@ class Memories(FeatureService):
         ]
         reading, is_few = read_statement(wanted or text), len(held) <= _FEW
 
-        def is_candidate(atom: Atom) -> bool:  # what this step has just written is not indexed yet
+        def is_candidate(atom: Fact) -> bool:  # what this step has just written is not indexed yet
             is_slot = reading.slot and atom.slot and atom.slot.relation == reading.slot.relation
             return is_few or not atom.sha256 or bool(is_slot)
 
@@ -232,7 +234,7 @@ class Memories(FeatureService):
         atom, slot = self.find(id_, scope), read_statement(text).slot or Slot()
 
         def draft(step: ChangeSet) -> None:
-            step.put(atom.path, reworded(step.text(atom.path), text))
+            step.put(atom.path, replace_statement(step.text(atom.path), text))
             step.set(atom.path, **slot._asdict())
             if atom.is_disputed:
                 step.set(atom.path, **_UNDISPUTED)
@@ -251,20 +253,20 @@ class Memories(FeatureService):
 
     def doubts(self, scope: str, text: str) -> bool:
         """Return whether a text says that something which is held has changed."""
-        return read_change(text) is not None and bool(_put_in_doubt(text, self.atoms(scope)))
+        return read_change(text) is not None and bool(_put_in_doubt(text, self.facts(scope)))
 
-    def disputing(self, atoms: Sequence[Atom]) -> dict[str, str]:
+    def disputing(self, atoms: Sequence[Fact]) -> dict[str, str]:
         """Return the paths of those of `atoms` that are disputed, each with the path of what disputes it."""
         disputed = [atom for atom in atoms if atom.is_disputed and atom.disputed_by]
         paths = self.extension.resolve_links([(atom.disputed_by, atom.path) for atom in disputed])
         return {atom.path: path for atom, path in zip(disputed, paths, strict=True) if path}
 
-    def newest_first(self, atoms: Sequence[Atom]) -> list[Atom]:
+    def newest_first(self, atoms: Sequence[Fact]) -> list[Fact]:
         """Return statements in their order, but each disputed one behind what disputes it."""
         disputing = self.disputing(atoms)
         places = {atom.path: place for place, atom in enumerate(atoms)}
 
-        def place_of_first(atom: Atom) -> tuple[int, int]:
+        def place_of_first(atom: Fact) -> tuple[int, int]:
             way = [atom.path]
             while (cause := disputing.get(way[-1])) in places and cause not in way:
                 way.append(cause)
@@ -284,10 +286,10 @@ class Memories(FeatureService):
 
     def knows(self, scope: str, texts: Sequence[str]) -> bool:
         """Whether all of these are said already."""
-        held = self.atoms(scope)
+        held = self.facts(scope)
         return all(self.decide(text, held)[0].event in ("NOOP", "DELETE") for text in texts)
 
-    def drawn_from(self, source: str) -> list[Atom]:
+    def drawn_from(self, source: str) -> list[Fact]:
         """The statements whose note links to the document `source` (a path) as what they were drawn from.
 
         The caller holds the collection.
@@ -297,30 +299,30 @@ class Memories(FeatureService):
         return [atom for atom, path in zip(sourced, paths, strict=True) if path == source]
 
     def forget_drawn(
-        self, source: str, is_gone: Callable[[Atom], bool], **by: Unpack[AuthorArgs]
+        self, source: str, is_gone: Callable[[Fact], bool], **by: Unpack[AuthorArgs]
     ) -> None:
         """Mark as forgotten what was drawn from a document, where that says it no longer."""
 
         def draft(step: ChangeSet) -> None:
             for atom in self.drawn_from(source):
-                if atom.status in HELD and not atom.problem and is_gone(atom):
+                if atom.status in CURRENT_STATUSES and not atom.problem and is_gone(atom):
                     step.set(atom.path, status="forgotten")
 
         self.collection.change(draft, by)
 
     def tidy(
         self, older_than: timedelta, *, dry_run: bool = False, **by: Unpack[AuthorArgs]
-    ) -> list[Atom]:
+    ) -> list[Fact]:
         """Put what has not held for so long into the trash, as one step; what that is, or would be."""
 
-        def draft(step: ChangeSet) -> list[Atom]:
+        def draft(step: ChangeSet) -> list[Fact]:
             over = (
                 e
                 for e in self.held(None, expired=True)
                 if not e.problem and not self.holds(e, now())
             )
             ends = [
-                (e, (e.memory_type != "episode" and e.valid_to) or life.forgotten_at(e))
+                (e, (e.memory_type != "episode" and e.valid_to) or decay.forgotten_at(e))
                 for e in over
             ]
             old = [
@@ -335,7 +337,7 @@ class Memories(FeatureService):
         return self.collection.change(draft, by)[0]
 
 
-def _put_in_doubt(text: str, older: Sequence[Atom]) -> list[Atom]:
+def _put_in_doubt(text: str, older: Sequence[Fact]) -> list[Fact]:
     """Return those of some older statements of which a text says that they changed."""
     change = read_change(text)
     if change is None:
@@ -344,12 +346,12 @@ def _put_in_doubt(text: str, older: Sequence[Atom]) -> list[Atom]:
     return [older[index] for index in find_doubtful(subjects, change)]
 
 
-def _stated_subject(atom: Atom) -> StatedSubject:
+def _stated_subject(atom: Fact) -> StatedSubject:
     year = atom.valid_from.year if atom.valid_from else None
     return StatedSubject(subject_of(atom.statement), year)
 
 
-memories_of: Final = Memories.of
+fact_service: Final = FactService.of
 
 
 class _Adding:
@@ -357,7 +359,7 @@ class _Adding:
 
     def __init__(
         self,
-        memories: Memories,
+        memories: FactService,
         step: ChangeSet,
         scope: str,
         source: str,
@@ -373,9 +375,9 @@ class _Adding:
         )
         self.told = told  # ids of what the same call has told before
         self.held = {each.path: each for each in memories.held(scope)}
-        self.added = Added([], [], "rules", [])
+        self.added = AddResult([], [], "rules", [])
 
-    def take(self, statement: Statement, advice: Sequence[Ruling]) -> None:
+    def take(self, statement: NewFact, advice: Sequence[Ruling]) -> None:
         """Decide on one statement, and do what that takes."""
         (event, relation, _, rule), target, near = self.memories.decide(
             statement.text, self.held.values()
@@ -420,15 +422,15 @@ class _Adding:
         for each in sound:
             if each.relation == "DERIVES" and each.derived:
                 parents, at = (each.target, new), now()
-                sure = _DERIVED * min(life.confidence_at(parent, at) for parent in parents)
+                sure = _DERIVED * min(decay.confidence_at(parent, at) for parent in parents)
                 derived = self._write(
-                    Statement(each.derived, "derived", confidence=sure),
+                    NewFact(each.derived, "derived", confidence=sure),
                     each.method,
                     parents=parents,
                 )
                 self._tell("ADD", "DERIVES", derived, each.method)
 
-    def _forget(self, target: Atom | None, rule: str) -> None:
+    def _forget(self, target: Fact | None, rule: str) -> None:
         """Put what is to be forgotten into the trash. A page forgets nothing that was said here."""
         if target is not None and not target.problem and (target.source or not self.outside):
             self.step.drop(target.path)
@@ -445,19 +447,21 @@ class _Adding:
 
     def _write(
         self,
-        statement: Statement,
+        statement: NewFact,
         rule: str,
-        old: Atom | None = None,
+        old: Fact | None = None,
         relation: str = "",
-        parents: Sequence[Atom] = (),
-    ) -> Atom:
+        parents: Sequence[Fact] = (),
+    ) -> Fact:
         at, link = now(), self.memories.link_text
         kind, until = kind_of(statement.text, at)
         if kind == "episode" and statement.memory_type not in ("", "episode"):
             until = None  # the day it happened on ends nothing that lasts
-        path = self.memories.free_path(self.step, place_of(self.scope, statement.text), between=" ")
+        path = self.memories.free_path(
+            self.step, fact_name(self.scope, statement.text), between=" "
+        )
         links: dict[str, Any] = {relation.lower(): link(old.path)} if old else {}
-        new = Atom(
+        new = Fact(
             path, "", f"atom_{at:%Y%m%d}_{secrets.token_hex(3)}", statement.text, self.scope,
             memory_type=statement.memory_type or kind, slot=statement.slot or read_statement(statement.text).slot,
             confidence=statement.confidence, valid_from=statement.valid_from or at,
@@ -470,23 +474,23 @@ class _Adding:
             self.step.set(old.path, **_UNDISPUTED | {"status": "superseded"})
             self.step.set(old.path, superseded_by=link(path), valid_to=ended)
             del self.held[old.path]
-        self.step.put(path, new_atom(new, statement.quote))
+        self.step.put(path, render_fact(new, statement.quote))
         self.held[path] = new
         return new
 
-    def _put_in_doubt(self, text: str) -> list[Atom]:
+    def _put_in_doubt(self, text: str) -> list[Fact]:
         """Return the statements of which a text says that they changed, where no rule reads what they are now."""
         return _put_in_doubt(
             text, [atom for atom in self.held.values() if self._may_be_disputed(atom)]
         )
 
-    def _may_be_disputed(self, atom: Atom) -> bool:
+    def _may_be_disputed(self, atom: Fact) -> bool:
         """Return whether a statement lasts, may be written, and was not told in this very call."""
         is_earlier = bool(atom.sha256) and atom.id not in self.told
         is_lasting = atom.memory_type in ("fact", "preference") and not atom.problem
         return is_earlier and is_lasting and (bool(atom.source) or not self.outside)
 
-    def _dispute(self, new: Atom, older: Sequence[Atom]) -> None:
+    def _dispute(self, new: Fact, older: Sequence[Fact]) -> None:
         """Mark older statements as disputed by a new one, but for what that has replaced."""
         link = self.memories.link_text(new.path)
         disputes = list[Told]()
@@ -497,15 +501,15 @@ class _Adding:
             self.step.set(
                 atom.path, status="disputed", disputed=format_moment(since), disputed_by=link
             )
-            marks: dict[str, Any] = {"disputed": since, "disputed_by": link_in(link)}
+            marks: dict[str, Any] = {"disputed": since, "disputed_by": link_target(link)}
             self.held[atom.path] = replace(atom, status="disputed", **marks)
             disputes.append({"id": atom.id, "memory": atom.statement})
         if disputes:
             self.added.events[-1]["disputes"] = disputes
 
-    def _say_again(self, target: Atom, rule: str) -> None:
+    def _say_again(self, target: Fact, rule: str) -> None:
         """Saying a preference again is all that refreshes it; what is said again is in doubt no longer."""
-        sure = life.confidence_at(target, now())
+        sure = decay.confidence_at(target, now())
         if target.is_disputed and not target.problem:
             self.step.set(target.path, **_UNDISPUTED)
             self.held[target.path] = replace(target, status="active", disputed=None, disputed_by="")
@@ -518,7 +522,7 @@ class _Adding:
         self._tell("NOOP", None, target, rule)
 
     def _tell(
-        self, event: str, relation: str | None, atom: Atom, rule: str, old: Atom | None = None
+        self, event: str, relation: str | None, atom: Fact, rule: str, old: Fact | None = None
     ) -> None:
         told: Event = {
             "event": event,

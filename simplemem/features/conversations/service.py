@@ -20,30 +20,21 @@ from simplemem.errors import Invalid, SimplememError
 from simplemem.features.answers import Closed, FactOut, Stored
 from simplemem.features.changes import StatedSubject, find_doubtful
 from simplemem.features.collection import ChangeSet, NoteCollection
-from simplemem.features.conversations import block as blocks
-from simplemem.features.conversations.block import EPOCH, TOPIC, Block, Turn
-from simplemem.features.conversations.cues import keywords_of, label_of
+from simplemem.features.conversations import topic as topics
 from simplemem.features.conversations.facts import (
-    FACT,
-    Fact,
-    Statement,
-    Told,
-    changes_stated,
+    CONVERSATION_FACT,
+    ConversationFact,
+    FactVersion,
+    StatedFact,
+    add_version,
     fact_out,
+    fact_stated_by,
     new_fact,
-    read_fact,
-    stated_by,
-    statements,
-    with_told,
+    read_conversation_fact,
+    read_stated_facts,
+    stated_changes,
 )
-from simplemem.features.conversations.governor import (
-    Decision,
-    Governor,
-    current_of,
-    found,
-    named,
-    within,
-)
+from simplemem.features.conversations.patterns import keywords_of, label_of
 from simplemem.features.conversations.profile import (
     PROFILE,
     Profile,
@@ -52,6 +43,15 @@ from simplemem.features.conversations.profile import (
     with_disputes,
     with_traits,
 )
+from simplemem.features.conversations.router import (
+    Decision,
+    TopicRouter,
+    current_topic,
+    found,
+    named,
+    within,
+)
+from simplemem.features.conversations.topic import EPOCH, TOPIC, Topic, Turn
 from simplemem.features.note_type import NoteType
 from simplemem.features.service import FeatureService
 from simplemem.features.text import clean_text
@@ -71,7 +71,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _Facts = tuple[
-    str, str, list[tuple[Turn, Statement]]
+    str, str, list[tuple[Turn, StatedFact]]
 ]  # a block's path, the turn it is read up to, what that gave
 _MOST_SENT: Final = 20_000  # characters in one question to a model
 _QUESTIONS: Final = tomllib.loads(
@@ -81,13 +81,13 @@ _MOST: Final = defaultdict(lambda: 100_000, topic=120, session_id=120)  # charac
 _clean: Final = partial(clean_text, hint="Nothing was stored, in full or in part.")
 
 
-class Saying(NamedTuple):
+class Exchange(NamedTuple):
     """One exchange as it is told, checked."""
 
     turn: Turn
     topic: str
     session: str
-    facts: Sequence[Statement]
+    facts: Sequence[StatedFact]
     traits: Sequence[Trait]
 
     @property
@@ -98,7 +98,7 @@ class Saying(NamedTuple):
         )
 
 
-def said_now(
+def new_exchange(
     message: str,
     context: str = "",
     response: str | None = None,
@@ -106,7 +106,7 @@ def said_now(
     facts: Sequence[tuple[str, str]] = (),
     timestamp: str = "",
     session: str = "",
-) -> Saying:
+) -> Exchange:
     """An exchange, checked: Invalid or TooLong says what is wrong with it. `context` alone is the reply."""
     texts = {
         "message": message,
@@ -125,10 +125,10 @@ def said_now(
     if at is None or not EPOCH <= at <= dates.now() + timedelta(days=1):
         why = f"{timestamp[:40]!r} is not a time between 1970 and tomorrow"
         raise Invalid(why, hint="Give a time such as 2026-11-20T14:05:10Z.")
-    known = {each.key: each for each in statements(message)}
+    known = {each.key: each for each in read_stated_facts(message)}
     for pair in facts:
         key, value = (" ".join(_clean(text, "fact", _MOST["fact"]).split()) for text in pair)
-        said = stated_by("agent", key, value, message, 0.9)
+        said = fact_stated_by("agent", key, value, message, 0.9)
         if not said.key or not value:
             hint = 'Give, for example, {"key": "harbour phone", "value": "0431 778"}.'
             raise Invalid("a fact needs a key and a value, both with words", hint=hint)
@@ -136,30 +136,30 @@ def said_now(
     answer, context = (context, "") if response is None else (answer, context)
     turn_id = f"turn_{at:%Y%m%d_%H%M%S}_{secrets.token_hex(3)}"
     turn = Turn(turn_id, at.replace(microsecond=0), message, answer, context)
-    return Saying(turn, topic, session, [*known.values()], traits(message))
+    return Exchange(turn, topic, session, [*known.values()], traits(message))
 
 
 def _read(read: Read) -> Any:
     """A note of one of the three kinds, by its header or its folder."""
     told = str(read_header(read.text).get("type") or "")
-    return next((kind for kind in (FACT, PROFILE) if kind.includes(read.path, told)), TOPIC).read(
-        read
-    )
+    return next(
+        (kind for kind in (CONVERSATION_FACT, PROFILE) if kind.includes(read.path, told)), TOPIC
+    ).read(read)
 
 
 # Blocks, facts and profiles are on one collection, as a turn may change all three.
 _TALK: Final[NoteType[Any]] = replace(
-    TOPIC, read=_read, sort_key=attrgetter("path"), related=(FACT, PROFILE)
+    TOPIC, read=_read, sort_key=attrgetter("path"), related=(CONVERSATION_FACT, PROFILE)
 )
 
 
-class Conversation(FeatureService):
+class ConversationService(FeatureService):
     """What was said in one vault."""
 
     def __init__(self, store: EnhancedStore) -> None:
         super().__init__(store)
         self.collection = NoteCollection(store.extension, _TALK)
-        self.governor = Governor()
+        self.governor = TopicRouter()
 
     def items(self, kind: type[T]) -> list[T]:
         """All notes of a kind, as they are now."""
@@ -170,9 +170,9 @@ class Conversation(FeatureService):
         """The notes of a kind, for whoever holds the collection."""
         return [each for each in self.collection.items.values() if isinstance(each, kind)]
 
-    def topics(self, *, closed: bool = False) -> list[Block]:
+    def topics(self, *, closed: bool = False) -> list[Topic]:
         """The blocks, closed ones too if that is said: active ones first, then by what was said last."""
-        found = [each for each in self.items(Block) if closed or each.status != "closed"]
+        found = [each for each in self.items(Topic) if closed or each.status != "closed"]
         return sorted(
             found, key=lambda each: (each.status == "active", each.last, each.id), reverse=True
         )
@@ -181,19 +181,19 @@ class Conversation(FeatureService):
         """What is known of the person."""
         return next(iter(self.items(Profile)), Profile(path=""))
 
-    def find(self, ref: str) -> Block:
+    def find(self, ref: str) -> Topic:
         """The block of this id, or of this label or note name."""
-        return found(self.items(Block), ref)
+        return found(self.items(Topic), ref)
 
-    def decide(self, saying: Saying, every: Sequence[Block]) -> tuple[Block | None, Decision]:
+    def decide(self, saying: Exchange, every: Sequence[Topic]) -> tuple[Topic | None, Decision]:
         """The block that the session is in, and where a message belongs: the agent's word, else by the rules."""
         (_, at, message, *_), topic, session, *_ = saying
-        current = current_of(every, session, at)
+        current = current_topic(every, session, at)
         if topic:
             return current, Decision(named(every, topic, session), "the agent named the topic")
         return current, self.governor.decide(message, at, within(every, session), current)
 
-    def tell(self, saying: Saying, **by: Unpack[AuthorArgs]) -> Stored:
+    def record(self, saying: Exchange, **by: Unpack[AuthorArgs]) -> Stored:
         """Keep a turn, as one step with one undo."""
         if saying.has_secret and self.settings.write.secrets == "refuse":
             hint = "Leave the credential out, or set write.secrets = warn."
@@ -205,7 +205,7 @@ class Conversation(FeatureService):
         stored["warnings"].extend(carried.warnings)
         return stored
 
-    def _advice(self, saying: Saying) -> tuple[str, str, str] | None:
+    def _advice(self, saying: Exchange) -> tuple[str, str, str] | None:
         """A model, the id of the block it chose, "" for a new one, and a label for that, if one was asked and is of help:
         a person set it, the numbers are close, nothing is private. Never while the vault is held."""
         if (
@@ -215,7 +215,7 @@ class Conversation(FeatureService):
             or (chat := self.chat) is None
         ):
             return None
-        current, decision = self.decide(saying, self.items(Block))
+        current, decision = self.decide(saying, self.items(Topic))
         private = self.extension.private_among(
             each.path for each in {*decision.ranked, current} if each
         )
@@ -242,10 +242,10 @@ class Conversation(FeatureService):
         return None
 
     def _draft(
-        self, step: ChangeSet, saying: Saying, advice: tuple[str, str, str] | None
+        self, step: ChangeSet, saying: Exchange, advice: tuple[str, str, str] | None
     ) -> Stored:
         turn, topic, session, facts, _ = saying
-        every = self.held(Block)
+        every = self.held(Topic)
         current, decision = self.decide(saying, every)
         meant, reason, method = (
             decision.block,
@@ -276,13 +276,13 @@ class Conversation(FeatureService):
             step.text(
                 target.path
             )  # Conflict when a person has just saved it, Unreadable when its frontmatter cannot be parsed
-            path, id_, text = target.path, target.id, blocks.with_turn(target, turn)
+            path, id_, text = target.path, target.id, topics.insert_turn(target, turn)
         else:
             id_ = f"block_{turn.at:%Y%m%d_%H%M%S}"
             id_ += f"_{turn.id[-6:]}" if any(each.id == id_ for each in every) else ""
-            path = self.free_path(step, blocks.place_of(label, turn.at), between="-")
+            path = self.free_path(step, topics.topic_name(label, turn.at), between="-")
             continues = self.link_text(meant.path) if meant is not None else ""
-            text = blocks.new_block(
+            text = topics.render_new_topic(
                 label, turn, keywords_of([turn.message]), session, id_, continues
             )
         step.put(path, text if is_late else change_tags(text, {"status": "active"}))
@@ -293,7 +293,7 @@ class Conversation(FeatureService):
         )
         for each in reachable if not is_late else ():
             if each.status == "active" and each.path != path:
-                step.put(each.path, blocks.closed_off(step.text(each.path), each))
+                step.put(each.path, topics.pause_or_close(step.text(each.path), each))
         kept = [self.keep(step, said, turn, path, id_) for said in facts]
         link = self.link_text(path, turn.mark)
         self._dispute(step, turn, link, {fact["key"] for fact in kept})
@@ -303,9 +303,9 @@ class Conversation(FeatureService):
             "topic": label, "reason": reason, "method": method, "facts": kept, "warnings": warnings,
         }  # fmt: skip
 
-    def keep(self, step: ChangeSet, said: Statement, turn: Turn, path: str, block: str) -> FactOut:
+    def keep(self, step: ChangeSet, said: StatedFact, turn: Turn, path: str, block: str) -> FactOut:
         """Keep a fact in its note, and say what is kept. One that names a noun alone is the one fact of that noun."""
-        told = Told(turn.at, said.value, self.link_text(path, turn.mark)[2:-2])
+        told = FactVersion(turn.at, said.value, self.link_text(path, turn.mark)[2:-2])
         every = [each for each in self._facts_of(step) if not each.problem]
         known = max(
             (each for each in every if each.key == said.key),
@@ -319,10 +319,12 @@ class Conversation(FeatureService):
         ]
         if known := known or (alike[0] if len(alike) == 1 else None):
             said = said._replace(key=known.key)
-            step.put(known.path, with_told(step.text(known.path), known, said, told, block))
+            step.put(known.path, add_version(step.text(known.path), known, said, told, block))
         else:
             place = self.free_path(
-                step, f"{FACT.folder}/{legal_name(said.key.replace('_', ' '))}", between="-"
+                step,
+                f"{CONVERSATION_FACT.folder}/{legal_name(said.key.replace('_', ' '))}",
+                between="-",
             )
             step.put(place, new_fact(said, told, block, now()))
         return fact_out(said, block)
@@ -332,7 +334,7 @@ class Conversation(FeatureService):
 
         `told` are the keys of what the turn itself states, which is current.
         """
-        changes = changes_stated(turn.message)
+        changes = stated_changes(turn.message)
         if not changes:
             return
 
@@ -346,18 +348,18 @@ class Conversation(FeatureService):
                     fact.path, disputed=format_moment(fact.disputed or turn.at), disputed_by=link
                 )
 
-    def _facts_of(self, step: ChangeSet) -> list[Fact]:
+    def _facts_of(self, step: ChangeSet) -> list[ConversationFact]:
         """Return all facts as `step` leaves them so far, those that it has just made included."""
-        facts = {fact.path: fact for fact in self.held(Fact)}
+        facts = {fact.path: fact for fact in self.held(ConversationFact)}
         for path, text in step.texts().items():
-            if path in facts or path.startswith(f"{FACT.folder}/"):
-                facts[path] = read_fact(Read(path, text, "", ""))
+            if path in facts or path.startswith(f"{CONVERSATION_FACT.folder}/"):
+                facts[path] = read_conversation_fact(Read(path, text, "", ""))
         return list(facts.values())
 
-    def _know(self, step: ChangeSet, saying: Saying, link: str) -> list[str]:
+    def _know(self, step: ChangeSet, saying: Exchange, link: str) -> list[str]:
         """Keep what a turn says of the person; what is to be said of that."""
         known = next(iter(self.held(Profile)), None)
-        changes = changes_stated(saying.turn.message) if known else {}
+        changes = stated_changes(saying.turn.message) if known else {}
         if not saying.traits and not changes:
             return []
         if known and known.problem:
@@ -370,7 +372,7 @@ class Conversation(FeatureService):
         step.put(path, with_traits(text, saying.traits, saying.turn.at, link[2:-2]))
         return []
 
-    def garden(
+    def archive_stale(
         self,
         ref: str = "all",
         after_days: int = 60,
@@ -380,7 +382,7 @@ class Conversation(FeatureService):
     ) -> Closed:
         """Close what has been paused for so long, or one block whatever it is; a model, if there is one, reads the facts
         of closed blocks, never of private ones. `continued` are those another goes on for. One step with one undo."""
-        every = self.items(Block) if ref == "all" else [self.find(ref)]
+        every = self.items(Topic) if ref == "all" else [self.find(ref)]
         chat, before, read = self.chat, dates.now() - timedelta(days=after_days), list[_Facts]()
         old = [
             each
@@ -392,11 +394,11 @@ class Conversation(FeatureService):
         done = Closed(closed=closed, continued=[], facts=[], method=method, warnings=[])
 
         def draft(step: ChangeSet) -> None:
-            there = {each.path: each for each in self.held(Block)}
+            there = {each.path: each for each in self.held(Topic)}
             left = [there[each.path] for each in ripe if each.path in there]
             done["closed"], done["facts"] = [each.id for each in left], []
             for block in left:
-                step.put(block.path, blocks.closed_off(step.text(block.path), block, "closed"))
+                step.put(block.path, topics.pause_or_close(step.text(block.path), block, "closed"))
             for path, mark, facts in read:
                 if path in there:
                     secret = (
@@ -430,7 +432,7 @@ class Conversation(FeatureService):
         return done
 
 
-def _facts_read(chat: ChatModel, block: Block) -> Iterator[_Facts]:
+def _facts_read(chat: ChatModel, block: Topic) -> Iterator[_Facts]:
     """What a model reads in the turns of a block that none has read, as far as it quotes them literally, in portions of
     what one question may hold. Unavailable when it cannot be asked."""
     turns = [turn for turn in block.turns if turn.mark > block.facts_read]
@@ -444,25 +446,28 @@ def _facts_read(chat: ChatModel, block: Block) -> Iterator[_Facts]:
         ]
         answer, found = (
             chat.ask(_QUESTIONS["facts"], {"turns": said})["facts"],
-            list[tuple[Turn, Statement]](),
+            list[tuple[Turn, StatedFact]](),
         )
         for row in answer if isinstance(answer, list) else ():
             told = defaultdict(str, row if isinstance(row, dict) else {})
             id_, name, value, evidence = (
                 str(told[k] or "").strip() for k in ("turn_id", "key", "value", "evidence")
             )
-            turn, stated = by_id.get(id_), stated_by(chat.method, name, value, evidence, 0.7)
+            turn, stated_sentences = (
+                by_id.get(id_),
+                fact_stated_by(chat.method, name, value, evidence, 0.7),
+            )
             if (
                 turn
-                and stated.key
+                and stated_sentences.key
                 and value
                 and evidence in turn.message
                 and value in evidence
                 and "\n" not in value
             ):
-                found.append((turn, stated))
+                found.append((turn, stated_sentences))
         yield block.path, turns[number - 1].mark, found
         turns = turns[number:]
 
 
-conversation_of: Final = Conversation.of
+conversation_service: Final = ConversationService.of

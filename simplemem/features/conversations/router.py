@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
 from simplemem.errors import Ambiguous, NotFound
-from simplemem.features.conversations import cues
-from simplemem.features.conversations.block import Block
+from simplemem.features.conversations import patterns
+from simplemem.features.conversations.topic import Topic
 from simplemem.note.names import base_name
 from simplemem.providers.wordllama import WordLlama
 
@@ -29,14 +29,14 @@ _ROWS: Final = _EXCHANGES + 2  # vectors of a block: those, the first, and the l
 _NEAREST: Final = 12  # blocks that a model is shown
 # The numbers of rule 5, by the manner of the message; `bench/talk.py` measures and moves them.
 NEAR, STAY, BACK, NEW, LIMITS = (
-    cues.NUMBERS[each] for each in ("near", "stay", "back", "new", "limits")
+    patterns.NUMBERS[each] for each in ("near", "stay", "back", "new", "limits")
 )
 _bundled: Final = cache(WordLlama)
 _BY_LAST: Final = attrgetter("last", "id")
-_stem: Final = partial(cues.PATTERNS["ending"].sub, "")
+_stem: Final = partial(patterns.PATTERNS["ending"].sub, "")
 
 
-def current_of(every: Sequence[Block], session: str, at: datetime) -> Block | None:
+def current_topic(every: Sequence[Topic], session: str, at: datetime) -> Topic | None:
     """The block a session is in: the active one; for what is told late, the one that was spoken in last before."""
     mine = [each for each in every if each.session == session and not each.problem]
     newest = max((each for each in mine if each.status == "active"), key=_BY_LAST, default=None)
@@ -52,7 +52,7 @@ def current_of(every: Sequence[Block], session: str, at: datetime) -> Block | No
     return max(before, key=lambda each: each[0], default=(at, newest))[1]
 
 
-def within(every: Sequence[Block], session: str) -> list[Block]:
+def within(every: Sequence[Topic], session: str) -> list[Topic]:
     """The blocks a session may go on in: all that can be changed, but for the active ones of others."""
     return [
         each
@@ -61,7 +61,7 @@ def within(every: Sequence[Block], session: str) -> list[Block]:
     ]
 
 
-def named(every: Sequence[Block], topic: str, session: str) -> Block | None:
+def named(every: Sequence[Topic], topic: str, session: str) -> Topic | None:
     """Rule 1, the block that an agent means: by its id, else the newest live one of that label; None for a new one."""
     if topic.startswith("block_"):
         return found(every, topic)
@@ -69,7 +69,7 @@ def named(every: Sequence[Block], topic: str, session: str) -> Block | None:
     return max((each for each in alike if each.status != "closed"), key=_BY_LAST, default=None)
 
 
-def found(every: Sequence[Block], ref: str) -> Block:
+def found(every: Sequence[Topic], ref: str) -> Topic:
     """The block of this id, label or note name. NotFound names near ids, Ambiguous all there are."""
     wanted = ref.casefold()
     called = (
@@ -92,9 +92,9 @@ class Decision(NamedTuple):
     """The block, None for a new one, and the reason. Where numbers decided, the live blocks, nearest first, and whether
     the two best numbers are so close that a model may be asked."""
 
-    block: Block | None
+    block: Topic | None
     reason: str
-    ranked: tuple[Block, ...] = ()
+    ranked: tuple[Topic, ...] = ()
     is_close: bool = False
     method: str = "rules"
 
@@ -107,28 +107,31 @@ class _Recent(NamedTuple):
     rows: NDArray[np.float32]  # how the last was said, then what each is about
 
 
-class Governor:
+class TopicRouter:
     """Remembers what stands for each block, which is another when its note changes."""
 
     def __init__(
         self, vectors: Callable[[Sequence[str]], NDArray[np.float32]] | None = None
     ) -> None:
         self._vectors = vectors or (lambda texts: _bundled().unit_vectors(texts))
-        self._recent: WeakKeyDictionary[Block, _Recent] = WeakKeyDictionary()
+        self._recent: WeakKeyDictionary[Topic, _Recent] = WeakKeyDictionary()
 
     def decide(
-        self, message: str, at: datetime, blocks: Sequence[Block], current: Block | None
+        self, message: str, at: datetime, blocks: Sequence[Topic], current: Topic | None
     ) -> Decision:
         """Rules 2 to 6: where a message belongs that no agent placed. `blocks` are all that can be read."""
         if not blocks:
             return Decision(None, "the first message")
         head = message[: LIMITS["text"]]
-        words, kinds = cues.content_words(head), ("shift", "greeting", "opening", "follow", "news")
-        manner = {kind: bool(cues.PATTERNS[kind].match(head)) for kind in kinds} | {
+        words, kinds = (
+            patterns.content_words(head),
+            ("shift", "greeting", "opening", "follow", "news"),
+        )
+        manner = {kind: bool(patterns.PATTERNS[kind].match(head)) for kind in kinds} | {
             "always": True,
             "begun": False,
         }
-        if (object_ := cues.back_to(head)) and (block := _named(object_, blocks)):
+        if (object_ := patterns.back_to(head)) and (block := _named(object_, blocks)):
             return Decision(block, f'returns to "{" ".join(object_)}"')
         manner["day"] = (
             current is not None and (at - current.last).total_seconds() >= 3600 * LIMITS["hours"]
@@ -155,7 +158,7 @@ class Governor:
         new, stay, back = (
             sum(table[kind] for kind in table if manner[kind]) for table in (NEW, STAY, BACK)
         )
-        scores: dict[Block | None, float] = {None: new}
+        scores: dict[Topic | None, float] = {None: new}
         method, near = "rules", list[float]()
         try:
             near += self.nearness(head, words, live) if live else ()
@@ -163,7 +166,7 @@ class Governor:
             import numpy as np
 
             method = f"rules (words only: {getattr(error, 'message', type(error).__name__)})"
-            near = Governor(lambda texts: np.zeros((len(texts), 1), np.float32)).nearness(
+            near = TopicRouter(lambda texts: np.zeros((len(texts), 1), np.float32)).nearness(
                 head, words, live
             )
         scores |= {
@@ -180,7 +183,7 @@ class Governor:
         is_close = bool(rest) and scores[best] - scores[rest[0]] < LIMITS["close"]
         return Decision(best, reason if best else "starts a new topic", ranked, is_close, method)
 
-    def nearness(self, head: str, words: Sequence[str], live: Sequence[Block]) -> list[float]:
+    def nearness(self, head: str, words: Sequence[str], live: Sequence[Topic]) -> list[float]:
         """How near a message is to each block, however it is said."""
         import numpy as np
 
@@ -200,7 +203,7 @@ class Governor:
             NEAR["about"] * cosines[:, 1:, 1].max(axis=1),
         )
         near: list[float] = (follows + about).tolist()
-        names, wanted = set(cues.PATTERNS["capital"].findall(head)), set(map(_stem, words))
+        names, wanted = set(patterns.PATTERNS["capital"].findall(head)), set(map(_stem, words))
         names = {name for name in names if any(name in recent.words for recent in recents)}
         known = [wanted & recent.words for recent in recents]
         holders = Counter(word for each in known for word in each)
@@ -215,21 +218,21 @@ class Governor:
         return near
 
 
-def _said_last(block: Block) -> tuple[frozenset[str], bool, Sequence[str]]:
+def _said_last(block: Topic) -> tuple[frozenset[str], bool, Sequence[str]]:
     """What stands for a block, with texts for its vectors."""
     turns = (*block.turns[:-_EXCHANGES][:1], *block.turns[-_EXCHANGES:])
     said = [f"{turn.message[: LIMITS['text']]} {turn.answer[: LIMITS['text']]}" for turn in turns]
-    about = [cues.content_words(text) for text in said]
+    about = [patterns.content_words(text) for text in said]
     words = {_stem(word) for each in about for word in each}.union(
-        *map(cues.PATTERNS["capital"].findall, said)
+        *map(patterns.PATTERNS["capital"].findall, said)
     )
     texts = [*said[-1:], *map(" ".join, about), *[""] * _ROWS][:_ROWS]
     return frozenset(words), bool(turns) and "?" in turns[-1].answer[-60:], texts
 
 
-def _named(object_: Sequence[str], blocks: Sequence[Block]) -> Block | None:
+def _named(object_: Sequence[str], blocks: Sequence[Topic]) -> Topic | None:
     """The block that holds most of the rare words of what is gone back to, where most of its turns do."""
-    wanted, shares = set(map(_stem, object_)), dict[Block, dict[str, float]]()
+    wanted, shares = set(map(_stem, object_)), dict[Topic, dict[str, float]]()
     for block in blocks:
         told = [
             f"{block.label} {' '.join(block.keywords)}",
@@ -239,7 +242,7 @@ def _named(object_: Sequence[str], blocks: Sequence[Block]) -> Block | None:
         held = Counter(
             word
             for text in told
-            for word in wanted.intersection(map(_stem, cues.content_words(text)))
+            for word in wanted.intersection(map(_stem, patterns.content_words(text)))
         )
         shares[block] = {word: 1 + number / (1 + len(block.turns)) for word, number in held.items()}
     number = {word: sum(word in each for each in shares.values()) or 0.5 for word in wanted}

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
 from simplemem.features.answers import TurnOut
-from simplemem.features.conversations.cues import PATTERNS, keywords_of
+from simplemem.features.conversations.patterns import PATTERNS, keywords_of
 from simplemem.features.note_type import NoteType
 from simplemem.note.body import read_body
 from simplemem.note.dates import format_moment, parse_moment
@@ -25,7 +25,7 @@ from simplemem.store import Read
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)  # of what tells no time
 _MOST_NAME: Final = 71  # characters of a note's name: the day and a label
-_MOST_TURNS, _MOST_BYTES = 300, 500_000  # of a block; then a successor goes on
+_MAX_TURNS, _MAX_BYTES = 300, 500_000  # of a block; then a successor goes on
 _TURN: Final = PATTERNS["turn"]
 _FOLDED: Final = re.compile(
     r"^> \[!\w+\]-? (Answer|Context)[ \t\r]*+(?:\n|\Z)((?:^>.*(?:\n|\Z))*+)", re.MULTILINE
@@ -60,7 +60,7 @@ class Turn(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Kept:
+class ConversationNote:
     """What all notes of conversations have."""
 
     path: str
@@ -71,7 +71,7 @@ class Kept:
 
 
 @dataclass(frozen=True, eq=False)
-class Block(Kept):
+class Topic(ConversationNote):
     """One subject and its turns; another when its note changes."""
 
     id: str
@@ -92,7 +92,7 @@ class Block(Kept):
     @property
     def is_full(self) -> bool:
         """Whether another goes on in its place."""
-        return len(self.turns) >= _MOST_TURNS or len(self.text.encode()) >= _MOST_BYTES
+        return len(self.turns) >= _MAX_TURNS or len(self.text.encode()) >= _MAX_BYTES
 
 
 def turns_out(turns: Iterable[Turn]) -> list[TurnOut]:
@@ -108,7 +108,7 @@ def turns_out(turns: Iterable[Turn]) -> list[TurnOut]:
     ]
 
 
-def read_block(read: Read) -> Block:
+def read_topic(read: Read) -> Topic:
     """The block that a note is, as far as it is one."""
     note, where = TOPIC.parse(read)
     turns = tuple(_turns(note.text, note.header.body_start))
@@ -116,7 +116,7 @@ def read_block(read: Read) -> Block:
     id_ = named[0] if named else f"block_{turns[0].id[5:20]}" if turns else base_name(read.path)
     tags = {tag.name.casefold() for tag in read_tags(note.header.properties, ())}
     keywords = note.header.get("keywords")
-    return Block(
+    return Topic(
         id=id_,
         label=note.text_property("title") or base_name(read.path),
         status=next(
@@ -134,8 +134,8 @@ def read_block(read: Read) -> Block:
     )
 
 
-TOPIC: Final[NoteType[Block]] = NoteType(
-    "topics", "topic", read=read_block, sort_key=lambda block: (block.created, block.path)
+TOPIC: Final[NoteType[Topic]] = NoteType(
+    "topics", "topic", read=read_topic, sort_key=lambda block: (block.created, block.path)
 )
 
 
@@ -191,7 +191,7 @@ def day_of(at: datetime) -> str:
     return f"## {day:%A} {day.day} {day:%B %Y}\n"
 
 
-def with_turn(block: Block, turn: Turn) -> str:
+def insert_turn(block: Topic, turn: Turn) -> str:
     """The note with a turn more, where it belongs in time. Every byte that stands there stays."""
     text, newline, day = block.text, newline_of(block.text), day_of(turn.at)
     before = [each for each in block.turns if each.at <= turn.at]
@@ -211,7 +211,7 @@ def with_turn(block: Block, turn: Turn) -> str:
     return head + gap + said.replace("\n", newline) + below + tail
 
 
-def new_block(
+def render_new_topic(
     label: str, turn: Turn, keywords: list[str], session: str, id_: str, continues: str = ""
 ) -> str:
     """The text of a new block's note, with its first turn."""
@@ -226,13 +226,13 @@ def new_block(
     return TOPIC.render(properties, f"{day_of(turn.at)}\n{render_turn(turn)}", now)
 
 
-def place_of(label: str, at: datetime) -> str:
+def topic_name(label: str, at: datetime) -> str:
     """Where a new block lies, without its ending: the day and the label."""
     day = at.astimezone()
     return f"{TOPIC.folder}/{day:%Y}/{day:%m}/{legal_name(f'{day:%Y-%m-%d} {label}'[:_MOST_NAME])}"
 
 
-def closed_off(text: str, block: Block, status: str = "") -> str:
+def pause_or_close(text: str, block: Topic, status: str = "") -> str:
     """The note of a block that is left, with a summary in words that were said. A person's own description stays."""
     text = change_tags(text, {"status": status or ("closed" if block.is_full else "paused")})
     is_ours = not block.summary or (block.summary.startswith("“") and block.summary.endswith("”"))
@@ -240,7 +240,7 @@ def closed_off(text: str, block: Block, status: str = "") -> str:
     return set_property(text, "description", said) if said else text
 
 
-def summary_of(block: Block) -> str:
+def summary_of(block: Topic) -> str:
     """The two most central sentences that the person said, quoted, in their order."""
     said = (
         turn.message[start:stop]

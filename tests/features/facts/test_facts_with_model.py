@@ -15,9 +15,9 @@ from embedding_service import HANGS_UP, PAGE, Answer, failing, slow
 
 from simplemem.features.documents.ingest import documents_of
 from simplemem.features.documents.recall import RecallRequest, RecallResult, recall, write_answer
-from simplemem.features.facts.asking import extract
-from simplemem.features.facts.atom import Statement
-from simplemem.features.facts.keeping import Added, memories_of
+from simplemem.features.facts.fact import NewFact
+from simplemem.features.facts.language_model import extract
+from simplemem.features.facts.service import AddResult, fact_service
 from simplemem.note import dates
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
@@ -64,8 +64,8 @@ def ask(
     return found, write_answer(documents_of(store), query, found)
 
 
-def add(store: EnhancedStore, text: str, **more: Any) -> Added:
-    return memories_of(store).add("ann", [Statement(text)], **more)
+def add(store: EnhancedStore, text: str, **more: Any) -> AddResult:
+    return fact_service(store).add("ann", [NewFact(text)], **more)
 
 
 def said_to(service: ChatService) -> list[dict[str, Any]]:
@@ -199,7 +199,7 @@ def test_only_a_sure_verdict_on_what_was_shown_counts(
         assert (
             added.reconciliation == (by := "llm:m" if relation else "rules") and not added.warnings
         )
-        held = {each.statement: each for each in memories_of(store).atoms("ann", expired=True)}
+        held = {each.statement: each for each in fact_service(store).facts("ann", expired=True)}
         assert len(held) == 3 and held["I eat plums at noon."].decided_by == (
             by if relation else "rule:new"
         )
@@ -224,7 +224,7 @@ def test_what_follows_from_two_links_to_both_and_a_page_replaces_nothing(vault: 
             "DERIVES",
         ]
         [derived] = [
-            each for each in memories_of(store).atoms("ann") if each.memory_type == "derived"
+            each for each in fact_service(store).facts("ann") if each.memory_type == "derived"
         ]
         assert (derived.statement, derived.decided_by, derived.confidence) == (
             "I eat fruit.",
@@ -232,7 +232,9 @@ def test_what_follows_from_two_links_to_both_and_a_page_replaces_nothing(vault: 
             0.8,
         )
         assert len(derived.derived_from) == 2 and "I eat figs at noon" in derived.derived_from
-        assert {each.status for each in memories_of(store).atoms("ann", expired=True)} == {"active"}
+        assert {each.status for each in fact_service(store).facts("ann", expired=True)} == {
+            "active"
+        }
 
 
 def test_what_a_hand_changed_while_a_model_thought_is_not_replaced(vault: Path) -> None:
@@ -245,7 +247,7 @@ def test_what_a_hand_changed_while_a_model_thought_is_not_replaced(vault: Path) 
     with asking(vault, model) as (store, _):
         write(store, vault, Pears="I eat pears at noon.")
         assert [each["event"] for each in add(store, "I eat plums at noon.").events] == ["ADD"]
-        held = sorted(each.statement for each in memories_of(store).atoms("ann"))
+        held = sorted(each.statement for each in fact_service(store).facts("ann"))
         assert held == ["I eat plums at noon.", "I eat quinces at noon."]
 
 
@@ -272,7 +274,7 @@ def test_only_what_a_text_says_is_drawn_from_it(vault: Path) -> None:
         7,
     ]
     with asking(vault, lambda _: {"facts": rows}) as (store, service):
-        memories = memories_of(store)
+        memories = fact_service(store)
         assert memories.chat is not None
         [drawn], cut = extract(memories, memories.chat, "Ann was here,\nand she bakes.")
         assert (drawn.text, drawn.slot, drawn.quote) == (
@@ -348,9 +350,9 @@ def test_with_a_model_what_began_today_does_not_end_today(
         documents_of(store).add_memory(told, "ann")
         monkeypatch.setenv("SIMPLEMEM_NOW", "2027-03-01T09:00:00Z")
         dates._fixed.cache_clear()
-        [job] = memories_of(store).atoms("ann")
+        [job] = fact_service(store).facts("ann")
         assert (job.statement, job.memory_type, job.valid_to) == (told, "fact", None)
-        [old] = [each for each in memories_of(store).atoms("ann", expired=True) if each is not job]
+        [old] = [each for each in fact_service(store).facts("ann", expired=True) if each is not job]
         assert old.status == "superseded"
     monkeypatch.undo()
     dates._fixed.cache_clear()
@@ -359,5 +361,5 @@ def test_with_a_model_what_began_today_does_not_end_today(
 def test_with_a_model_an_end_that_the_text_states_holds(vault: Path) -> None:
     with asking(vault, job_model({"valid_to": "2031-06-30"})) as (store, _):
         documents_of(store).add_memory("My contract at Acme runs until 30 June 2031.", "ann")
-        [job] = memories_of(store).atoms("ann")
+        [job] = fact_service(store).facts("ann")
         assert job.valid_to is not None and f"{job.valid_to:%Y-%m-%d %H:%M}" == "2031-06-30 23:59"

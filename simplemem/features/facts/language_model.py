@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from simplemem.errors import SimplememError, Unavailable
 from simplemem.features.event_log import EventLog
-from simplemem.features.facts.atom import MEMORY_TYPES, Atom, Slot, Statement, moment
+from simplemem.features.facts.fact import MEMORY_TYPES, Fact, NewFact, Slot, moment
 from simplemem.features.facts.reading import states_end
 from simplemem.features.service import FeatureService
 from simplemem.note.dates import now
@@ -34,7 +34,7 @@ _RELATIONS: Final = {"UPDATE": "UPDATES", "EXTEND": "EXTENDS", "DERIVE": "DERIVE
 class Ruling(NamedTuple):
     """What a model says that a new statement does to one of those that are there."""
 
-    target: Atom
+    target: Fact
     relation: str
     derived: str  # what follows from the two
     method: str
@@ -76,7 +76,7 @@ def _sureness(row: Mapping[str, str]) -> float:
     return 0.5
 
 
-def extract(keeper: FeatureService, chat: ChatModel, text: str) -> tuple[list[Statement], str]:
+def extract(keeper: FeatureService, chat: ChatModel, text: str) -> tuple[list[NewFact], str]:
     """Return the statements that a model reads in a text, and a remark on how it was read.
 
     An empty list is an answer: the text states nothing. Unavailable when the model lists statements, and none of
@@ -84,7 +84,7 @@ def extract(keeper: FeatureService, chat: ChatModel, text: str) -> tuple[list[St
     """
     parts = _portions(text)
     plain = " ".join(text.casefold().split())
-    statements = dict[str, Statement]()
+    statements = dict[str, NewFact]()
     rejected = 0
     for part in parts:
         answer = _ask(keeper, chat, "extract", {"text": part, "today": f"{now():%Y-%m-%d}"})
@@ -122,10 +122,10 @@ def _end_of(row: Mapping[str, str]) -> datetime | None:
     return end if is_stated else None
 
 
-def _statement_of(row: Mapping[str, str], chat: ChatModel) -> Statement:
+def _statement_of(row: Mapping[str, str], chat: ChatModel) -> NewFact:
     """Return the statement that a model's row tells of."""
     slot = Slot(row["subject"], row["relation"], row["object"]) if row["relation"] else None
-    return Statement(
+    return NewFact(
         row["text"],
         row["type"],
         slot,
@@ -145,7 +145,7 @@ def _portions(text: str) -> list[str]:
 
 
 def classify(
-    keeper: FeatureService, chat: ChatModel, new: str, existing: Sequence[Atom]
+    keeper: FeatureService, chat: ChatModel, new: str, existing: Sequence[Fact]
 ) -> list[Ruling]:
     """What a model says that a new statement does to those that are there."""
     ids = {str(number): atom for number, atom in enumerate(existing, 1)}

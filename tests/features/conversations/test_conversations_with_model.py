@@ -12,10 +12,14 @@ from chat_service import ChatService
 from embedding_service import HANGS_UP, Answer, failing, slow
 
 from simplemem.features.answers import Stored
-from simplemem.features.conversations.block import Block
-from simplemem.features.conversations.conversation import Conversation, conversation_of, said_now
-from simplemem.features.conversations.facts import Fact, history_of
-from simplemem.features.conversations.governor import Decision, Governor
+from simplemem.features.conversations.facts import ConversationFact, fact_versions
+from simplemem.features.conversations.router import Decision, TopicRouter
+from simplemem.features.conversations.service import (
+    ConversationService,
+    conversation_service,
+    new_exchange,
+)
+from simplemem.features.conversations.topic import Topic
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
@@ -23,7 +27,7 @@ SECRET = "My API key for the tide table service is TT-4471-QX."
 
 
 @contextmanager
-def talking(root: Path, service: ChatService, **llm: Any) -> Iterator[Conversation]:
+def talking(root: Path, service: ChatService, **llm: Any) -> Iterator[ConversationService]:
     chosen = {
         "provider": "openai",
         "model": "m",
@@ -34,22 +38,22 @@ def talking(root: Path, service: ChatService, **llm: Any) -> Iterator[Conversati
     }
     settings = {"llm": chosen, "embed": {"private": ["Diary/"]}}
     with EnhancedStore(root, Settings.model_validate(settings)) as store:
-        yield conversation_of(store)
+        yield conversation_service(store)
 
 
-def tell(talk: Conversation, message: str, minute: int = 0, **more: Any) -> Stored:
-    return talk.tell(said_now(message, timestamp=f"2026-01-20T09:{minute:02}:00Z", **more))
+def tell(talk: ConversationService, message: str, minute: int = 0, **more: Any) -> Stored:
+    return talk.record(new_exchange(message, timestamp=f"2026-01-20T09:{minute:02}:00Z", **more))
 
 
 @pytest.fixture
 def close(monkeypatch: pytest.MonkeyPatch) -> None:
     """All decisions of the rules are to go on, and close."""
 
-    def decide(self: Governor, message: str, at: Any, blocks: Any, current: Any) -> Decision:
+    def decide(self: TopicRouter, message: str, at: Any, blocks: Any, current: Any) -> Decision:
         live = tuple(each for each in blocks if each.status != "closed")
         return Decision(current, "by numbers", live, current is not None)
 
-    monkeypatch.setattr(Governor, "decide", decide)
+    monkeypatch.setattr(TopicRouter, "decide", decide)
 
 
 @pytest.mark.usefixtures("close")
@@ -164,7 +168,7 @@ def test_a_secret_and_a_private_block_are_never_sent(tmp_path: Path) -> None:
         assert not service.asked
         tell(talk, "Plum jam?", 2, topic="Jam")
         tell(talk, "And quince?", 3)
-        (note,) = (talk.store.root / each.path for each in talk.items(Block) if each.label == "Jam")
+        (note,) = (talk.store.root / each.path for each in talk.items(Topic) if each.label == "Jam")
         (talk.store.root / "Diary").mkdir()
         note.rename(talk.store.root / "Diary" / "Jam.md")  # a folder that the settings call private
         tell(talk, "The dial is brass.", 4, topic="Clock")
@@ -211,16 +215,16 @@ def test_a_models_facts_quote_what_was_said(tmp_path: Path) -> None:
     with ChatService(model) as service, talking(tmp_path, service) as talk:
         block = tell(talk, "The case is oak, I think.", topic="Clock")["block_id"]
         tell(talk, SECRET, 1, topic="Tide clock")
-        done = talk.garden(after_days=1)
+        done = talk.archive_stale(after_days=1)
         assert [(each["key"], each["value"], each["block_id"]) for each in done["facts"]] == [
             ("clock_case_wood", "oak", block)
         ]
-        kept = next(each for each in talk.items(Fact) if each.key == "clock_case_wood")
+        kept = next(each for each in talk.items(ConversationFact) if each.key == "clock_case_wood")
         assert kept.sentence == "The case is oak" and done["method"] == "llm:m"
         assert "TT-4471" not in service.received.decode()
         count = len(service.asked)
         assert (
-            talk.garden(after_days=1)["facts"] == [] and len(service.asked) == count
+            talk.archive_stale(after_days=1)["facts"] == [] and len(service.asked) == count
         )  # what was read is not read again
 
 
@@ -235,11 +239,11 @@ def test_a_block_is_private_once_a_model_reads_a_credential_in_it(tmp_path: Path
 
     with ChatService(model) as service, talking(tmp_path, service) as talk:
         tell(talk, "Say seven crows at the door.", topic="Club")
-        talk.garden("Club")
+        talk.archive_stale("Club")
         assert (
             len(
                 talk.extension.private_among(
-                    [talk.find("Club").path, *(each.path for each in talk.items(Fact))]
+                    [talk.find("Club").path, *(each.path for each in talk.items(ConversationFact))]
                 )
             )
             == 2
@@ -253,7 +257,7 @@ def test_a_topic_that_is_named_is_read_and_no_other(tmp_path: Path) -> None:
         note = talk.store.root / talk.find("Clock").path
         note.write_text(note.read_text().replace("status/paused", "status/closed"))
         talk.store.sync()
-        talk.garden(jam["block_id"])
+        talk.archive_stale(jam["block_id"])
         assert (
             len(service.asked) == 1
             and "Plum" in service.said()[-1]
@@ -269,8 +273,8 @@ def test_a_long_block_is_read_to_its_end(tmp_path: Path) -> None:
         for minute in range(5):
             tell(talk, f"{minute} " + "word " * 2_500, minute, topic="Clock")
         tell(talk, "Plum jam?", 9, topic="Jam")
-        assert talk.garden(after_days=1)["warnings"]
-        (block,) = (each for each in talk.items(Block) if each.label == "Clock")
+        assert talk.archive_stale(after_days=1)["warnings"]
+        (block,) = (each for each in talk.items(Topic) if each.label == "Clock")
         assert (
             block.status == "closed"
             and block.facts_read == block.turns[1].mark
@@ -282,7 +286,7 @@ def test_a_garden_without_an_answer_closes_all_the_same(tmp_path: Path) -> None:
     with ChatService(lambda _: "prose") as service, talking(tmp_path, service) as talk:
         tell(talk, "The case is oak.", topic="Clock")
         tell(talk, "Plum jam?", 1, topic="Jam")
-        done = talk.garden(after_days=1)
+        done = talk.archive_stale(after_days=1)
         assert (
             [talk.find(each).label for each in done["closed"]] == ["Clock"]
             and done["warnings"]
@@ -313,16 +317,16 @@ def test_a_garden_keeps_what_a_topic_states_twice_in_one_note(tmp_path: Path) ->
         tell(talk, "My favourite colour is blue.", 1, topic="Paint")
         tell(talk, "Plum jam?", 2, topic="Jam")
 
-        done = talk.garden(after_days=1)
+        done = talk.archive_stale(after_days=1)
 
-        [fact] = talk.items(Fact)
+        [fact] = talk.items(ConversationFact)
         assert [each["value"] for each in done["facts"]] == ["red", "blue"]
         assert (fact.key, fact.value, fact.sentence) == (
             "favourite_colour",
             "blue",
             "My favourite colour is blue",
         )
-        assert [told.value for _, told in history_of(fact.text)] == ["red", "blue"]
+        assert [told.value for _, told in fact_versions(fact.text)] == ["red", "blue"]
         assert [each.name for each in (tmp_path / "facts").iterdir()] == ["favourite colour.md"]
 
 
@@ -333,8 +337,8 @@ def test_a_garden_keeps_the_value_said_last_whichever_topic_it_reads_first(tmp_p
         tell(talk, "My favourite colour is red.", 10, topic="Walls")
         tell(talk, "My favourite colour is blue.", 15, topic="Doors")
 
-        talk.garden(after_days=1)
+        talk.archive_stale(after_days=1)
 
-        [fact] = talk.items(Fact)
+        [fact] = talk.items(ConversationFact)
         assert fact.value == "green"
-        assert [told.value for _, told in history_of(fact.text)] == ["red", "blue", "green"]
+        assert [told.value for _, told in fact_versions(fact.text)] == ["red", "blue", "green"]

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from simplemem.errors import Invalid, NotFound, TooLong, Unreadable
-from simplemem.features.facts import life
-from simplemem.features.facts.atom import Atom, Statement, place_of, read_atom, reworded
-from simplemem.features.facts.keeping import Memories, memories_of
+from simplemem.features.facts import decay
+from simplemem.features.facts.fact import Fact, NewFact, fact_name, read_fact, replace_statement
 from simplemem.features.facts.profile import profile_of
+from simplemem.features.facts.service import FactService, fact_service
 from simplemem.note import dates
 from simplemem.note.scopes import check_scope
 from simplemem.store import EnhancedStore, Read
@@ -39,31 +39,31 @@ def at(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[datetime], None]]:
 
 
 @pytest.fixture
-def memories(vault: Path, at: object) -> Iterator[Memories]:
+def memories(vault: Path, at: object) -> Iterator[FactService]:
     with EnhancedStore(vault) as store:
-        yield memories_of(store)
+        yield fact_service(store)
 
 
 def add(
-    memories: Memories, *texts: str, scope: str = "ann", **more: object
+    memories: FactService, *texts: str, scope: str = "ann", **more: object
 ) -> list[tuple[str, str | None]]:
-    added = memories.add(scope, [Statement(each) for each in texts], **more)  # type: ignore[arg-type]
+    added = memories.add(scope, [NewFact(each) for each in texts], **more)  # type: ignore[arg-type]
     return [(each["event"], each["relation"]) for each in added.events]
 
 
-def said(memories: Memories, scope: str = "ann", **more: bool) -> list[str]:
-    return sorted(each.statement for each in memories.atoms(scope, **more))
+def said(memories: FactService, scope: str = "ann", **more: bool) -> list[str]:
+    return sorted(each.statement for each in memories.facts(scope, **more))
 
 
-def note_of(memories: Memories, text: str, scope: str = "ann") -> Atom:
-    return next(each for each in memories.atoms(scope, expired=True) if each.statement == text)
+def note_of(memories: FactService, text: str, scope: str = "ann") -> Fact:
+    return next(each for each in memories.facts(scope, expired=True) if each.statement == text)
 
 
 # -- a note is a statement
 
 
 def test_a_statement_is_a_note_with_a_flat_header_and_is_read_back(
-    memories: Memories, vault: Path
+    memories: FactService, vault: Path
 ) -> None:
     add(memories, "My sister Eve lives in Cork.")
     text = (vault / "atoms/ann/My sister Eve lives in Cork.md").read_text()
@@ -92,7 +92,7 @@ def test_a_statement_is_a_note_with_a_flat_header_and_is_read_back(
 def test_what_a_person_writes_is_a_statement(
     path: str, text: str, statement: str, scope: str
 ) -> None:
-    kept = read_atom(Read(path, text, "", ""))
+    kept = read_fact(Read(path, text, "", ""))
     assert (kept.statement, kept.scope, kept.memory_type, kept.confidence) == (
         statement,
         scope,
@@ -104,14 +104,14 @@ def test_what_a_person_writes_is_a_statement(
 
 def test_other_words_take_the_place_of_the_statement_and_of_nothing_else() -> None:
     text = "---\r\ntype: atom\r\n---\r\n\r\n> said\r\n\r\nOld words,\r\ntwo lines.\r\n\r\nA person's own.\r\n"
-    assert reworded(text, "New.") == text.replace("Old words,\r\ntwo lines.", "New.")
+    assert replace_statement(text, "New.") == text.replace("Old words,\r\ntwo lines.", "New.")
 
 
 def test_names_are_a_persons_words_and_legal() -> None:
-    assert place_of("ann", "Is it a/b: 50 %?") == "atoms/ann/Is it a-b 50 %"
-    assert len(place_of("ann", "word " * 50).rpartition("/")[2]) <= 80
-    assert place_of("a/../b", "x").startswith("atoms/a/")
-    assert ".." not in place_of("a/../b", "x").split("/")
+    assert fact_name("ann", "Is it a/b: 50 %?") == "atoms/ann/Is it a-b 50 %"
+    assert len(fact_name("ann", "word " * 50).rpartition("/")[2]) <= 80
+    assert fact_name("a/../b", "x").startswith("atoms/a/")
+    assert ".." not in fact_name("a/../b", "x").split("/")
 
 
 @pytest.mark.parametrize("scope", ["", "  ", "a\nb", " ann", "ann ", "a\0", "\ud800", "x" * 201])
@@ -124,7 +124,7 @@ def test_what_is_no_scope_is_refused(scope: str) -> None:
 
 
 def test_another_value_supersedes_in_one_step_that_one_undo_takes_back(
-    memories: Memories, vault: Path
+    memories: FactService, vault: Path
 ) -> None:
     add(memories, "I live in Berlin.")
     before = {path: path.read_bytes() for path in vault.glob("atoms/**/*.md")}
@@ -142,29 +142,29 @@ def test_another_value_supersedes_in_one_step_that_one_undo_takes_back(
     assert said(memories) == ["I live in Berlin."]
 
 
-def test_statements_of_one_call_know_each_other(memories: Memories) -> None:
+def test_statements_of_one_call_know_each_other(memories: FactService) -> None:
     assert add(memories, "Has a dog", "Has a dog.", "Has a dog called Bruno") == [
         ("ADD", None), ("NOOP", None), ("UPDATE", "EXTENDS"),
     ]  # fmt: skip
     assert note_of(memories, "Has a dog called Bruno").extends == "Has a dog"
 
 
-def test_what_is_near_and_undecided_is_named(memories: Memories) -> None:
+def test_what_is_near_and_undecided_is_named(memories: FactService) -> None:
     add(memories, "I play the piano at the town hall on Fridays")
     memories.store.sync()
-    added = memories.add("ann", [Statement("I play the organ at the town hall on Fridays")])
+    added = memories.add("ann", [NewFact("I play the organ at the town hall on Fridays")])
     [near] = added.needs_review[0]["candidates"]
     assert near["memory"] == "I play the piano at the town hall on Fridays"
 
 
-def test_forgetting_is_the_trash(memories: Memories, vault: Path) -> None:
+def test_forgetting_is_the_trash(memories: FactService, vault: Path) -> None:
     add(memories, "I like tea")
     memories.forget(note_of(memories, "I like tea").id, "ann")
     assert said(memories, expired=True) == []
     assert list((vault / ".simplemem/trash").rglob("I like tea.md"))
 
 
-def test_a_change_keeps_the_id_and_fills_the_slot_anew(memories: Memories) -> None:
+def test_a_change_keeps_the_id_and_fills_the_slot_anew(memories: FactService) -> None:
     add(memories, "I live in Berlin.")
     id_ = note_of(memories, "I live in Berlin.").id
     memories.update(id_, "I live in Porto.", "ann")
@@ -176,7 +176,7 @@ def test_a_change_keeps_the_id_and_fills_the_slot_anew(memories: Memories) -> No
 # -- whose it is
 
 
-def test_a_scope_sees_nothing_of_another(memories: Memories) -> None:
+def test_a_scope_sees_nothing_of_another(memories: FactService) -> None:
     for scope in ("Ann", "ann", "ann/x", "bob"):
         assert add(memories, "I live in Berlin", scope=scope) == [("ADD", None)], scope
     theirs = note_of(memories, "I live in Berlin", "bob").id
@@ -194,7 +194,7 @@ def test_a_scope_sees_nothing_of_another(memories: Memories) -> None:
 # -- a person's hand
 
 
-def test_what_a_person_does_counts_at_the_next_call(memories: Memories, vault: Path) -> None:
+def test_what_a_person_does_counts_at_the_next_call(memories: FactService, vault: Path) -> None:
     add(memories, "Collects stamps from Iceland", "I live in Oslo")
     add(memories, "I moved to Bergen")
     file = vault / "atoms/ann/Collects stamps from Iceland.md"
@@ -211,7 +211,9 @@ def test_what_a_person_does_counts_at_the_next_call(memories: Memories, vault: P
     assert (vault / "atoms/ann/Hates figs.md").read_text() == "Hates figs.\n"
 
 
-def test_a_broken_header_stops_nobody_and_is_never_written(memories: Memories, vault: Path) -> None:
+def test_a_broken_header_stops_nobody_and_is_never_written(
+    memories: FactService, vault: Path
+) -> None:
     (vault / "atoms/ann").mkdir(parents=True)
     broken = vault / "atoms/ann/I live in Berlin.md"
     broken.write_bytes(kept := b"---\nid: [unclosed\n---\nI live in Berlin.\n")
@@ -222,7 +224,7 @@ def test_a_broken_header_stops_nobody_and_is_never_written(memories: Memories, v
 
 
 def test_a_fact_of_conversations_is_a_statement_of_the_scope_default(
-    memories: Memories, vault: Path
+    memories: FactService, vault: Path
 ) -> None:
     (vault / "facts").mkdir()
     fact = vault / "facts/door code.md"
@@ -237,8 +239,8 @@ def test_a_fact_of_conversations_is_a_statement_of_the_scope_default(
 # -- time
 
 
-def atom(kind: str, **more: object) -> Atom:
-    return Atom("a.md", "", "a", "x", "ann", kind, valid_from=NOW, **more)  # type: ignore[arg-type]
+def atom(kind: str, **more: object) -> Fact:
+    return Fact("a.md", "", "a", "x", "ann", kind, valid_from=NOW, **more)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -250,16 +252,16 @@ def atom(kind: str, **more: object) -> Atom:
      (atom("derived", confidence=0.8), 90, 0.4, True), (atom("fact", status="superseded"), 0, 1.0, False),
      (atom("preference"), -30, 1.0, True)],
 )  # fmt: skip
-def test_time_is_computed(what: Atom, days: int, confidence: float, holds: bool) -> None:
+def test_time_is_computed(what: Fact, days: int, confidence: float, holds: bool) -> None:
     at = NOW + days * DAY
-    assert life.confidence_at(what, at) == pytest.approx(confidence, abs=0.001)
-    assert life.holds(what, at) is holds
-    if (end := life.forgotten_at(what)) is not None:
-        assert life.confidence_at(what, end) == pytest.approx(0.1)
+    assert decay.confidence_at(what, at) == pytest.approx(confidence, abs=0.001)
+    assert decay.is_current(what, at) is holds
+    if (end := decay.forgotten_at(what)) is not None:
+        assert decay.confidence_at(what, end) == pytest.approx(0.1)
 
 
 def test_only_saying_a_preference_again_is_written(
-    memories: Memories, vault: Path, at: Callable[[datetime], None]
+    memories: FactService, vault: Path, at: Callable[[datetime], None]
 ) -> None:
     add(memories, "I prefer window seats", "My sister is called Ingrid")
     before = {path: path.read_bytes() for path in vault.glob("atoms/**/*.md")}
@@ -272,7 +274,7 @@ def test_only_saying_a_preference_again_is_written(
 
 
 def test_tidying_takes_what_ended_long_ago_and_nothing_else(
-    memories: Memories, at: Callable[[datetime], None]
+    memories: FactService, at: Callable[[datetime], None]
 ) -> None:
     add(memories, "I live in Oslo", "I like tea")
     add(memories, "I moved to Bergen")
@@ -287,7 +289,7 @@ def test_tidying_takes_what_ended_long_ago_and_nothing_else(
 
 
 def test_a_profile_is_a_note_whose_other_lines_are_the_persons(
-    memories: Memories, vault: Path
+    memories: FactService, vault: Path
 ) -> None:
     add(memories, "I live in Oslo", "I prefer tea")
     made = profile_of(memories, "ann")
@@ -310,7 +312,7 @@ def test_a_profile_is_a_note_whose_other_lines_are_the_persons(
 
 
 def test_scopes_whose_folders_look_alike_have_a_profile_each(
-    memories: Memories, vault: Path
+    memories: FactService, vault: Path
 ) -> None:
     add(memories, "I live in Oslo", scope="a-b")
     add(memories, "I live in Bergen", scope="a:b")
@@ -327,13 +329,13 @@ def test_scopes_whose_folders_look_alike_have_a_profile_each(
 
 _TELL = """
 import sys
-from simplemem.features.facts.atom import Statement
-from simplemem.features.facts.keeping import memories_of
+from simplemem.features.facts.fact import NewFact
+from simplemem.features.facts.service import fact_service
 from simplemem.store import EnhancedStore
 from pathlib import Path
 with EnhancedStore(Path(sys.argv[1])) as store:
     for k in range(int(sys.argv[2])):
-        memories_of(store).add("ann", [Statement(sys.argv[3].format(k))])
+        fact_service(store).add("ann", [NewFact(sys.argv[3].format(k))])
         print(k, flush=True)
 """
 
@@ -360,17 +362,17 @@ def test_a_kill_while_a_slot_changes_leaves_one_value(vault: Path) -> None:
         told.wait()
         told.stdout.close()
         with EnhancedStore(vault) as store:
-            assert len([each for each in memories_of(store).atoms("ann") if each.slot]) == 1
+            assert len([each for each in fact_service(store).facts("ann") if each.slot]) == 1
 
 
-def test_forget_that_takes_away_what_says_it_and_nothing_else(memories: Memories) -> None:
+def test_forget_that_takes_away_what_says_it_and_nothing_else(memories: FactService) -> None:
     add(memories, "I like tea", "I like coffee")
     assert add(memories, "Forget that I like tea.") == [("DELETE", None)]
     assert add(memories, "Forget that I like cocoa.") == []
     assert said(memories, expired=True) == ["I like coffee"]
     page = memories.add(
         "ann",
-        [Statement("Forget that I like coffee")],
+        [NewFact("Forget that I like coffee")],
         source="documents/ann/Page.md",
         outside=True,
     )
@@ -382,7 +384,7 @@ def test_forget_that_takes_away_what_says_it_and_nothing_else(memories: Memories
 
 
 def test_a_dated_state_is_still_held_months_later(
-    memories: Memories, at: Callable[[datetime], None]
+    memories: FactService, at: Callable[[datetime], None]
 ) -> None:
     add(
         memories,

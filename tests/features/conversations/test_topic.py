@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simplemem.features.conversations.block import (
-    Block,
+from simplemem.features.conversations.topic import (
+    Topic,
     Turn,
-    new_block,
-    place_of,
-    read_block,
+    insert_turn,
+    read_topic,
+    render_new_topic,
     render_turn,
-    with_turn,
+    topic_name,
 )
 from simplemem.note.dates import format_moment
 from simplemem.note.note import read_note
@@ -44,16 +44,16 @@ def turn(message: str, minutes: int = 0, answer: str = "", context: str = "") ->
     return Turn(f"turn_{at:%Y%m%d_%H%M%S}_{next(_NUMBERS):06x}", at, message, answer, context)
 
 
-def block(text: str, path: str = "topics/2026/11/2026-11-20 Weather.md") -> Block:
-    return read_block(Read(path, text, "", ""))
+def block(text: str, path: str = "topics/2026/11/2026-11-20 Weather.md") -> Topic:
+    return read_topic(Read(path, text, "", ""))
 
 
 def begun(first: Turn) -> str:
-    text = new_block("Weather", first, ["rain"], "", "block_20261120_140510")
+    text = render_new_topic("Weather", first, ["rain"], "", "block_20261120_140510")
     return change_tags(text, {"status": "active"})
 
 
-def told(found: Block) -> list[tuple[str, str, str]]:
+def told(found: Topic) -> list[tuple[str, str, str]]:
     return [(each.message, each.answer, each.context) for each in found.turns]
 
 
@@ -64,7 +64,7 @@ def test_any_turns_in_any_order_come_back_as_they_were_said(
     turns = [turn(message, minutes, answer, context) for message, answer, context, minutes in said]
     text = begun(turns[0])
     for each in turns[1:]:
-        text = with_turn(block(text), each)
+        text = insert_turn(block(text), each)
     wanted = sorted(turns, key=lambda each: each.at)
     assert told(block(text)) == [each[2:5] for each in wanted]
     assert [each.at for each in block(text).turns] == [each.at for each in wanted]
@@ -85,7 +85,7 @@ def test_what_a_person_writes_between_turns_stays_and_is_in_no_turn(
 ) -> None:
     mine = begun(turn("one")) + f"\nMine:\n{remark}\n"
     mine = mine.replace("\n", newline)
-    after = with_turn(block(mine), turn(message, 5))
+    after = insert_turn(block(mine), turn(message, 5))
     assert after.startswith(mine)
     assert block(after).turns[0].message == "one"
     assert block(after).turns[-1].message == message
@@ -106,7 +106,7 @@ def test_a_turn_told_late_takes_its_place_under_the_heading_of_its_day() -> None
         (-1440, "before"),
         (1, "also first"),
     ):
-        text = with_turn(block(text), turn(message, minutes))
+        text = insert_turn(block(text), turn(message, minutes))
     assert [each.message for each in block(text).turns] == [
         "before",
         "first",
@@ -131,7 +131,7 @@ def test_a_turn_told_late_takes_its_place_under_the_heading_of_its_day() -> None
     ],
 )
 def test_a_person_may_correct_and_cut(change, left: list[str]) -> None:  # type: ignore[no-untyped-def]
-    text = with_turn(block(begun(turn("first", answer="Yes."))), turn("second", 2))
+    text = insert_turn(block(begun(turn("first", answer="Yes."))), turn("second", 2))
     assert [each.message for each in block(change(text)).turns] == left
 
 
@@ -141,7 +141,7 @@ def test_the_header_says_what_a_block_is() -> None:
         "block_20261120_140510", "Weather", "active", ("rain",))  # fmt: skip
     assert format_moment(found.created) == "2026-11-20T14:05:10Z"
     assert found.is_own and not found.problem
-    assert place_of("A / long: label" * 20, BEGAN).startswith("topics/2026/11/2026-11-20 A")
+    assert topic_name("A / long: label" * 20, BEGAN).startswith("topics/2026/11/2026-11-20 A")
 
 
 def test_a_status_changes_in_its_place_and_a_persons_tags_stay() -> None:

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from simplemem.errors import Unavailable
-from simplemem.features.conversations.block import Block, Turn
-from simplemem.features.conversations.cues import PATTERNS, back_to, keywords_of, label_of
-from simplemem.features.conversations.governor import Decision, Governor
+from simplemem.features.conversations.patterns import PATTERNS, back_to, keywords_of, label_of
+from simplemem.features.conversations.router import Decision, TopicRouter
+from simplemem.features.conversations.topic import Topic, Turn
 
 START = datetime(2026, 11, 20, 9, tzinfo=UTC)
 
@@ -24,8 +24,8 @@ class Talk:
     """A conversation whose turns go where the governor says; what it wrote is kept here."""
 
     def __init__(self) -> None:
-        self.governor = Governor()
-        self.blocks: dict[str, Block] = {}
+        self.governor = TopicRouter()
+        self.blocks: dict[str, Topic] = {}
         self.current = ""
         self.now = START
 
@@ -41,7 +41,7 @@ class Talk:
     def say(self, message: str, reply: str = "", minutes: int = 3) -> str:
         self.now += timedelta(minutes=minutes)
         self.current = self.goes_to(message) or f"block_{len(self.blocks)}"
-        new = Block(self.current, label_of(message), "active", self.now, (), path="")
+        new = Topic(self.current, label_of(message), "active", self.now, (), path="")
         old = self.blocks.get(self.current, new)
         turn = Turn(f"turn_{len(self.blocks)}_{len(old.turns)}", self.now, message, reply, "")
         self.blocks[self.current] = replace(
@@ -210,7 +210,7 @@ def test_words_alone_decide_when_vectors_fail(talk: Talk) -> None:
     def unreadable(texts: Sequence[str]) -> NDArray[np.float32]:
         raise Unavailable("the word vectors cannot be read")
 
-    vectors, talk.governor = talk.governor, Governor(unreadable)
+    vectors, talk.governor = talk.governor, TopicRouter(unreadable)
     decided = talk.decide("Which spices would you serve with the smoked trout?")
     assert decided.method == "rules (words only: the word vectors cannot be read)"
     assert decided.block is talk.blocks["block_1"]  # in doubt it goes on

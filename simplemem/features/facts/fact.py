@@ -9,7 +9,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
-from simplemem.features.conversations.facts import FACT, read_fact
+from simplemem.features.conversations.facts import CONVERSATION_FACT, read_conversation_fact
 from simplemem.features.note_type import NoteType
 from simplemem.note.dates import format_moment, parse_moment
 from simplemem.note.header import read_header
@@ -20,7 +20,7 @@ from simplemem.store import Read
 
 MEMORY_TYPES: Final = ("fact", "preference", "episode", "derived")
 STATUSES: Final = ("active", "disputed", "superseded", "forgotten")
-HELD: Final = (
+CURRENT_STATUSES: Final = (
     "active",
     "disputed",
 )  # of what is shown: a later statement puts a disputed one in doubt
@@ -41,7 +41,7 @@ class Slot(NamedTuple):
     object: str = ""
 
 
-class Statement(NamedTuple):
+class NewFact(NamedTuple):
     """Something to remember. What is empty is worked out by rules."""
 
     text: str
@@ -55,7 +55,7 @@ class Statement(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Atom:
+class Fact:
     """A statement as its note has it. Links are the text between the brackets, in a new one also with them."""
 
     path: str
@@ -90,31 +90,31 @@ class Atom:
     @cached_property
     def names(self) -> list[str]:
         """The names that it leads between; the scope itself is none."""
-        return [*filter(None, map(as_name, self.slot[::2]))] if self.slot else []
+        return [*filter(None, map(normalize_name, self.slot[::2]))] if self.slot else []
 
 
-def as_name(text: str) -> str:
+def normalize_name(text: str) -> str:
     """A text as names are compared; "" where its words only hold a sentence together."""
     words = words_in_order(text)
     return "" if STOP_WORDS.issuperset(words) else " ".join(words)
 
 
-def place_of(scope: str, statement: str) -> str:
+def fact_name(scope: str, statement: str) -> str:
     """Where a statement's note lies, without its ending: its first words."""
     if len(first := statement[: _MOST_NAME + 1]) > _MOST_NAME:
         first = first[: first.rfind(" ", 20)]  # or without its last character
-    return f"{ATOM.folder}/{folder_of(scope)}/{legal_name(first.strip().rstrip('.'))}"
+    return f"{FACT.folder}/{folder_of(scope)}/{legal_name(first.strip().rstrip('.'))}"
 
 
-def new_atom(atom: Atom, quote: str = "") -> str:
+def render_fact(atom: Fact, quote: str = "") -> str:
     """The text of an atom's note: only keys that hold something."""
     about: dict[str, Any] = {"id": atom.id, "memory_type": atom.memory_type, "scope": atom.scope}
     about |= {key: word or None for key, word in (atom.slot or Slot())._asdict().items()}
     about |= {"confidence": 1 if atom.confidence == 1 else round(atom.confidence, 4)}
     about |= {key: format_moment(at) for key in _MOMENTS if (at := getattr(atom, key))}
-    about |= {key: f"[[{link_in(link)}]]" for key in _LINKS if (link := getattr(atom, key))}
+    about |= {key: f"[[{link_target(link)}]]" for key in _LINKS if (link := getattr(atom, key))}
     about |= {
-        "derived_from": [f"[[{link_in(each)}]]" for each in atom.derived_from],
+        "derived_from": [f"[[{link_target(each)}]]" for each in atom.derived_from],
         "status": atom.status,
     }
     about |= {"decided_by": atom.decided_by or None}
@@ -123,10 +123,10 @@ def new_atom(atom: Atom, quote: str = "") -> str:
         if quote and quote != atom.statement
         else ""
     )
-    return ATOM.render(about, atom.statement + "\n" + (quoted and f"\n{quoted}"), atom.created)
+    return FACT.render(about, atom.statement + "\n" + (quoted and f"\n{quoted}"), atom.created)
 
 
-def reworded(text: str, statement: str) -> str:
+def replace_statement(text: str, statement: str) -> str:
     """The note with other words in the place of its statement; all else stays."""
     at, end = _place(text, read_header(text).body_start)
     return (
@@ -142,16 +142,16 @@ def _place(text: str, start: int) -> tuple[int, int]:
     return next(spans, (len(text), len(text)))
 
 
-def read_atom(read: Read) -> Atom:
+def read_fact(read: Read) -> Fact:
     """The atom that a note is. A fact that conversations keep is one of the scope `default`."""
-    note, about = ATOM.parse(read)
+    note, about = FACT.parse(read)
     name = base_name(read.path)
 
     def word(key: str) -> str:
         return note.text_property(key) or ""
 
-    if FACT.includes(read.path, word("type")):
-        fact = read_fact(read)
+    if CONVERSATION_FACT.includes(read.path, word("type")):
+        fact = read_conversation_fact(read)
         said, slot = (
             fact.sentence or f"{fact.key}: {fact.value}",
             Slot("", fact.key.replace("_", " "), fact.value),
@@ -163,8 +163,8 @@ def read_atom(read: Read) -> Atom:
             "confidence": fact.confidence,
             "valid_from": fact.valid_from,
         }
-        return Atom(id=name, statement=said, scope="default", slot=slot, **about)
-    about |= {key: link_in(word(key)) for key in _LINKS} | {
+        return Fact(id=name, statement=said, scope="default", slot=slot, **about)
+    about |= {key: link_target(word(key)) for key in _LINKS} | {
         key: word(key) for key in ("decided_by", "created")
     }
     about |= {key: moment(word(key), ends=key == "valid_to") for key in _MOMENTS}
@@ -173,7 +173,7 @@ def read_atom(read: Read) -> Atom:
         "superseded" if about["superseded_by"] and word("status") != "forgotten" else word("status")
     )
     sure, derived = note.header.get("confidence"), note.header.get("derived_from") or []
-    return Atom(
+    return Fact(
         id=word("id") or name,
         statement=" ".join(note.text[at].split()) or name,
         scope=scope_of(read.path, word("scope")),
@@ -182,13 +182,13 @@ def read_atom(read: Read) -> Atom:
         confidence=float(sure) if isinstance(sure, (int, float)) and 0 <= sure <= 1 else 1.0,
         status=status if status in STATUSES else "active",
         derived_from=tuple(
-            link_in(str(each)) for each in (derived if isinstance(derived, list) else [derived])
+            link_target(str(each)) for each in (derived if isinstance(derived, list) else [derived])
         ),
         **about,
     )
 
 
-def link_in(text: str) -> str:
+def link_target(text: str) -> str:
     """The text between the brackets of a link, or the text itself."""
     found = _LINK.fullmatch(text)
     return found[1].strip() if found else text
@@ -201,6 +201,6 @@ def moment(text: str, *, ends: bool = False) -> datetime | None:
     return parse_moment(text)
 
 
-ATOM: Final[NoteType[Atom]] = NoteType(
-    "atoms", "atom", read=read_atom, sort_key=lambda atom: atom.path, related=(FACT,)
+FACT: Final[NoteType[Fact]] = NoteType(
+    "atoms", "atom", read=read_fact, sort_key=lambda atom: atom.path, related=(CONVERSATION_FACT,)
 )

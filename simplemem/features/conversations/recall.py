@@ -14,9 +14,14 @@ from typing import Any, Final
 from simplemem.errors import TooLong
 from simplemem.features.answers import Constraint, Context, FactOut, Recalled, TurnOut
 from simplemem.features.changes import StatedSubject, find_doubtful
-from simplemem.features.conversations.block import TOPIC, Block, Turn, turns_out
-from simplemem.features.conversations.conversation import Conversation, said_now
-from simplemem.features.conversations.facts import Fact, changes_stated, fact_out, facts_for
+from simplemem.features.conversations.facts import (
+    ConversationFact,
+    fact_out,
+    find_facts,
+    stated_changes,
+)
+from simplemem.features.conversations.service import ConversationService, new_exchange
+from simplemem.features.conversations.topic import TOPIC, Topic, Turn, turns_out
 from simplemem.models import NOTHING_FOUND, Filter
 from simplemem.note.dates import format_moment
 from simplemem.note.names import path_of
@@ -24,7 +29,7 @@ from simplemem.note.stems import stem
 from simplemem.note.words import STOP_WORDS, count_tokens, format_count, shorten, unique_words
 from simplemem.store import as_words
 
-_MOST_TURNS, _MOST_FACTS, _ELSEWHERE = (
+_MAX_TURNS, _MOST_FACTS, _ELSEWHERE = (
     6,
     10,
     4,
@@ -49,12 +54,12 @@ _OMITTED: Final = 10  # tokens for a line that says how many turns are left out
 Lines = dict[str, dict[str, Any]]  # of a context, each with the item that it tells of
 
 
-def remembered(talk: Conversation, query: str, limit: int = 5) -> Recalled:
+def recall(talk: ConversationService, query: str, limit: int = 5) -> Recalled:
     """The blocks, with turns, and facts that answer a question, best first. It is words alone, whatever it holds."""
     asked, least = query[:_MOST_QUESTION], 1.0
     with talk.collection.reading():
-        blocks, every = {each.path: each for each in talk.held(Block)}, talk.held(Fact)
-    facts = facts_for(asked, every, {block.id: block.label for block in blocks.values()})[
+        blocks, every = {each.path: each for each in talk.held(Topic)}, talk.held(ConversationFact)
+    facts = find_facts(asked, every, {block.id: block.label for block in blocks.values()})[
         :_MOST_FACTS
     ]
     shown = [row for fact in facts for row in _both_sides(fact, blocks.values())]
@@ -87,7 +92,7 @@ def remembered(talk: Conversation, query: str, limit: int = 5) -> Recalled:
     return answer
 
 
-def _both_sides(fact: Fact, blocks: Collection[Block]) -> list[FactOut]:
+def _both_sides(fact: ConversationFact, blocks: Collection[Topic]) -> list[FactOut]:
     """Return a fact as clients know it, and before it the later sentence that puts it in doubt, if there is one.
 
     A turn that was deleted disputes nothing.
@@ -102,7 +107,7 @@ def _both_sides(fact: Fact, blocks: Collection[Block]) -> list[FactOut]:
     if block is None or turn is None:
         return [row]
 
-    changes = changes_stated(turn.message)
+    changes = stated_changes(turn.message)
     subjects = [StatedSubject(fact.subject, fact.valid_from.year)]
     sentences = [
         sentence for sentence, change in changes.items() if find_doubtful(subjects, change)
@@ -120,7 +125,7 @@ def _both_sides(fact: Fact, blocks: Collection[Block]) -> list[FactOut]:
     return [later, row]
 
 
-def _telling(question: str, blocks: Collection[Block]) -> str:
+def _telling(question: str, blocks: Collection[Topic]) -> str:
     """A question without the names that most of the last blocks hold: they tell none from another (docs/decisions.md)."""
     told, last = (
         question,
@@ -134,9 +139,9 @@ def _telling(question: str, blocks: Collection[Block]) -> str:
     return told if len(_stems(told)) > 1 else question  # one word alone says less than the name
 
 
-def answering(block: Block, question: str) -> Sequence[Turn]:
+def answering(block: Topic, question: str) -> Sequence[Turn]:
     """The turns of a block that answer a question, each with the one after it, in their order."""
-    if len(block.turns) <= _MOST_TURNS:
+    if len(block.turns) <= _MAX_TURNS:
         return block.turns
     asked = _stems(question)
     heads = {each[:2] for each in asked}  # a stem begins as its word does
@@ -145,7 +150,7 @@ def answering(block: Block, question: str) -> Sequence[Turn]:
     worth = [sum(1 / common[each] for each in some) for some in stems]
     best = sorted(range(len(worth)), key=lambda at: (worth[at], at), reverse=True)
     near = dict.fromkeys(each for at in best for each in (at, at + 1) if each < len(stems))
-    return [block.turns[at] for at in sorted([*near][:_MOST_TURNS])]
+    return [block.turns[at] for at in sorted([*near][:_MAX_TURNS])]
 
 
 def _stems(text: str, heads: Collection[str] = ()) -> set[str]:
@@ -157,12 +162,14 @@ def _stems(text: str, heads: Collection[str] = ()) -> set[str]:
     return {stem(word, "") for word in words}
 
 
-def context_for(talk: Conversation, message: str, budget: int, session: str = "") -> Context:
+def build_context(
+    talk: ConversationService, message: str, budget: int, session: str = ""
+) -> Context:
     """Constraints whole and first, then the person, facts, the subject that is spoken of, what was said elsewhere, and the
     message last. TooLong says how much room constraints and message need."""
-    profile, every = talk.profile(), talk.items(Block)
-    current = talk.decide(said_now(message, session=session), every)[1].block
-    found, now = remembered(talk, message, _ELSEWHERE + 1), current.id if current else ""
+    profile, every = talk.profile(), talk.items(Topic)
+    current = talk.decide(new_exchange(message, session=session), every)[1].block
+    found, now = recall(talk, message, _ELSEWHERE + 1), current.id if current else ""
     must = {
         _constraint_line(each): {"kind": "constraint", "text": each["text"]}
         for each in profile.constraints
