@@ -77,7 +77,7 @@ COMMANDS = (
     ),
     CommandEntry("init", "vault", "Vault", "Make a folder a vault. No note is changed."),
     CommandEntry(
-        "index", "vault", "Vault", "Update the index, rebuild it, or move it to another database."
+        "index", "index", "Vault", "Update the index, rebuild it, or move it to another database."
     ),
     CommandEntry(
         "stats", "vault", "Vault", "Show the size of the vault and the state of its index."
@@ -85,7 +85,9 @@ COMMANDS = (
     CommandEntry(
         "inspect", "vault", "Vault", "Show the links, tags and unresolved links of each note."
     ),
-    CommandEntry("doctor", "vault", "Vault", "Check the vault for problems, and fix broken links."),
+    CommandEntry(
+        "doctor", "doctor", "Vault", "Check the vault for problems, and fix broken links."
+    ),
     CommandEntry("conflicts", "conflicts", "Vault", "List and merge conflict copies of notes."),
     CommandEntry("sync", "past", "Vault", "Exchange changes with your other machines through git."),
     CommandEntry("import", "importing", "Vault", "Import notes from other programs."),

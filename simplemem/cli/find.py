@@ -28,6 +28,7 @@ from simplemem.cli.output import (
     SHRINKS,
     WHOLE,
     Lines,
+    Part,
     Screen,
     day,
     highlighted,
@@ -42,13 +43,22 @@ from simplemem.errors import Invalid, NotFound
 from simplemem.note.words import format_count
 
 if TYPE_CHECKING:
-    from simplemem.models import Filter, Hit, IndexState
+    from simplemem.models import (
+        Backlink,
+        Filter,
+        Found,
+        Hit,
+        IndexState,
+        Listed,
+        Memory,
+        Pack,
+    )
     from simplemem.store import EnhancedStore
 
 commands = typer.Typer()
 _PANEL = "Find and read"
-_LEFT_OUT = {"hidden": "excluded from search"}  # how the JSON answer names what was left out
-_PAGE = 500  # notes of a list that are asked for at once
+_EXCLUSIONS = {"hidden": "excluded from search"}  # by the key of the JSON answer
+_PAGE = 500  # notes that are listed at once
 Mode = StrEnum("Mode", "hybrid text semantic")
 Sort = StrEnum("Sort", "modified created name title")
 LinkKind = StrEnum("LinkKind", "link semantic")
@@ -107,58 +117,89 @@ def search(
     text = " ".join(query or ())
     if not text.strip() and replace(narrowed, require_all=False) == Filter():
         raise typer.BadParameter("give words to search for, or a filter such as --tag")
+
     with opened(vault, embed=mode is not Mode.text) as store:
-        how: Any = {
-            "mode": mode.value,
-            "explain": explain,
-            "authors": authors,
-            "rerank": not no_rerank,
-        }
-        found = store.search(text, filter=narrowed, limit=limit, why=explain_note, **how)
-    found = replace(found, index=with_next_step(found.index))
-    lines, labels, warnings = Lines(), dict[str, str](), list[str]()
-    if (why_it := found.why) is None or found.explain is not None:
-        is_absence_first = bool(found.absent and found.hits and found.only_nearest)
-        if is_absence_first:
-            lines.append([(_absent_words(found.absent, found.not_searched), "dim")])
-        if not found.hits:
-            lines.append(["Nothing found." if found.index.is_ready else "No answer yet."])
-        elif found.notice:
-            lines.append([found.notice])
-        for rank, hit in enumerate(found.hits, 1):
-            lines += _hit(rank, hit, found.query, show_score=not found.only_nearest)
-        if found.absent and not is_absence_first:
-            absent = _absent_words(found.absent, found.not_searched)
-            if found.hits:
-                is_whole_query = set(words_asked(found.query)) <= set(found.absent)
-                reason = (
-                    "are the nearest by meaning"
-                    if is_whole_query
-                    else "were found by the rest of the query"
-                )
-                absent += f" The hits {reason}."
-            lines.append([(absent, "dim")])
-        if found.explain is not None:
-            labels = _explained(found.explain)
-            left_out = found.explain["not_searched"].items()
-            warnings += [
-                f"not searched, {_LEFT_OUT.get(of, of.replace('_', ' '))}: {in_words(left)}"
-                for of, left in left_out
-                if left
-            ]
-        warnings += _doubts(found.degraded, found.index if found.mode != "text" else None)
-    if why_it is not None:
-        verdict = (why_it["because"], "green" if why_it["verdict"] == "hit" else "yellow")
-        lines.append([(why_it["name"], "bold cyan"), "  ", verdict])
-        lines += [["    ", why_it["hint"]]] if why_it["hint"] else []
-        lines += (
-            [["    ", (_held(why_it), "dim")]]
-            if why_it.get("matched") or why_it.get("missing")
-            else []
+        results = store.search(
+            text,
+            filter=narrowed,
+            limit=limit,
+            mode=mode.value,
+            explain=explain,
+            why=explain_note,
+            authors=authors,
+            rerank=not no_rerank,
         )
-    return Answer(
-        found.as_dict(), [*lines, []] if labels else lines, labelled=labels, warnings=warnings
-    )
+    results = replace(results, index=with_next_step(results.index))
+
+    lines = Lines()
+    labels: dict[str, str] = {}
+    warnings: list[str] = []
+    if results.why is None or results.explain is not None:
+        lines += _result_lines(results)
+        if results.explain is not None:
+            labels = _explained(results.explain)
+            warnings += _exclusions(results.explain)
+        # A search for words alone does not depend on the vectors that the index still lacks.
+        index = None if results.mode == "text" else results.index
+        warnings += _limitations(results.degraded, index)
+    if results.why is not None:
+        lines += _explained_note(results.why)
+    if labels:
+        lines.append([])  # between the hits and the labels
+    return Answer(results.as_dict(), lines, labelled=labels, warnings=warnings)
+
+
+def _result_lines(results: Found) -> Lines:
+    """Return the hits, and which words of the query no note contains.
+
+    If the hits are only the nearest notes, these words come first: they are the reason.
+    """
+    lines = Lines()
+    is_absence_first = bool(results.absent and results.hits and results.only_nearest)
+    if is_absence_first:
+        lines.append([(_absent_words(results.absent, results.not_searched), "dim")])
+
+    if not results.hits:
+        lines.append(["Nothing found." if results.index.is_ready else "No answer yet."])
+    elif results.notice:
+        lines.append([results.notice])
+    for rank, hit in enumerate(results.hits, 1):
+        lines += _hit_lines(rank, hit, results.query, show_score=not results.only_nearest)
+
+    if results.absent and not is_absence_first:
+        text = _absent_words(results.absent, results.not_searched)
+        if results.hits:
+            text += f" The hits {_reason_of_hits(results)}."
+        lines.append([(text, "dim")])
+    return lines
+
+
+def _reason_of_hits(results: Found) -> str:
+    """Say why there are hits, although no note contains some words of the query."""
+    if set(words_asked(results.query)) <= set(results.absent):
+        return "are the nearest by meaning"
+    return "were found by the rest of the query"
+
+
+def _exclusions(explain: Mapping[str, Any]) -> list[str]:
+    """Return a warning for each reason why notes were not searched."""
+    warnings = []
+    for key, notes in explain["not_searched"].items():
+        if notes:
+            reason = _EXCLUSIONS.get(key, key.replace("_", " "))
+            warnings.append(f"not searched, {reason}: {in_words(notes)}")
+    return warnings
+
+
+def _explained_note(why: Mapping[str, Any]) -> Lines:
+    """Return the answer to `--explain-note`: whether the note is a hit, and why."""
+    verdict = (why["because"], "green" if why["verdict"] == "hit" else "yellow")
+    lines: Lines = [[(why["name"], "bold cyan"), "  ", verdict]]
+    if why["hint"]:
+        lines.append(["    ", why["hint"]])
+    if why.get("matched") or why.get("missing"):
+        lines.append(["    ", (_matched_words(why), "dim")])
+    return lines
 
 
 def _absent_words(words: Sequence[str], not_searched: int) -> str:
@@ -169,65 +210,90 @@ def _absent_words(words: Sequence[str], not_searched: int) -> str:
     return text
 
 
-def _hit(rank: int, hit: Hit, query: str, *, show_score: bool) -> Lines:
+def _hit_lines(rank: int, hit: Hit, query: str, *, show_score: bool) -> Lines:
     """Return the lines of one hit.
 
     Leave the score out if no hit answers the query: it only compares the hits with each other.
     """
     title = short_title(hit.title, hit.name)
-    title = f"  {title}" if title else ""
-    score = f"  {hit.score:.2f}" if show_score else ""
-    lines: Lines = [[(f"{rank:>2}  ", "dim"), (hit.name, "bold cyan"), title, (score, "dim")]]
-    place = " › ".join(part.strip() for part in hit.heading.split(" > ")) if hit.heading else ""
-    where = " · ".join(
-        filter(None, (place, f"line {hit.line}" if hit.line else "", tags_shown(hit.tags)))
-    )
-    lines += [["    ", (one_line(where), "dim")]] if where else []
-    lines += [["    ", *highlighted(one_line(hit.snippet), query)]] if hit.snippet else []
+    heading: list[Part] = [(f"{rank:>2}  ", "dim"), (hit.name, "bold cyan")]
+    if title:
+        heading.append(f"  {title}")
+    if show_score:
+        heading.append((f"  {hit.score:.2f}", "dim"))
+
+    lines: Lines = [heading]
+    place = _place(hit)
+    if place:
+        lines.append(["    ", (place, "dim")])
+    if hit.snippet:
+        lines.append(["    ", *highlighted(one_line(hit.snippet), query)])
     if hit.authors:
+        authors = one_line(" and ".join(hit.authors))
         written = f", {day(hit.written)}" if hit.written else ""
-        lines.append(["    ", (f"by {one_line(' and '.join(hit.authors))}{written}", "dim")])
+        lines.append(["    ", (f"by {authors}{written}", "dim")])
     if hit.why:
-        shares = {
-            part.replace("_", " "): number
-            for part, number in hit.why.items()
-            if isinstance(number, float)
-        }
-        numbers = (f"{part} {number:.2f}" for part, number in shares.items() if number)
-        lines.append(["    ", (f"why  {', '.join(numbers)} · {_held(hit.why)}", "dim")])
+        lines.append(["    ", (_score_parts(hit.why), "dim")])
     return lines
 
 
-def _doubts(degraded: str, index: IndexState | None) -> list[str]:
-    """What lessens an answer, also that not all is indexed yet, if that is not said with it."""
-    doubts = [degraded] if degraded else []
-    # Notes that vanished all at once are told of where the vault is opened.
-    if index and (index.state == "indexing" or index.pending):
-        late = index.reason or f"{index.pending} notes are not indexed yet"
-        doubts += [] if late.rstrip(".") in degraded else [late]
-    return doubts
+def _place(hit: Hit) -> str:
+    """Return the headings above a hit, its line and its tags, or ""."""
+    parts = []
+    if hit.heading:
+        parts.append(" › ".join(heading.strip() for heading in hit.heading.split(" > ")))
+    if hit.line:
+        parts.append(f"line {hit.line}")
+    if hit.tags:
+        parts.append(tags_shown(hit.tags))
+    return one_line(" · ".join(parts))
 
 
-def _held(why: Mapping[str, Any]) -> str:
-    """`contains launch, budget · lacks quetzal`."""
-    held, lacking = ", ".join(why["matched"]), ", ".join(why["missing"])
-    return (f"contains {held}" if held else "contains none of the words") + (
-        f" · lacks {lacking}" if lacking else ""
-    )
+def _score_parts(why: Mapping[str, Any]) -> str:
+    """Return what each part of the formula gave a hit, and which words it contains."""
+    numbers = [
+        f"{part.replace('_', ' ')} {number:.2f}"
+        for part, number in why.items()
+        if isinstance(number, float) and number
+    ]
+    return f"why  {', '.join(numbers)} · {_matched_words(why)}"
+
+
+def _limitations(degraded: str, index: IndexState | None) -> list[str]:
+    """Return what an answer lacks: a part of the search that failed, or notes that are not indexed yet."""
+    warnings = [degraded] if degraded else []
+    # `opened` warns of notes that disappeared all at once.
+    if index is None or not (index.state == "indexing" or index.pending):
+        return warnings
+
+    late = index.reason or f"{index.pending} notes are not indexed yet"
+    if late.rstrip(".") not in degraded:
+        warnings.append(late)
+    return warnings
+
+
+def _matched_words(why: Mapping[str, Any]) -> str:
+    """Return `contains launch, budget · lacks quetzal`."""
+    text = "contains none of the words"
+    if why["matched"]:
+        text = f"contains {', '.join(why['matched'])}"
+    if why["missing"]:
+        text += f" · lacks {', '.join(why['missing'])}"
+    return text
 
 
 def _explained(explain: Mapping[str, Any]) -> dict[str, str]:
-    """How the question was read and carried out. `--json` has all of it."""
-    words = ", ".join(f"{word} in {count}" for word, count in explain["notes_with"].items())
-    searched = f"{explain['notes_after_filter']} of {format_count(explain['notes'], 'note')}"
-    removed = ", ".join(
-        f"{each['filter']} {each['value']}: {each['removed']}" for each in explain["filters"]
-    )
+    """Return how a query was parsed and answered, without what only `--json` contains."""
+    words = [f"{word} in {count}" for word, count in explain["notes_with"].items()]
+    removed = [
+        f"{step['filter']} {step['value']}: {step['removed']}" for step in explain["filters"]
+    ]
+    total = format_count(explain["notes"], "note")
     facts = {
         "formula": explain["formula"],
-        "notes with": words,
-        "searched": searched,
-        "removed": removed,
+        "notes with": ", ".join(words),
+        "searched": f"{explain['notes_after_filter']} of {total}",
+        "removed": ", ".join(removed),
     }
     return {key: one_line(value) for key, value in facts.items() if value}
 
@@ -248,27 +314,37 @@ def list_notes(
     $ simplemem list --tag status=active --sort name
     $ simplemem list --prefix meetings/ --since 2025-11 --limit 100
     $ simplemem list --all-notes --json | jq -r '.items[].name'"""
-    items: list[Any] = []
+    items: list[Listed] = []
     cursor: str | None = None
     with opened(vault) as store:
         while True:
-            wanted = _PAGE if all_notes else min(_PAGE, limit - len(items))
-            page = store.list(filter=narrowed, sort=sort.value, limit=wanted, cursor=cursor)
+            page_size = _PAGE if all_notes else min(_PAGE, limit - len(items))
+            page = store.list(filter=narrowed, sort=sort.value, limit=page_size, cursor=cursor)
             items += page.items
             cursor = page.next_cursor
             if cursor is None or not (all_notes or len(items) < limit):
                 break
+
     facts = replace(page, items=tuple(items)).as_dict()
     if not items:
         return Answer(facts, [["No notes."]], warnings=[page.degraded] if page.degraded else [])
-    rows = Lines()
-    for item in items:
-        title, tags = short_title(item.title, item.name), (tags_shown(item.tags), "green")
-        problem = ("unreadable" if item.problem else "", "yellow")
-        rows.append([(item.name, "cyan"), title, tags, (day(item.modified), "dim"), problem])
-    more = f"Shown: {len(rows)} of {page.total} notes; --limit or --all-notes shows more"
+
     columns = (WHOLE, SHRINKS, SHRINKS, WHOLE, OPTIONAL)
-    return Answer(facts, table=rows, columns=columns, more=more if len(rows) < page.total else "")
+    more = ""
+    if len(items) < page.total:
+        more = f"Shown: {len(items)} of {page.total} notes; --limit or --all-notes shows more"
+    return Answer(facts, table=[_row(item) for item in items], columns=columns, more=more)
+
+
+def _row(item: Listed) -> list[Part]:
+    """Return a note of a list as a row of the table."""
+    return [
+        (item.name, "cyan"),
+        short_title(item.title, item.name),
+        (tags_shown(item.tags), "green"),
+        (day(item.modified), "dim"),
+        ("unreadable" if item.problem else "", "yellow"),
+    ]
 
 
 @command(commands, _PANEL, filters=NOTES)
@@ -282,16 +358,17 @@ def tasks(narrowed: Filter, vault: VaultOption = None) -> Answer:
     from simplemem.note.note import read_note
 
     narrowed = replace(narrowed, tags={**narrowed.tags, "task": "open"}, require_all=True)
+    tasks: list[dict[str, Any]] = []
     with opened(vault) as store:
-        notes = [store.read(each.name) for each in store.list(filter=narrowed, limit=_PAGE).items]
-    every = [
-        (note.name, line, said)
-        for note in notes
-        for line, said in read_note(note.text.encode()).open_tasks
+        for item in store.list(filter=narrowed, limit=_PAGE).items:
+            note = store.read(item.name)
+            for line, text in read_note(note.text.encode()).open_tasks:
+                tasks.append({"name": note.name, "line": line, "text": text})
+
+    lines: Lines = [
+        [(f"{task['name']}:{task['line']}  ", "cyan"), one_line(task["text"])] for task in tasks
     ]
-    lines: Lines = [[(f"{name}:{line}  ", "cyan"), one_line(said)] for name, line, said in every]
-    facts = {"tasks": [dict(zip(("name", "line", "text"), task, strict=True)) for task in every]}
-    return Answer(facts, lines or [["No open tasks."]])
+    return Answer({"tasks": tasks}, lines or [["No open tasks."]])
 
 
 @command(commands, _PANEL)
@@ -331,42 +408,47 @@ def show(
             return Answer({}, text=note.text, warnings=warnings)
         memory = store.read(name, section=section, version=version, at=at)
     if links:
-        lines = Lines()
-        for link in memory.links:
-            target = (link.target, "cyan" if link.resolved else "yellow")
-            state = f"{'' if link.resolved else '  unresolved'}{'  ambiguous' if link.ambiguous else ''}"
-            lines.append(
-                [
-                    ("links to     ", "dim"),
-                    target,
-                    (f"  line {link.line}", "dim"),
-                    (state, "yellow"),
-                ]
-            )
-        lines += [[("linked from  ", "dim"), (name, "cyan")] for name in memory.backlinks]
-        return Answer(memory.as_dict(), lines=lines or [["No links."]])
+        return Answer(memory.as_dict(), _link_lines(memory))
+
     warnings += [memory.problem] if memory.problem else []
     if is_rendered:
-        about = {} if section else labelled(memory.frontmatter)
-        return Answer(memory.as_dict(), labelled=about, markdown=memory.content, warnings=warnings)
-    return Answer(
-        memory.as_dict(), text=memory.content if section else memory.text, warnings=warnings
-    )
+        facts = {} if section else labelled(memory.frontmatter)
+        return Answer(memory.as_dict(), labelled=facts, markdown=memory.content, warnings=warnings)
+
+    text = memory.content if section else memory.text
+    return Answer(memory.as_dict(), text=text, warnings=warnings)
+
+
+def _link_lines(memory: Memory) -> Lines:
+    """Return the links of a note, then the notes that link to it."""
+    lines = Lines()
+    for link in memory.links:
+        problems = ""
+        if not link.resolved:
+            problems += "  unresolved"
+        if link.ambiguous:
+            problems += "  ambiguous"
+        target = (link.target, "cyan" if link.resolved else "yellow")
+        place = (f"  line {link.line}", "dim")
+        lines.append([("links to     ", "dim"), target, place, (problems, "yellow")])
+    for source in memory.backlinks:
+        lines.append([("linked from  ", "dim"), (source, "cyan")])
+    return lines or [["No links."]]
 
 
 def _without_accents(store: EnhancedStore, name: str) -> tuple[str, list[str]]:
-    """The name of the note to show, and a warning if it differs from the given one by accents.
+    """Return the name of the note to show, and a warning if it differs from the given one by accents.
 
     A note is shown for a name without accents only if it is the only one.
     """
     try:
         store.resolve(name)
     except NotFound as error:
-        typed = _plain_letters(name)
+        letters = _plain_letters(name)
         similar = [
-            each
-            for each in error.details.get("candidates", ())
-            if typed in (_plain_letters(each), _plain_letters(each.rsplit("/", 1)[-1]))
+            candidate
+            for candidate in error.details.get("candidates", ())
+            if letters in (_plain_letters(candidate), _plain_letters(candidate.rsplit("/", 1)[-1]))
         ]
         if len(similar) == 1:
             return similar[0], [f"this is {similar[0]}"]
@@ -374,7 +456,7 @@ def _without_accents(store: EnhancedStore, name: str) -> tuple[str, list[str]]:
 
 
 def _plain_letters(text: str) -> str:
-    """A text in lower case without accents."""
+    """Return a text in lower case without accents."""
     letters = unicodedata.normalize("NFD", text.casefold())
     return "".join(letter for letter in letters if not unicodedata.combining(letter))
 
@@ -399,21 +481,31 @@ def backlinks(
     $ simplemem backlinks 'Ida Marsh'
     $ simplemem backlinks Dipper --kind link --limit 50
     $ simplemem backlinks 'Helium for lift' --query price --json"""
-    kinds = [each.value for each in kind or list(LinkKind)]
+    kinds = [chosen.value for chosen in kind or list(LinkKind)]
     with opened(vault, embed="semantic" in kinds) as store:
         resolved = store.resolve(name)
         items = store.backlinks(resolved, query=query, limit=limit, kinds=kinds)
         trouble = store.rerank_trouble if query else ""
+
     lines = Lines()
     for item in items:
-        numbers = ", ".join(map(str, [item.line, *(at.line for at in item.also)]))
-        place = f"{item.form}, line{'s' * bool(item.also)} {numbers}"
-        place = place if item.kind == "link" else f"similarity {item.score:.2f}"
-        lines.append([(item.name, "bold cyan"), (f"  {place}", "dim")])
-        lines += [["    ", one_line(item.snippet)]] if item.snippet else []
-    lines = lines or [["No note links to this note, and no note is similar to it."]]
+        lines.append([(item.name, "bold cyan"), (f"  {_place_of_link(item)}", "dim")])
+        if item.snippet:
+            lines.append(["    ", one_line(item.snippet)])
+    if not items:
+        lines.append(["No note links to this note, and no note is similar to it."])
     facts = {"name": resolved, "items": [item.as_dict() for item in items]}
     return Answer(facts, lines, warnings=[trouble] if trouble else [])
+
+
+def _place_of_link(item: Backlink) -> str:
+    """Return the form and the lines of a link, or the similarity of a note that has no link."""
+    if item.kind != "link":
+        return f"similarity {item.score:.2f}"
+
+    numbers = ", ".join(map(str, [item.line, *(other.line for other in item.also)]))
+    noun = "lines" if item.also else "line"
+    return f"{item.form}, {noun} {numbers}"
 
 
 @command(commands, _PANEL, filters=(*NOTES, *LINKS), dashed_words=True)
@@ -433,20 +525,36 @@ def context(
     with opened(vault, embed=True) as store:
         pack = store.context(" ".join(query), budget_tokens=budget, filter=narrowed)
     pack = replace(pack, index=with_next_step(pack.index))
-    warnings = [_absent_words(pack.absent, pack.not_searched)] if pack.absent else []
-    left = [f"{pack.left_out} over the budget"] if pack.left_out else []
-    left += [f"{pack.duplicates} repeated"] if pack.duplicates else []
-    if left and Screen().is_terminal:  # hardly news, and so no remark for a script to hear
-        about = "about " if pack.tokenizer == "estimate" else ""
-        warnings.append(
-            f"{about}{format_count(pack.tokens, 'token')}; passages left out: {', '.join(left)}"
-        )
-    warnings += _doubts(pack.degraded, pack.index)
+
+    warnings = []
+    if pack.absent:
+        warnings.append(_absent_words(pack.absent, pack.not_searched))
+    omitted = _omitted(pack)
+    if omitted and Screen().is_terminal:  # a script need not know this
+        warnings.append(omitted)
+    warnings += _limitations(pack.degraded, pack.index)
+
     if pack.items:
-        # The output is fed to models: that nothing answers is said in it, where a warning would not reach them.
+        # The output is passed to models, which no warning would reach.
         text = f"{pack.notice}\n\n{pack.text}" if pack.notice else pack.text
         return Answer(pack.as_dict(), text=text.removesuffix("\n") + "\n", warnings=warnings)
-    nothing = "Nothing found." if pack.index.is_ready else "No answer yet."
+
+    verdict = "Nothing found." if pack.index.is_ready else "No answer yet."
     if pack.left_out:
-        nothing = "No passage fits into the budget. Pass a larger --budget."
-    return Answer(pack.as_dict(), [[nothing]], warnings=warnings)
+        verdict = "No passage fits into the budget. Pass a larger --budget."
+    return Answer(pack.as_dict(), [[verdict]], warnings=warnings)
+
+
+def _omitted(pack: Pack) -> str:
+    """Return the length of the text and how many passages it leaves out, or "" if it leaves out none."""
+    reasons = []
+    if pack.left_out:
+        reasons.append(f"{pack.left_out} over the budget")
+    if pack.duplicates:
+        reasons.append(f"{pack.duplicates} repeated")
+    if not reasons:
+        return ""
+
+    about = "about " if pack.tokenizer == "estimate" else ""
+    tokens = format_count(pack.tokens, "token")
+    return f"{about}{tokens}; passages left out: {', '.join(reasons)}"
