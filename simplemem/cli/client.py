@@ -6,9 +6,9 @@ import json
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 from urllib.parse import urlsplit, urlunsplit
 
 import typer
@@ -33,13 +33,33 @@ if TYPE_CHECKING:
 commands = typer.Typer()
 _PANEL = "Agents and servers"
 _NAME = option("--name", "NAME", "The name of the server in the client's configuration.")
-_STATES = {  # how the table of clients names each state of the JSON answer
-    "knows it": "connected",
-    "has another": "connected to something else",
-    "not yet": "not connected",
-    "not here": "not installed",
+_STATES = {  # how the table of clients words a state of the JSON answer, and its style
+    "knows it": ("connected", "green"),
+    "knows it over http": ("connected over HTTP", "green"),
+    "has another": ("connected to something else", "yellow"),
+    "not yet": ("not connected", "yellow"),
+    "not here": ("not installed", "dim"),
 }
-_PLAIN = re.compile(r"[A-Za-z][\w-]*+", re.ASCII)
+_PLAIN_NAME = re.compile(r"[A-Za-z][\w-]*+", re.ASCII)
+Entry: TypeAlias = dict[str, Any]
+EntryMaker: TypeAlias = "Callable[[Client], Entry]"
+
+
+@dataclass(frozen=True)
+class _FileChange:
+    """What a command does to the configuration file of a client. A text of None stands for no file."""
+
+    client: Client
+    file: Path
+    before: str | None
+    after: str | None
+    is_dry_run: bool
+    new_vault: Path | None = None  # which the command creates, too
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether the file becomes another one."""
+        return self.before != self.after
 
 
 def _client_names() -> list[str]:
@@ -94,51 +114,70 @@ def connect(
     $ simplemem connect codex --profile server-memory -- --read-only
     $ simplemem connect cursor --http https://memory.example.org/mcp --token-env MEMORY_TOKEN"""
     from simplemem.clients.client import client_called
-    from simplemem.clients.splice import entries, is_put_into, put
+    from simplemem.clients.splice import put
 
-    if not _PLAIN.fullmatch(name):
-        raise Invalid(
-            f"{name!r} is not a server name",
-            hint="Use letters, digits, - and _; begin with a letter.",
-        )
+    if not _PLAIN_NAME.fullmatch(name):
+        hint = "Use letters, digits, - and _; begin with a letter."
+        raise Invalid(f"{name!r} is not a server name", hint=hint)
     if not client:
         try:
-            _, entry_for = _entries(name, http, token_env, vault, profile, options or ())
+            _, make_entry = _entries(name, http, token_env, vault, profile, options or ())
         except NotFound:  # no vault is named or found, and listing the clients needs none
-            return _listed(name, None)
-        return _listed(name, entry_for)
+            return _client_table(name, None)
+        return _client_table(name, make_entry)
+
     chosen = client_called(client)
-    folder, entry_for = _entries(name, http, token_env, vault, profile, options or ())
+    folder, make_entry = _entries(name, http, token_env, vault, profile, options or ())
     new_vault = _vault_to_create(folder)
-    entry, file = entry_for(chosen), chosen.find()
-    token_warnings = [_about_missing_token(chosen)] if http and not token_env else []
+    entry = make_entry(chosen)
+    token_warnings = [_missing_token(chosen)] if http and not token_env else []
+    file = chosen.find()
     if file is None:
         warnings = [f"{new_vault} does not exist; the server will create it"] if new_vault else []
-        warnings += token_warnings
         text = put(chosen.form, "", chosen.key, name, entry)
-        return Answer({"client": chosen.name, "entry": entry}, text=text, warnings=warnings)
-    before, backup, keep = _text_of(file), _backup(file, name), True
+        facts = {"client": chosen.name, "entry": entry}
+        return Answer(facts, text=text, warnings=[*warnings, *token_warnings])
+
+    before = _text_of(file)
     after = _spliced(file, put, chosen, before or "", name, entry)
-    if name in _spliced(
-        file, entries, chosen, before or ""
-    ):  # then kept is what was there before; nothing, if we made it
-        keep = not (backup.exists() or _spliced(file, is_put_into, chosen, before or "", name, ""))
-    shown = _shown(chosen, file, before, after, dry_run, new_vault)
-    shown = replace(shown, warnings=[*shown.warnings, *token_warnings])
-    if before == after and new_vault is None:
-        return shown
-    shown = replace(
-        shown, lines=[*shown.lines, [_consequence(chosen, folder or Path(), http, entry)]]
-    )
+    change = _FileChange(chosen, file, before, after, dry_run, new_vault)
+    plan = _plan(change)
+    plan = replace(plan, warnings=[*plan.warnings, *token_warnings])
+    if not change.is_changed and new_vault is None:
+        return plan
+
+    consequence = _consequence(chosen, folder or Path(), http, entry)
+    plan = replace(plan, lines=[*plan.lines, [consequence]])
     if dry_run:
-        return shown
-    _confirm(shown, yes)
+        return plan
+
+    backup = _backup(file, name)
+    needs_backup = _needs_backup(change, backup, name)
+    _confirm(plan, yes)
+    lines: Lines = []
     if new_vault is not None:
         (new_vault / ".simplemem").mkdir(parents=True)
-    if before != after:
-        replace_text(file, before, after, backup.name if keep else "")
-    lines: Lines = [[("Created", "green"), f": {new_vault}"]] if new_vault else []
-    return Answer(shown.facts, [*lines, [("Written", "green"), f": {file}. Then: {chosen.then}."]])
+        lines.append([("Created", "green"), f": {new_vault}"])
+    if change.is_changed:
+        replace_text(file, before, after, backup.name if needs_backup else "")
+    lines.append([("Written", "green"), f": {file}. Then: {chosen.then}."])
+    return Answer(plan.facts, lines)
+
+
+def _needs_backup(change: _FileChange, backup: Path, name: str) -> bool:
+    """Return whether a copy of the old file is stored.
+
+    The copy is the file without an entry of ours. If the file has one already, the first `connect` stored a copy, or
+    created the file.
+    """
+    from simplemem.clients.splice import entries, is_put_into
+
+    text = change.before or ""
+    if name not in _spliced(change.file, entries, change.client, text):
+        return True
+    if backup.exists():
+        return False
+    return not _spliced(change.file, is_put_into, change.client, text, name, "")
 
 
 @command(commands, _PANEL)
@@ -162,166 +201,163 @@ def disconnect(
     if file is None or before is None:
         message = f"{chosen.title} is not connected: it has no configuration file on this machine"
         raise NotFound(message, hint="`simplemem connect` lists the clients.")
-    after, backup = _spliced(file, remove_entry, chosen, before, name), _backup(file, name)
-    was = _text_of(backup)
-    if after != before and _spliced(backup, is_put_into, chosen, before, name, was or ""):
-        after = was  # to the byte, also what had to be made around the entry
-    shown = _shown(chosen, file, before, after, dry_run)
-    if before == after:
-        return replace(
-            shown,
-            lines=[
-                [f"{chosen.title} is not connected: ", (str(file), "cyan"), f" has no entry {name}"]
-            ],
-        )
+    after = _spliced(file, remove_entry, chosen, before, name)
+    backup = _backup(file, name)
+    original = _text_of(backup)
+    if after != before and _spliced(backup, is_put_into, chosen, before, name, original or ""):
+        after = original  # byte for byte, also what connect had to add around the entry
+    change = _FileChange(chosen, file, before, after, dry_run)
+    plan = _plan(change)
+    if not change.is_changed:
+        title: Part = f"{chosen.title} is not connected: "
+        return replace(plan, lines=[[title, (str(file), "cyan"), f" has no entry {name}"]])
     if dry_run:
-        return shown
-    _confirm(shown, yes)
+        return plan
+
+    _confirm(plan, yes)
     replace_text(file, before, after)
-    if was is not None and after == was:
+    if original is not None and after == original:
         backup.unlink()
     done: list[Part] = [("Written", "green"), f": {file}."]
     if after is None:
         done = [("Removed", "green"), f" {file}, which connect had created."]
-    return Answer(
-        shown.facts, [done, [f"Restart {chosen.title}, because it may still use the server."]]
-    )
+    restart = f"Restart {chosen.title}, because it may still use the server."
+    return Answer(plan.facts, [done, [restart]])
 
 
 def _consequence(client: Client, folder: Path, http: str, entry: Mapping[str, Any]) -> str:
-    """What a client that is connected can do with the notes, and who receives what it reads."""
-    words = json.dumps(entry)
+    """Say what a connected client can do with the notes, and who receives what it reads."""
+    text = json.dumps(entry)
     if http:
         access = f"use the notes of the server at {http}"
-    elif '"--read-only"' in words:
+    elif '"--read-only"' in text:
         access = f"read notes in {folder}"
-    elif '"--no-delete"' in words:
+    elif '"--no-delete"' in text:
         access = f"read and change notes in {folder}"
     else:
         access = f"read, change and delete notes in {folder}"
-    return f"{client.title} will be able to {access}. What it reads goes to the provider of its model. See docs/privacy.md."
-
-
-def _about_missing_token(client: Client) -> str:
-    """What the user must do so that a server accepts a client whose entry contains no token."""
-    if client.token is None:
-        return f"the entry contains no token, which the server needs. {client.token_by_hand}"
     return (
-        "the entry contains no token, which the server needs."
-        " Add --token-env VARIABLE with the name of the environment variable that contains it."
+        f"{client.title} will be able to {access}. What it reads goes to the provider of its model."
+        " See docs/privacy.md."
+    )
+
+
+def _missing_token(client: Client) -> str:
+    """Say what the user must do so that a server accepts a client whose entry contains no token."""
+    problem = "the entry contains no token, which the server needs."
+    if client.token is None:
+        return f"{problem} {client.token_by_hand}"
+    return (
+        f"{problem} Add --token-env VARIABLE with the name of the environment variable that"
+        " contains it."
     )
 
 
 def _vault_to_create(folder: Path | None) -> Path | None:
-    """The folder of the vault if it does not exist. Raises Invalid if it is a file."""
+    """Return the folder of the vault if it does not exist. Raises Invalid if it is a file."""
     if folder is None or folder.is_dir():
         return None
     if folder.exists():
-        raise Invalid(
-            f"{folder} is a file", hint="A vault is a folder. Pass a folder with `--vault`."
-        )
+        hint = "A vault is a folder. Pass a folder with `--vault`."
+        raise Invalid(f"{folder} is a file", hint=hint)
     return folder
 
 
-def _shown(
-    client: Client,
-    file: Path,
-    before: str | None,
-    after: str | None,
-    dry_run: bool,
-    new_vault: Path | None = None,
-) -> Answer:
-    """What becomes of a client's file, and of a vault that does not exist. None stands for no file."""
+def _plan(change: _FileChange) -> Answer:
+    """Return what would change in a client's file, and whether a vault would be created."""
     from simplemem.note.diff import unified_diff
     from simplemem.settings.find_vault import similar_folder
 
+    client = change.client
     facts: dict[str, Any] = {
         "client": client.name,
-        "file": str(file),
-        "changed": before != after,
-        "dry_run": dry_run,
+        "file": str(change.file),
+        "changed": change.is_changed,
+        "dry_run": change.is_dry_run,
     }
     lines: Lines = []
-    if new_vault is not None:
-        facts["creates"] = str(new_vault)
-        lines.append(
-            [
-                ("This creates the vault ", "yellow"),
-                (str(new_vault), "cyan"),
-                ", which does not exist yet.",
-            ]
-        )
-        near = similar_folder(new_vault)
-        lines += [[("Did you mean ", "yellow"), (str(near), "cyan"), "?"]] if near else []
-    if before == after:
-        return Answer(
-            facts, [*lines, [f"Nothing to change for {client.title}: ", (str(file), "cyan")]]
-        )
-    diff = unified_diff(
-        (before or "").encode(), (after or "").encode(), (str(file), str(file)), max_characters=None
-    )
-    return Answer({**facts, "diff": diff}, [*lines, *diff_lines(diff)])
+    if change.new_vault is not None:
+        vault = str(change.new_vault)
+        facts["creates"] = vault
+        new: Part = ("This creates the vault ", "yellow")
+        lines.append([new, (vault, "cyan"), ", which does not exist yet."])
+        similar = similar_folder(change.new_vault)
+        if similar:
+            lines.append([("Did you mean ", "yellow"), (str(similar), "cyan"), "?"])
+    if not change.is_changed:
+        lines.append([f"Nothing to change for {client.title}: ", (str(change.file), "cyan")])
+        return Answer(facts, lines)
+
+    before = (change.before or "").encode()
+    after = (change.after or "").encode()
+    name = str(change.file)
+    diff = unified_diff(before, after, (name, name), max_characters=None)
+    facts["diff"] = diff
+    return Answer(facts, [*lines, *diff_lines(diff)])
 
 
-def _confirm(shown: Answer, yes: bool) -> None:
+def _confirm(plan: Answer, yes: bool) -> None:
     """Show the changes, and have the user confirm them. Raises Invalid without a terminal and without --yes."""
     from simplemem.settings.find_vault import similar_folder
 
-    preview(shown)
-    near = similar_folder(Path(shown.facts["creates"])) if "creates" in shown.facts else None
-    suggestion = f"Did you mean {near}? " if near else ""
-    missing = (
-        f"the vault {shown.facts['creates']} does not exist, and "
-        if "creates" in shown.facts
-        else ""
-    )
-    refused = f"{missing}this needs confirmation, but there is no terminal"
-    question = "Create the vault and write this?" if missing else "Write this?"
-    agree(
-        question,
-        refused=refused,
-        hint=f"{suggestion}Add --yes, or preview with --dry-run.",
-        yes=yes,
-    )
+    preview(plan)
+    question = "Write this?"
+    refused = "this needs confirmation, but there is no terminal"
+    hint = "Add --yes, or preview with --dry-run."
+    if "creates" in plan.facts:
+        vault = plan.facts["creates"]
+        question = "Create the vault and write this?"
+        refused = f"the vault {vault} does not exist, and {refused}"
+        similar = similar_folder(Path(vault))
+        if similar:
+            hint = f"Did you mean {similar}? {hint}"
+    agree(question, refused=refused, hint=hint, yes=yes)
     finish()
 
 
 def _entries(
     name: str, http: str, token_env: str, vault: Path | None, profile: str, options: Sequence[str]
-) -> tuple[Path | None, Callable[[Client], dict[str, Any]]]:
-    """The vault of the server, None for a server that runs, and what makes the entry for a client."""
+) -> tuple[Path | None, EntryMaker]:
+    """Return the vault of the server, and the function that makes the entry for a client.
+
+    The vault is None for a server that runs already. Raises Invalid if the options contradict each other, and NotFound
+    if there is no vault.
+    """
     from simplemem.cli.serve import for_a_client
     from simplemem.clients.client import server_command
 
     if http:
         if vault or profile or options:
             message = "--http cannot be combined with --vault, --profile or options of `serve`"
-            raise Invalid(
-                message, hint="Leave them out: the running server already has a vault and tools."
-            )
-        if not http.startswith(("http://", "https://")):
-            raise Invalid(
-                f"{http!r} is not a URL", hint="Pass a URL such as http://127.0.0.1:8080/mcp."
-            )
-        if token_env and not token_env.isidentifier():
-            message = "the value of --token-env is not the name of an environment variable"
-            raise Invalid(
-                message,
-                hint="Pass the name of the variable that contains the token, not the token.",
-            )
-        url = _with_path(http)
+            hint = "Leave them out: the running server already has a vault and tools."
+            raise Invalid(message, hint=hint)
+
+        url = _checked_url(http, token_env)
         return None, lambda client: client.remote_entry(name, url, token_env)
+
     if token_env:
-        raise Invalid(
-            "--token-env needs --http",
-            hint="Leave out --token-env: a server that the client starts needs no token.",
-        )
-    said = [
-        *(("--vault", str(vault)) if vault else ()),
-        *(("--profile", profile) if profile else ()),
-    ]
-    folder, more = for_a_client([*said, *options])
-    return folder, lambda client: client.entry(name, server_command(folder, more))
+        hint = "Leave out --token-env: a server that the client starts needs no token."
+        raise Invalid("--token-env needs --http", hint=hint)
+
+    serve_options: list[str] = []
+    if vault:
+        serve_options += ["--vault", str(vault)]
+    if profile:
+        serve_options += ["--profile", profile]
+    folder, arguments = for_a_client([*serve_options, *options])
+    return folder, lambda client: client.entry(name, server_command(folder, arguments))
+
+
+def _checked_url(url: str, token_env: str) -> str:
+    """Return the URL of MCP on a server. Raises Invalid if it or the variable of its token cannot be right."""
+    if not url.startswith(("http://", "https://")):
+        hint = "Pass a URL such as http://127.0.0.1:8080/mcp."
+        raise Invalid(f"{url!r} is not a URL", hint=hint)
+    if token_env and not token_env.isidentifier():
+        message = "the value of --token-env is not the name of an environment variable"
+        hint = "Pass the name of the variable that contains the token, not the token."
+        raise Invalid(message, hint=hint)
+    return _with_path(url)
 
 
 def _with_path(url: str) -> str:
@@ -330,87 +366,108 @@ def _with_path(url: str) -> str:
     path = parts.path.rstrip("/") or "/mcp"
     if path.endswith(("/mcp", "/sse")):
         return urlunsplit(parts._replace(path=path))
-    right = urlunsplit(parts._replace(path=f"{path}/mcp"))
-    raise Invalid(f"{url} does not end in /mcp, where simplemem serves MCP", hint=f"Pass {right}.")
+    suggestion = urlunsplit(parts._replace(path=f"{path}/mcp"))
+    raise Invalid(
+        f"{url} does not end in /mcp, where simplemem serves MCP", hint=f"Pass {suggestion}."
+    )
 
 
 def _backup(file: Path, name: str) -> Path:
-    """Where the file lies as it was before it had an entry of that name."""
+    """Return the path of the copy of a file as it was before it had an entry of that name."""
     real = Path(os.path.realpath(file))
     return real.with_name(f"{real.name}.before-{name}")
 
 
 def _text_of(file: Path) -> str | None:
-    """What a file says, None where there is none."""
+    """Return the text of a file, or None if there is none. Raises Unreadable if it is not UTF-8."""
     try:
         return file.read_bytes().decode("utf-8")
     except (FileNotFoundError, NotADirectoryError):
         return None
     except UnicodeDecodeError as error:
-        hint = "Save it as UTF-8 first."
-        raise Unreadable(
-            f"{file} was not changed: byte {error.start} is not UTF-8", hint=hint
-        ) from error
+        message = f"{file} was not changed: byte {error.start} is not UTF-8"
+        raise Unreadable(message, hint="Save it as UTF-8 first.") from error
 
 
-def _spliced(file: Path, do: Callable[..., Any], client: Client, text: str, *more: Any) -> Any:
-    """What becomes of a file's text. What cannot be read is left as it is, and said with the file's name."""
+def _spliced(
+    file: Path, edit: Callable[..., Any], client: Client, text: str, *arguments: Any
+) -> Any:
+    """Call a function of `clients.splice` on a file's text. Raises Unreadable, which names the file."""
     try:
-        return do(client.form, text, client.key, *more)
+        return edit(client.form, text, client.key, *arguments)
     except Unreadable as error:
         hint = f"{error.hint} `simplemem connect json` prints an entry to copy."
         raise Unreadable(f"{file} was not changed: {error.message}", hint=hint) from error
 
 
-def _listed(name: str, entry_for: Callable[[Client], dict[str, Any]] | None) -> Answer:
-    """The clients of this machine, what each has under that name, and what it would get.
+def _client_table(name: str, make_entry: EntryMaker | None) -> Answer:
+    """Return the clients of this machine, the entry that each has, and the one that it would get.
 
     Without a vault there is no entry to compare: any entry of that name counts as connected.
     """
     from simplemem.clients.client import clients
+
+    facts = []
+    table: list[list[Part]] = []
+    for client in clients().values():
+        file = client.find()
+        if file is None:
+            continue
+
+        row, wording = _client_row(client, file, name, make_entry)
+        facts.append(row)
+        table.append([(client.name, "cyan"), wording, (str(file), "dim")])
+
+    connects = "shows the change, asks for confirmation, and adds"
+    if make_entry is None:
+        command_line = "`simplemem connect CLIENT --vault FOLDER`"
+        hint = f"To connect one, name the vault: {command_line} {connects} {name}."
+    else:
+        entry = make_entry(clients()["json"])
+        server = entry.get("url") or " ".join([entry["command"], *entry["args"]])
+        hint = f"`simplemem connect CLIENT` {connects} {name}: {server}"
+    columns = (WHOLE, WHOLE, SHRINKS)
+    return Answer({"name": name, "clients": facts}, [[hint]], table, columns=columns)
+
+
+def _client_row(
+    client: Client, file: Path, name: str, make_entry: EntryMaker | None
+) -> tuple[dict[str, Any], Part]:
+    """Return the facts about one client, and how the table words them."""
     from simplemem.clients.splice import entries
 
-    facts, table = [], []
-    for client in clients().values():
-        if (file := client.find()) is None:
-            continue
-        now = gets = None
-        try:
-            gets = entry_for(client) if entry_for else None
-            now = _spliced(file, entries, client, _text_of(file) or "").get(name)
-            is_there = file.exists() or (file.parent.is_dir() and file.parent != Path.home())
-            state = (
-                "knows it"
-                if now and now == gets
-                else "knows it over http"
-                if now and client.url_of(now)
-                else "knows it"
-                if now and gets is None
-                else "has another"
-                if now
-                else "not yet"
-                if is_there
-                else "not here"
-            )
-        except (SimplememError, OSError) as error:
-            state = str(error)
-        row = {"client": client.name, "title": client.title, "file": str(file), "state": state}
-        facts.append({**row, "now": now, "gets": gets})
-        style = {
-            "knows it": "green",
-            "knows it over http": "green",
-            "not here": "dim",
-        }.get(state, "yellow")
-        told = _STATES.get(state, state)
-        url = client.url_of(now) if now and state.startswith("knows it") else ""
-        told = f"connected over HTTP to {url}" if url else told
-        table.append([(client.name, "cyan"), (told, style), (str(file), "dim")])
-    if entry_for is None:
-        hint = f"To connect one, name the vault: `simplemem connect CLIENT --vault FOLDER` shows the change, asks for confirmation, and adds {name}."
-    else:
-        plain = entry_for(clients()["json"])
-        would = plain.get("url") or " ".join([plain["command"], *plain["args"]])
-        hint = f"`simplemem connect CLIENT` shows the change, asks for confirmation, and adds {name}: {would}"
-    return Answer(
-        {"name": name, "clients": facts}, [[hint]], table, columns=(WHOLE, WHOLE, SHRINKS)
-    )
+    current: Entry | None = None
+    new: Entry | None = None
+    try:
+        new = make_entry(client) if make_entry else None
+        current = _spliced(file, entries, client, _text_of(file) or "").get(name)
+        state = _state_of(client, file, current, new)
+    except (SimplememError, OSError) as error:
+        state = str(error)
+
+    text, style = _STATES.get(state, (state, "yellow"))
+    url = client.url_of(current) if current and state.startswith("knows it") else ""
+    if url:
+        text = f"connected over HTTP to {url}"
+    facts = {
+        "client": client.name,
+        "title": client.title,
+        "file": str(file),
+        "state": state,
+        "now": current,
+        "gets": new,
+    }
+    return facts, (text, style)
+
+
+def _state_of(client: Client, file: Path, current: Entry | None, new: Entry | None) -> str:
+    """Return the state of a client: one of the keys of `_STATES`."""
+    if current:
+        if current == new:
+            return "knows it"
+        if client.url_of(current):
+            return "knows it over http"
+        return "knows it" if new is None else "has another"
+
+    is_installed = file.exists() or (file.parent.is_dir() and file.parent != Path.home())
+    return "not yet" if is_installed else "not here"

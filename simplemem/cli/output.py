@@ -1,5 +1,7 @@
-"""Where commands print, and how texts are made safe and short for people: answers to stdout, everything else to stderr.
-Colour is for terminals (`NO_COLOR` and `FORCE_COLOR` are heeded); piped output is never wrapped or cut."""
+"""Print answers to stdout and everything else to stderr, and make texts safe and short for people.
+
+Only terminals get colours; `NO_COLOR` and `FORCE_COLOR` override that. Piped output is never wrapped or cut.
+"""
 
 from __future__ import annotations
 
@@ -22,22 +24,25 @@ from simplemem.note.words import content_words, format_count, unique_words
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
     from rich.text import Text
 
-_GAP = 2  # columns between the columns of a table
-
-_MIN_CUT = 10  # of a column that is cut, before it is left out
-_MIN_WRAPPED = 6  # of a column whose cells wrap
+_GAP = 2  # terminal columns between two columns of a table
+_MIN_CUT = 10  # the width below which a column that shrinks is left out instead
+_MIN_WRAPPED = 6  # the smallest width of a column whose cells wrap
+_MIN_TEXT = 20  # terminal columns beside the indent; with fewer, lines are not wrapped
+_PIPE_WIDTH = 100_000  # a pipe has no width: the program that reads it cuts lines as it likes
 
 
 class Column(Enum):
-    """What becomes of a column of a table that is wider than the terminal."""
+    """What happens to a column of a table that is wider than the terminal."""
 
-    WHOLE = (
-        "whole"  # what the next command needs: names, versions, dates. It is never cut; it may wrap
-    )
-    OPTIONAL = "optional"  # it is shown whole, or left out
-    SHRINKS = "shrinks"  # what helps to choose a row: it is cut, or left out
+    # Names, versions and dates, which the next command needs: never cut, but cells may wrap.
+    WHOLE = "whole"
+    # Shown whole, or left out.
+    OPTIONAL = "optional"
+    # What helps to choose a row: cut, or left out.
+    SHRINKS = "shrinks"
 
 
 WHOLE = Column.WHOLE
@@ -48,14 +53,14 @@ Part: TypeAlias = str | tuple[str, str]
 """A text, or a text and its style."""
 Lines: TypeAlias = list[list[Part]]
 
-# A note may hold anything; an escape sequence in it must reach no terminal. Tab and newline may.
+# A note may contain any characters, but no escape sequence in it may reach a terminal. Tab and newline may.
 _CONTROLS: dict[int, str | int] = {code: 0x2400 + code for code in range(32) if code not in (9, 10)}
 _CONTROLS |= {0x7F: "\u2421", **dict.fromkeys(range(0x80, 0xA0), "\ufffd")}
-_CONTROLS |= dict.fromkeys(
-    (*range(0x202A, 0x202F), *range(0x2066, 0x206A)), "\ufffd"
-)  # they turn the order of letters
+# These change the order of letters on the screen.
+_CONTROLS |= dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)), "\ufffd")
 _UNSAFE = re.compile("[\x7f-\x9f\u202a-\u202e\u2066-\u2069]")  # which JSON need not escape
-_TYPED = {  # what agents call it in a hint, and what a person types
+# Hints name the tools of agents. These replace them with what a person types.
+_HINTS_FOR_PEOPLE = {
     "Update the note to change it; overwrite=true": "`simplemem edit` changes it; --overwrite",
     "Read the note, and update it": "Read the note, and change it with `simplemem edit`",
     "With overwrite=true, those": "With --overwrite, those",
@@ -68,7 +73,7 @@ _TYPED = {  # what agents call it in a hint, and what a person types
     "Pass `at`:": "Pass `--at`:",
     "simplemem can be undone.": "simplemem can be undone. Undo edits of your own in your editor.",
 }
-_TYPED_CALLS = (  # the same for calls that have arguments
+_CALLS_FOR_PEOPLE = (  # the same for tool calls with arguments
     (re.compile(r'undo_change\(version="(v\d+)"\)'), r"`simplemem undo \1`"),
     (
         re.compile(r'read_memory\(name="(.+)", version="v\d+"\) shows its text'),
@@ -78,48 +83,54 @@ _TYPED_CALLS = (  # the same for calls that have arguments
 
 
 def plain(text: str) -> str:
-    """A text with its control characters made visible, safe to show in a terminal."""
+    """Return a text that is safe to print in a terminal: its control characters are made visible."""
     return text.replace("\r\n", "\n").translate(_CONTROLS)
 
 
 def one_line(text: str) -> str:
-    """A text on one line, its runs of white space made single spaces."""
+    """Return a safe text on one line. Each run of white space becomes one space."""
     return plain(" ".join(text.split()))
 
 
 def tags_shown(tags: Iterable[str]) -> str:
-    """Tags as a person writes them."""
+    """Return tags as a person writes them: `#todo #work`."""
     return " ".join(f"#{tag}" for tag in tags)
 
 
 def short_title(title: str, name: str) -> str:
-    """A title where it says more than the last part of the name."""
-    return "" if title == name.rsplit("/", 1)[-1] else one_line(title)
+    """Return the title of a note, or "" if it is the last part of its name."""
+    if title == name.rsplit("/", 1)[-1]:
+        return ""
+    return one_line(title)
 
 
 def in_words(value: Any) -> str:
-    """A JSON value as a person reads it."""
+    """Return a JSON value as a person reads it."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, Mapping):
-        return ", ".join(f"{key} {in_words(each)}" for key, each in value.items()) or "none"
+        return ", ".join(f"{key} {in_words(item)}" for key, item in value.items()) or "none"
     if isinstance(value, list | tuple):
-        return ", ".join(in_words(each) for each in value) or "none"
-    return "none" if value in (None, "") else one_line(str(value))
+        return ", ".join(in_words(item) for item in value) or "none"
+    if value in (None, ""):
+        return "none"
+    return one_line(str(value))
 
 
 def day(moment: str | None) -> str:
-    """The day of an ISO moment, or nothing."""
+    """Return the day of an ISO time, or ""."""
     return (moment or "")[:10]
 
 
 def ago(moment: str, now: datetime | None = None) -> str:
-    """How long ago something happened, while that says more than its date."""
+    """Return how long ago an ISO time was, or its date if that was more than a week ago."""
     try:
         then = datetime.fromisoformat(moment)
     except ValueError:
         return moment
-    then = then.astimezone() if then.tzinfo is None else then
+
+    if then.tzinfo is None:
+        then = then.astimezone()
     seconds = ((now or datetime.now(UTC)) - then).total_seconds()
     if 0 <= seconds < 60:
         return "just now"
@@ -130,48 +141,58 @@ def ago(moment: str, now: datetime | None = None) -> str:
 
 
 def diff_lines(diff: str | None) -> Lines:
-    """A unified diff in its usual colours."""
+    """Return the lines of a unified diff in its usual colours."""
+    if not diff:
+        return []
+
     styles = {"+": "green", "-": "red", "@": "cyan"}
-    lines = diff.removesuffix("\n").split("\n") if diff else []
+    lines = diff.removesuffix("\n").split("\n")
     return [[(line.removesuffix("\r"), styles.get(line[:1], ""))] for line in lines]
 
 
 def labelled(facts: Mapping[str, Any]) -> dict[str, str]:
-    """Facts for a person: the keys and the values in words."""
+    """Return the keys and values of facts in words, for a person."""
     return {key.replace("_", " "): in_words(value) for key, value in facts.items()}
 
 
 def amount(number: float) -> str:
-    """A number as a person says it: 4,389, or 3.2 million."""
-    return f"{number / 1e6:.1f} million" if number >= 1e6 else f"{number:,}"
+    """Return a number as a person writes it: 4,389, or 3.2 million."""
+    if number >= 1e6:
+        return f"{number / 1e6:.1f} million"
+    return f"{number:,}"
 
 
 def megabytes(number: int) -> str:
-    """The size of a file: 45 kB, 0.8 MB, 271 MB."""
-    return (
-        f"{number / 1e6:,.{0 if number >= 1e7 else 1}f} MB"
-        if number >= 1e5
-        else f"{number / 1e3:,.0f} kB"
-    )
+    """Return the size of a file: 45 kB, 0.8 MB, 271 MB."""
+    if number >= 1e7:
+        return f"{number / 1e6:,.0f} MB"
+    if number >= 1e5:
+        return f"{number / 1e6:,.1f} MB"
+    return f"{number / 1e3:,.0f} kB"
+
+
+def _text_of(part: Part) -> str:
+    """Return the text of a part, without its style."""
+    return part if isinstance(part, str) else part[0]
 
 
 def styled(*parts: Part) -> Text:
-    """A line of parts, nothing in it able to steer a terminal."""
+    """Return a line for Rich. No part of it can control a terminal."""
     from rich.text import Text
 
     line = Text()
     for part in parts:
-        text, style = (part, "") if isinstance(part, str) else part
-        line.append(plain(text), style)
+        style = "" if isinstance(part, str) else part[1]
+        line.append(plain(_text_of(part)), style)
     return line
 
 
 @dataclass(frozen=True)
 class Terminal:
-    """Where a command prints, and what is known of the person before it.
+    """Where a command prints, and whether a person reads it.
 
-    A command prints to the streams of its process. A server that runs a command for another process has the streams
-    of that process described here instead, and sends back what was printed.
+    A command prints to the streams of its process. If a server runs a command for another process, this describes the
+    streams of that process, and the server sends back what was printed.
     """
 
     out: TextIO
@@ -179,30 +200,31 @@ class Terminal:
     environment: Mapping[str, str]
     has_keyboard: bool  # standard input is a terminal, so that a pager can be used
     page: Callable[[str], None]
-    size: tuple[int, int] | None = None  # columns and lines; None: those of this process
+    size: tuple[int, int] | None = None  # columns and lines; None for those of this process
 
     @property
     def is_width_given(self) -> bool:
-        """Whether the width of what is not a terminal was given, too."""
+        """Whether the environment gives a width, which also applies to a pipe."""
         return "COLUMNS" in self.environment
 
     @property
     def is_forced(self) -> bool:
-        """Whether the environment says more of a stream than the stream itself does."""
+        """Whether the environment overrides what the streams say about themselves."""
         return any(name in self.environment for name in TERMINAL_OVERRIDES)
 
     def console(self, stream: TextIO) -> Console:
-        """A console of Rich that prints to one of the streams."""
+        """Return a console of Rich that prints to one of the streams."""
         from rich.console import Console
 
-        more: dict[str, Any] = {}
+        options: dict[str, Any] = {}
         if self.size is not None:
-            more = {"width": self.size[0], "height": self.size[1], "_environ": self.environment}
-        return Console(file=stream, highlight=False, markup=False, emoji=False, **more)
+            width, height = self.size
+            options = {"width": width, "height": height, "_environ": self.environment}
+        return Console(file=stream, highlight=False, markup=False, emoji=False, **options)
 
 
 def page_here(text: str) -> None:
-    """Show a text through the pager of this process."""
+    """Show a text in the pager of this process."""
     import pydoc
 
     os.environ.setdefault("LESS", "-FRX")  # as git sets it: colours, and no clearing of the screen
@@ -213,18 +235,19 @@ _TERMINAL: ContextVar[Terminal | None] = ContextVar("terminal", default=None)
 
 
 def terminal() -> Terminal:
-    """Where this command prints. Asked for each time, as streams can be replaced."""
-    given = _TERMINAL.get()
-    if given is not None:
-        return given
+    """Return where this command prints. Call it for each output, because streams can be replaced."""
+    current = _TERMINAL.get()
+    if current is not None:
+        return current
+
     has_keyboard = sys.stdin is not None and sys.stdin.isatty()
     return Terminal(sys.stdout, sys.stderr, os.environ, has_keyboard, page_here)
 
 
 @contextmanager
-def printing_to(given: Terminal) -> Iterator[None]:
+def printing_to(other: Terminal) -> Iterator[None]:
     """Print to the streams of another process."""
-    token = _TERMINAL.set(given)
+    token = _TERMINAL.set(other)
     try:
         yield
     finally:
@@ -241,118 +264,131 @@ def fitted_widths(
     """
     fitted = dict(widths)
     while True:
+        gaps = _GAP * (len(fitted) - 1)
+        excess = sum(fitted.values()) + gaps - room
         shrinking = [number for number in fitted if kinds[number] is SHRINKS]
-        missing = sum(fitted.values()) + _GAP * (len(fitted) - 1) - room
-        missing = _narrow(fitted, shrinking, _MIN_CUT, missing)
-        if missing <= 0:
+        excess = _narrow(fitted, shrinking, _MIN_CUT, excess)
+        if excess <= 0:
             return fitted
+
         dispensable = [number for number in fitted if kinds[number] is not WHOLE]
         if not dispensable:
-            _narrow(fitted, list(fitted), _MIN_WRAPPED, missing)
+            _narrow(fitted, list(fitted), _MIN_WRAPPED, excess)
             return fitted
         fitted = {number: widths[number] for number in fitted if number != dispensable[-1]}
 
 
-def _narrow(widths: dict[int, int], some: Sequence[int], least: int, missing: int) -> int:
-    """Take columns from the widest of some columns, as long as they are wider than `least`; return what is missing."""
-    while missing > 0 and some:
-        widest = max(some, key=lambda number: widths[number])
-        if widths[widest] <= least:
+def _narrow(widths: dict[int, int], numbers: Sequence[int], min_width: int, excess: int) -> int:
+    """Narrow the columns with these numbers, the widest first, down to `min_width`.
+
+    Changes `widths`. Returns the excess that is left.
+    """
+    while excess > 0 and numbers:
+        widest = max(numbers, key=lambda number: widths[number])
+        if widths[widest] <= min_width:
             break
         widths[widest] -= 1
-        missing -= 1
-    return missing
+        excess -= 1
+    return excess
 
 
 class Screen:
-    """The terminal, or the pipe, that this run prints to. Made anew each time, as streams can be replaced."""
+    """The terminal or the pipe that a command prints to.
+
+    Create one for each output, because streams can be replaced.
+    """
 
     def __init__(self, *, stderr: bool = False) -> None:
         self._terminal = terminal()
         self._stream = self._terminal.err if stderr else self._terminal.out
-        # Rich costs a tenth of a search; a pipe that nothing is said of needs none of it.
-        is_settled = not self._terminal.is_forced
-        self.is_terminal = self._stream.isatty() if is_settled else self.console.is_terminal
-        self._is_plain = is_settled and not self.is_terminal and not self._terminal.is_width_given
+        # Importing Rich costs a tenth of a search. A pipe needs it only if the environment says so.
+        if self._terminal.is_forced:
+            self.is_terminal = self.console.is_terminal
+        else:
+            self.is_terminal = self._stream.isatty()
+        needs_rich = self.is_terminal or self._terminal.is_forced or self._terminal.is_width_given
+        self._is_plain = not needs_rich
 
     @cached_property
     def console(self) -> Console:
         """Rich's console on the same stream."""
         console = self._terminal.console(self._stream)
         if not console.is_terminal and not self._terminal.is_width_given:
-            console.width = 100_000  # a pipe has none: what reads it cuts lines as it likes
+            console.width = _PIPE_WIDTH
         return console
 
+    def say(self, *parts: Part, hang: int | None = None) -> None:
+        """Print one line of parts. A terminal wraps it between words.
+
+        The lines that continue it are indented by `hang`; by default, as the first one.
+        """
+        if self._say_plainly(parts):
+            return
+
+        line = styled(*parts)
+        if hang is None:
+            hang = len(line.plain) - len(line.plain.lstrip(" "))
+        width = self.console.width
+        if line.cell_len <= width or width - hang < _MIN_TEXT:
+            self.console.print(line, soft_wrap=True)
+            return
+
+        indent = styled(" " * hang)
+        first, rest = line.divide([hang]) if hang else (styled(), line)
+        for number, piece in enumerate(rest.divide(_line_ends(rest.plain, width - hang))):
+            piece.rstrip()
+            prefix = indent if number else first
+            self.console.print(prefix + piece, soft_wrap=True)
+
     def _say_plainly(self, parts: Iterable[Part]) -> bool:
-        """Print a line to a pipe, where no style and no width changes it. False where Rich has to."""
-        text = "".join(part if isinstance(part, str) else part[0] for part in parts)
-        if not self._is_plain or "\t" in text:  # Rich makes spaces of tabs
+        """Print a line without Rich. Return False if that would look different."""
+        text = "".join(map(_text_of, parts))
+        if not self._is_plain or "\t" in text:  # Rich replaces tabs with spaces
             return False
+
         self._stream.write(plain(text) + "\n")
         self._stream.flush()
         return True
 
-    def say(self, *parts: Part, hang: int | None = None) -> None:
-        """Print one line of parts. A terminal wraps it between words, and it goes on where it began or at `hang`."""
-        if self._say_plainly(parts):
-            return
-        line = styled(*parts)
-        hang = len(line.plain) - len(line.plain.lstrip(" ")) if hang is None else hang
-        width = self.console.width
-        if line.cell_len <= width or width - hang < 20:
-            self.console.print(line, soft_wrap=True)
-            return
-        head, rest = line.divide([hang]) if hang else (styled(), line)
-        ends, column = [], 0
-        for word in re.finditer(
-            r"\S+\s*", rest.plain
-        ):  # Rich would cut what is wider than the terminal
-            taken = styled(word[0].rstrip()).cell_len
-            if column and column + taken > width - hang:
-                ends.append(word.start())
-                column = 0
-            column += taken + len(word[0]) - len(word[0].rstrip())
-        for number, piece in enumerate(rest.divide(ends)):
-            piece.rstrip()
-            self.console.print((styled(" " * hang) if number else head) + piece, soft_wrap=True)
-
     def facts(self, facts: Mapping[str, str]) -> None:
-        """Print labels and what they say, all of it, beside each other."""
+        """Print labels and their values in two columns. Nothing is cut."""
         hang = max(map(len, facts), default=0) + _GAP
-        for label, said in facts.items():
-            self.say((f"{label:<{hang}}", "dim"), said, hang=hang)
+        for label, value in facts.items():
+            self.say((f"{label:<{hang}}", "dim"), value, hang=hang)
 
     def text(self, text: str) -> None:
-        """Print a note, or what is for another program: into a pipe to the byte."""
+        """Print the text of a note. A pipe gets it byte for byte."""
         if not self.is_terminal:
             self._stream.flush()
             self._stream.buffer.write(text.encode("utf-8", "surrogatepass"))
             self._stream.buffer.flush()
             return
+
         for line in text.removesuffix("\n").split("\n"):
-            self.say((line.removesuffix("\r"), "bold" if line.startswith("#") else ""))
+            style = "bold" if line.startswith("#") else ""
+            self.say((line.removesuffix("\r"), style))
 
     def note(self, facts: Mapping[str, str], content: str) -> None:
-        """Print a note in a terminal as it reads, through a pager when it is longer than the screen."""
+        """Print a rendered note, in a pager if it is longer than the screen."""
         from rich.markdown import Markdown
 
-        with self.console.capture() as caught:
+        with self.console.capture() as capture:
             self.facts(facts)
-            self.console.print(
-                *[""] if facts else [], Markdown(plain(content), hyperlinks=False), sep="\n"
-            )
-        shown = caught.get()
-        if not self._terminal.has_keyboard or shown.count("\n") < self.console.height:
-            self._stream.write(shown)
-            return
-        self._terminal.page(shown)
+            if facts:
+                self.console.print("")
+            self.console.print(Markdown(plain(content), hyperlinks=False))
+        rendered = capture.get()
+        is_long = rendered.count("\n") >= self.console.height
+        if is_long and self._terminal.has_keyboard:
+            self._terminal.page(rendered)
+        else:
+            self._stream.write(rendered)
 
     def table(self, rows: Iterable[Sequence[Part]], *, columns: Sequence[Column] = ()) -> None:
-        """Print rows as aligned columns, without the empty ones. Columns that are not declared are WHOLE."""
+        """Print rows as aligned columns. Empty columns are left out; those without a declaration are WHOLE."""
         rows = [list(row) for row in rows]
         if self._print_plainly(rows):
             return
-        from rich.table import Table
 
         lines = [[styled(cell) for cell in row] for row in rows]
         cells = {
@@ -360,94 +396,137 @@ class Screen:
         }
         if not cells:
             return
-        widths = {number: max(cell.cell_len for cell in column) for number, column in cells.items()}
-        kinds = {number: columns[number] if number < len(columns) else WHOLE for number in widths}
-        fitted = fitted_widths(widths, kinds, self.console.width)
 
-        table = Table.grid(padding=(0, _GAP))
-        for number, width in fitted.items():
-            is_cut = kinds[number] is SHRINKS
-            table.add_column(no_wrap=is_cut, overflow="ellipsis" if is_cut else "fold", width=width)
-        for row in zip(*(cells[number] for number in fitted), strict=True):
-            table.add_row(*row)
+        kinds = {number: columns[number] if number < len(columns) else WHOLE for number in cells}
+        table = self._grid(cells, kinds)
         if self.is_terminal:
             self.console.print(table)
             return
-        with self.console.capture() as caught:
+
+        with self.console.capture() as capture:
             self.console.print(table)
-        for line in caught.get().split("\n")[:-1]:
+        for line in capture.get().split("\n")[:-1]:
             self._stream.write(f"{line.rstrip()}\n")
 
+    def _grid(self, cells: Mapping[int, Sequence[Text]], kinds: Mapping[int, Column]) -> Table:
+        """Return a table of Rich that fits into the terminal. `cells` are its columns by their numbers."""
+        from rich.table import Table
+
+        widths = {number: max(cell.cell_len for cell in column) for number, column in cells.items()}
+        fitted = fitted_widths(widths, kinds, self.console.width)
+        table = Table.grid(padding=(0, _GAP))
+        for number, width in fitted.items():
+            if kinds[number] is SHRINKS:
+                table.add_column(no_wrap=True, overflow="ellipsis", width=width)
+            else:
+                table.add_column(no_wrap=False, overflow="fold", width=width)
+        for row in zip(*(cells[number] for number in fitted), strict=True):
+            table.add_row(*row)
+        return table
+
     def _print_plainly(self, rows: Sequence[Sequence[Part]]) -> bool:
-        """Print rows to a pipe as Rich would. False where Rich has to: for a cell with lines or tabs in it."""
-        lines = [
-            [plain(part if isinstance(part, str) else part[0]) for part in row] for row in rows
-        ]
-        if not self._is_plain or any(
-            "\n" in cell or "\t" in cell for line in lines for cell in line
-        ):
+        """Print rows to a pipe as Rich would, without Rich. Return False if only Rich can print them."""
+        if not self._is_plain:
             return False
+
+        lines = [[plain(_text_of(part)) for part in row] for row in rows]
+        if any("\n" in cell or "\t" in cell for line in lines for cell in line):
+            return False
+
         widths = [max(map(_width, column)) for column in zip(*lines, strict=True)]
-        shown = [number for number, width in enumerate(widths) if width]
-        for line in lines if shown else ():
+        columns = [number for number, width in enumerate(widths) if width]
+        if not columns:
+            return True
+
+        for line in lines:
             cells = [
-                line[number] + " " * (widths[number] - _width(line[number])) for number in shown
+                line[number] + " " * (widths[number] - _width(line[number])) for number in columns
             ]
             self._stream.write(f"{(' ' * _GAP).join(cells).rstrip()}\n")
         return True
 
 
+def _line_ends(text: str, width: int) -> list[int]:
+    """Return where to divide a text into lines of at most `width`, between words.
+
+    Rich would cut a word that is wider than the terminal.
+    """
+    ends = []
+    column = 0
+    for word in re.finditer(r"\S+\s*", text):
+        letters = word[0].rstrip()
+        letters_width = styled(letters).cell_len
+        if column and column + letters_width > width:
+            ends.append(word.start())
+            column = 0
+        column += letters_width + len(word[0]) - len(letters)
+    return ends
+
+
 def _width(text: str) -> int:
-    """How many columns of a terminal a text takes."""
+    """Return how many columns of a terminal a text takes."""
     if text.isascii():
         return len(text)
+
     from rich.cells import cell_len
 
     return cell_len(text)
 
 
 def print_json(value: Any, *, compact: bool = False) -> None:
-    """Print a value for programs; `compact` puts it on one line, for streams of values."""
+    """Print a value for programs. `compact` puts it on one line, for a stream of values."""
     text = json.dumps(value, ensure_ascii=False, indent=None if compact else 2)
     out = terminal().out
-    out.write(_UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
+    out.write(_UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text) + "\n")
     if compact:
         out.flush()
 
 
 def print_error(error: SimplememError, *, as_json: bool) -> None:
-    """Say what failed: one red line and a hint on stderr, or with `--json` the error object on stdout."""
-    for for_agents, typed in _TYPED.items():
-        error.hint = error.hint.replace(for_agents, typed)
-    for call, command in _TYPED_CALLS:
-        error.hint = call.sub(command, error.hint)
+    """Print an error: a red line and a hint on stderr, or with `--json` an object on stdout.
+
+    Rewords the hint of the error, which names tools of agents.
+    """
+    error.hint = _for_people(error.hint)
     if as_json:
         print_json({"error": error.as_dict()})
         return
+
     screen = Screen(stderr=True)
     screen.say(("error: ", "bold red"), (one_line(error.message), "red"))
-    if near := [
-        each
-        for each in error.details.get("candidates", ())
-        if each not in error.message + error.hint
-    ]:
-        screen.say(("near: ", "dim"), ", ".join(near))
+    candidates = [
+        candidate
+        for candidate in error.details.get("candidates", ())
+        if candidate not in error.message + error.hint
+    ]
+    if candidates:
+        screen.say(("near: ", "dim"), ", ".join(candidates))
     if error.hint:
         screen.say(("hint: ", "dim"), error.hint)
     for line in diff_lines(error.details.get("diff")):
         screen.say(*line)
 
 
+def _for_people(hint: str) -> str:
+    """Return a hint with commands in place of the tools of agents."""
+    for phrase, replacement in _HINTS_FOR_PEOPLE.items():
+        hint = hint.replace(phrase, replacement)
+    for call, command in _CALLS_FOR_PEOPLE:
+        hint = call.sub(command, hint)
+    return hint
+
+
 def words_asked(query: str) -> list[str]:
-    """The words that a query searches for: no fields, nothing excluded, no "the"."""
-    asked = (part for part in query.split() if part[0] != "-" and ":" not in part)
-    return list(content_words(unique_words(" ".join(asked))))
+    """Return the words that a query searches for: no fields, nothing excluded, no "the"."""
+    parts = (part for part in query.split() if part[0] != "-" and ":" not in part)
+    return list(content_words(unique_words(" ".join(parts))))
 
 
 def highlighted(text: str, query: str) -> list[Part]:
-    """A text with the words of a query in bold: no fields, nothing excluded, no "the"."""
+    """Return a text with the words of a query in bold: no fields, nothing excluded, no "the"."""
     words = "|".join(map(re.escape, words_asked(query)))
-    pieces = (
-        re.split(f"({words})", text, flags=re.IGNORECASE) if words else [text]
-    )  # every second one is a word
-    return [(piece, "bold" * (number % 2)) for number, piece in enumerate(pieces)]
+    if not words:
+        return [(text, "")]
+
+    pieces = re.split(f"({words})", text, flags=re.IGNORECASE)  # every second piece is a word
+    return [(piece, "bold" if number % 2 else "") for number, piece in enumerate(pieces)]
