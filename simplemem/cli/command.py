@@ -1,5 +1,8 @@
-"""How a command is declared and run: a function that returns an answer, or answers one after the other, printed here for
-people or with `--json` for programs. Failures are said here; an answer with `failed` ends the program with 1."""
+"""Declare and run commands: functions that return an answer, or yield several.
+
+This module prints the answers, for people or with `--json` for programs, and the errors. An answer with `failed` makes
+the exit code 1.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 from types import FrameType, MappingProxyType, SimpleNamespace
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar, get_args, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args, get_type_hints
 
 import typer
 
@@ -28,27 +31,27 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
     from simplemem.models import IndexState
-    from simplemem.store import EnhancedStore
+    from simplemem.store import EnhancedStore, SyncReport
 
-WHO = "command line"  # how the history names whoever used these commands
-_PATIENCE = 1.0  # seconds before a progress bar is worth showing
+WHO = "command line"  # the author of changes by commands, in the history
+_SECONDS_BEFORE_BAR = 1.0  # shorter work needs no progress bar
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _JSON = Annotated[bool, flag("--json", "Print JSON, for programs.")]
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a command answers: facts for programs, the rest for people."""
+    """The answer of a command: `facts` for programs, everything else for people."""
 
     facts: Mapping[str, Any]
     lines: Sequence[Sequence[Part]] = ()
     table: Sequence[Sequence[Part]] = ()
     columns: tuple[Column, ...] = ()  # of the table
     warnings: Sequence[str] = ()
-    text: str = ""  # which goes into a pipe to the byte
-    markdown: str | None = None  # shown as it reads, in a terminal
-    labelled: Mapping[str, str] = field(default_factory=dict)  # for people, each with its label
-    more: str = ""  # how to see the rest, for people, on stderr
+    text: str = ""  # which a pipe gets byte for byte
+    markdown: str | None = None  # rendered in a terminal
+    labelled: Mapping[str, str] = field(default_factory=dict)  # texts by their labels
+    more: str = ""  # how to see the rest; on stderr
     failed: bool = False
 
 
@@ -72,9 +75,12 @@ def show(answer: Answer, *, compact: bool = False) -> None:
         Screen(stderr=True).say((answer.more, "dim"))
 
 
-class _Run(NamedTuple):
+@dataclass(frozen=True)
+class _Run:
+    """The command that runs now."""
+
     as_json: bool
-    until_said: ExitStack
+    until_printed: ExitStack  # closed when the answer is printed
 
 
 _RUN: ContextVar[_Run] = ContextVar("run")
@@ -83,69 +89,81 @@ _FOLDER: ContextVar[Path] = ContextVar("folder")
 
 
 def finish() -> ExitStack:
-    """Hold a Ctrl-C back until the answer is printed, or what this gives is closed: what was written is also said."""
-    held = _RUN.get().until_said
-    held.enter_context(finishing())
-    return held
+    """Delay a Ctrl-C until the answer is printed, so that the user learns what was written.
+
+    Closing the returned stack ends the delay earlier.
+    """
+    stack = _RUN.get().until_printed
+    stack.enter_context(finishing())
+    return stack
 
 
 def for_a_program() -> bool:
-    """Whether `--json` was asked for."""
+    """Return whether `--json` was passed."""
     return _RUN.get().as_json
 
 
 def preview(plan: Answer) -> None:
-    """Show a person what is about to be done. A program hears of it when it is done."""
+    """Show a person what is about to change. A program gets only the final answer."""
     if not for_a_program():
         show(plan)
 
 
 def can_ask() -> bool:
-    """Whether there is a terminal, and so a user to ask."""
+    """Return whether there is a terminal at which a user can be asked."""
     return not for_a_program() and sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def agree(question: str, *, refused: str, hint: str, yes: bool = False) -> None:
-    """Have the user confirm what was shown. A no ends the command with 1, and nothing is changed.
+    """Ask the user to confirm what was shown. A no ends the command with the exit code 1.
 
-    Without a terminal, raises Invalid with a hint on how to confirm.
+    Raises Invalid with `refused` and `hint` if there is no terminal. With `yes`, nobody is asked.
     """
     if yes:
         return
     if not can_ask():
         raise Invalid(refused, hint=hint)
+
     if not typer.confirm(question, err=True):
         Screen(stderr=True).say("Nothing was changed.")
         raise typer.Exit(1)
 
 
 def _run(function: Callable[[], Any], as_json: bool) -> None:
-    failed = False
+    """Run a command and print its answers, or its error. Raises typer.Exit if it fails."""
+    has_failed = False
     try:
-        with ExitStack() as until_said:
-            _RUN.set(_Run(as_json, until_said))
-            answers = function()
-            for each in answers if isinstance(answers, Iterator) else (answers,):
-                show(each, compact=isinstance(answers, Iterator))
-                failed = failed or each.failed
+        with ExitStack() as until_printed:
+            _RUN.set(_Run(as_json, until_printed))
+            result = function()
+            is_stream = isinstance(result, Iterator)
+            answers = result if is_stream else (result,)
+            for answer in answers:
+                show(answer, compact=is_stream)
+                has_failed = has_failed or answer.failed
     except BrokenPipeError:
         raise
-    except (SimplememError, OSError) as error:
-        failed = True
-        if isinstance(
-            error, OSError
-        ):  # what the system refuses, for want of space or permission, in its own words
-            error = Unavailable(
-                f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}"
-            )
+    except SimplememError as error:
+        has_failed = True
         print_error(error, as_json=as_json)
-    if failed:
+    except OSError as error:
+        has_failed = True
+        print_error(_system_error(error), as_json=as_json)
+    if has_failed:
         raise typer.Exit(1)
+
+
+def _system_error(error: OSError) -> Unavailable:
+    """Return what the system refused, for example for lack of space or permission, in its words."""
+    reason = error.strerror or str(error)
+    if error.filename:
+        reason += f": {error.filename}"
+    return Unavailable(reason)
 
 
 @contextmanager
 def served_by(store: EnhancedStore, folder: Path) -> Iterator[None]:
-    """Run commands on a store that a server has open, for a process whose current folder is `folder`."""
+    """Run commands on the store of a server, for another process whose current folder is `folder`."""
     token = _SERVED.set(store)
     folder_token = _FOLDER.set(folder)
     try:
@@ -159,12 +177,16 @@ def served_by(store: EnhancedStore, folder: Path) -> Iterator[None]:
 def opened(
     vault: Path | None, *, embed: bool = False, sync: bool = True, make: bool = False
 ) -> Iterator[EnhancedStore]:
-    """The store of a vault with its index updated, with `embed` the vectors too. With `make` it is made if need be."""
+    """Open the store of a vault, and update its index first; with `embed`, its vectors too.
+
+    With `make`, a vault that does not exist is created. Raises NotFound otherwise.
+    """
     served = _SERVED.get()
     if served is not None:
         served.catch_up(embed=embed)
         yield served
         return
+
     from simplemem import open_store
     from simplemem.settings.find_vault import find_existing_vault, find_vault
     from simplemem.settings.loading import load_settings
@@ -181,92 +203,103 @@ def opened(
 
 
 def with_next_step(index: IndexState) -> IndexState:
-    """The state of the index, which also says what makes the vectors that are missing."""
+    """Return the state of the index. If vectors are missing, it says what creates them."""
     if not index.pending:
         return index
     step = "`simplemem index` or a running server creates their vectors."
     return replace(index, reason=f"{index.reason} {step}".strip())
 
 
-def warn_doubted(report: Any) -> None:
-    """Say so when many notes are gone at once: an unmounted disk looks the same as a tidy mind."""
+def warn_doubted(report: SyncReport) -> None:
+    """Warn if many notes disappeared at once: the reason may be a disk that is not mounted."""
     if report.doubted:
-        kept = f"{report.doubted} notes disappeared at once, and the index keeps them for now"
-        warn(f"{kept}; if you deleted them, run `simplemem index --rebuild`")
+        warn(
+            f"{report.doubted} notes disappeared at once, and the index keeps them for now;"
+            " if you deleted them, run `simplemem index --rebuild`"
+        )
 
 
 def warn(*messages: str) -> None:
-    """Say on stderr what a person should know beside the answer."""
+    """Print warnings on stderr."""
     for message in messages:
         Screen(stderr=True).say(("note: ", "yellow"), message)
 
 
 @contextmanager
 def progress_bar() -> Iterator[Callable[[str, int, int], None]]:
-    """A bar on stderr, drawn once the work has taken a second, gone however it ends. In a pipe it draws nothing."""
+    """Yield a function that shows progress on stderr: the stage, how much is done, and the total.
+
+    The bar appears if the work takes longer than a second, and disappears at its end. A pipe gets none.
+    """
     screen = Screen(stderr=True)
     if not screen.is_terminal:
         yield lambda _stage, _done, _total: None
         return
-    began = time.monotonic()
+
+    start = time.monotonic()
     bar: Progress | None = None
 
-    def tell(stage: str, done: int, total: int) -> None:
+    def update(stage: str, done: int, total: int) -> None:
         nonlocal bar
         if bar is None:
-            if time.monotonic() - began < _PATIENCE or not total:
+            if time.monotonic() - start < _SECONDS_BEFORE_BAR or not total:
                 return
-            from rich.progress import (
-                BarColumn,
-                MofNCompleteColumn,
-                Progress,
-                TextColumn,
-                TimeRemainingColumn,
-            )
-
-            columns = (
-                TextColumn("{task.description:>8}"),
-                BarColumn(),
-                MofNCompleteColumn(),
-                TimeRemainingColumn(),
-            )
-            bar = Progress(*columns, console=screen.console, transient=True)
+            bar = _new_bar(screen)
             bar.start()
-        task = next((each.id for each in bar.tasks if each.description == stage), None)
-        bar.update(
-            bar.add_task(stage, total=total) if task is None else task, completed=done, total=total
-        )
+
+        task_id = next((task.id for task in bar.tasks if task.description == stage), None)
+        if task_id is None:
+            task_id = bar.add_task(stage, total=total)
+        bar.update(task_id, completed=done, total=total)
 
     try:
-        yield tell
+        yield update
     finally:
         if bar is not None:
             bar.stop()
 
 
+def _new_bar(screen: Screen) -> Progress:
+    """Return a progress bar that is removed from the screen at its end."""
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("{task.description:>8}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
+    return Progress(*columns, console=screen.console, transient=True)
+
+
 @contextmanager
 def finishing() -> Iterator[None]:
-    """Hold a Ctrl-C back until a write is done. A second one does not wait; even then nothing is torn."""
-    before = signal.getsignal(signal.SIGINT)
-    if (
-        threading.current_thread() is not threading.main_thread()
-        or before is not signal.default_int_handler
-    ):
+    """Delay a Ctrl-C until a write is done. A second Ctrl-C is not delayed; no note is damaged even then."""
+    is_main_thread = threading.current_thread() is threading.main_thread()
+    old_handler = signal.getsignal(signal.SIGINT)
+    if not is_main_thread or old_handler is not signal.default_int_handler:
         yield
         return
-    held: list[int] = []
 
-    def hold(number: int, frame: FrameType | None) -> None:
-        if held:
+    delayed: list[int] = []
+
+    def delay(number: int, frame: FrameType | None) -> None:
+        if delayed:
             signal.default_int_handler(number, frame)
-        held.append(number)
+        delayed.append(number)
 
-    signal.signal(signal.SIGINT, hold)
+    signal.signal(signal.SIGINT, delay)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
-    if held:
+        signal.signal(signal.SIGINT, old_handler)
+    if delayed:
         raise KeyboardInterrupt
 
 
@@ -279,48 +312,45 @@ def command(
     dashed_words: bool = False,
     old_options: Mapping[str, str] = MappingProxyType({}),
 ) -> Callable[[_Function], _Function]:
-    """Declare a command, which has `--json`, and where it stands in `--help`.
+    """Declare a command that has `--json`, and its section in `--help`.
 
-    Its docstring is its help, with examples after `$`. With `filters` it has those options, and `narrowed` is the
-    filter they make. With `dashed_words` a `-word` is a word with a meaning of its own, not options run together.
-    `old_options` are earlier names of options, each with its parameter: they work, and no help shows them.
+    The docstring of the function is the help, with examples after `$`. With `filters`, the command has these options,
+    and the parameter `narrowed` gets the filter that they make. With `dashed_words`, `-word` is a word of a query and
+    not a group of options. `old_options` are earlier names of options, each with its parameter: they work, but no help
+    shows them.
     """
 
     def declare(function: _Function) -> _Function:
-        lines = (inspect.getdoc(function) or "").split("\n")
-        examples = [line for line in lines if line.startswith("$ ")]
-        # A paragraph is made one line, for the help to wrap.
-        paragraphs = "\n".join(line for line in lines if line not in examples).strip().split("\n\n")
         parameters = _parameters(function, filters)
-        note_parameters = [parameter.name for parameter in parameters if _is_of_notes(parameter)]
+        note_names = [parameter.name for parameter in parameters if _is_of_notes(parameter)]
         old_parameters = [_old_parameter(parameters, old, new) for old, new in old_options.items()]
 
         def run(as_json: bool = False, **arguments: Any) -> None:
             if dashed_words:
                 _refuse_unknown_options(arguments, parameters)
             for parameter, new in zip(old_parameters, old_options.values(), strict=True):
-                given = arguments.pop(parameter.name)
-                if given is not None:
-                    arguments[new] = given
+                value = arguments.pop(parameter.name)
+                if value is not None:
+                    arguments[new] = value
 
-            def answers() -> Any:
-                for each in note_parameters:
-                    arguments[each] = _without_paths(arguments[each], arguments.get("vault"))
+            def answer() -> Any:
+                for name in note_names:
+                    arguments[name] = _without_paths(arguments[name], arguments.get("vault"))
                 if filters:
-                    arguments["narrowed"] = filter_of(
-                        **{each: arguments.pop(each) for each in filters}
-                    )
+                    options = {name: arguments.pop(name) for name in filters}
+                    arguments["narrowed"] = filter_of(**options)
                 return function(**arguments)
 
-            _run(answers, as_json)
+            _run(answer, as_json)
 
         run.__signature__ = inspect.Signature([*parameters, *old_parameters])  # type: ignore[attr-defined]
+        description, examples = _help_of(function)
         group.command(
             name or function.__name__,
             cls=Command,
             rich_help_panel=panel,
-            help="\n\n".join(" ".join(each.split()) for each in paragraphs),
-            epilog="\n".join(examples),
+            help=description,
+            epilog=examples,
             context_settings={"ignore_unknown_options": True} if dashed_words else {},
         )(run)
         return function
@@ -328,56 +358,72 @@ def command(
     return declare
 
 
+def _help_of(function: Callable[..., Any]) -> tuple[str, str]:
+    """Return the description of a command, and its examples, one per line.
+
+    Each paragraph of the description is one line, for the help to wrap.
+    """
+    lines = (inspect.getdoc(function) or "").split("\n")
+    examples = [line for line in lines if line.startswith("$ ")]
+    text = "\n".join(line for line in lines if line not in examples)
+    paragraphs = [" ".join(paragraph.split()) for paragraph in text.strip().split("\n\n")]
+    return "\n\n".join(paragraphs), "\n".join(examples)
+
+
 def _parameters(function: Callable[..., Any], filters: Sequence[str]) -> list[inspect.Parameter]:
-    """The options of a command as Typer reads them: its own, those of a filter for `narrowed`, and `--json`."""
+    """Return the parameters of a command for Typer: its own, those of its filter, and `--json`."""
     declared = {
-        each: hint
-        for each, hint in function.__annotations__.items()
-        if each not in ("return", "narrowed")
+        name: hint
+        for name, hint in function.__annotations__.items()
+        if name not in ("return", "narrowed")
     }
-    hints = get_type_hints(
-        SimpleNamespace(__annotations__=declared), function.__globals__, include_extras=True
-    )
-    parameters = []
+    annotated = SimpleNamespace(__annotations__=declared)
+    hints = get_type_hints(annotated, function.__globals__, include_extras=True)
+    parameters: list[inspect.Parameter] = []
     for name, parameter in inspect.signature(function).parameters.items():
         if name == "narrowed":
-            parameters += [
-                _keyword(each, FILTERS[each], False if each == "require_all" else None)
-                for each in filters
-            ]
+            parameters += map(_filter_parameter, filters)
         else:
             parameters.append(_keyword(name, hints[name], parameter.default))
     return [*parameters, _keyword("as_json", _JSON, False)]
 
 
+def _filter_parameter(name: str) -> inspect.Parameter:
+    """Return the parameter of a filter option."""
+    is_flag = name == "require_all"
+    return _keyword(name, FILTERS[name], False if is_flag else None)
+
+
 def _old_parameter(
     parameters: Sequence[inspect.Parameter], old: str, new: str
 ) -> inspect.Parameter:
-    """A hidden option under an earlier name, which is None unless it is given."""
-    [parameter] = [each for each in parameters if each.name == new]
+    """Return a hidden option with an earlier name. Its value is None unless it is passed."""
+    [parameter] = [parameter for parameter in parameters if parameter.name == new]
     kind = get_args(parameter.annotation)[0]
     hidden = typer.Option(old, hidden=True)
     return _keyword(f"old_{new}", Annotated[kind | None, hidden], None)
 
 
 def _is_of_notes(parameter: inspect.Parameter) -> bool:
-    """Whether a parameter names notes."""
+    """Return whether the value of a parameter names notes."""
     infos = getattr(parameter.annotation, "__metadata__", ())
     return any(getattr(info, "autocompletion", None) is complete_name for info in infos)
 
 
-def _without_paths(named: Any, vault: Path | None) -> Any:
-    """What names notes, with the path inside the vault in place of each path on the disk."""
-    if isinstance(named, str) and named.lower().endswith(".md"):
-        served = _SERVED.get()
-        if served is not None:
-            return path_in_vault(named, served.root, _FOLDER.get())
-        from simplemem.settings.find_vault import find_existing_vault
+def _without_paths(value: Any, vault: Path | None) -> Any:
+    """Return an argument that names notes, with paths on the disk replaced by paths in the vault."""
+    if isinstance(value, list | tuple):
+        return [_without_paths(name, vault) for name in value]
+    if not isinstance(value, str) or not value.lower().endswith(".md"):
+        return value
 
-        return path_in_vault(named, find_existing_vault(vault), Path.cwd())
-    if isinstance(named, list | tuple):
-        return [_without_paths(each, vault) for each in named]
-    return named
+    served = _SERVED.get()
+    if served is not None:
+        return path_in_vault(value, served.root, _FOLDER.get())
+
+    from simplemem.settings.find_vault import find_existing_vault
+
+    return path_in_vault(value, find_existing_vault(vault), Path.cwd())
 
 
 def _keyword(name: str, hint: Any, default: Any) -> inspect.Parameter:
@@ -387,19 +433,23 @@ def _keyword(name: str, hint: Any, default: Any) -> inspect.Parameter:
 def _refuse_unknown_options(
     arguments: Mapping[str, Any], parameters: Iterable[inspect.Parameter]
 ) -> None:
-    """Where `-word` is allowed, a mistyped `--option` must still be told."""
-    infos = [info for each in parameters for info in getattr(each.annotation, "__metadata__", ())]
-    known = [
-        name
-        for info in infos
-        for name in (info.default, *(info.param_decls or ()))
-        if isinstance(name, str)
-    ]
+    """Raise a usage error for a mistyped `--option` of a command that takes `-word`."""
+    known_options = _option_names(parameters)
     for value in arguments.values():
-        for word in value if isinstance(value, list | tuple) else [value]:
-            if isinstance(word, str) and word.startswith("--"):
-                typed = word.partition("=")[0]
-                near = get_close_matches(typed, known, 1)
-                raise typer.BadParameter(
-                    f"no such option: {typed}" + (f" (did you mean {near[0]}?)" if near else "")
-                )
+        words = value if isinstance(value, list | tuple) else [value]
+        for word in words:
+            if not isinstance(word, str) or not word.startswith("--"):
+                continue
+            name = word.partition("=")[0]
+            similar = get_close_matches(name, known_options, 1)
+            suggestion = f" (did you mean {similar[0]}?)" if similar else ""
+            raise typer.BadParameter(f"no such option: {name}{suggestion}")
+
+
+def _option_names(parameters: Iterable[inspect.Parameter]) -> list[str]:
+    """Return the names of all options, such as `--limit` and `-n`."""
+    names: list[Any] = []
+    for parameter in parameters:
+        for info in getattr(parameter.annotation, "__metadata__", ()):
+            names += [info.default, *(info.param_decls or ())]
+    return [name for name in names if isinstance(name, str)]

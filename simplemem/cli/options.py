@@ -1,4 +1,8 @@
-"""The options that commands share, and completion, which asks the index as it stands: a shell must not hang on Tab."""
+"""The options that commands share, their help and their completion.
+
+Completion never updates the index, because the shell waits for it. Typer has no hook for some of what this module
+changes; each such place names the version in which it was read.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +25,7 @@ if TYPE_CHECKING:
     from simplemem.models import Filter
     from simplemem.store import EnhancedStore
 
-_SPECIAL = re.compile(r"[^\w@%+=:,./-]")
+_SPECIAL = re.compile(r"[^\w@%+=:,./-]")  # which Bash needs escaped
 Completion = Callable[[typer.Context, str], list[str]]
 _ALIASES = {
     # What other programs call them.
@@ -55,23 +59,23 @@ class _PlainHelp:
         super().__init__(**attributes)
 
     def get_params(self, ctx: Any) -> list[Any]:
+        """Return the parameters without the names of their types, and with our conversion (Typer 0.29)."""
         params: list[Any] = super().get_params(ctx)  # type: ignore[misc]
-        for each in params:
-            if getattr(
-                each, "is_flag", True
-            ):  # an argument has its name in capitals, and no flag to be
-                vars(each)["display_type_rich"] = lambda *_, **__: None
-            if (
-                getattr(each, "_runtime_param", self) is None
-            ):  # a Typer that converts values by Pydantic
-                each._runtime_param = _Conversion()  # noqa: SLF001  (see there)
+        for param in params:
+            # An argument has no `is_flag`, and its help shows no type, only its name in capitals.
+            if getattr(param, "is_flag", True):
+                vars(param)["display_type_rich"] = lambda *_, **__: None
+            # Only a Typer that converts values with Pydantic has this attribute.
+            if getattr(param, "_runtime_param", self) is None:
+                param._runtime_param = _Conversion()  # noqa: SLF001
         return params
 
     def format_epilog(self, _ctx: Any, formatter: Any) -> None:
-        """Write the examples line by line, as they would be typed; any other epilog as a paragraph."""
+        """Write examples line by line, and any other epilog as a paragraph."""
         epilog: str = self.epilog or ""  # type: ignore[attr-defined]
         if not epilog:
             return
+
         formatter.write_paragraph()
         if not epilog.startswith("$ "):
             formatter.write_text(epilog)
@@ -82,7 +86,7 @@ class _PlainHelp:
 
 
 def _completion_item() -> Any:
-    """The class of a completion: of the Click within Typer, or of Click itself, on which an older Typer stands."""
+    """Return the class of a completion: from the Click inside Typer, or from Click for an older Typer."""
     try:
         module = import_module("typer._click.shell_completion")
     except ImportError:
@@ -91,90 +95,95 @@ def _completion_item() -> Any:
 
 
 class _Conversion:
-    """Converts what was typed to the type of its parameter, without Pydantic where Python does it alone.
+    """Converts an argument to the type of its parameter, without Pydantic where Python can do it.
 
-    Typer builds a Pydantic adapter for each parameter that a command has, used or not: importing Pydantic and
-    building 17 of them was a fifth of what a search cost. Whatever is not certain here is left to Typer, which
-    also words the errors.
+    Typer builds a Pydantic adapter for each parameter of a command, used or not: importing Pydantic and building 17
+    adapters was a fifth of the cost of a search. Every other value is left to Typer, which also words the errors.
     """
 
     def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
-        """The converted value. Raises what Typer raises for a value that does not fit."""
-        is_multiple = param.multiple or param.nargs == -1
+        """Return the converted value. Raises what Typer raises for a value that does not fit."""
         if value is None:
+            is_multiple = param.multiple or param.nargs == -1
             return () if is_multiple else None
-        kind = param.type_descriptor.annotation
-        if (
-            kind == list[str]
-            and isinstance(value, list | tuple)
-            and all(isinstance(each, str) for each in value)
-        ):
+
+        descriptor = param.type_descriptor
+        kind = descriptor.annotation
+        if kind in (str, bool) and isinstance(value, kind):
+            return value
+        if kind == list[str] and _is_list_of_texts(value):
             return list(value)
-        if kind is str and isinstance(value, str):
-            return value
-        if kind is bool and isinstance(value, bool):
-            return value
         if kind is Path and isinstance(value, str):
             return Path(value)
-        if isinstance(kind, type) and issubclass(kind, StrEnum) and value in [*kind]:
-            return kind(value)
-        if kind is int and _is_whole_number(value, param.type_descriptor.parameter_info):
+        if kind is int and _is_whole_number(value, descriptor.parameter_info):
             return int(value)
+        is_choice = isinstance(kind, type) and issubclass(kind, StrEnum)
+        if is_choice and value in [*kind]:
+            return kind(value)
+
         from typer._coercion import build_runtime_param
 
-        return build_runtime_param(param.type_descriptor).coerce(value, param, ctx)
+        return build_runtime_param(descriptor).coerce(value, param, ctx)
+
+
+def _is_list_of_texts(value: Any) -> bool:
+    return isinstance(value, list | tuple) and all(isinstance(item, str) for item in value)
 
 
 def _is_whole_number(value: Any, bounds: Any) -> bool:
-    """Whether a value is digits only, or a default, and within the bounds of its option."""
+    """Return whether a value is a number, or at most nine digits, and within the bounds of its option."""
     if isinstance(value, str) and not (value.isascii() and value.isdecimal() and len(value) < 10):
         return False
+
     number = int(value)
-    return (bounds.min is None or number >= bounds.min) and (
-        bounds.max is None or number <= bounds.max
-    )
+    is_too_small = bounds.min is not None and number < bounds.min
+    is_too_large = bounds.max is not None and number > bounds.max
+    return not (is_too_small or is_too_large)
 
 
 class Command(_PlainHelp, TyperCommand):
-    """A command."""
+    """A command with plain help."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Refuse an empty `--vault`, which an unset variable leaves: as a path it is the current folder."""
+        """Raise a usage error for an empty `--vault`, as from an unset variable: it would be the current folder."""
         if find_vault_option(args) == "":
             raise typer.BadParameter("--vault is empty; name a folder, or leave the option out")
         return super().parse_args(ctx, args)
 
 
 class Group(_PlainHelp, TyperGroup):
-    """Commands, by their names and by their hidden aliases."""
+    """A group of commands, which are found by their names and by hidden aliases."""
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        found = super().get_command(ctx, cmd_name)
-        if found is not None or cmd_name not in _ALIASES:
-            return found
+        """Return the command with a name or alias, or None."""
+        command = super().get_command(ctx, cmd_name)
+        if command is not None or cmd_name not in _ALIASES:
+            return command
 
         name, _, subcommand = _ALIASES[cmd_name].partition(" ")
         group: Any = super().get_command(ctx, name)
-        return group.get_command(ctx, subcommand) if subcommand and group is not None else group
+        if group is None or not subcommand:
+            return group
+        return group.get_command(ctx, subcommand)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Print the help on stdout where a command is missing; the exit code says that one is."""
+        """Print the help on stdout if no command is named. The exit code is that of a usage error."""
         if not args and self.no_args_is_help and not ctx.resilient_parsing:
             typer.echo(ctx.get_help())
             ctx.exit(2)
         return super().parse_args(ctx, args)
 
     def summaries(self, ctx: Any) -> list[tuple[str, str, str]]:
-        """The section of the help, the name and the summary of each command."""
-        found = []
+        """Return the section of the help, the name and the summary of each command."""
+        rows = []
         for name in self.list_commands(ctx):
             command = self.get_command(ctx, name)
             summary = (command.help or "").partition("\n\n")[0]
-            found.append((command.rich_help_panel or "Commands", name, summary))
-        return found
+            rows.append((command.rich_help_panel or "Commands", name, summary))
+        return rows
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """List the commands, each section under its heading."""
+        """Write the commands, each section under its heading."""
         sections: dict[str, list[tuple[str, str]]] = {}
         for section, name, summary in self.summaries(ctx):
             sections.setdefault(section, []).append((name, summary))
@@ -184,18 +193,18 @@ class Group(_PlainHelp, TyperGroup):
                 formatter.write_dl([(f"{name:<{width}}", summary) for name, summary in rows])
 
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
-        """Complete the name of a command from its summary alone: no command is imported for that."""
+        """Return completions for the name of a command. They come from the summaries: no command is imported."""
         item = _completion_item()
         rows = self.summaries(ctx)
         items = [
             item(name, help=summary) for _, name, summary in rows if name.startswith(incomplete)
         ]
-        # What the base class of a group adds: the options.
+        # The base class of a group adds the options.
         return items + super(TyperGroup, self).shell_complete(ctx, incomplete)
 
 
 class DefaultGroup(Group):
-    """Commands of which the first one runs if none is named: `conflicts` is `conflicts list`."""
+    """A group whose first command runs if none is named: `conflicts` is `conflicts list`."""
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
@@ -207,14 +216,16 @@ class DefaultGroup(Group):
         return next(iter(self.commands))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Put the name of the command first, unless the help or a completion of that name is requested."""
         is_help = args[:1] == ["--help"]
         is_completing_the_name = ctx.resilient_parsing and not args
-        if not is_help and not is_completing_the_name and (not args or args[0].startswith("-")):
+        starts_with_name = bool(args) and not args[0].startswith("-")
+        if not (is_help or is_completing_the_name or starts_with_name):
             args = self._with_name_first(args)
         return super().parse_args(ctx, args)
 
     def _with_name_first(self, args: list[str]) -> list[str]:
-        """The arguments after the name of their command: options may stand before it, or it may be missing."""
+        """Return the arguments with the name of their command first. Options may precede it, or it may be missing."""
         for position, word in enumerate(args):
             is_value = position > 0 and args[position - 1] == "--vault"
             if word in self.commands and not is_value:
@@ -222,7 +233,7 @@ class DefaultGroup(Group):
         return [self.default_name, *args]
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """List the subcommands, then the options of the default command."""
+        """Write the subcommands, then the options of the default command."""
         self.format_commands(ctx, formatter)
         default = self.commands[self.default_name]
         rows = [param.get_help_record(ctx) for param in default.get_params(ctx)]
@@ -232,29 +243,31 @@ class DefaultGroup(Group):
             formatter.write_dl([row for row in rows if row is not None])
 
 
-def flag(names: str, what: str) -> Any:
-    """An option without a value: `--yes -y`."""
-    return typer.Option(*names.split(), help=what)
+def flag(names: str, description: str) -> Any:
+    """Return an option without a value: `--yes -y`."""
+    return typer.Option(*names.split(), help=description)
 
 
 def option(
-    names: str, metavar: str, what: str, complete: Completion | None = None, **bounds: Any
+    names: str, metavar: str, description: str, complete: Completion | None = None, **bounds: Any
 ) -> Any:
-    """An option with a value."""
+    """Return an option with a value."""
     return typer.Option(
-        *names.split(), metavar=metavar, help=what, autocompletion=complete, **bounds
+        *names.split(), metavar=metavar, help=description, autocompletion=complete, **bounds
     )
 
 
-def argument(metavar: str, what: str, complete: Completion | None = None) -> Any:
-    """What stands without an option's name."""
-    return typer.Argument(metavar=metavar, help=what, autocompletion=complete, show_default=False)
+def argument(metavar: str, description: str, complete: Completion | None = None) -> Any:
+    """Return a positional argument."""
+    return typer.Argument(
+        metavar=metavar, help=description, autocompletion=complete, show_default=False
+    )
 
 
 def default_group(
     commands: typer.Typer, panel: str, name: str, about: str, examples: str
 ) -> typer.Typer:
-    """Add a group of commands of which the first one runs if none is named. Return the group, for its commands."""
+    """Add a group of commands and return it. Its first command runs if none is named."""
     group = typer.Typer(cls=DefaultGroup)
     commands.add_typer(group, name=name, help=about, epilog=examples, rich_help_panel=panel)
     return group
@@ -264,21 +277,23 @@ _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 
 
 def duration(typed: str, option_name: str, *, least: timedelta = timedelta(0)) -> timedelta:
-    """The length of time that was typed: `12h`, `30d`, `8w`, or a number of days. Raises a usage error."""
-    found = re.fullmatch(r"(\d{1,5})([hdw]?)", typed.strip())
-    if found is None:
-        why = f"{typed[:20]!r} is not a duration such as 12h, 30d or 8w"
-        raise typer.BadParameter(why, param_hint=option_name)
-    length = timedelta(**{_UNITS[found[2] or "d"]: int(found[1])})
+    """Return a duration: `12h`, `30d`, `8w`, or a number of days. Raises a usage error for anything else."""
+    match = re.fullmatch(r"(\d{1,5})([hdw]?)", typed.strip())
+    if match is None:
+        problem = f"{typed[:20]!r} is not a duration such as 12h, 30d or 8w"
+        raise typer.BadParameter(problem, param_hint=option_name)
+
+    number, unit = match.groups()
+    length = timedelta(**{_UNITS[unit or "d"]: int(number)})
     if length < least:
-        why = f"{typed!r} is too short: the minimum is {least // timedelta(hours=1)}h"
-        raise typer.BadParameter(why, param_hint=option_name)
+        problem = f"{typed!r} is too short: the minimum is {least // timedelta(hours=1)}h"
+        raise typer.BadParameter(problem, param_hint=option_name)
     return length
 
 
-def limit_option(what: str) -> Any:
-    """The `--limit` option of a command."""
-    return option("--limit -n", "N", what, min=1)
+def limit_option(description: str) -> Any:
+    """Return the `--limit` option of a command."""
+    return option("--limit -n", "N", description, min=1)
 
 
 def _names(store: EnhancedStore, prefix: str) -> Iterable[str]:
@@ -293,40 +308,42 @@ COMPLETIONS: dict[str, Callable[[EnhancedStore, str], Iterable[str]]] = {
     "names": _names,
     "tags": _tags,
 }
-"""What the index is asked for when a shell completes: a server of the vault, or else the store."""
+"""How completions are read from a store, by the kind that a completing shell or a server names."""
 
 
 def _ask_index(ctx: typer.Context, kind: str, prefix: str) -> list[str]:
-    """Ask the index for completions. Whatever goes wrong, a shell that completes shows nothing."""
+    """Return completions from a server of the vault, or else from its index. Returns none after any failure."""
     vault = ctx.params.get("vault")
+    request = {"complete": kind, "prefix": prefix}
     try:
-        answer = ask_server(
-            None if vault is None else str(vault), {"complete": kind, "prefix": prefix}
-        )
-        names = (
-            _asked_here(vault, kind, prefix) if answer is None else list(map(str, answer["names"]))
-        )
+        answer = ask_server(None if vault is None else str(vault), request)
+        if answer is None:
+            names = _read_index(vault, kind, prefix)
+        else:
+            names = [str(name) for name in answer["names"]]
     except (SimplememError, OSError):
         return []
-    # Bash puts in what it is given as it is; the other shells quote it themselves.
-    bash = os.environ.get("_SIMPLEMEM_COMPLETE", "").endswith("bash")
-    return [_SPECIAL.sub(r"\\\g<0>", each) for each in names] if bash else names
+
+    # Bash inserts a completion unchanged; the other shells quote it themselves.
+    if os.environ.get("_SIMPLEMEM_COMPLETE", "").endswith("bash"):
+        return [_SPECIAL.sub(r"\\\g<0>", name) for name in names]
+    return names
 
 
-def _asked_here(vault: Path | None, kind: str, prefix: str) -> list[str]:
+def _read_index(vault: Path | None, kind: str, prefix: str) -> list[str]:
+    """Return completions from the index of a vault in this process."""
     from simplemem import open_store
     from simplemem.settings.find_vault import find_vault
     from simplemem.settings.loading import load_settings
 
     root = find_vault(vault)
-    with open_store(
-        root, settings=load_settings(vault=root).for_a_person(), read_only=True
-    ) as store:
+    settings = load_settings(vault=root).for_a_person()
+    with open_store(root, settings=settings, read_only=True) as store:
         return list(COMPLETIONS[kind](store, prefix))
 
 
 def completing(names: Callable[[], Iterable[str]]) -> Completion:
-    """Complete to the names that begin with what was typed."""
+    """Return a completion to those of the names that begin with the typed text."""
 
     def complete(_ctx: typer.Context, incomplete: str) -> list[str]:
         return [name for name in names() if name.startswith(incomplete)]
@@ -335,12 +352,12 @@ def completing(names: Callable[[], Iterable[str]]) -> Completion:
 
 
 def complete_name(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Names of notes that begin with what was typed: file names that are unique, or paths."""
+    """Return names of notes that begin with the typed text: unique file names, or paths."""
     return _ask_index(ctx, "names", incomplete)
 
 
 def complete_tag(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Tags that begin with what was typed."""
+    """Return tags that begin with the typed text."""
     return _ask_index(ctx, "tags", incomplete)
 
 
@@ -379,7 +396,7 @@ FILTERS: dict[str, Any] = {
     ],
     "author": Annotated[str | None, option("--author", "AUTHOR", _AUTHOR)],
 }
-"""The options that narrow which notes take part, by the names of their arguments."""
+"""The options that filter notes, by the names of their arguments."""
 NOTES = ("tag", "require_all", "kind", "prefix", "since", "until")
 LINKS = ("link_to", "linked_by")
 
@@ -387,14 +404,15 @@ LINKS = ("link_to", "linked_by")
 def filter_of(
     tag: Sequence[str] | None, require_all: bool, kind: str | None, **more: str | None
 ) -> Filter:
-    """What the filter options mean."""
+    """Return the filter that the filter options describe."""
     from simplemem.models import Filter
 
-    wanted: dict[str, str] = {}
-    for each in tag or ():
-        key, _, value = each.removeprefix("#").partition("=")
-        # Two values of one key (`status=open`, `status=done`) are asked for as two nested tags.
-        if key in wanted and value:
-            key, value = f"{key}/{value}", ""
-        wanted[key] = value
-    return Filter.of(tags=wanted, require_all=require_all, type=kind, **more)
+    tags: dict[str, str] = {}
+    for text in tag or ():
+        key, _, value = text.removeprefix("#").partition("=")
+        if value and key in tags:
+            # A filter has one value per key, so the second value becomes a nested tag: `status/done`.
+            key = f"{key}/{value}"
+            value = ""
+        tags[key] = value
+    return Filter.of(tags=tags, require_all=require_all, type=kind, **more)
