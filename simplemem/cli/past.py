@@ -31,23 +31,23 @@ if TYPE_CHECKING:
 
 commands = typer.Typer()
 _PANEL = "History"
-_WOULD = {  # how a plan names what becomes of a note
+_PLANNED = {  # how a plan words the outcome for a note
     "moved back": "would move back",
     "deleted": "would delete",
     "changed back": "would change back",
     "brought back": "would bring back",
 }
-_MAX_SEARCHED = 1000  # changes whose authors are looked at
+_MAX_SEARCHED = 1000  # changes that are searched for other authors
 _MAX_AUTHORS = 10
 _AUTHOR = "The version of a client can be left out. The name of a token includes each client that used it."
-What = Annotated[
+NoteOrVersion = Annotated[
     str | None, argument("NAME|VERSION", "A note, or the version of a step.", complete_name)
 ]
 
 
 @command(commands, _PANEL, old_options={"--by": "author"})
 def history(
-    name: What = None,
+    name: NoteOrVersion = None,
     diff: Annotated[bool, flag("--diff", "Show what each change did.")] = False,
     blame: Annotated[bool, flag("--blame", "Show who last changed each line of the note.")] = False,
     author: Annotated[
@@ -66,54 +66,69 @@ def history(
     $ simplemem history Dipper --diff
     $ simplemem history Dipper --blame
     $ simplemem history --author claude-ai --since yesterday"""
-    lines, table = Lines(), Lines()
     with opened(vault) as store:
         if blame:
-            if name is None:
-                raise Invalid("--blame needs a note", hint="Use `simplemem history NAME --blame`.")
-            blamed = store.blame(name)
-            facts = {"name": store.resolve(name), "lines": [each.as_dict() for each in blamed]}
-            table = [[each.who or each.kind, (ago(each.when), "dim"), each.text] for each in blamed]
-            return Answer(facts, table=table)
+            return _blame(store, name)
+
         entries = store.history(
             name, limit=limit, diff=diff, by=author, since=since, until=until, steps=True
         )
         warnings = [store.git_trouble] if name and store.git_trouble else []
-        if author and not entries:
-            lines = _nothing_by(author, store.history(name, limit=_MAX_SEARCHED))
-    for entry in entries:
-        title = f"{entry.name} → {entry.new_name}" if entry.new_name else entry.name
-        if entry.notes > 1:
-            title += f" and {format_count(entry.notes - 1, 'more note')}"
-        changed_by = entry.who or "a program"
-        details = (ago(entry.when), changed_by, entry.tool, one_line(entry.reason))
-        table.append(
-            [
-                (entry.version, "yellow"),
-                entry.op,
-                (title, "cyan"),
-                *((each, "dim") for each in details),
-            ]
-        )
-        if diff:
-            lines += [
-                [part for cell in table.pop() for part in (cell, "  ")],
-                *diff_lines(entry.diff),
-                [],
-            ]
+        if not entries:
+            lines: Lines = [["No changes through simplemem."]]
+            if author:
+                lines = _nothing_by(author, store.history(name, limit=_MAX_SEARCHED))
+            return Answer({"versions": []}, lines, warnings=warnings)
+
     facts = {"versions": [entry.as_dict() for entry in entries]}
+    if diff:
+        lines = []
+        for entry in entries:
+            lines += _entry_with_diff(entry)
+        return Answer(facts, lines, warnings=warnings)
+
     columns = (WHOLE, WHOLE, WHOLE, WHOLE, OPTIONAL, OPTIONAL, SHRINKS)
-    return Answer(
-        facts,
-        lines or ([] if entries else [["No changes through simplemem."]]),
-        table=table,
-        columns=columns,
-        warnings=warnings,
-    )
+    rows = [_entry_row(entry) for entry in entries]
+    return Answer(facts, table=rows, columns=columns, warnings=warnings)
+
+
+def _blame(store: EnhancedStore, name: str | None) -> Answer:
+    """Return who last changed each line of a note. Raises Invalid if no note is named."""
+    if name is None:
+        raise Invalid("--blame needs a note", hint="Use `simplemem history NAME --blame`.")
+
+    lines = store.blame(name)
+    facts = {"name": store.resolve(name), "lines": [line.as_dict() for line in lines]}
+    table: Lines = [[line.who or line.kind, (ago(line.when), "dim"), line.text] for line in lines]
+    return Answer(facts, table=table)
+
+
+def _entry_row(entry: HistoryEntry) -> list[Part]:
+    """Return a change as a row of the table."""
+    title = f"{entry.name} → {entry.new_name}" if entry.new_name else entry.name
+    if entry.notes > 1:
+        title += f" and {format_count(entry.notes - 1, 'more note')}"
+    return [
+        (entry.version, "yellow"),
+        entry.op,
+        (title, "cyan"),
+        (ago(entry.when), "dim"),
+        (entry.who or "a program", "dim"),
+        (entry.tool, "dim"),
+        (one_line(entry.reason), "dim"),
+    ]
+
+
+def _entry_with_diff(entry: HistoryEntry) -> Lines:
+    """Return a change on one line, what it did, and an empty line."""
+    heading: list[Part] = []
+    for cell in _entry_row(entry):
+        heading += [cell, "  "]
+    return [heading, *diff_lines(entry.diff), []]
 
 
 def _nothing_by(author: str, entries: Sequence[HistoryEntry]) -> Lines:
-    """Say that an author has changed nothing, and name those who have."""
+    """Return that an author has changed nothing, and who has."""
     others = list(dict.fromkeys(entry.who for entry in entries if entry.who))[:_MAX_AUTHORS]
     lines: Lines = [[f"{one_line(author)} has changed nothing here."]]
     if others:
@@ -141,15 +156,18 @@ def diff(
     with opened(vault) as store:
         differences = store.diff(what, other, since=since)
     lines = Lines()
-    for each in differences:
-        moved = each.name != each.new_name and other is None
-        lines += [[(f"{each.name} → {each.new_name}", "cyan")]] if moved else []
-        lines += diff_lines(each.diff)
-        lines += (
-            [[f"{each.new_name}: no difference."]] if not (each.diff or each.doubt or moved) else []
-        )
-    doubts = [f"{each.name}: {each.doubt}" for each in differences if each.doubt]
-    return Answer({"differences": [each.as_dict() for each in differences]}, lines, warnings=doubts)
+    for difference in differences:
+        is_moved = other is None and difference.name != difference.new_name
+        if is_moved:
+            lines.append([(f"{difference.name} → {difference.new_name}", "cyan")])
+        lines += diff_lines(difference.diff)
+        if not (difference.diff or difference.doubt or is_moved):
+            lines.append([f"{difference.new_name}: no difference."])
+    facts = {"differences": [difference.as_dict() for difference in differences]}
+    warnings = [
+        f"{difference.name}: {difference.doubt}" for difference in differences if difference.doubt
+    ]
+    return Answer(facts, lines, warnings=warnings)
 
 
 @command(commands, _PANEL)
@@ -175,20 +193,18 @@ def restore(
             restored = store.restore(name, at=at, new_name=new_name, who=WHO)
         except Invalid as error:
             if at is None and "`at`" in error.hint:
-                raise Invalid(
-                    error.message, hint=_restore_command(store, name, new_name)
-                ) from error
+                hint = _restore_command(store, name, new_name)
+                raise Invalid(error.message, hint=hint) from error
             raise
-    already, at = (
-        "" if restored.changed else "already ",
-        "" if restored.at.startswith("before ") else "at ",
-    )
-    said = f"{restored.name} is {already}as it was {at}{restored.at}."
-    return Answer(restored.as_dict(), [[(said, "green")]], warnings=restored.warnings)
+
+    already = "" if restored.changed else "already "
+    time = restored.at if restored.at.startswith("before ") else f"at {restored.at}"
+    text = f"{restored.name} is {already}as it was {time}."
+    return Answer(restored.as_dict(), [[(text, "green")]], warnings=restored.warnings)
 
 
 def _restore_command(store: EnhancedStore, name: str, new_name: str | None) -> str:
-    """The hint with the whole command that restores the text before the last change of a note that is there."""
+    """Return a hint with the command that restores the text before the last change of an existing note."""
     latest = store.history(name, limit=1)
     at = shlex.quote(f"before {latest[0].version}") if latest else "WHEN"
     words = ["simplemem restore", shlex.quote(name), "--at", at]
@@ -222,49 +238,51 @@ def undo(
     $ simplemem undo
     $ simplemem undo Dipper
     $ simplemem undo --author claude-ai --since '2 hours ago' --dry-run"""
-    if author and not since:
-        hint = (
-            f"Use `simplemem undo --author {shlex.quote(author)} --since '2 hours ago' --dry-run`."
-        )
-        raise Invalid("--author needs --since: a date or version from which to undo", hint=hint)
-    if since and not author:
-        hint = f"Use `simplemem undo --author AUTHOR --since {shlex.quote(since)}`; `simplemem history` shows the authors."
-        raise Invalid("--since needs --author: the author whose changes to undo", hint=hint)
-    if (author and what is not None) or (not author and (dry_run or yes)):
-        hint = "Use `simplemem undo --author AUTHOR --since WHEN`, or `simplemem undo VERSION`."
-        raise Invalid(
-            "--author cannot be combined with a version or name, and --dry-run and --yes need --author",
-            hint=hint,
-        )
+    _check_undo_options(what, author, since, needs_author=dry_run or yes)
     with opened(vault) as store:
         if not author:
             finish()
             return _undo_one(store, what)
+
         plan = store.undo_all(author, since, preview=True)
         if dry_run or not plan.notes:
-            return _plan(plan)
-        preview(_plan(plan))
-        refused, hint = (
-            "this needs confirmation, but there is no terminal",
-            "Add --yes, or preview with --dry-run.",
-        )
+            return _plan_answer(plan)
+
+        preview(_plan_answer(plan))
+        refused = "this needs confirmation, but there is no terminal"
+        hint = "Add --yes, or preview with --dry-run."
         agree("Undo these changes?", refused=refused, hint=hint, yes=yes)
         finish()
-        done = store.undo_all(author, since, expected=plan.plan, who=WHO)
-        said: list[Part] = [
-            (f"Undid what {done.by} changed in {format_count(len(done.notes), 'note')}", "green")
-        ]
-        lines: Lines = [said, undo_with(done.version)]
-        if done.left:
-            lines.append(
-                [
-                    (
-                        f"{format_count(len(done.left), 'note')} left unchanged, as listed above",
-                        "yellow",
-                    )
-                ]
-            )
-        return Answer(done.as_dict(), lines)
+        undone = store.undo_all(author, since, expected=plan.plan, who=WHO)
+
+    notes = format_count(len(undone.notes), "note")
+    summary: Part = (f"Undid what {undone.by} changed in {notes}", "green")
+    lines: Lines = [[summary], undo_with(undone.version)]
+    if undone.left:
+        unchanged = format_count(len(undone.left), "note")
+        lines.append([(f"{unchanged} left unchanged, as listed above", "yellow")])
+    return Answer(undone.as_dict(), lines)
+
+
+def _check_undo_options(what: str | None, author: str, since: str, *, needs_author: bool) -> None:
+    """Raise Invalid if the options of `undo` contradict each other."""
+    if author and not since:
+        example = f"simplemem undo --author {shlex.quote(author)} --since '2 hours ago' --dry-run"
+        message = "--author needs --since: a date or version from which to undo"
+        raise Invalid(message, hint=f"Use `{example}`.")
+    if since and not author:
+        example = f"simplemem undo --author AUTHOR --since {shlex.quote(since)}"
+        message = "--since needs --author: the author whose changes to undo"
+        raise Invalid(message, hint=f"Use `{example}`; `simplemem history` shows the authors.")
+
+    is_combined = bool(author) and what is not None
+    if is_combined or (needs_author and not author):
+        message = (
+            "--author cannot be combined with a version or name, and --dry-run and --yes need"
+            " --author"
+        )
+        hint = "Use `simplemem undo --author AUTHOR --since WHEN`, or `simplemem undo VERSION`."
+        raise Invalid(message, hint=hint)
 
 
 @command(commands, _PANEL)
@@ -276,7 +294,8 @@ def redo(vault: VaultOption = None) -> Answer:
     $ simplemem redo"""
     with opened(vault) as store:
         finish()
-        return _undone(store.undo(store.next_to_undo(undone=True), who=WHO, tool="redo"))
+        version = store.next_to_undo(undone=True)
+        return _undo_answer(store.undo(version, who=WHO, tool="redo"))
 
 
 @command(commands, "Vault")
@@ -290,34 +309,31 @@ def sync(vault: VaultOption = None) -> Answer:
     $ simplemem sync"""
     with opened(vault) as store:
         finish()
-        done = store.sync_with_remote(who=WHO)
-    came = (
-        f"{format_count(len(done.changed), 'file')} received"
-        if done.changed
-        else "nothing new received"
-    )
-    lines: Lines = [
-        [
-            ("In sync", "green"),
-            f" with {done.remote}: {format_count(done.committed, 'change')} committed, {came}",
-        ]
+        result = store.sync_with_remote(who=WHO)
+
+    received = "nothing new received"
+    if result.changed:
+        received = f"{format_count(len(result.changed), 'file')} received"
+    committed = format_count(result.committed, "change")
+    summary = f" with {result.remote}: {committed} committed, {received}"
+    lines: Lines = [[("In sync", "green"), summary]]
+    if result.version:
+        lines.append(undo_with(result.version))
+    for copy in result.copies:
+        label: Part = ("conflict copy: ", "yellow")
+        lines.append([label, (copy, "cyan"), " (`simplemem conflicts` lists it)"])
+    warnings = [
+        f"{name} was not committed, because you have staged changes in it"
+        for name in result.waiting
     ]
-    lines += [undo_with(done.version)] if done.version else []
-    lines += [
-        [("conflict copy: ", "yellow"), (each, "cyan"), " (`simplemem conflicts` lists it)"]
-        for each in done.copies
-    ]
-    waits = [
-        f"{each} was not committed, because you have staged changes in it" for each in done.waiting
-    ]
-    return Answer(done.as_dict(), lines, warnings=waits)
+    return Answer(result.as_dict(), lines, warnings=warnings)
 
 
 def _undo_one(store: EnhancedStore, what: str | None) -> Answer:
-    """Undo the last change, or the one that is named. A conflict names the command that goes on."""
+    """Undo the last change, or the named one. Raises Conflict, whose hint names the command to use instead."""
     try:
         version = store.next_to_undo() if what is None else what
-        return _undone(store.undo(version, who=WHO, tool="undo"))
+        return _undo_answer(store.undo(version, who=WHO, tool="undo"))
     except Conflict as error:
         restore_at = error.details.get("restore_at")
         if restore_at:
@@ -327,24 +343,24 @@ def _undo_one(store: EnhancedStore, what: str | None) -> Answer:
         raise
 
 
-def _undone(undone: Undone) -> Answer:
-    return Answer(
-        undone.as_dict(), [[(one_line(f"{undone.what[:1].upper()}{undone.what[1:]}"), "green")]]
-    )
+def _undo_answer(undone: Undone) -> Answer:
+    """Return the answer about one change that was undone or redone."""
+    text = undone.what[:1].upper() + undone.what[1:]
+    return Answer(undone.as_dict(), [[(one_line(text), "green")]])
 
 
-def _plan(plan: UndoneMany) -> Answer:
+def _plan_answer(plan: UndoneMany) -> Answer:
+    """Return what undoing the changes of an author would do."""
     lines = Lines()
     for note in plan.notes:
         name = f"{note.name} → {note.new_name}" if note.new_name else note.name
         if note.is_moved_with_earlier_text:
             name += ", with its earlier text"
-        lines.append(
-            [f"{_WOULD[note.becomes]:<20}  ", (name, "cyan"), (f"  before {note.since}", "dim")]
-        )
-    lines = lines or [[f"No change by {plan.by} since {plan.since} can be undone."]]
-    left = [
-        [("would leave as it is  ", "yellow"), (each.name, "cyan"), (f"  {each.why}", "dim")]
-        for each in plan.left
-    ]
-    return Answer(plan.as_dict(), [*lines, *left], failed=bool(left) and not plan.notes)
+        action = f"{_PLANNED[note.becomes]:<20}  "
+        lines.append([action, (name, "cyan"), (f"  before {note.since}", "dim")])
+    if not plan.notes:
+        lines.append([f"No change by {plan.by} since {plan.since} can be undone."])
+    for note_left in plan.left:
+        label: Part = ("would leave as it is  ", "yellow")
+        lines.append([label, (note_left.name, "cyan"), (f"  {note_left.why}", "dim")])
+    return Answer(plan.as_dict(), lines, failed=bool(plan.left) and not plan.notes)
