@@ -95,7 +95,7 @@ def list_entries(
     with _opened(vault) as (_, knowledge):
         entries = [e for e in reversed(knowledge.entries()) if kind in (None, e.type)]
         entries = [e for e in entries if (e.confidence or 0.0) >= min_confidence]
-        shown = knowledge.shown(entries[:limit])
+        shown = knowledge.describe(entries[:limit])
     lines = [[f"{len(shown)} of {format_count(len(entries), 'lesson')}"]]
     return Answer({"entries": shown, "total": len(entries)}, lines, _rows(shown), columns=_COLUMNS)
 
@@ -117,7 +117,7 @@ def search(
     with _opened(vault, embed=True) as (_, knowledge):
         narrowed: dict[str, Any] = {"kind": kind or "", "least_confidence": min_confidence}
         hits, method, degraded = knowledge.search(asked, limit=min(limit, 200), **narrowed)
-        entries = knowledge.shown([entry for entry, _ in hits])
+        entries = knowledge.describe([entry for entry, _ in hits])
     results = [entry | {"score": hit.score} for entry, (_, hit) in zip(entries, hits, strict=True)]
     facts = {"query": asked, "results": results, "method": method, "degraded": degraded}
     lines: Lines = [[f"found by {method}" if hits else "Nothing found."]]
@@ -137,7 +137,7 @@ def show(
     with _opened(vault) as (_, knowledge):
         entry = knowledge.find(ref)
         knowledge.count([entry.id])
-        (shown,), ties = knowledge.shown([entry]), knowledge.leading_to([entry])[entry.path]
+        (shown,), ties = knowledge.describe([entry]), knowledge.relations_of([entry])[entry.path]
     lines: Lines = [[entry.content]]
     lines += [["Context: ", entry.context]] if entry.context else []
     lines += [

@@ -6,13 +6,13 @@ import pytest
 
 from simplemem.errors import Invalid
 from simplemem.features.lessons.entry import (
-    LEARNED,
+    LESSON,
     KnowledgeEntry,
-    body_of,
-    plain,
+    plain_text,
     read_entry,
+    render_body,
     slug_of,
-    with_tie,
+    with_relation,
 )
 from simplemem.note.names import check_name
 
@@ -38,11 +38,11 @@ def read_back(text: str) -> KnowledgeEntry:
 
 
 def ties_of(entry: KnowledgeEntry) -> tuple[tuple[str, str], ...]:
-    return tuple((tie.type, tie.link) for tie in entry.ties)
+    return tuple((tie.type, tie.link) for tie in entry.relations)
 
 
 def written(content: str, context: str = "") -> str:
-    return LEARNED.render({"id": "an-id"}, body_of(content, context), "2026-11-22T10:00:00")
+    return LESSON.render({"id": "an-id"}, render_body(content, context), "2026-11-22T10:00:00")
 
 
 @pytest.mark.parametrize("context", ["", "While deploying.", "two\n\nparagraphs"])
@@ -50,8 +50,8 @@ def written(content: str, context: str = "") -> str:
 def test_what_is_written_reads_back_as_the_same_with_relations_behind_it(
     content: str, context: str
 ) -> None:
-    text = with_tie(written(content, context), "fixes", "knowledge/error/other")
-    entry = read_back(with_tie(text, "relates to", "Some note"))
+    text = with_relation(written(content, context), "fixes", "knowledge/error/other")
+    entry = read_back(with_relation(text, "relates to", "Some note"))
     assert (entry.id, entry.type, entry.content, entry.context) == (
         "an-id",
         "error",
@@ -69,20 +69,20 @@ def test_sections_of_ours_in_the_content_are_the_entrys_own() -> None:
 @pytest.mark.parametrize("content", ["```\nleft open", "~~~\nleft open", "text\n\n<!-- left open"])
 def test_what_would_swallow_the_sections_behind_it_is_refused(content: str) -> None:
     with pytest.raises(Invalid, match="leaves a code block or comment open"):
-        body_of(content, "")
+        render_body(content, "")
 
 
 @pytest.mark.parametrize(
     "odd", ['"quoted"', "[[a link]]", "- a bullet", "# a heading", "ünï", "a [b] c"]
 )
 def test_an_odd_relationship_is_kept_to_the_letter(odd: str) -> None:
-    assert ties_of(read_back(with_tie(written("text"), odd, "x"))) == ((odd, "x"),)
+    assert ties_of(read_back(with_relation(written("text"), odd, "x"))) == ((odd, "x"),)
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 def test_a_relation_joins_those_a_person_wrote_and_leaves_what_follows(newline: str) -> None:
     before = "---\ntype: knowledge\n---\ntext\n\n## Relations\n* knows [[Ada|her]]\n"
-    text = with_tie(f"{before}\n## Log\nmore\n".replace("\n", newline), "fixes", "x")
+    text = with_relation(f"{before}\n## Log\nmore\n".replace("\n", newline), "fixes", "x")
     assert text == f"{before}- fixes [[x]]\n\n## Log\nmore\n".replace("\n", newline)
     assert ties_of(read_back(text)) == (("knows", "Ada"), ("fixes", "x"))
 
@@ -124,7 +124,7 @@ def test_a_headline_is_what_a_reader_sees_first() -> None:
     code = "```\ncode\n```\n\n> **Note** the [[Pool|pool]] of [a](b)"
     assert read_back(written(code)).headline == "Note the pool of a"
     assert read_back(written("word " * 60)).headline.endswith("word…")
-    assert plain("![[icon.svg]] <b>bold</b> text %% strength=0.9 %%") == " bold text "
+    assert plain_text("![[icon.svg]] <b>bold</b> text %% strength=0.9 %%") == " bold text "
 
 
 @pytest.mark.parametrize(

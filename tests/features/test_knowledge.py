@@ -174,7 +174,7 @@ def test_a_link_is_a_bullet_in_the_source_that_obsidian_follows(
         knowledge.link(fix.id, "nobody")
     plain_store.move(error.name, "archive/Old pool error")
     assert knowledge.find(error.id).name == "archive/Old pool error"
-    ((words, there),) = knowledge.leading_to([knowledge.find(fix.id)])[fix.path]
+    ((words, there),) = knowledge.relations_of([knowledge.find(fix.id)])[fix.path]
     assert (words, there.id) == ("fixes", error.id)
 
 

@@ -22,7 +22,7 @@ from simplemem.features.lessons.contradictions import (
     find_duplicates,
     judge,
 )
-from simplemem.features.lessons.entry import KnowledgeEntry, plain, read_entry
+from simplemem.features.lessons.entry import KnowledgeEntry, plain_text, read_entry
 from simplemem.features.lessons.knowledge import NEVER, knowledge_of
 from simplemem.models import Filter
 from simplemem.note.words import content_words, words_in_order
@@ -145,7 +145,7 @@ class Analysis:
 
     def _linked_pairs(self) -> set[frozenset[str]]:
         """Return the paths of each two standing entries of which one has a relation to the other."""
-        related = self.knowledge.leading_to(self.standing)
+        related = self.knowledge.relations_of(self.standing)
         return {
             frozenset((path, target.path))
             for path, relations in related.items()
@@ -380,7 +380,7 @@ class Analysis:
 
     def _paths_linked_to_solutions(self) -> set[str]:
         """Return the paths of both ends of each relation from or to a solution."""
-        related = self.knowledge.leading_to(self.standing)
+        related = self.knowledge.relations_of(self.standing)
         paths: set[str] = set()
         for entry in self.standing:
             for _, target in related[entry.path]:
@@ -443,7 +443,7 @@ def _shared_words(members: Sequence[KnowledgeEntry]) -> list[str]:
     """Return the most common words that at least two entries and at least half of them have."""
     counts: Counter[str] = Counter()
     for entry in members:
-        counts.update(set(content_words(words_in_order(plain(entry.text)))))
+        counts.update(set(content_words(words_in_order(plain_text(entry.text)))))
 
     min_count = max(2, len(members) / 2)
     shared = [word for word, count in counts.items() if count >= min_count and len(word) > 2]
@@ -507,6 +507,6 @@ def _same_beginning(
     """Return groups of entries of one type with the same first characters, ignoring case and blanks."""
     groups: dict[tuple[str, str], list[KnowledgeEntry]] = defaultdict(list)
     for entry in entries:
-        text = " ".join(plain(entry.content).casefold().split())
+        text = " ".join(plain_text(entry.content).casefold().split())
         groups[entry.type, text[:characters]].append(entry)
     return [group for (_, text), group in groups.items() if text and len(group) > 1]

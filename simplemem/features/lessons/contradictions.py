@@ -17,7 +17,7 @@ from simplemem.features.lessons.claims import (
     read_claim,
     without_emphasis,
 )
-from simplemem.features.lessons.entry import KnowledgeEntry, plain
+from simplemem.features.lessons.entry import KnowledgeEntry, plain_text
 from simplemem.note.sentences import Sentence, contradicts, sentences
 from simplemem.note.words import STOP_WORDS, words_in_order
 
@@ -125,7 +125,7 @@ def _group_statements(
     """Return the sentences of all entries by frame, and those with a claim also by its subject."""
     groups: dict[_Group, list[_Statement]] = defaultdict(list)
     for position, entry in enumerate(entries):
-        for sentence in sentences(plain(entry.text)):
+        for sentence in sentences(plain_text(entry.text)):
             claim = read_claim(sentence)
             frame = without_emphasis(sentence.frame)
             statement = _Statement(position, replace(sentence, frame=frame), claim)
@@ -161,8 +161,8 @@ def _compare_in_frame(one: _Statement, other: _Statement, names: Sequence[str]) 
 
 def _is_part(one: str, other: str) -> bool:
     """Return whether one text has all words of the other, and the same numbers."""
-    one_words = set(words_in_order(plain(one))) - STOP_WORDS
-    other_words = set(words_in_order(plain(other))) - STOP_WORDS
+    one_words = set(words_in_order(plain_text(one))) - STOP_WORDS
+    other_words = set(words_in_order(plain_text(other))) - STOP_WORDS
     differing = "".join(one_words ^ other_words)
     if any(character.isdigit() for character in differing):
         return False

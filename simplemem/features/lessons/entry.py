@@ -1,11 +1,13 @@
-"""One thing that was learned as a note, `knowledge/<type>/<slug>.md`: in its body what was learned, `## Context` and
-`## Relations`. A person may write one by hand, with as little of this as they like. Pure."""
+"""A lesson as a note, `knowledge/<type>/<slug>.md`: the body is its content, `## Context` and `## Relations`.
+
+A person may write one by hand and leave out any of this. Pure.
+"""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 from simplemem.errors import Invalid
 from simplemem.features.graph.page import Bond, bond_line, read_page, unspelled, with_lines
@@ -16,19 +18,26 @@ from simplemem.note.note import Note, read_note
 from simplemem.note.words import shorten, words_in_order
 
 FOLDER: Final = "knowledge"
-_MOST_SLUG: Final = 60
-_MOST_HEADLINE: Final = 120
-_UNREAD: Final = re.compile(
+_MAX_SLUG_BYTES: Final = 60
+_MAX_HEADLINE: Final = 120
+# Fenced code and Obsidian comments.
+_HIDDEN: Final = re.compile(
     r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[`~]*[ \t]*$|\Z)|%%.*?(?:%%|\Z)", re.MULTILINE | re.DOTALL
 )
+# Embeds, wikilinks, Markdown links, HTML tags and marks of emphasis.
 _MARKUP: Final = re.compile(
-    r"!\[\[[^\[\]]*\]\]|\[\[(?:[^\[\]|]*\|)?([^\[\]|]*)\]\]|!?\[([^\[\]]*)\]\([^()\s]*\)|</?[A-Za-z][^<>\n]*>|(\*\*|__|==)"
+    r"!\[\[[^\[\]]*\]\]|\[\[(?:[^\[\]|]*\|)?([^\[\]|]*)\]\]|!?\[([^\[\]]*)\]\([^()\s]*\)"
+    r"|</?[A-Za-z][^<>\n]*>|(\*\*|__|==)"
 )
+_LINK: Final = re.compile(r"\A\[\[([^\[\]|#]++)[^\[\]]*+\]\]\Z")
 
 
 @dataclass(frozen=True, slots=True)
 class KnowledgeEntry:
-    """One thing that was learned, or an ordinary note that is looked at in the same way: its id is its name."""
+    """A lesson, or an ordinary note that is analyzed like one; the id of such a note is its name.
+
+    `is_own` is false for an ordinary note.
+    """
 
     id: str
     type: str
@@ -42,7 +51,7 @@ class KnowledgeEntry:
     name: str
     path: str
     sha256: str
-    ties: tuple[Bond, ...] = ()
+    relations: tuple[Bond, ...] = ()
     status: str = ""
     superseded_by: str = ""
     superseded_at: str = ""
@@ -51,70 +60,132 @@ class KnowledgeEntry:
 
     @property
     def text(self) -> str:
-        """What it says: content and context."""
-        return f"{self.content}\n\n{self.context}" if self.context else self.content
+        """The content and the context."""
+        if not self.context:
+            return self.content
+        return f"{self.content}\n\n{self.context}"
 
     @property
     def headline(self) -> str:
-        """Its first line without the marks of Markdown, cut where it is long."""
-        lines = (line.strip().lstrip("#>*-| ") for line in plain(self.content).split("\n"))
-        return shorten(next(filter(None, lines), base_name(self.path)), _MOST_HEADLINE)
+        """The first line without Markdown, shortened; the name of the note if there is none."""
+        for line in plain_text(self.content).split("\n"):
+            headline = line.strip().lstrip("#>*-| ")
+            if headline:
+                return shorten(headline, _MAX_HEADLINE)
+        return shorten(base_name(self.path), _MAX_HEADLINE)
 
     @property
     def is_superseded(self) -> bool:
+        """Whether another entry replaced this one."""
         return self.status.casefold() == "superseded" or bool(self.superseded_by)
 
 
-def plain(text: str) -> str:
-    """A text as it is read: links are what they show; code, comments, HTML and marks of emphasis are gone."""
-    return _MARKUP.sub(lambda found: found[1] or found[2] or "", _UNREAD.sub("", text))
+class _Section(NamedTuple):
+    """Where a section begins, where its heading ends, and where it ends."""
+
+    start: int
+    heading_end: int
+    end: int
+
+
+def plain_text(text: str) -> str:
+    """Return a text as a reader sees it: the words of links, and no code, comments, HTML or emphasis."""
+    return _MARKUP.sub(lambda match: match[1] or match[2] or "", _HIDDEN.sub("", text))
+
+
+# Reading
 
 
 def read_entry(path: str, text: str, sha256: str = "") -> KnowledgeEntry:
-    """The entry that a note is. Of another kind of note all of the body is what it says."""
+    """Return the entry in a note. The content of an ordinary note is all of its body."""
     note = read_note(text.encode("utf-8", "surrogatepass"), sha256)
-    name, folder = name_of(path), path.rpartition("/")[0]
+    type_property = note.text_property("type") or ""
+    if LESSON.includes(path, type_property):
+        return _read_lesson(note, path, text)
 
-    def said(key: str) -> str:
-        return note.text_property(key) or ""
-
-    is_own = LEARNED.includes(path, said("type"))
-    content, context, ties = note.content.strip(), "", tuple[Bond, ...]()
-    if is_own:
-        content, context = _parts(note)
-        page = read_page(path, text)  # its relations are read as those of an entity
-        begin, end = page.sections.get("relations", (0, 0))
-        found = [each.says for each in page.bullets if begin <= each.start < end]
-        ties = tuple(each for each in found if isinstance(each, Bond) and each.link)
-    by_folder = folder.rpartition("/")[2].casefold().removesuffix("s")
-    kind = said("knowledge_type") or (by_folder if by_folder in TYPES else "insight")
-    sure = note.header.get("confidence")
-    is_share = isinstance(sure, (int, float)) and not isinstance(sure, bool) and 0 <= sure <= 1
-    return KnowledgeEntry(
-        id=said("id") or name,
-        type=kind if is_own else said("type") or folder.partition("/")[0] or "note",
-        content=content,
-        context=context or (unspelled(said("context")) if is_own else ""),
-        confidence=float(sure) if is_share else None,
-        verified=note.header.get("verified") is True,
-        tags=tuple(tag.name for tag in note.tags),
-        created=said("created"),
-        modified=said("modified") or said("created"),
-        name=name,
-        path=path,
-        sha256=sha256,
-        ties=ties,
-        status=said("status"),
-        superseded_by=re.sub(
-            r"\A\[\[([^\[\]|#]++)[^\[\]]*+\]\]\Z", r"\1", said("superseded_by").strip()
-        ).strip(),
-        superseded_at=said("superseded_at"),
-        superseded_reason=said("superseded_reason"),
-        is_own=is_own,
+    top_folder, slash, _ = path.partition("/")
+    folder_type = top_folder if slash else ""
+    return _entry(
+        note,
+        path,
+        type=type_property or folder_type or "note",
+        content=note.content.strip(),
+        context=note.text_property("context") or "",
+        is_own=False,
     )
 
 
-LEARNED: Final[NoteType[KnowledgeEntry]] = NoteType(
+def _read_lesson(note: Note, path: str, text: str) -> KnowledgeEntry:
+    """Return the entry in a note of our type."""
+    content, context = _split_body(note)
+    if not context:
+        context = unspelled(note.text_property("context") or "")
+    return _entry(
+        note,
+        path,
+        type=note.text_property("knowledge_type") or _type_by_folder(path),
+        content=content,
+        context=context,
+        relations=_read_relations(path, text),
+    )
+
+
+def _entry(note: Note, path: str, **fields: Any) -> KnowledgeEntry:
+    """Return an entry with these fields, and with those that a lesson and an ordinary note share."""
+
+    def text_property(key: str) -> str:
+        return note.text_property(key) or ""
+
+    name = name_of(path)
+    return KnowledgeEntry(
+        id=text_property("id") or name,
+        confidence=_confidence(note),
+        verified=note.header.get("verified") is True,
+        tags=tuple(tag.name for tag in note.tags),
+        created=text_property("created"),
+        modified=text_property("modified") or text_property("created"),
+        name=name,
+        path=path,
+        sha256=note.sha256,
+        status=text_property("status"),
+        superseded_by=_link_target(text_property("superseded_by")),
+        superseded_at=text_property("superseded_at"),
+        superseded_reason=text_property("superseded_reason"),
+        **fields,
+    )
+
+
+def _type_by_folder(path: str) -> str:
+    """Return the type that the folder of a lesson is named after; `insight` if it is none."""
+    folder = path.rpartition("/")[0].rpartition("/")[2]
+    type_ = folder.casefold().removesuffix("s")
+    return type_ if type_ in TYPES else "insight"
+
+
+def _confidence(note: Note) -> float | None:
+    """Return the confidence of a note; None unless it is a number from 0 to 1."""
+    value = note.header.get("confidence")
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    if not 0 <= value <= 1:
+        return None
+    return float(value)
+
+
+def _link_target(value: str) -> str:
+    """Return the target of a property that is one link, else its text."""
+    return _LINK.sub(r"\1", value.strip()).strip()
+
+
+def _read_relations(path: str, text: str) -> tuple[Bond, ...]:
+    """Return the links in the section of relations, which are written like those of an entity."""
+    page = read_page(path, text)
+    start, end = page.sections.get("relations", (0, 0))
+    relations = [bullet.says for bullet in page.bullets if start <= bullet.start < end]
+    return tuple(relation for relation in relations if isinstance(relation, Bond) and relation.link)
+
+
+LESSON: Final[NoteType[KnowledgeEntry]] = NoteType(
     FOLDER,
     "knowledge",
     read=lambda read: read_entry(read.path, read.text, read.sha256),
@@ -122,70 +193,98 @@ LEARNED: Final[NoteType[KnowledgeEntry]] = NoteType(
 )
 
 
-def _sections(note: Note) -> dict[str, tuple[int, int, int]]:
-    """Where `context` and `relations` begin, where their headings end, and where they end, as far as they are there."""
-    sections, headings = dict[str, tuple[int, int, int]](), note.body.headings
-    for number, heading in enumerate(headings):
+def _sections(note: Note) -> dict[str, _Section]:
+    """Return the sections `context` and `relations` of a note, as far as it has them."""
+    sections: dict[str, _Section] = {}
+    headings = note.body.headings
+    for position, heading in enumerate(headings):
         key = heading.text.strip().casefold()
-        if key in ("context", "relations") and note.text.startswith(
-            "## ", heading.start
-        ):  # and not in a quotation
-            end = next(
-                (later.start for later in headings[number + 1 :] if later.level <= 2),
-                len(note.text),
-            )
-            sections[key] = heading.start, heading.end, end
+        # A heading in a quotation does not begin with "##".
+        is_ours = note.text.startswith("## ", heading.start)
+        if key not in ("context", "relations") or not is_ours:
+            continue
+        end = len(note.text)
+        for later in headings[position + 1 :]:
+            if later.level <= 2:
+                end = later.start
+                break
+        sections[key] = _Section(heading.start, heading.end, end)
     return sections
 
 
-def _parts(note: Note) -> tuple[str, str]:
-    """What was learned, and its context. Whatever is in no section of ours belongs to what was learned."""
+def _split_body(note: Note) -> tuple[str, str]:
+    """Return the content and the context. What is in neither section belongs to the content."""
     sections = _sections(note)
-    kept, at = [], note.header.body_start
-    for start, _, end in sorted(sections.values()):
-        kept.append(note.text[at:start].strip())
-        at = max(at, end)
-    _, begin, end = sections.get("context", (0, 0, 0))
-    return "\n\n".join(filter(None, [*kept, note.text[at:].strip()])), note.text[begin:end].strip()
+    parts: list[str] = []
+    position = note.header.body_start
+    for section in sorted(sections.values()):
+        parts.append(note.text[position : section.start].strip())
+        position = max(position, section.end)
+    parts.append(note.text[position:].strip())
+    content = "\n\n".join(filter(None, parts))
+
+    context = sections.get("context")
+    if context is None:
+        return content, ""
+    return content, note.text[context.heading_end : context.end].strip()
 
 
-def body_of(content: str, context: str) -> str:
-    """The body of a new entry."""
-    body = f"{content}\n" + (f"\n## Context\n\n{context}\n" if context else "")
-    if read_page("", text := f"---\n---\n{body}").opened < len(text):
-        why = "the content leaves a code block or comment open"
-        raise Invalid(why, hint="Close it, so that it does not include the text that follows.")
+# Writing
+
+
+def render_body(content: str, context: str) -> str:
+    """Return the body of a new entry. Raises Invalid if it leaves a code block or comment open."""
+    body = f"{content}\n"
+    if context:
+        body += f"\n## Context\n\n{context}\n"
+
+    text = f"---\n---\n{body}"
+    if read_page("", text).opened < len(text):
+        raise Invalid(
+            "the content leaves a code block or comment open",
+            hint="Close it, so that it does not include the text that follows.",
+        )
     return body
 
 
-def reworded(text: str, content: str, context: str) -> str:
-    """The note with another content and context. Its frontmatter and its relations stay.
+def replace_body(text: str, content: str, context: str) -> str:
+    """Return a note with another content and context; its frontmatter and its relations stay.
 
-    Invalid if the content leaves something open, such as a code block.
+    Raises Invalid if the content leaves a code block or comment open.
     """
     note = read_note(text.encode("utf-8", "surrogatepass"), "")
-    start, _, end = _sections(note).get("relations", (0, 0, 0))
-    relations = note.text[start:end].strip()
-    body = body_of(content, context)
-    if relations:
-        body += f"\n{relations}\n"
+    body = render_body(content, context)
+    section = _sections(note).get("relations")
+    if section is not None:
+        body += f"\n{note.text[section.start : section.end].strip()}\n"
+
+    newline = "\n"
     if "\r\n" in text:
-        body = body.replace("\r\n", "\n").replace("\n", "\r\n")
-    newline = "\r\n" if "\r\n" in text else "\n"
-    return f"{text[: note.header.body_start]}{newline if note.header.body_start else ''}{body}"
+        newline = "\r\n"
+        body = body.replace("\r\n", "\n").replace("\n", newline)
+    header = text[: note.header.body_start]
+    if header:
+        header += newline
+    return header + body
 
 
-def with_tie(text: str, relationship: str, link: str) -> str:
-    """The note with a relation more, behind those it has."""
-    return with_lines(
-        text, read_page("", text), "relations", [bond_line(relationship, f"[[{link}]]", {})]
-    )
+def with_relation(text: str, words: str, target: str) -> str:
+    """Return a note with one more relation to the note `target`, after its other relations."""
+    line = bond_line(words, f"[[{target}]]", {})
+    return with_lines(text, read_page("", text), "relations", [line])
 
 
 def slug_of(content: str) -> str:
-    """A file name from the first words of a text."""
-    slug = "-".join(next(filter(None, map(words_in_order, content.split("\n"))), ["entry"]))
-    if len(slug.encode()) > _MOST_SLUG:
-        slug = slug.encode()[:_MOST_SLUG].decode(errors="ignore")
-        slug = slug.rpartition("-")[0] or slug
+    """Return a file name from the words of the first line that has any."""
+    words: list[str] = []
+    for line in content.split("\n"):
+        words = list(words_in_order(line))
+        if words:
+            break
+
+    slug = "-".join(words or ["entry"])
+    if len(slug.encode()) > _MAX_SLUG_BYTES:
+        slug = slug.encode()[:_MAX_SLUG_BYTES].decode(errors="ignore")
+        whole_words = slug.rpartition("-")[0]
+        slug = whole_words or slug
     return legal_name(slug)

@@ -20,7 +20,7 @@ def export_text(store: EnhancedStore, form: str) -> str:
     """
     knowledge = knowledge_of(store)
     entries = knowledge.entries()
-    related = knowledge.leading_to(entries)
+    related = knowledge.relations_of(entries)
     if form == "md":
         return _export_markdown(entries, related)
     return _export_graph(store, entries, related, form)

@@ -21,10 +21,9 @@ from simplemem.features.lessons.knowledge import (
     SUPERSEDING,
     EntryChange,
     Knowledge,
-    hits_of_kind,
     knowledge_of,
-    with_falling_scores,
 )
+from simplemem.features.lessons.note_search import search_notes, with_falling_scores
 from simplemem.profiles.server_memory import tools as verbs
 from simplemem.profiles.server_memory.tools import RelationOut, Rules, graph_tools
 from simplemem.tools import render
@@ -161,7 +160,7 @@ def search_nodes(
 ) -> Reply[Near]:
     """Find entities by meaning and words, with their relations."""
     entities = {entity.path: entity for entity in graph.read().entities if not entity.is_note}
-    found, method, degraded = hits_of_kind(store, ENTITY, entities, query, limit)
+    found, method, degraded = search_notes(store, ENTITY, entities, query, limit)
     hits = with_falling_scores(found)
     relations = graph.open([entity.name for entity, _ in hits]).relations
     shown = [entity.as_dict() | {"score": hit.score} for entity, hit in hits]
@@ -250,7 +249,7 @@ def search_knowledge(
         query, kind=kind or "", least_confidence=minConfidence, limit=limit
     )
     knowledge.count([entry.id for entry, _ in hits])  # whole entries are shown: they are read
-    pairs = zip(knowledge.shown([entry for entry, _ in hits]), hits, strict=True)
+    pairs = zip(knowledge.describe([entry for entry, _ in hits]), hits, strict=True)
     results: Any = [
         entry | {"score": hit.score, "snippet": hit.snippet, "method": method}
         for entry, (_, hit) in pairs
