@@ -42,6 +42,8 @@ class Profile:
             none, then show no user's notes.
         port: The port over HTTP if none is given.
         health: Fields of that server's answer to `GET /health`.
+        routes: "module:attribute" of that server's routes over HTTP: a mapping from "METHOD /path" to
+            a `CompatibilityRoute`. Those of the built-in profiles are served with every profile.
     """
 
     name: str
@@ -60,6 +62,7 @@ class Profile:
     has_users: bool = False
     port: int = 8080
     health: Mapping[str, str] = field(default_factory=dict)
+    routes: str = ""
 
     @property
     def instructions(self) -> str:

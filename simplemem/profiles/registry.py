@@ -20,6 +20,7 @@ from simplemem.profiles.profile import Profile
 from simplemem.profiles.references import resolve
 
 if TYPE_CHECKING:
+    from simplemem.profiles.route import CompatibilityRoute
     from simplemem.tools.tool import Tool
 
 DEFAULT_PROFILE: Final = "default"
@@ -125,6 +126,15 @@ def tool_groups(profiles: Mapping[str, Profile]) -> dict[str, str]:
         for name, reference in profile.tool_groups.items():
             groups.setdefault(name, reference)
     return groups
+
+
+def compatibility_routes(profile: Profile) -> dict[str, CompatibilityRoute]:
+    """Return the routes of replaced servers by "METHOD /path": the built-in ones and those of a profile."""
+    routes: dict[str, CompatibilityRoute] = {}
+    for owner in (*built_in_profiles().values(), profile):
+        if owner.routes:
+            routes |= resolve(owner.routes)
+    return routes
 
 
 def _find_group(profile: Profile, name: str) -> str:

@@ -1,5 +1,4 @@
-"""The addresses of the servers whose place is taken: Remembrances' seven, Supermemento's webhook, and calls of tools
-without MCP. Their paths, bodies and codes to the letter."""
+"""Routes of the servers that profiles replace, and calls of tools without MCP."""
 
 from __future__ import annotations
 
@@ -7,8 +6,8 @@ import asyncio
 import hashlib
 import time
 from collections import OrderedDict
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from weakref import WeakValueDictionary
 
 from starlette.requests import Request
@@ -16,15 +15,12 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from simplemem.errors import Conflict, Invalid, NotFound
-from simplemem.features.answers import Ingested
-from simplemem.profiles.remembrances import tools as remembrances
-from simplemem.profiles.supermemento.tools import Tag, Text, Title
-from simplemem.tools.arguments import Object
+from simplemem.profiles.registry import compatibility_routes
+from simplemem.profiles.route import CompatibilityRoute, FoundNote
 from simplemem.tools.render import line
-from simplemem.tools.tool import Caller, Data, Reply, Tool, tool
+from simplemem.tools.tool import Data, Reply
 from simplemem.web.problems import Json, Refused
 from simplemem.web.rest import (
-    API,
     arguments_of,
     call,
     hash_expected,
@@ -37,150 +33,116 @@ from simplemem.web.tokens import Grant
 from simplemem.web.ways import Handler, granted, routes_of
 
 if TYPE_CHECKING:
-    from simplemem.features.documents.ingest import Document, Documents
-    from simplemem.features.facts.fact import Fact
     from simplemem.store import EnhancedStore
 
-_MOST_WEBHOOK: Final = 5 * 1024 * 1024
+FindNote: TypeAlias = "Callable[[EnhancedStore, str, str], FoundNote]"
+
+_MAX_BODY: Final = 5 * 1024 * 1024
 _KEPT_SECONDS: Final = 24 * 3600
-_MOST_KEYS: Final = 10_000
-_WEBHOOK: Final = "POST /ingest/webhook"
-
-
-@tool("Store a document", writes=True)
-def take_document(
-    documents: Documents,
-    caller: Caller,
-    content: Text,
-    container_tag: Tag = "default",
-    title: Title = "",
-    metadata: Object = {},  # noqa: B006
-) -> Reply[Ingested]:
-    """Store a document that another program sends, and the facts in it as memories."""
-    title = title or str(metadata.get("title", ""))
-    return Reply("", documents.ingest_text(content, container_tag, title, metadata, **caller))
-
-
-class Contract(NamedTuple):
-    """One of those addresses: the tool whose arguments it takes, and what its answer has."""
-
-    tool: Tool
-    status: int
-    words: str = ""  # of its `status`
-    text: str = ""  # under which name it tells the tool's text
-    data: tuple[str, ...] | None = None  # of the tool's; None: all
-
-    def answer(self, reply: Reply[Any]) -> Data:
-        said = {"status": self.words} if self.words else {}
-        said |= {self.text: reply.text} if self.text else {}
-        return said | {
-            key: each
-            for key, each in (reply.data() or {}).items()
-            if self.data is None or key in self.data
-        }
-
-
-CONTRACTS: Final[Mapping[str, Contract]] = {
-    f"POST {API}/memory": Contract(remembrances.add_memory, 202, "memory received for processing"),
-    f"POST {API}/memory/search": Contract(remembrances.search_memory, 200, text="results"),
-    f"PUT {API}/memory/{{id}}": Contract(
-        remembrances.update_memory, 200, "memory updated", data=()
-    ),
-    f"DELETE {API}/memory/{{id}}": Contract(remembrances.delete_memory, 204),
-    f"POST {API}/kb/query": Contract(remembrances.query_knowledge_base, 200),
-    f"PUT {API}/kb/document": Contract(
-        remembrances.update_knowledge_base, 202, "document update accepted"
-    ),
-    _WEBHOOK: Contract(take_document, 202, "queued", data=("id",)),
-}
+_MAX_KEYS: Final = 10_000
 
 
 def routes(site: Site, served: Served) -> list[Route]:
-    """The routes of one vault."""
-    kept = {
-        said: each
-        for said, each in CONTRACTS.items()
-        if not (each.tool.deletes and served.settings.no_delete)
-    }
-    called: dict[str, Handler] = {said: _called(each) for said, each in kept.items()}
-    called[_WEBHOOK] = _Webhook(called[_WEBHOOK]).take
-    called |= {"GET /mcp/tools": listed, "POST /mcp/tools/call": _call}
-    return routes_of(site, served, called)
+    """Return the routes of one vault: those of its profile and of the built-in profiles, and calls of tools."""
+    handlers: dict[str, Handler] = {}
+    for address, route in compatibility_routes(served.profile).items():
+        if route.tool.deletes and served.settings.no_delete:
+            continue
+        handler = _handler_of(route)
+        handlers[address] = _Idempotent(handler).answer if route.is_idempotent else handler
+
+    handlers["GET /mcp/tools"] = listed
+    handlers["POST /mcp/tools/call"] = _call
+    return routes_of(site, served, handlers)
 
 
-def _called(contract: Contract) -> Handler:
-    tool = contract.tool
+def _handler_of(route: CompatibilityRoute) -> Handler:
+    """Return a function that answers requests to a route."""
 
     async def handle(request: Request, view: View, grant: Grant) -> Response:
-        if tool.writes:
+        if route.tool.writes:
             granted(request.scope, "write")
-        if tool in remembrances.KNOWLEDGE_BASE and (
-            not view.served.settings.documents.knowledge_base or view.only
-        ):
-            raise NotFound(
-                "this server has no knowledge base", hint="Start it with --knowledge-base FOLDER."
-            )
-        said, expected = await arguments_of(request), hash_expected(request)
-        missing = "" if tool is take_document else "-"
-        if request.method == "POST" and not str(said.get("content", missing)).strip():
-            raise Refused(
-                422,
-                "the content is empty",
-                code="invalid",
-                hint="Send a text of at least one word.",
-            )
-        if ident := request.path_params.get("id"):
-            if not isinstance(scope := said.get("user_id") or grant.user, str):
-                raise Invalid("'user_id' must be a string")
-            memory = await view.door.run(lambda: _memory(view.door.store(), ident, scope))
-            if not memory.sha256.startswith(expected):
-                hint = "Check the current text. If the request still applies, repeat it with current_sha256 as If-Match."
-                raise Conflict(
-                    "this memory has changed since it was read",
-                    current_sha256=memory.sha256,
-                    hint=hint,
-                )
-            del said["id"]
-            said |= {"memory_id": ident, "user_id": memory.scope}
-        reply = await call(view, tool, said, grant)
-        etag = (
-            {"ETag": f'"{reply.value["sha256"]}"'}
-            if tool is remembrances.update_memory and reply.value
-            else {}
-        )
-        answer = contract.answer(reply)
-        notices = list(reply.notices)
-        if "notice" not in answer and reply.value and "notice" in reply.value:
-            notices.append(reply.value["notice"])
-        headers = etag | notice_headers(*notices)
-        if contract.status == 204:
-            return Response(status_code=204, headers=headers)
-        return Json(answer, contract.status, headers)
+        if route.needs_knowledge_base:
+            _check_knowledge_base(view)
+
+        arguments = await arguments_of(request)
+        hash_expected(request)  # refuses a malformed If-Match, also where no note is named
+        if request.method == "POST":
+            _check_content(route, arguments)
+        if route.find_note is not None:
+            arguments = await _with_note(route.find_note, request, view, grant, arguments)
+
+        reply = await call(view, route.tool, arguments, grant)
+        return _response(route, reply)
 
     return handle
 
 
-def _memory(store: EnhancedStore, ident: str, scope: str) -> Fact | Document:
-    """Return the statement or document of an id, in the scope that is given or that the token is bound to, else in any."""
-    from simplemem.features.documents.ingest import documents_of
-    from simplemem.features.facts.service import fact_service
-
-    documents = documents_of(store)
-    if scope:
-        return documents.find_memory(ident, scope)
-
-    atoms = [atom for atom in fact_service(store).facts(None, expired=True) if atom.id == ident]
-    named = [document for document in documents.documents(None) if document.is_named_by(ident)]
-    notes: list[Fact | Document] = [*atoms, *named]
-    if not notes:
-        raise NotFound(f"there is no memory {ident[:80]!r}")
-    # An id is frontmatter, which others may have copied: the note that the log knows longest is meant.
-    oldest = min(notes, key=lambda note: store.extension.first_version(note.path))
-    return documents.find_memory(ident, oldest.scope)
+def _check_knowledge_base(view: View) -> None:
+    """Raise NotFound if the server has no knowledge base, or the token may not see all of the vault."""
+    if not view.served.settings.documents.knowledge_base or view.only:
+        raise NotFound(
+            "this server has no knowledge base", hint="Start it with --knowledge-base FOLDER."
+        )
 
 
-class _Webhook:
-    """Takes documents from other programs. For a day, a repeated idempotency key gets the first answer again.
+def _check_content(route: CompatibilityRoute, arguments: Data) -> None:
+    """Refuse a request whose content is empty, or missing where the route needs it."""
+    if "content" not in arguments and not route.needs_content:
+        return
+    if not str(arguments.get("content", "")).strip():
+        raise Refused(
+            422,
+            "the content is empty",
+            code="invalid",
+            hint="Send a text of at least one word.",
+        )
+
+
+async def _with_note(
+    find_note: FindNote, request: Request, view: View, grant: Grant, arguments: Data
+) -> Data:
+    """Return the arguments of a tool for the note that the path names.
+
+    Raises Invalid, NotFound, or Conflict if the note is not the one that `If-Match` expects.
+    """
+    ident = request.path_params["id"]
+    user = arguments.get("user_id") or grant.user
+    if not isinstance(user, str):
+        raise Invalid("'user_id' must be a string")
+
+    note = await view.door.run(lambda: find_note(view.door.store(), ident, user))
+    if not note.sha256.startswith(hash_expected(request)):
+        raise Conflict(
+            "this memory has changed since it was read",
+            current_sha256=note.sha256,
+            hint=(
+                "Check the current text. If the request still applies, repeat it with"
+                " current_sha256 as If-Match."
+            ),
+        )
+
+    others = {key: value for key, value in arguments.items() if key != "id"}
+    return {**others, "memory_id": ident, "user_id": note.scope}
+
+
+def _response(route: CompatibilityRoute, reply: Reply[Any]) -> Response:
+    """Return what a tool replied in the form of a route. Notices that do not fit in are headers."""
+    body = route.answer(reply)
+    notices = list(reply.notices)
+    if "notice" not in body and reply.value and "notice" in reply.value:
+        notices.append(reply.value["notice"])
+
+    headers = notice_headers(*notices)
+    if route.sends_etag and reply.value:
+        headers = {"ETag": f'"{reply.value["sha256"]}"', **headers}
+    if route.status == 204:
+        return Response(status_code=204, headers=headers)
+    return Json(body, route.status, headers)
+
+
+class _Idempotent:
+    """Answers a repeated idempotency key with the first answer again, for a day.
 
     Guards the answers by key, and which keys are being answered now: of several requests that arrive with
     one key at once, the first is carried out and the others wait for its answer.
@@ -191,9 +153,9 @@ class _Webhook:
         self._answers: OrderedDict[str, tuple[float, str, bytes]] = OrderedDict()
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
-    async def take(self, request: Request, view: View, grant: Grant) -> Response:
+    async def answer(self, request: Request, view: View, grant: Grant) -> Response:
         body = await request.body()
-        if len(body) > _MOST_WEBHOOK:
+        if len(body) > _MAX_BODY:
             raise Refused(413, "the document is larger than 5 MB")
         named = request.headers.get("idempotency-key")
         if not named:
@@ -225,7 +187,7 @@ class _Webhook:
 
     def _keep_answer(self, key: str, digest: str, body: bytes) -> None:
         self._answers[key] = (time.monotonic(), digest, body)
-        if len(self._answers) > _MOST_KEYS:
+        if len(self._answers) > _MAX_KEYS:
             self._answers.popitem(last=False)
 
     def _forget_old_answers(self) -> None:

@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from simplemem import __version__
+from simplemem.profiles.profile import Profile
+from simplemem.profiles.registry import DEFAULT_PROFILE, compatibility_routes, find_profile
+from simplemem.profiles.route import CompatibilityRoute
 from simplemem.tools.core import TOOLS
 from simplemem.tools.schema import Schema
 from simplemem.tools.tool import Tool
 from simplemem.tools.writing import update_memory
-from simplemem.web.contracts import CONTRACTS, Contract, take_document
 from simplemem.web.rest import API, MARKDOWN
 
 _JSON: Final = "application/json"
@@ -25,13 +27,16 @@ _FAILURES: Final = {key: {"$ref": "#/components/responses/Problem"} for key in (
 _TOLD: Final = tomllib.loads(Path(__file__).with_name("openapi.toml").read_text(encoding="utf-8"))
 
 
-def document(prefix: str = "") -> dict[str, Any]:
-    """The whole document, of the vault at this path."""
+def document(prefix: str = "", profile: Profile | None = None) -> dict[str, Any]:
+    """Return the whole document, of the vault at this path that is served with this profile."""
     every = {}
     for tool, said in ((each, said) for each in TOOLS for said in each.routes):
         method, _, path = said.partition(" ")
         every[f"{method} {API}{path}"] = _of_tool(tool, method, path)
-    every |= {said: _of_contract(each, said) for said, each in CONTRACTS.items()}
+    for address, compatible in compatibility_routes(
+        profile or find_profile(DEFAULT_PROFILE)
+    ).items():
+        every[address] = _of_route(compatible, address)
     for said, other in _TOLD["others"].items():
         is_feed = said.endswith("/changes")
         parts = (
@@ -96,27 +101,43 @@ def _of_tool(tool: Tool, method: str, path: str) -> dict[str, Any]:
     return {"summary": tool.title, "description": tool.description, **parts, "responses": answers}
 
 
-def _of_contract(contract: Contract, said: str) -> dict[str, Any]:
-    """An address of another server."""
-    tool, has_id = contract.tool, "{id}" in said
-    parts = _taken(
-        tool, said.split()[0], {"memory_id"} if has_id else set(), {"user_id"} if has_id else set()
-    )
-    parts["parameters"] += [_header("If-Match")] if has_id else []
-    parts["parameters"] += [_header("Idempotency-Key")] if contract.tool is take_document else []
-    output = tool.output or _OBJECT
-    told: Schema = {"status": {"const": contract.words}} if contract.words else {}
-    told |= {contract.text: _TEXT} if contract.text else {}
-    own = {
-        key: each
-        for key, each in output["properties"].items()
-        if contract.data is None or key in contract.data
+def _of_route(route: CompatibilityRoute, address: str) -> dict[str, Any]:
+    """Describe a route of another server."""
+    tool = route.tool
+    has_id = "{id}" in address
+    in_path = {"memory_id"} if has_id else set()
+    optional = {"user_id"} if has_id else set()
+    parts = _taken(tool, address.split()[0], in_path, optional)
+    if has_id:
+        parts["parameters"].append(_header("If-Match"))
+    if route.is_idempotent:
+        parts["parameters"].append(_header("Idempotency-Key"))
+
+    answer = {"description": "Success"} if route.status == 204 else _answer(_schema_of_body(route))
+    return {
+        "summary": tool.title,
+        "description": tool.description,
+        **parts,
+        "responses": {str(route.status): answer},
     }
-    needed = [*told, *(each for each in output.get("required", ()) if each in own)]
-    answer = _answer({"type": "object", "properties": told | own, "required": needed})
-    answer = {"description": "Success"} if contract.status == 204 else answer
-    responses = {str(contract.status): answer}
-    return {"summary": tool.title, "description": tool.description, **parts, "responses": responses}
+
+
+def _schema_of_body(route: CompatibilityRoute) -> Schema:
+    """Return the schema of the answer of a route of another server."""
+    added: Schema = {}
+    if route.status_text:
+        added["status"] = {"const": route.status_text}
+    if route.text_field:
+        added[route.text_field] = _TEXT
+
+    output = route.tool.output or {"properties": {}}
+    own = {
+        key: schema
+        for key, schema in output["properties"].items()
+        if route.fields is None or key in route.fields
+    }
+    required = [*added, *(key for key in output.get("required", ()) if key in own)]
+    return {"type": "object", "properties": added | own, "required": required}
 
 
 def _taken(tool: Tool, method: str, unsaid: set[str], optional: set[str]) -> dict[str, Any]:

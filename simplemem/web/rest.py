@@ -308,4 +308,4 @@ def tool_called(view: View, name: str) -> Tool:
 async def _described(_request: Request, view: View, _grant: Grant) -> Response:
     from simplemem.web.openapi import document
 
-    return Json(document(view.served.prefix))
+    return Json(document(view.served.prefix, view.served.profile))

@@ -20,4 +20,5 @@ PROFILE = Profile(
     settings_env=SETTINGS_ENV,
     unread_variables=UNREAD_VARIABLES,
     has_users=True,
+    routes="simplemem.profiles.remembrances.routes:ROUTES",
 )

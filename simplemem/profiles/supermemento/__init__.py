@@ -19,6 +19,7 @@ PROFILE = Profile(
     settings_env=SETTINGS_ENV,
     unread_variables=UNREAD_VARIABLES,
     has_users=True,
+    routes="simplemem.profiles.supermemento.routes:ROUTES",
     port=8000,
     health={"neo4j": "not used"},
 )

@@ -1,0 +1,76 @@
+"""Remembrances' routes over HTTP: their paths, bodies and codes as it has them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+from simplemem.errors import NotFound
+from simplemem.profiles.remembrances import tools
+from simplemem.profiles.route import CompatibilityRoute
+
+if TYPE_CHECKING:
+    from simplemem.features.documents.ingest import Document
+    from simplemem.features.facts.fact import Fact
+    from simplemem.store import EnhancedStore
+
+
+def find_memory(store: EnhancedStore, ident: str, user: str) -> Fact | Document:
+    """Return the fact or document with an id, of this user or, if the user is "", of any.
+
+    Raises:
+        NotFound: There is none.
+    """
+    from simplemem.features.documents.ingest import documents_of
+    from simplemem.features.facts.service import fact_service
+
+    documents = documents_of(store)
+    if user:
+        return documents.find_memory(ident, user)
+
+    facts = [fact for fact in fact_service(store).facts(None, expired=True) if fact.id == ident]
+    named = [document for document in documents.documents(None) if document.is_named_by(ident)]
+    notes: list[Fact | Document] = [*facts, *named]
+    if not notes:
+        raise NotFound(f"there is no memory {ident[:80]!r}")
+    # An id is frontmatter, which others may have copied: the note that the log knows longest is meant.
+    oldest = min(notes, key=lambda note: store.extension.first_version(note.path))
+    return documents.find_memory(ident, oldest.scope)
+
+
+ROUTES: Final[Mapping[str, CompatibilityRoute]] = {
+    "POST /api/v1/memory": CompatibilityRoute(
+        tool=tools.add_memory,
+        status=202,
+        status_text="memory received for processing",
+    ),
+    "POST /api/v1/memory/search": CompatibilityRoute(
+        tool=tools.search_memory,
+        status=200,
+        text_field="results",
+    ),
+    "PUT /api/v1/memory/{id}": CompatibilityRoute(
+        tool=tools.update_memory,
+        status=200,
+        status_text="memory updated",
+        fields=(),
+        find_note=find_memory,
+        sends_etag=True,
+    ),
+    "DELETE /api/v1/memory/{id}": CompatibilityRoute(
+        tool=tools.delete_memory,
+        status=204,
+        find_note=find_memory,
+    ),
+    "POST /api/v1/kb/query": CompatibilityRoute(
+        tool=tools.query_knowledge_base,
+        status=200,
+        needs_knowledge_base=True,
+    ),
+    "PUT /api/v1/kb/document": CompatibilityRoute(
+        tool=tools.update_knowledge_base,
+        status=202,
+        status_text="document update accepted",
+        needs_knowledge_base=True,
+    ),
+}
