@@ -30,9 +30,7 @@ def sizes(reply: Reply[object]) -> tuple[int, int]:
 def call(store: EnhancedStore, name: str, /, **arguments: object) -> Reply[object]:
     """An answer as a client gets it."""
     tool = (_TOOLS | _LEARNED)[name]
-    return tool.manner.perform(
-        tool, store, {"who": "bench", "tool": name}, tool.manner.read(tool, arguments)
-    )
+    return tool(store, {"who": "bench", "tool": name}, tool.manner.read(tool, arguments))
 
 
 def calls(store: EnhancedStore) -> list[tuple[str, Data]]:

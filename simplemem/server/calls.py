@@ -146,9 +146,13 @@ def carry_out(
             hint = "Nothing was changed. Use a token with the scope write (`simplemem token new NAME --write`)."
             raise ReadOnly(f"{tool.name} writes, and this token may only read", hint=hint)
         sent = granted.bound(sent, tool.arguments)
+    store = door.store()
+    store.extension.take_notices()  # of an earlier call in this thread
+
     arguments = tool.manner.read(tool, sent)
     caller: Caller = {"who": _author(who, granted), "tool": tool.name}
-    return tool.manner.perform(tool, door.store(), caller, arguments, session or Session())
+    reply = tool(store, caller, arguments, session)
+    return replace(reply, notices=tuple(store.extension.take_notices()))
 
 
 def _author(client: str, granted: Granted | None) -> str:
@@ -176,10 +180,9 @@ def perform(
             door.store().reach(after)
         store = door.store()
         before = "" if tool.writes else store.commit()  # no later than what is answered
-        store.extension.take_notices()  # of an earlier call in this thread
         reply = carry_out(tool, door, sent, who, granted, session)
         result = _result(reply.text, reply.data(), is_error=False)
-        for notice in store.extension.take_notices():
+        for notice in reply.notices:
             if notice not in reply.text:  # the format of some profiles has no place for a warning
                 result.content.append(types.TextContent(type="text", text=line(notice, 600)))
         if commit := door.store().commit(written=True) if tool.writes else before:

@@ -59,7 +59,7 @@ class Arguments(BaseModel):
     model_config = {"frozen": True, "coerce_numbers_to_str": True}
 
 
-def from_json(value: Any) -> Any:
+def from_json(value: object) -> Any:
     """Return the object or list that a string contains as JSON, or the value itself."""
     if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "["):
         return value
@@ -69,7 +69,7 @@ def from_json(value: Any) -> Any:
         return value
 
 
-def read_tags(value: Any) -> Any:
+def read_tags(value: object) -> Any:
     """Return tags in the form that they have. In a map, the text `true` becomes True."""
     tags = from_json(value)
     if not isinstance(tags, Mapping):
@@ -77,7 +77,7 @@ def read_tags(value: Any) -> Any:
     return {tag: True if text in ("true", "True") else text for tag, text in tags.items()}
 
 
-def _read_list(value: Any, info: ValidationInfo) -> Any:
+def _read_list(value: object, info: ValidationInfo) -> Any:
     """Return a list. A single text or object becomes a list of one, unless the context is EXACT."""
     items = from_json(value)
     if info.context != EXACT and isinstance(items, (str, Mapping)):
@@ -85,7 +85,7 @@ def _read_list(value: Any, info: ValidationInfo) -> Any:
     return items
 
 
-def _read_words(value: Any) -> Any:
+def _read_words(value: object) -> Any:
     """Return a list. A text is split at commas."""
     words = from_json(value)
     if not isinstance(words, str):
@@ -94,12 +94,12 @@ def _read_words(value: Any) -> Any:
     return [part for part in parts if part]
 
 
-def _read_object(value: Any) -> Any:
+def _read_object(value: object) -> Any:
     """Return an object. An empty text becomes an empty object."""
     return {} if value == "" else from_json(value)
 
 
-def _read_name(value: Any) -> Any:
+def _read_name(value: object) -> Any:
     """Return a name without the brackets of a link, the scheme of a resource, and `.md` at its end."""
     if not isinstance(value, str):
         return value
@@ -116,7 +116,7 @@ def _read_name(value: Any) -> Any:
     return name
 
 
-def _read_hash(value: Any) -> Any:
+def _read_hash(value: object) -> Any:
     """Return a hash without quotes and spaces around it, or None if nothing is left."""
     if not isinstance(value, str):
         return value
@@ -131,7 +131,7 @@ def at_most(maximum: int) -> AfterValidator:
 def one_of(*words: str, **synonyms: str) -> BeforeValidator:
     """Return a validator that accepts some words in any case, and synonyms of them."""
 
-    def read_word(value: Any) -> str:
+    def read_word(value: object) -> str:
         text = str(value).strip().lower()
         word = synonyms.get(text, text)
         if word not in words:

@@ -220,7 +220,7 @@ def _message_of(error_type: str, context: Mapping[str, Any]) -> str:
     return "is invalid"
 
 
-def _single_tag(tag: Any) -> Any:
+def _single_tag(tag: object) -> object:
     """Return one tag as a list, so that its spaces do not separate tags. A comma does."""
     text = from_json(tag)
     return [text] if isinstance(text, str) and "," not in text else tag

@@ -15,6 +15,7 @@ from simplemem.models import IndexState, LinkOut, Memory, Page
 from simplemem.note.words import count_tokens
 from simplemem.tools import render
 from simplemem.tools.arguments import Name, Narrowing, Sort, about, at_most
+from simplemem.tools.pages import LongPage, asked_page, page_of, page_size
 from simplemem.tools.session import Session
 from simplemem.tools.short import MAX_LIST_TOKENS, ListedShort, shorten_listed, unique_names
 from simplemem.tools.tool import Data, Reply, tool
@@ -69,10 +70,10 @@ def read_memory(
     version: Annotated[str | None, about("a version from memory_history, or a date")] = None,
 ) -> Reply[MemoryPage]:
     """Read a memory: text, frontmatter, tags, links, backlinks and related memories. Keep its sha256 to change it."""
-    heading, page_number = render.asked_page(section)
+    heading, page_number = asked_page(section)
     memory = _read_version(store, session, name, heading, version)
-    page_size = render.page_size(memory.content, memory.tokens)
-    page = render.page_of(memory.content, heading, page_number, page_size)
+    size = page_size(memory.content, memory.tokens)
+    page = page_of(memory.content, heading, page_number, size)
 
     is_whole = not heading and page.number == 1
     related: Sequence[str] = ()
@@ -105,7 +106,7 @@ class _Reading:
     """A page of a note, and what an answer tells about it as text and as fields."""
 
     memory: Memory
-    page: render.LongPage
+    page: LongPage
     is_whole: bool  # the first page of a note, not of a section
     version: str | None
     related: Sequence[str]

@@ -10,7 +10,17 @@ from __future__ import annotations
 import dataclasses
 import types
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Final, Literal, NotRequired, Union, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    Final,
+    Literal,
+    NotRequired,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from pydantic import AliasChoices, BaseModel, WithJsonSchema
 from pydantic.fields import FieldInfo
@@ -19,7 +29,7 @@ Schema = dict[str, Any]
 Fields = Mapping[str, tuple[Any, Any]]
 """Name -> type hint and default, which is `...` for a required field."""
 
-_JSON_TYPES: Final[Mapping[Any, str]] = {
+_JSON_TYPES: Final[Mapping[object, str]] = {
     str: "string",
     int: "integer",
     float: "number",
@@ -67,14 +77,14 @@ def schema_of_record(record: type, *, answer: bool) -> Schema:
     return schema_of_fields(fields, answer=answer)
 
 
-def schema_of(hint: Any, *, answer: bool, is_optional: bool = False) -> Schema:
+def schema_of(hint: object, *, answer: bool, is_optional: bool = False) -> Schema:
     """Return the schema of a type.
 
     An argument that is null counts as absent. So `null` is listed only in an answer, for a field that is always
     there.
     """
     origin = get_origin(hint)
-    parameters = list(getattr(hint, "__args__", ()))
+    parameters = list(get_args(hint))
 
     if origin is Annotated:
         return _schema_of_annotated(hint, answer=answer)
@@ -91,6 +101,7 @@ def schema_of(hint: Any, *, answer: bool, is_optional: bool = False) -> Schema:
         return {"enum": parameters, "type": "string"}
     if origin in (list, tuple, Sequence):
         return {"type": "array", "items": schema_of(parameters[0], answer=answer)}
+    assert isinstance(hint, type), hint
     return schema_of_record(hint, answer=answer)
 
 
@@ -120,7 +131,7 @@ def closed(schema: Schema) -> Schema:
     return {**schema, "properties": properties, "additionalProperties": False}
 
 
-def names_of(name: str, hint: Any) -> list[str]:
+def names_of(name: str, hint: object) -> list[str]:
     """Return every name of an argument, the one that is listed first."""
     for field in reversed(getattr(hint, "__metadata__", ())):
         if isinstance(field, FieldInfo) and isinstance(field.validation_alias, AliasChoices):
@@ -159,10 +170,11 @@ def _schema_of_union(parameters: Sequence[Any], *, answer: bool, has_null: bool)
     return schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
 
 
-def _schema_of_annotated(hint: Any, *, answer: bool) -> Schema:
+def _schema_of_annotated(hint: object, *, answer: bool) -> Schema:
     """Return the schema of a type with the description and the bounds that annotate it."""
-    schema = schema_of(hint.__origin__, answer=answer)
-    for annotation in hint.__metadata__:
+    annotated_type, *annotations = get_args(hint)
+    schema = schema_of(annotated_type, answer=answer)
+    for annotation in annotations:
         if isinstance(annotation, WithJsonSchema):
             schema = dict(annotation.json_schema or {})
         elif isinstance(annotation, FieldInfo):

@@ -5,12 +5,14 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import inspect
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import (
     TYPE_CHECKING,
     Any,
+    Final,
     Generic,
     Self,
     TypedDict,
@@ -24,170 +26,211 @@ from pydantic import BaseModel, ValidationError, create_model
 from simplemem.errors import Invalid, SimplememError
 from simplemem.models import Value
 from simplemem.tools import render
-from simplemem.tools.arguments import (
-    Arguments,
-    Narrowing,
-)
+from simplemem.tools.arguments import Arguments, Narrowing
 from simplemem.tools.normalize import Gather, describe_errors, normalize_arguments
 from simplemem.tools.schema import Schema, omit_obvious, schema_of_fields, schema_of_record
 from simplemem.tools.session import Session
 
 if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
     from simplemem.store import EnhancedStore
 
 T = TypeVar("T")
 Data = dict[str, Any]
+Caller = TypedDict("Caller", {"who": str, "tool": str})
+"""Who makes a change (the client's name and version) with which tool, for the history."""
 
-_ERROR = schema_of_fields(
+_ERROR_SCHEMA: Final = schema_of_fields(
     {"code": (str, ...), "message": (str, ...), "hint": (str, None)}, answer=True
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Reply(Generic[T]):
-    """An answer twice over: text for whoever is shown text, the same facts as a value for whoever is shown those."""
+    """An answer as text, and the same facts as a value.
+
+    `notices` are warnings for an answer over HTTP whose format has no field for them.
+    """
 
     text: str
     value: T | None = None
-    notices: Sequence[str] = ()  # for answers over HTTP whose shape has no place for them
+    notices: Sequence[str] = ()
 
     def data(self) -> Data | None:
-        """The value as JSON, with the word that notes are data where the text has it."""
-        data: Data | None = _plain(self.value)
-        return (
-            data | {"notes_are": render.DATA} if data and f" {render.DATA}." in self.text else data
-        )
+        """Return the value as JSON. It says that notes are data if the text does."""
+        data: Data | None = _to_json(self.value)
+        if data and f" {render.DATA}." in self.text:
+            return data | {"notes_are": render.DATA}
+        return data
 
 
-def as_json(data: Any) -> Reply[Any]:
-    """An answer whose text is the JSON of its data."""
+def as_json(data: object) -> Reply[Any]:
+    """Return a reply whose text is the JSON of its value."""
     return Reply(render.pretty(data), data)
 
 
 class Result(Value):
-    """The base of the values that tools answer with. A field that has a default is left out while it holds that."""
+    """The base of the values that tools answer with. A field is left out while it has its default."""
 
     @classmethod
-    def of(cls, value: Any, **more: Any) -> Self:
-        """Such an answer with the fields of another value, but for what is given."""
-        own = {each.name for each in dataclasses.fields(cls)}
-        given = {
-            each.name: getattr(value, each.name)
-            for each in dataclasses.fields(value)
-            if each.name in own
+    def of(cls, value: DataclassInstance, **replaced: Any) -> Self:
+        """Return a result with the fields of another value, some of them replaced."""
+        own_names = {own.name for own in dataclasses.fields(cls)}
+        values = {
+            other.name: getattr(value, other.name)
+            for other in dataclasses.fields(value)
+            if other.name in own_names
         }
-        return cls(**(given | more))
+        return cls(**(values | replaced))
 
     def as_dict(self) -> Data:
-        values = ((each, getattr(self, each.name)) for each in dataclasses.fields(self))
-        return {each.name: _plain(value) for each, value in values if value != each.default}
+        """Return the fields that do not have their default, as JSON."""
+        data = {}
+        for own in dataclasses.fields(self):
+            value = getattr(self, own.name)
+            if value != own.default:
+                data[own.name] = _to_json(value)
+        return data
 
 
-def _plain(value: Any) -> Any:
+def _to_json(value: object) -> Any:
+    """Return a value as dictionaries, lists and plain values."""
     if isinstance(value, Value):
-        return {
-            key: each for key, each in value.as_dict().items() if key != "reason" or each
-        }  # of an index
+        # The state of an index has no reason while the index is ready.
+        return {key: item for key, item in value.as_dict().items() if key != "reason" or item}
     if isinstance(value, dict):
-        return {key: _plain(each) for key, each in value.items()}
-    return [_plain(each) for each in value] if isinstance(value, (list, tuple)) else value
+        return {key: _to_json(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_to_json(item) for item in value]
+    return value
 
 
-Caller = TypedDict("Caller", {"who": str, "tool": str})
-"""Who makes a change (the client's name and version) with which tool, for the history."""
+@dataclass(frozen=True)
+class _Service:
+    """A service of a feature. Its module is imported in a call, not to list the tools."""
 
-_KEPT = {
-    "graph": ("KnowledgeGraph", "graph.graph", "graph_of"),
-    "knowledge": ("Knowledge", "lessons.knowledge", "knowledge_of"),
-    "talk": ("ConversationService", "conversations.service", "conversation_service"),
-    "memories": ("FactService", "facts.service", "fact_service"),
-    "documents": ("Documents", "documents.ingest", "documents_of"),
-    "base": ("KnowledgeBase", "documents.base", "base_of"),
+    type_name: str
+    module: str
+    factory: str
+
+    def of(self, store: EnhancedStore) -> object:
+        """Return the service of a store."""
+        module = importlib.import_module(f"simplemem.features.{self.module}")
+        return getattr(module, self.factory)(store)
+
+
+_SERVICES: Final = {
+    "graph": _Service("KnowledgeGraph", "graph.graph", "graph_of"),
+    "knowledge": _Service("Knowledge", "lessons.knowledge", "knowledge_of"),
+    "talk": _Service("ConversationService", "conversations.service", "conversation_service"),
+    "memories": _Service("FactService", "facts.service", "fact_service"),
+    "documents": _Service("Documents", "documents.ingest", "documents_of"),
+    "base": _Service("KnowledgeBase", "documents.base", "base_of"),
 }
-"""Parameters that are no arguments: their types, which are not imported to make a list of tools, and what makes them."""
-_GIVEN = {"store": "EnhancedStore", "caller": "Caller", "session": "Session"}
-_GIVEN |= {name: each[0] for name, each in _KEPT.items()}
+"""Parameters of tools that are services: a call passes the service of its store."""
 
-
-def _given(name: str, store: EnhancedStore, caller: Caller, session: Session) -> Any:
-    """What one of these parameters stands for in a call."""
-    if name in _KEPT:
-        _, module, maker = _KEPT[name]
-        return getattr(importlib.import_module(f"simplemem.features.{module}"), maker)(store)
-    return {"store": store, "caller": caller, "session": session}[name]
+_CONTEXT_TYPES: Final = {
+    "store": "EnhancedStore",
+    "caller": "Caller",
+    "session": "Session",
+    **{name: service.type_name for name, service in _SERVICES.items()},
+}
+"""Parameters of tools that are not arguments, with the names of their types."""
 
 
 class Manner:
-    """How a tool lists itself, takes its arguments and tells a failure: ours is forgiving, and failures have codes."""
+    """How a tool is listed, validates its arguments and reports an error.
+
+    This one is lenient about the form of arguments, and an error has a code. A profile that emulates another
+    server overrides it.
+    """
 
     base: type[BaseModel] = Arguments
-    failure = ""  # how the text of a failure begins, in place of its code, where another server's words are expected
+    failure = ""
+    """What the text of an error begins with, in place of its code."""
 
     def listing(self, tool: Tool) -> Data:
-        """The tool as `tools/list` shows it, with all four hints: their defaults assume the worst."""
-        hints = {"readOnlyHint": not tool.writes, "destructiveHint": tool.destructive}
-        hints |= {"idempotentHint": tool.idempotent, "openWorldHint": False}
-        shown: Data = {"name": tool.name, "title": tool.title, "description": tool.description}
-        shown |= {"inputSchema": omit_obvious(tool.input), "annotations": hints}
-        if (
-            answer := tool.output
-        ):  # it may be a failure instead: most clients check what a tool says even then
-            either = [{"required": answer.get("required", [])}, {"required": ["error"]}]
-            properties = {**answer["properties"], "error": _ERROR}
-            shown["outputSchema"] = {"type": "object", "properties": properties, "anyOf": either}
-        return shown
+        """Return the tool as `tools/list` shows it. All four hints are there: their defaults assume the worst."""
+        listing: Data = {
+            "name": tool.name,
+            "title": tool.title,
+            "description": tool.description,
+            "inputSchema": omit_obvious(tool.input),
+            "annotations": {
+                "readOnlyHint": not tool.writes,
+                "destructiveHint": tool.destructive,
+                "idempotentHint": tool.idempotent,
+                "openWorldHint": False,
+            },
+        }
+        if tool.output:
+            listing["outputSchema"] = _answer_or_error(tool.output)
+        return listing
 
     def read(self, tool: Tool, sent: Mapping[str, Any] | None) -> BaseModel:
-        """The arguments. Invalid names all that is wrong."""
+        """Validate arguments. Raise Invalid that names every error."""
+        normalized = normalize_arguments(tool.arguments, sent or {}, tool.gather)
         try:
-            return tool.model.model_validate(
-                normalize_arguments(tool.arguments, sent or {}, tool.gather), extra="forbid"
-            )
+            return tool.model.model_validate(normalized, extra="forbid")
         except ValidationError as error:
-            faults = "; ".join(f"{place!r} {said}" for place, said in describe_errors(error))
-            hint = "The arguments are " + ", ".join(tool.input["properties"]) + "."
-            raise Invalid(faults, hint=hint) from None
+            errors = [f"{place!r} {message}" for place, message in describe_errors(error)]
+            names = ", ".join(tool.input["properties"])
+            raise Invalid("; ".join(errors), hint=f"The arguments are {names}.") from None
 
-    def perform(
-        self,
-        tool: Tool,
-        store: EnhancedStore,
-        caller: Caller,
-        arguments: BaseModel,
-        session: Session,
-    ) -> Reply[Any]:
-        return tool(store, caller, arguments, session)
+    def record_duration(self, tool: Tool, store: EnhancedStore, seconds: float) -> None:
+        """Record how long a call took, whether it failed or not. Nothing is recorded by default."""
 
     def failed(self, error: SimplememError) -> tuple[str, Data | None]:
-        shown = render.error_data(error)
-        text = render.error_text(shown)
-        return (self.failure + text.removeprefix(f"{error.code}: ") if self.failure else text), {
-            "error": shown
-        }
+        """Return an error as text and as fields."""
+        data = render.error_data(error)
+        text = render.error_text(data)
+        if self.failure:
+            text = self.failure + text.removeprefix(f"{error.code}: ")
+        return text, {"error": data}
 
 
-OURS = Manner()
+def _answer_or_error(answer: Schema) -> Schema:
+    """Return the schema of an answer or an error. Most clients validate errors too."""
+    return {
+        "type": "object",
+        "properties": {**answer["properties"], "error": _ERROR_SCHEMA},
+        "anyOf": [{"required": answer.get("required", [])}, {"required": ["error"]}],
+    }
+
+
+OURS: Final = Manner()
 
 
 @dataclass(frozen=True)
 class Tool:
-    """One tool: a function, and how it is listed and called."""
+    """A function, and how it is listed and called.
+
+    Attributes:
+        run: The function. Its parameters are the arguments, a filter (a `Narrowing`), and the store, the caller,
+            the session or services of features.
+        writes: Whether it changes notes. It then runs alone, and is finished once begun.
+        deletes: Whether it deletes notes. It is not offered where deleting is forbidden.
+        routes: The routes that call it over HTTP, such as `GET /memories/{name}`.
+        gather: Puts parts of one argument together that were passed as arguments of their own.
+        manner: How it is listed, validates its arguments and reports errors.
+        hints: Type hints in place of those of the function.
+        given: Values of parameters that are not arguments.
+    """
 
     run: Callable[..., Reply[Any]]
     name: str
     title: str
     description: str
-    writes: bool = False  # it runs alone, and is finished once begun
+    writes: bool = False
     destructive: bool = False
     idempotent: bool = True
-    deletes: bool = False  # not offered where nothing may be deleted
-    routes: tuple[str, ...] = ()  # by which programs call it over HTTP: "GET /memories/{name}"
-    gather: Gather | None = None  # puts parts of one argument together that were passed apart
+    deletes: bool = False
+    routes: tuple[str, ...] = ()
+    gather: Gather | None = None
     manner: Manner = OURS
-    hints: Mapping[str, Any] = field(default_factory=dict)  # in the place of the function's own
-    given: Mapping[str, Any] = field(
-        default_factory=dict
-    )  # the values of parameters that are no arguments
+    hints: Mapping[str, Any] = field(default_factory=dict)
+    given: Mapping[str, Any] = field(default_factory=dict)
 
     def __call__(
         self,
@@ -196,67 +239,86 @@ class Tool:
         arguments: BaseModel,
         session: Session | None = None,
     ) -> Reply[Any]:
-        """Call the tool. Without a `session`, the client has read nothing before."""
-        session = session or Session()
+        """Call the function with validated arguments. Without a `session`, the client has read nothing."""
         values = {name: getattr(arguments, name) for name in self.arguments}
-        for name, group in self._groups.items():
-            values[name] = group(
-                **{each.name: values.pop(each.name) for each in dataclasses.fields(group)}
-            )
-        given = self._hints.keys() & _GIVEN
-        values |= {name: _given(name, store, caller, session) for name in given}
-        return self.run(**values, **self.given)
+        for parameter, group in self._groups.items():
+            members = {member.name: values.pop(member.name) for member in dataclasses.fields(group)}
+            values[parameter] = group(**members)
+
+        context: Data = {"store": store, "caller": caller, "session": session or Session()}
+        for parameter in self._hints.keys() & _CONTEXT_TYPES:
+            if parameter in _SERVICES:
+                values[parameter] = _SERVICES[parameter].of(store)
+            else:
+                values[parameter] = context[parameter]
+
+        began = time.perf_counter()
+        try:
+            return self.run(**values, **self.given)
+        finally:
+            self.manner.record_duration(self, store, time.perf_counter() - began)
 
     def listing(self) -> Data:
+        """Return the tool as `tools/list` shows it."""
         return self.manner.listing(self)
 
     @cached_property
     def input(self) -> Schema:
-        """The schema of its arguments."""
+        """The schema of the arguments."""
         return schema_of_fields(self.arguments, answer=False)
 
     @cached_property
     def output(self) -> Schema | None:
-        """The schema of its answer, if it promises one."""
-        answer = get_args(self._hints["return"])[0]
-        return None if answer in (Any, type(None)) else schema_of_record(answer, answer=True)
+        """The schema of the answer; None if the answer is text only."""
+        answer_type = get_args(self._hints["return"])[0]
+        if answer_type in (Any, type(None)):
+            return None
+        return schema_of_record(answer_type, answer=True)
 
     @cached_property
     def model(self) -> type[BaseModel]:
-        """What checks its arguments: made when it is called first."""
+        """The model that validates the arguments. It is built for the first call."""
         fields: dict[str, Any] = dict(self.arguments)
         return create_model(self.name, __base__=self.manner.base, **fields)
 
     @cached_property
     def arguments(self) -> dict[str, tuple[Any, Any]]:
-        """Its arguments with their types and defaults (... for none), those of a group last."""
-        own = {
-            name: (self._hints[name], ... if each.default is each.empty else each.default)
-            for name, each in inspect.signature(self.run).parameters.items()
-            if name not in _GIVEN.keys() | self.given.keys() | self._groups.keys()
-        }
+        """The arguments with types and defaults (`...` for none). Those of a filter are the last."""
+        excluded = _CONTEXT_TYPES.keys() | self.given.keys() | self._groups.keys()
+        arguments = {}
+        for name, parameter in inspect.signature(self.run).parameters.items():
+            if name not in excluded:
+                is_required = parameter.default is parameter.empty
+                default = ... if is_required else parameter.default
+                arguments[name] = (self._hints[name], default)
+
         for group in self._groups.values():
             hints = get_type_hints(group, include_extras=True)
-            own |= {
-                each.name: (hints[each.name], each.default) for each in dataclasses.fields(group)
-            }
-        return own
+            for member in dataclasses.fields(group):
+                arguments[member.name] = (hints[member.name], member.default)
+        return arguments
 
     @cached_property
     def _groups(self) -> dict[str, type[Narrowing]]:
-        hints = self._hints.items()
+        """The parameters that are several arguments in one."""
         return {
             name: hint
-            for name, hint in hints
+            for name, hint in self._hints.items()
             if isinstance(hint, type) and issubclass(hint, Narrowing)
         }
 
     @cached_property
     def _hints(self) -> dict[str, Any]:
-        unread = dict.fromkeys(_GIVEN.values(), Any)
-        return get_type_hints(self.run, localns=unread, include_extras=True) | dict(self.hints)
+        not_imported = dict.fromkeys(_CONTEXT_TYPES.values(), Any)
+        hints = get_type_hints(self.run, localns=not_imported, include_extras=True)
+        return hints | dict(self.hints)
 
 
-def tool(title: str, **more: Any) -> Callable[[Callable[..., Reply[Any]]], Tool]:
-    """Makes a tool of a function: its name, its docstring as the description, its hints as the schemas."""
-    return lambda run: Tool(run, run.__name__, title, " ".join((run.__doc__ or "").split()), **more)
+def tool(title: str, **options: Any) -> Callable[[Callable[..., Reply[Any]]], Tool]:
+    """Return a decorator that makes a tool of a function. `options` are fields of `Tool`."""
+
+    def decorate(run: Callable[..., Reply[Any]]) -> Tool:
+        description = " ".join((run.__doc__ or "").split())
+        return Tool(run, run.__name__, title, description, **options)
+
+    return decorate

@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
@@ -82,11 +81,8 @@ async def call(
     """What a tool answers, with notices. `before` has a look at the store, with no write of this process between."""
 
     def work() -> Reply[Any]:
-        store = view.door.store()
-        before(store)
-        store.extension.take_notices()  # of an earlier call in this thread
-        reply = carry_out(tool, view.door, arguments, "", grant)
-        return replace(reply, notices=tuple(store.extension.take_notices()))
+        before(view.door.store())
+        return carry_out(tool, view.door, arguments, "", grant)
 
     return await view.door.run(work, writes=tool.writes)
 

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simplemem.note.words import count_tokens
-from simplemem.tools.render import asked_page, brief, brief_lines, page_of, page_size
+from simplemem.tools.pages import asked_page, page_of, page_size
+from simplemem.tools.render import brief, brief_lines
 
 texts = st.text(st.sampled_from("ab \n#中é-\r\u2028"), max_size=400)
 

@@ -4,12 +4,11 @@ brackets stay, no model is asked, and each answer says how it was found."""
 # ruff: noqa: N803, N815  (the names of arguments are the contract's)
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from datetime import date
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NotRequired, TypedDict
 
-from pydantic import BaseModel, BeforeValidator, Field
+from pydantic import BeforeValidator, Field
 
 from simplemem.features.graph.page import ENTITY
 from simplemem.features.lessons import TYPES
@@ -28,7 +27,6 @@ from simplemem.profiles.server_memory import tools as verbs
 from simplemem.profiles.server_memory.tools import RelationOut, Rules, graph_tools
 from simplemem.tools import render
 from simplemem.tools.arguments import Several, Share, Words, about, also, at_most, one_of
-from simplemem.tools.session import Session
 from simplemem.tools.tool import Caller, Data, Manner, Reply, Tool, as_json, tool
 
 if TYPE_CHECKING:
@@ -52,19 +50,8 @@ ENTITY_TYPES: Final = (
 class _Learning(Manner):
     failure = "Error: "
 
-    def perform(
-        self,
-        tool: Tool,
-        store: EnhancedStore,
-        caller: Caller,
-        arguments: BaseModel,
-        session: Session,
-    ) -> Reply[Any]:
-        began = time.perf_counter()
-        try:
-            return super().perform(tool, store, caller, arguments, session)
-        finally:
-            knowledge_of(store).took[tool.name].append(1000 * (time.perf_counter() - began))
+    def record_duration(self, tool: Tool, store: EnhancedStore, seconds: float) -> None:
+        knowledge_of(store).took[tool.name].append(1000 * seconds)
 
 
 MANNER: Final = _Learning()

@@ -1,0 +1,84 @@
+"""Long texts a page at a time. A page ends where a section begins, or else between paragraphs."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+from simplemem.errors import NotFound
+from simplemem.tools.render import format_count
+
+_PAGE_LENGTH: Final = 20_000  # characters: about 5,000 tokens of a script with spaces
+_CHARACTERS_PER_TOKEN: Final = 4
+_PAGE_NUMBER: Final = re.compile(r"\[(\d{1,6})\]\Z")
+_SECTION: Final = re.compile(r"^ {0,3}#{1,6}[ \t]", re.MULTILINE)
+_GAPS: Final = ("\n\n", "\r\n\r\n", "\n", " ")
+
+
+@dataclass(frozen=True)
+class LongPage:
+    """One page of a text, which begins at `start`. `following` is the `section` of the next page."""
+
+    text: str
+    number: int
+    total: int
+    following: str | None
+    start: int
+
+
+def asked_page(section: str | None) -> tuple[str | None, int]:
+    """Return the heading and the page that `section` asks for: `"Log [2]"` is page 2 of Log."""
+    text = (section or "").strip()
+    number = _PAGE_NUMBER.search(text)
+    if number is None:
+        return section or None, 1
+    heading = text[: number.start()].strip()
+    return heading or None, int(number[1])
+
+
+def page_size(text: str, tokens: int) -> int:
+    """Return the characters on a page of this text, so that pages of any script have as many tokens."""
+    if not tokens:
+        return _PAGE_LENGTH
+    size = len(text) * _PAGE_LENGTH // (_CHARACTERS_PER_TOKEN * tokens)
+    return max(_PAGE_LENGTH // 4, min(_PAGE_LENGTH, size))
+
+
+def page_of(text: str, section: str | None, number: int, size: int = _PAGE_LENGTH) -> LongPage:
+    """Return page `number` of a text. Raise NotFound if it has fewer pages.
+
+    A text of the same `size` is always cut in the same places.
+    """
+    starts = _page_starts(text, size)
+    total = len(starts)
+    if not 1 <= number <= total:
+        message = f"no page {number}; the text has {format_count(total, 'page', 'pages')}"
+        raise NotFound(message, hint='Pass section="[1]" for the first page.')
+
+    start, end = list(pairwise([*starts, len(text)]))[number - 1]
+    following = None
+    if number < total:
+        following = f"{section or ''} [{number + 1}]".strip()
+    return LongPage(text[start:end], number, total, following, start)
+
+
+def _page_starts(text: str, size: int) -> list[int]:
+    """Return where each page begins."""
+    starts = [0]
+    while len(text) - starts[-1] > size:
+        starts.append(_page_end(text, starts[-1] + size // 2, starts[-1] + size))
+    return starts
+
+
+def _page_end(text: str, middle: int, limit: int) -> int:
+    """Return where to cut in the second half of a page: before the last section, or after the last gap."""
+    sections = [section.start() for section in _SECTION.finditer(text, middle, limit)]
+    if sections:
+        return sections[-1]
+    for gap in _GAPS:
+        position = text.rfind(gap, middle, limit)
+        if position >= 0:
+            return position + len(gap)
+    return limit
