@@ -139,3 +139,9 @@ def test_a_file_is_named_by_the_first_words(content: str, slug: str) -> None:
         slug_of(content) == slug
         and check_name(f"knowledge/error/{slug}") == f"knowledge/error/{slug}"
     )
+
+
+def test_the_property_context_of_an_ordinary_note_is_not_its_context() -> None:
+    text = "---\ncontext: from the frontmatter\n---\ntext\n"
+    assert read_entry("notes/x.md", text).text == "text"
+    assert read_entry("knowledge/error/x.md", text).context == "from the frontmatter"

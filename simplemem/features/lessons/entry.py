@@ -110,7 +110,7 @@ def read_entry(path: str, text: str, sha256: str = "") -> KnowledgeEntry:
         path,
         type=type_property or folder_type or "note",
         content=note.content.strip(),
-        context=note.text_property("context") or "",
+        context="",
         is_own=False,
     )
 
