@@ -17,7 +17,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from simplemem.features.documents.convert import convert
-from simplemem.features.documents.ingest import documents_of
+from simplemem.features.documents.service import document_service
 from simplemem.settings.loading import load_settings
 from simplemem.store import EnhancedStore
 from tests.features.web_of_files import pdf
@@ -55,7 +55,9 @@ def main() -> None:
     )  # type: ignore[misc]
     with tempfile.TemporaryDirectory() as folder, EnhancedStore(Path(folder), SETTINGS) as store:
         kept = cost(
-            lambda: documents_of(store).ingest_file(large, "Tides.pdf", f"s{time.monotonic_ns()}"),
+            lambda: document_service(store).ingest_file(
+                large, "Tides.pdf", f"s{time.monotonic_ns()}"
+            ),
             asked.rounds,
         )
     print(f"{'':28} seconds   CPU")

@@ -50,11 +50,11 @@ def add(
     $ simplemem documents add https://example.org/rules --scope alex --title 'House rules'
     $ pbpaste | simplemem documents add - --scope alex
     """
-    from simplemem.features.documents.ingest import documents_of
+    from simplemem.features.documents.service import document_service
     from simplemem.models import AuthorArgs
 
     with opened(vault, make=True) as store:
-        documents, by = documents_of(store), AuthorArgs(who=WHO, tool="ingest")
+        documents, by = document_service(store), AuthorArgs(who=WHO, tool="ingest")
         for source in sources:
             try:
                 if re.match(r"https?://", source, re.IGNORECASE):

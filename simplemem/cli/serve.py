@@ -321,9 +321,9 @@ def _chosen(
             root, is_read_only=settings.read_only, is_confirmed=asked.yes, has_client=has_client
         )
     if base := settings.documents.knowledge_base:
-        from simplemem.features.documents.base import base_of, located
+        from simplemem.features.documents.knowledge_base import knowledge_base_of, locate_folder
 
-        located(base, root)
+        locate_folder(base, root)
         tools = choose_tools(profile, f"{toolsets},knowledge-base")
     if settings.voyage_ai.api_key and "voyage" not in (
         settings.embed.provider,
@@ -345,7 +345,7 @@ def _chosen(
         if profile.file_env:
             take_over(profile, store, os.environ)
         if settings.documents.knowledge_base:
-            base_of(store)
+            knowledge_base_of(store)
         return store
 
     tools = tuple(tool for tool in tools if not (settings.no_delete and tool.deletes))

@@ -125,8 +125,8 @@ _SERVICES: Final = {
     "knowledge": _Service("Knowledge", "lessons.knowledge", "knowledge_of"),
     "talk": _Service("ConversationService", "conversations.service", "conversation_service"),
     "memories": _Service("FactService", "facts.service", "fact_service"),
-    "documents": _Service("Documents", "documents.ingest", "documents_of"),
-    "base": _Service("KnowledgeBase", "documents.base", "base_of"),
+    "documents": _Service("DocumentService", "documents.service", "document_service"),
+    "base": _Service("KnowledgeBase", "documents.knowledge_base", "knowledge_base_of"),
 }
 """Parameters of tools that are services: a call passes the service of its store."""
 

@@ -13,7 +13,7 @@ from waiting import eventually
 from web_of_files import pdf
 
 from simplemem.errors import Conflict
-from simplemem.features.documents.ingest import documents_of
+from simplemem.features.documents.service import document_service
 from simplemem.note import dates
 from simplemem.profiles.remembrances.tools import KNOWLEDGE_BASE
 from simplemem.tools.session import Session
@@ -259,10 +259,10 @@ def test_a_long_memory_is_updated_by_every_id_that_names_it(told: Any, by_passag
 
 
 def test_a_passage_of_a_handbook_does_not_stand_for_the_whole_of_it(told: Any, vault: Path) -> None:
-    from simplemem.features.documents.ingest import documents_of
+    from simplemem.features.documents.service import document_service
 
     pages = [page.replace(". ", ".\n") for page in NOTES.split("\n\n")]
-    handbook = documents_of(told.store).ingest_file(pdf(*pages), "Handbook.pdf", "ann")
+    handbook = document_service(told.store).ingest_file(pdf(*pages), "Handbook.pdf", "ann")
     found = told("search_memory", query="brass sextant", user_id="ann").data["memories"]
     passage = next(each["id"] for each in found if "sextant" in each["memory"])
     for tool, more in (("update_memory", {"content": "Short."}), ("delete_memory", {})):
@@ -333,7 +333,7 @@ def test_a_document_in_which_a_model_finds_no_facts_states_none(contract: Contra
             "remembrances", llm={"provider": "openai", "model": "m", "url": service.url}
         )
         told("add_memory", content=f"I live in Berlin. {LONG}", user_id="ann")
-        documents = documents_of(told.store)
+        documents = document_service(told.store)
         assert eventually(lambda: documents.documents("ann")[0].status == "done")
         assert len(service.asked) == 1 and not (told.vault / "atoms").exists()
 

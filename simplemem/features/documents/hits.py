@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
 
 from simplemem.features.answers import Result
-from simplemem.features.documents.ingest import Document
+from simplemem.features.documents.document import Document
 from simplemem.features.facts import decay
 from simplemem.features.facts.fact import Fact
 from simplemem.features.graph.values import SHARED, Entity
@@ -35,7 +35,7 @@ class Hit(NamedTuple):
 
     result: Result
     path: str
-    atom: Fact | None = None
+    fact: Fact | None = None
     rank: float = 0.0
 
     def with_fields(self, fields: Mapping[str, Any]) -> Self:

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from simplemem.features.answers import Row
-from simplemem.features.documents.ingest import Documents, documents_of
+from simplemem.features.documents.service import DocumentService, document_service
 from simplemem.features.facts import decay
 from simplemem.features.facts.fact import Fact
 from simplemem.note.dates import format_moment, now
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 def memory_rows(store: EnhancedStore, facts: Sequence[Fact]) -> list[Row]:
     """Return facts as rows, with the ids of the facts and documents that they link to."""
-    linked_ids = _linked_ids(documents_of(store), facts)
+    linked_ids = _linked_ids(document_service(store), facts)
     moment = now()
     return [_row(fact, linked_ids, moment) for fact in facts]
 
 
 def _linked_ids(
-    documents: Documents, facts: Sequence[Fact]
+    documents: DocumentService, facts: Sequence[Fact]
 ) -> Mapping[tuple[Fact, str], str | None]:
     """Return the id for each link of each fact, None if the fact's user has no such note."""
     links = [(fact, link) for fact in facts for link in _links_of(fact)]

@@ -15,8 +15,9 @@ from functools import lru_cache
 from typing import Any
 
 from simplemem.features.changes import Change, StatedSubject, find_doubtful, read_change, subject_of
+from simplemem.features.documents.document import Document
 from simplemem.features.documents.hits import Hit
-from simplemem.features.documents.ingest import Document, Documents
+from simplemem.features.documents.service import DocumentService
 from simplemem.features.facts.fact import Fact
 from simplemem.features.facts.reading import Reading, read_statement
 from simplemem.features.facts.reconciling import reconcile
@@ -63,7 +64,9 @@ class _KnownFacts:
             self.changes.append((change, fact.valid_from))
 
 
-def with_outdated_marks(documents: Documents, hits: Sequence[Hit], scope: str | None) -> list[Hit]:
+def with_outdated_marks(
+    documents: DocumentService, hits: Sequence[Hit], scope: str | None
+) -> list[Hit]:
     """Return the hits; passages that no longer hold are marked `outdated` or `disputed`."""
     by_path = {document.path: document for document in documents.documents(scope)}
     passages = [hit for hit in hits if _is_passage(hit, by_path)]
@@ -100,7 +103,7 @@ def _is_passage(hit: Hit, documents: Mapping[str, Document]) -> bool:
 
 def _claims_of(hit: Hit, document: Document) -> list[_Claim]:
     """Return the sentences of a passage, none if it is unknown when the document was added."""
-    at = document.came
+    at = document.added_at
     if at is None:
         return []
     text = hit.result["text"]

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from simplemem.features.answers import Edge, Step
+from simplemem.features.documents.document import Document
+from simplemem.features.documents.extraction import ask_model
 from simplemem.features.documents.graph_walk import walk_from_question
 from simplemem.features.documents.hits import (
     Hit,
@@ -22,8 +24,8 @@ from simplemem.features.documents.hits import (
     raise_scores,
     sort_by_rank,
 )
-from simplemem.features.documents.ingest import Document, Documents, documents_of
 from simplemem.features.documents.outdated import with_outdated_marks
+from simplemem.features.documents.service import DocumentService, document_service
 from simplemem.features.facts.fact import Fact
 from simplemem.features.facts.reading import answers, asked_slot, read_statement
 from simplemem.features.graph.graph import graph_of
@@ -114,7 +116,7 @@ class _Matches:
 
 def recall(store: EnhancedStore, request: RecallRequest) -> RecallResult:
     """Return what answers a question. Raise Invalid if the scope is not a valid one."""
-    documents = documents_of(store)
+    documents = document_service(store)
     log = _StepLog()
     scope = None if request.scope is None else check_scope(request.scope)
     question = well_formed(request.query[:_MAX_QUESTION]).replace("\0", " ")
@@ -130,7 +132,7 @@ def recall(store: EnhancedStore, request: RecallRequest) -> RecallResult:
 
     hits = _all_hits(documents, candidates, matches, scores)
     if request.min_similarity is not None:
-        hits = [hit for hit in hits if hit.path in similarities or hit.atom in direct]
+        hits = [hit for hit in hits if hit.path in similarities or hit.fact in direct]
     hits = _without_repetitions(hits, log)
     hits = _with_disputes(documents, hits, candidates)
     hits = with_outdated_marks(documents, hits, scope)
@@ -143,7 +145,7 @@ def recall(store: EnhancedStore, request: RecallRequest) -> RecallResult:
 
 
 def _load_candidates(
-    store: EnhancedStore, documents: Documents, request: RecallRequest, scope: str | None
+    store: EnhancedStore, documents: DocumentService, request: RecallRequest, scope: str | None
 ) -> _Candidates:
     """Return what the mode and the types of the request admit."""
     by_path = {document.path: document for document in documents.documents(scope)}
@@ -184,19 +186,19 @@ def _facts_in_named_slot(question: str, facts: Iterable[Fact], log: _StepLog) ->
 
 
 def _expand_query(
-    documents: Documents, question: str, request: RecallRequest, log: _StepLog
+    documents: DocumentService, question: str, request: RecallRequest, log: _StepLog
 ) -> str:
     """Return the question for a search, with the model's rewriting if that was requested."""
     if not request.rewrite:
         log.add("hyde", False, "not requested")
         return f"{question} "
-    rewritten, method, why = documents.asked(documents.chat, "rewrite", question)
+    rewritten, method, why = ask_model(documents, documents.chat, "rewrite", question)
     log.add("hyde", rewritten, why or method)
     return f"{question} {rewritten or ''}"
 
 
 def _search(
-    documents: Documents,
+    documents: DocumentService,
     query: str,
     candidates: _Candidates,
     request: RecallRequest,
@@ -227,7 +229,7 @@ def _search(
 
 
 def _similarities(
-    documents: Documents, query: str, candidates: _Candidates, request: RecallRequest
+    documents: DocumentService, query: str, candidates: _Candidates, request: RecallRequest
 ) -> dict[str, float]:
     """Return the notes that are as similar to the query as requested; none without a request."""
     if request.min_similarity is None:
@@ -289,7 +291,7 @@ def _log_rerank(request: RecallRequest, matches: _Matches, log: _StepLog) -> Non
 
 
 def _all_hits(
-    documents: Documents,
+    documents: DocumentService,
     candidates: _Candidates,
     matches: _Matches,
     scores: Mapping[str, Score],
@@ -312,7 +314,7 @@ def _all_hits(
 
 
 def _fact_hits(
-    documents: Documents,
+    documents: DocumentService,
     facts: Sequence[Fact],
     scores: Mapping[str, Score],
     candidates: _Candidates,
@@ -345,7 +347,9 @@ def _without_repetitions(hits: Sequence[Hit], log: _StepLog) -> list[Hit]:
     return kept
 
 
-def _with_disputes(documents: Documents, hits: Sequence[Hit], candidates: _Candidates) -> list[Hit]:
+def _with_disputes(
+    documents: DocumentService, hits: Sequence[Hit], candidates: _Candidates
+) -> list[Hit]:
     """Return hits with both sides of each dispute, the later fact right before the disputed one."""
     facts = candidates.facts
     disputing = documents.memories.disputing(list(facts.values()))
@@ -354,7 +358,7 @@ def _with_disputes(documents: Documents, hits: Sequence[Hit], candidates: _Candi
         return list(hits)
 
     scores = _scores_of_both_sides(hits, disputing)
-    fact_hits = {hit.path: hit for hit in hits if hit.atom is not None}
+    fact_hits = {hit.path: hit for hit in hits if hit.fact is not None}
     missing = [facts[path] for path in scores if path in facts and path not in fact_hits]
     for hit in _fact_hits(documents, missing, scores, candidates):
         fact_hits[hit.path] = hit
@@ -368,7 +372,7 @@ def _with_disputes(documents: Documents, hits: Sequence[Hit], candidates: _Candi
 
     newest_first = documents.memories.newest_first([facts[path] for path in raised])
     ordered = [raised[fact.path] for fact in newest_first]
-    ordered += [hit for hit in hits if hit.atom is None]
+    ordered += [hit for hit in hits if hit.fact is None]
     return sort_by_rank(ordered)
 
 
@@ -419,7 +423,7 @@ def _with_falling_scores(hits: Sequence[Hit]) -> list[Hit]:
 
 
 def write_answer(
-    documents: Documents, query: str, found: RecallResult
+    documents: DocumentService, query: str, found: RecallResult
 ) -> tuple[str | None, str, str]:
     """Let the chat model answer from the hits, without those that must not leave the machine.
 
@@ -431,11 +435,11 @@ def write_answer(
 
     private = documents.extension.private_among(hit.path for hit in found.hits)
     memories = [
-        (_text_with_marks(hit), hit.atom and hit.atom.valid_from)
+        (_text_with_marks(hit), hit.fact and hit.fact.valid_from)
         for hit in found.hits
         if hit.path not in private
     ]
-    return documents.asked(documents.chat, "answer", query, memories[:_MAX_HITS_FOR_MODEL])
+    return ask_model(documents, documents.chat, "answer", query, memories[:_MAX_HITS_FOR_MODEL])
 
 
 def _text_with_marks(hit: Hit) -> str:

@@ -10,7 +10,7 @@ from simplemem.profiles.remembrances import tools
 from simplemem.profiles.route import CompatibilityRoute
 
 if TYPE_CHECKING:
-    from simplemem.features.documents.ingest import Document
+    from simplemem.features.documents.document import Document
     from simplemem.features.facts.fact import Fact
     from simplemem.store import EnhancedStore
 
@@ -21,10 +21,10 @@ def find_memory(store: EnhancedStore, ident: str, user: str) -> Fact | Document:
     Raises:
         NotFound: There is none.
     """
-    from simplemem.features.documents.ingest import documents_of
+    from simplemem.features.documents.service import document_service
     from simplemem.features.facts.service import fact_service
 
-    documents = documents_of(store)
+    documents = document_service(store)
     if user:
         return documents.find_memory(ident, user)
 

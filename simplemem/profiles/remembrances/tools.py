@@ -16,9 +16,9 @@ from simplemem.tools.session import Session, replaced_and_undo
 from simplemem.tools.tool import Caller, Reply, tool
 
 if TYPE_CHECKING:
-    from simplemem.features.documents.base import KnowledgeBase
     from simplemem.features.documents.hits import Hit
-    from simplemem.features.documents.ingest import Documents
+    from simplemem.features.documents.knowledge_base import KnowledgeBase
+    from simplemem.features.documents.service import DocumentService
     from simplemem.store import EnhancedStore
 
 _LINE: Final = 4_000  # characters of a passage in a text
@@ -52,7 +52,7 @@ Passages = TypedDict("Passages", {"results": list[Passage], "notice": NotRequire
 
 @tool("Add a memory", writes=True)
 def add_memory(
-    documents: Documents,
+    documents: DocumentService,
     caller: Caller,
     content: Annotated[str, about("what to remember, word for word")],
     user_id: User,
@@ -94,12 +94,12 @@ def _facts_of(hits: Sequence[Hit]) -> list[Known]:
     by_id = {hit.result["id"]: hit for hit in hits}
     facts = list[Known]()
     for hit in hits:
-        if hit.atom is None or hit.atom.slot is None or hit.rank <= _ASKED_FOR:
+        if hit.fact is None or hit.fact.slot is None or hit.rank <= _ASKED_FOR:
             continue
-        slot = hit.atom.slot
+        slot = hit.fact.slot
         key = " ".join(filter(None, slot[:2]))
         later = by_id.get(hit.result.get("disputed_by", ""))
-        if later is not None and later.atom is not None and later.atom.slot is None:
+        if later is not None and later.fact is not None and later.fact.slot is None:
             facts.append(_fact_of(later.result, key, later.result["text"]))
         facts.append(_fact_of(hit.result, key, slot.object))
     return facts
@@ -131,7 +131,7 @@ def _mark(row: Mapping[str, Any]) -> str:
 
 @tool("Search the memories of a user")
 def search_memory(
-    store: EnhancedStore, documents: Documents, query: Query, user_id: User, limit: Limit = 10
+    store: EnhancedStore, documents: DocumentService, query: Query, user_id: User, limit: Limit = 10
 ) -> Reply[Found]:
     """Find what is known about a user: facts, passages of documents, and relations between names."""
     from simplemem.features.documents.recall import RecallRequest, recall, write_answer
@@ -162,7 +162,7 @@ def search_memory(
 @tool("Change a memory", writes=True, destructive=True)
 def update_memory(
     store: EnhancedStore,
-    documents: Documents,
+    documents: DocumentService,
     caller: Caller,
     memory_id: MemoryId,
     content: Words,
@@ -185,7 +185,7 @@ def update_memory(
 
 @tool("Delete a memory", writes=True, destructive=True, deletes=True)
 def delete_memory(
-    documents: Documents, caller: Caller, memory_id: MemoryId, user_id: User
+    documents: DocumentService, caller: Caller, memory_id: MemoryId, user_id: User
 ) -> Reply[Deleted]:
     """Delete a memory; it moves to the trash."""
     memory, step = documents.delete_memory(memory_id, user_id, **caller)
@@ -214,7 +214,7 @@ def update_knowledge_base(
     content: Annotated[str, about("the whole document")],
 ) -> Reply[Written]:
     """Create or replace a document of the knowledge base."""
-    place = base.place_of(file_path)
+    place = base.unique_path(file_path)
     known = session.known_hash(place)
     try:
         change = base.update(file_path, content, known, **caller)
@@ -227,9 +227,9 @@ def update_knowledge_base(
 
     data: Written = {"file_path": file_path, "sha256": change.sha256, "created": change.is_new}
     if known is None and change.replaced is not None:
-        where = " in the folder of the knowledge base" if base.is_beside else ""
+        where = " in the folder of the knowledge base" if base.has_own_store else ""
         data["notice"] = replaced_and_undo(
-            base.notes, base.note_name(file_path), change.replaced, change.version, where
+            base.note_store, base.note_name(file_path), change.replaced, change.version, where
         )
     return Reply(render.answer("Document updated.", "", data.get("notice", "")), data)
 

@@ -12,12 +12,12 @@ from simplemem.tools.arguments import Object
 from simplemem.tools.tool import Caller, Reply, tool
 
 if TYPE_CHECKING:
-    from simplemem.features.documents.ingest import Documents
+    from simplemem.features.documents.service import DocumentService
 
 
 @tool("Store a document", writes=True)
 def take_document(
-    documents: Documents,
+    documents: DocumentService,
     caller: Caller,
     content: Text,
     container_tag: Tag = "default",

@@ -18,7 +18,7 @@ from simplemem.tools.arguments import Several, Share, about, also
 from simplemem.tools.tool import Caller, Data, Reply, as_json, tool
 
 if TYPE_CHECKING:
-    from simplemem.features.documents.ingest import Documents
+    from simplemem.features.documents.service import DocumentService
     from simplemem.features.facts.service import FactService
     from simplemem.features.graph.graph import KnowledgeGraph
     from simplemem.store import EnhancedStore, ExtensionAPI
@@ -130,14 +130,14 @@ def semantic_search(
         **more,
     )
     found = recall(store, asked)
-    rows = memory_rows(store, [hit.atom for hit in found.hits if hit.atom])
+    rows = memory_rows(store, [hit.fact for hit in found.hits if hit.fact])
     chunks = [hit.result for hit in found.hits if hit.result["kind"] == "chunk"]
     return as_json(data | {"memories": rows, "chunks": chunks, "steps": found.steps})
 
 
 @tool("Ingest a text", writes=True)
 def ingest_text(
-    documents: Documents, caller: Caller, content: Text, container_tag: Tag, title: Title = ""
+    documents: DocumentService, caller: Caller, content: Text, container_tag: Tag, title: Title = ""
 ) -> Reply[Ingested]:
     """Store a text as a document, and the facts in it as memories."""
     return as_json(documents.ingest_text(content, container_tag, title, **caller))
@@ -145,7 +145,7 @@ def ingest_text(
 
 @tool("Ingest a page", writes=True)
 def ingest_url(
-    documents: Documents, caller: Caller, url: Url, container_tag: Tag, title: Title = ""
+    documents: DocumentService, caller: Caller, url: Url, container_tag: Tag, title: Title = ""
 ) -> Reply[Ingested]:
     """Fetch a page or file and store it as a document. Facts from it never replace what the user said."""
     return as_json(documents.ingest_url(url, container_tag, title, **caller))

@@ -156,7 +156,7 @@ def test_a_reader_has_no_network_no_keys_and_starts_nothing(
 def test_a_reader_that_takes_too_long_is_ended(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(room, "_MOST_SECONDS", 1)
+    monkeypatch.setattr(room, "_TIMEOUT", 1)
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "mammoth.py").write_text(
         "import time\ndef convert_to_html(*_, **__):\n    time.sleep(60)\n"

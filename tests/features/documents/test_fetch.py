@@ -151,7 +151,7 @@ def test_no_proxy_of_the_environment_is_asked(web: Web, monkeypatch: pytest.Monk
 def test_what_is_too_large_missing_or_broken_is_refused(
     web: Web, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(room, "MOST_BYTES", 1000)
+    monkeypatch.setattr(room, "MAX_BYTES", 1000)
     web.pages = {
         "/1000": ("text/plain", b"x" * 1000),
         "/1001": ("text/plain", b"x" * 1001),
@@ -180,7 +180,7 @@ def test_a_name_that_nobody_knows_is_said(monkeypatch: pytest.MonkeyPatch) -> No
 def test_who_answers_too_slowly_is_not_waited_for(
     drip: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(room, "_MOST_SECONDS", 0.4)
+    monkeypatch.setattr(room, "_TIMEOUT", 0.4)
     over = threading.Event()
     with socket.create_server(("127.0.0.1", 0)) as server:
 

@@ -14,8 +14,8 @@ from waiting import eventually
 from web_of_files import WORD, Web, docx, pdf, web_server
 
 from simplemem.errors import Invalid, SimplememError, TooLong, Unreadable
-from simplemem.features.documents.ingest import documents_of
 from simplemem.features.documents.recall import RecallRequest, recall
+from simplemem.features.documents.service import document_service
 from simplemem.features.facts.service import fact_service
 from simplemem.note.note import read_note
 from simplemem.settings.model import Settings
@@ -67,7 +67,7 @@ def stated(store: EnhancedStore, scope: str, *, expired: bool = False) -> list[s
 
 
 def test_a_text_is_a_note_that_says_what_it_is(store: EnhancedStore) -> None:
-    made = documents_of(store).ingest_text(
+    made = document_service(store).ingest_text(
         "Tides\r\n\r\nHigh water at noon.\n", "alex", "Tide: tables"
     )
     assert (
@@ -91,19 +91,19 @@ def test_a_text_is_a_note_that_says_what_it_is(store: EnhancedStore) -> None:
 def test_the_same_again_is_the_same_document_and_another_scope_has_its_own(
     store: EnhancedStore,
 ) -> None:
-    first, before = documents_of(store).ingest_text(GUIDE, "alex", "The guide"), files(store)
-    again = documents_of(store).ingest_text(GUIDE, "alex", "Another title")
+    first, before = document_service(store).ingest_text(GUIDE, "alex", "The guide"), files(store)
+    again = document_service(store).ingest_text(GUIDE, "alex", "Another title")
     assert (
         again["id"] == first["id"]
         and again.get("duplicate")
         and not again["memories"]
         and files(store) == before
     )
-    other = documents_of(store).ingest_text(GUIDE, "maria", "The guide")
+    other = document_service(store).ingest_text(GUIDE, "maria", "The guide")
     assert other["id"] != first["id"] and "duplicate" not in other
-    assert [each.id for each in documents_of(store).documents("maria")] == [other["id"]]
+    assert [each.id for each in document_service(store).documents("maria")] == [other["id"]]
     assert (
-        documents_of(store).ingest_text("Other words", "alex", "The guide")["name"]
+        document_service(store).ingest_text("Other words", "alex", "The guide")["name"]
         == "documents/alex/The guide"
     )
 
@@ -111,7 +111,7 @@ def test_the_same_again_is_the_same_document_and_another_scope_has_its_own(
 def test_what_a_document_states_in_the_first_person_is_a_statement_that_links_to_it(
     store: EnhancedStore,
 ) -> None:
-    made = documents_of(store).ingest_text(GUIDE, "alex", "The guide")
+    made = document_service(store).ingest_text(GUIDE, "alex", "The guide")
     atom = fact_service(store).find(made["memories"][0]["id"], "alex")
     assert len(made["memories"]) == 1 and header(store, made)["status"] == made["status"] == "done"
     assert (
@@ -126,7 +126,7 @@ def test_what_a_document_states_in_the_first_person_is_a_statement_that_links_to
     ("  spaced\nout ", "spaced out"), ("", "Words of it"), ("🙂", "🙂"), ("x" * 200, "x" * 100),
 ])  # fmt: skip
 def test_a_title_that_is_no_name_is_made_one(store: EnhancedStore, title: str, name: str) -> None:
-    made = documents_of(store).ingest_text("## Words of it\n\nrest", "alex", title)
+    made = document_service(store).ingest_text("## Words of it\n\nrest", "alex", title)
     assert made["name"] == f"documents/alex/{name}" and made["title"] == (
         " ".join(title.split()) or "Words of it"
     )
@@ -142,8 +142,8 @@ def test_what_is_refused_leaves_nothing(
     store: EnhancedStore, content: str, scope: str, title: str, error: type[SimplememError]
 ) -> None:
     for keep in (
-        lambda: documents_of(store).ingest_text(content, scope, title),
-        lambda: documents_of(store).add_memory(content, scope),
+        lambda: document_service(store).ingest_text(content, scope, title),
+        lambda: document_service(store).add_memory(content, scope),
     ):
         if keep.__code__.co_names[0] == "ingest_text" or not title:
             with pytest.raises(error):
@@ -160,7 +160,7 @@ def test_what_is_refused_leaves_nothing(
 def test_a_file_is_a_note_with_its_original_beside_it(
     store: EnhancedStore, name: str, data: bytes, content_type: str, text: str
 ) -> None:
-    made, title = documents_of(store).ingest_file(data, name, "alex"), name.rpartition(".")[0]
+    made, title = document_service(store).ingest_file(data, name, "alex"), name.rpartition(".")[0]
     assert (made["title"], made["content_type"], body(store, made)) == (title, content_type, text)
     originals = {path: held for path, held in files(store).items() if "/files/" in path}
     if name.endswith((".pdf", ".docx")):
@@ -178,7 +178,7 @@ def test_a_page_is_fetched_and_replaced_when_it_says_something_else(
     store: EnhancedStore, web: Web
 ) -> None:
     web.pages["/rules"] = ("text/plain", f"I prefer tea.\n\nI live in Oslo.\n\n{LONG}".encode())
-    made = documents_of(store).ingest_url(web.url("/rules#part"), "alex", "Rules")
+    made = document_service(store).ingest_url(web.url("/rules#part"), "alex", "Rules")
     said = header(store, made)
     assert (made.get("source_url"), said["source_url"]) == (web.url("/rules"), web.url("/rules"))
     assert (
@@ -190,12 +190,12 @@ def test_a_page_is_fetched_and_replaced_when_it_says_something_else(
         "I live in Oslo",
         "I prefer tea",
     ]
-    assert documents_of(store).ingest_url(web.url("/rules"), "alex").get("duplicate")
+    assert document_service(store).ingest_url(web.url("/rules"), "alex").get("duplicate")
     web.pages["/rules"] = (
         "text/plain",
         f"I prefer\ntea.\n\nNothing of it holds.\n\n{LONG}".encode(),
     )
-    anew = documents_of(store).ingest_url(web.url("/rules"), "alex")
+    anew = document_service(store).ingest_url(web.url("/rules"), "alex")
     assert (anew["id"], anew["name"], anew["title"]) == (
         made["id"],
         made["name"],
@@ -208,7 +208,7 @@ def test_a_page_is_fetched_and_replaced_when_it_says_something_else(
         each for each in fact_service(store).facts("alex", expired=True) if "Oslo" in each.statement
     ]
     assert [each.status for each in gone] == ["forgotten"] and len(
-        documents_of(store).documents("alex")
+        document_service(store).documents("alex")
     ) == 1
 
 
@@ -217,32 +217,32 @@ def test_the_original_is_replaced_with_its_text_and_only_ours_is(
 ) -> None:
     web.pages["/t"] = ("application/pdf", pdf("One."))
     made, place = (
-        documents_of(store).ingest_url(web.url("/t"), "alex", "Tides"),
+        document_service(store).ingest_url(web.url("/t"), "alex", "Tides"),
         "documents/alex/files/Tides.pdf",
     )
     web.pages["/t"] = ("application/pdf", pdf("Two."))
-    documents_of(store).ingest_url(web.url("/t"), "alex")
+    document_service(store).ingest_url(web.url("/t"), "alex")
     assert files(store)[place] == pdf("Two.") and len(files(store)) == 2
     note = store.root / f"{made['name']}.md"
     (store.root / "Mine.pdf").write_bytes(b"a person's own")
     note.write_text(note.read_text().replace("[[Tides.pdf]]", "[[Mine.pdf]]"))
     web.pages["/t"] = (WORD, docx("Three."))
-    documents_of(store).ingest_url(web.url("/t"), "alex")
+    document_service(store).ingest_url(web.url("/t"), "alex")
     assert (
         files(store)["Mine.pdf"] == b"a person's own"
         and header(store, made)["original"] == "[[Tides.docx]]"
     )
     web.pages["/t"] = ("text/plain", b"Four.")
-    documents_of(store).ingest_url(web.url("/t"), "alex")
+    document_service(store).ingest_url(web.url("/t"), "alex")
     assert "original" not in header(store, made) and body(store, made) == "Four."
 
 
 def test_what_came_from_outside_replaces_nothing_that_was_said_here(
     store: EnhancedStore, web: Web
 ) -> None:
-    documents_of(store).add_memory("I live in Oslo.", "alex")
+    document_service(store).add_memory("I live in Oslo.", "alex")
     web.pages["/x"] = ("text/plain", f"I live in Rome.\n\n{LONG}".encode())
-    documents_of(store).ingest_url(web.url("/x"), "alex")
+    document_service(store).ingest_url(web.url("/x"), "alex")
     assert "I live in Oslo" in [each.rstrip(".") for each in stated(store, "alex")]
 
 
@@ -258,11 +258,11 @@ def test_files_that_nothing_reads_leave_nothing(store: EnhancedStore, web: Web) 
     }
     for path in web.pages:
         with pytest.raises(SimplememError):
-            documents_of(store).ingest_url(web.url(path), "alex")
+            document_service(store).ingest_url(web.url(path), "alex")
     with pytest.raises(Unreadable, match="no text"):
-        documents_of(store).ingest_file(pdf(""), "empty.pdf", "alex")
+        document_service(store).ingest_file(pdf(""), "empty.pdf", "alex")
     with pytest.raises(Invalid):
-        documents_of(store).ingest_file(b"x", "picture.png", "alex")
+        document_service(store).ingest_file(b"x", "picture.png", "alex")
     assert not files(store)
 
 
@@ -270,33 +270,33 @@ def test_a_person_may_move_edit_break_and_delete_a_document(
     store: EnhancedStore, web: Web, write: Callable[[str, str | bytes], Path]
 ) -> None:
     web.pages["/a"] = ("text/plain", b"One.")
-    made = documents_of(store).ingest_url(web.url("/a"), "alex", "A")
+    made = document_service(store).ingest_url(web.url("/a"), "alex", "A")
     moved = store.root / "Papers" / "Mine.md"
     moved.parent.mkdir()
     (store.root / f"{made['name']}.md").rename(moved)
     moved.write_text(moved.read_text().replace("created:", "rating: 5\ncreated:"))
     web.pages["/a"] = ("text/plain", b"Two.")
-    anew = documents_of(store).ingest_url(web.url("/a"), "alex")
+    anew = document_service(store).ingest_url(web.url("/a"), "alex")
     assert (anew["id"], anew["name"]) == (made["id"], "Papers/Mine") and header(store, anew)[
         "rating"
     ] == 5
     moved.unlink()
-    assert documents_of(store).ingest_url(web.url("/a"), "alex")["id"] != made["id"]
+    assert document_service(store).ingest_url(web.url("/a"), "alex")["id"] != made["id"]
     broken = "---\ntype: document\nid: [unclosed\n---\nOne.\n"
     file = write("documents/alex/Broken.md", broken)
     assert (
-        documents_of(store).ingest_text("One.", "alex", "Broken")["name"]
+        document_service(store).ingest_text("One.", "alex", "Broken")["name"]
         == "documents/alex/Broken 2"
     )
     assert file.read_text() == broken
     write("documents/alex/By hand.md", "What a person wrote down.\n")
-    assert "By hand" in [each.title for each in documents_of(store).documents("alex")]
+    assert "By hand" in [each.title for each in document_service(store).documents("alex")]
 
 
 def test_a_short_text_is_remembered_as_statements_and_a_long_one_as_a_document(
     store: EnhancedStore,
 ) -> None:
-    made = documents_of(store).add_memory("Has a dog.\nSings bass", "alex")
+    made = document_service(store).add_memory("Has a dog.\nSings bass", "alex")
     assert [each["event"] for each in made["events"]] == ["ADD", "ADD"] and made[
         "extraction"
     ] == "verbatim"
@@ -308,8 +308,10 @@ def test_a_short_text_is_remembered_as_statements_and_a_long_one_as_a_document(
         "scope": "maria",
         "created": "never",
     }
-    made = documents_of(store).add_memory(f"{LONG}I prefer hemp ropes for mooring.", "alex", told)
-    document = documents_of(store).documents("alex")[0]
+    made = document_service(store).add_memory(
+        f"{LONG}I prefer hemp ropes for mooring.", "alex", told
+    )
+    document = document_service(store).documents("alex")[0]
     assert (document.id, document.content_type, made["extraction"]) == (
         made["document"],
         "conversation",
@@ -336,7 +338,7 @@ def test_what_was_left_undone_is_gone_on_with(
     write("documents/alex/A wrong one.md", note.replace("scope: alex", 'scope: " no scope "'))
     file = write("documents/alex/Half.md", note)
     with opened(vault) as store:
-        documents_of(store)
+        document_service(store)
         assert eventually(lambda: "status: done" in file.read_text())
         assert stated(store, "alex") in (["I prefer tea"], ["I prefer tea."])
 
@@ -360,7 +362,7 @@ def test_with_a_model_a_document_is_read_after_the_answer(vault: Path) -> None:
         embed = {"provider": "none", "private": ["documents/secret/", "atoms/own/"]}
         with opened(vault, llm=llm, embed=embed) as store:
             web = f"Ann was here, and she bakes. {LONG}"
-            made = documents_of(store).ingest_text(web, "alex", "Ann")
+            made = document_service(store).ingest_text(web, "alex", "Ann")
             assert (made["status"], made["extraction"], made["memories"]) == (
                 "extracting",
                 "llm:m",
@@ -369,17 +371,17 @@ def test_with_a_model_a_document_is_read_after_the_answer(vault: Path) -> None:
             assert eventually(lambda: header(store, made)["status"] == "done")
             assert stated(store, "alex") == ["Ann bakes"]
             asked = len(service.asked)
-            assert documents_of(store).ingest_text(web, "alex")["status"] == "done"
-            private = documents_of(store).ingest_text(f"I prefer tea. {LONG}", "secret", "Ann")
+            assert document_service(store).ingest_text(web, "alex")["status"] == "done"
+            private = document_service(store).ingest_text(f"I prefer tea. {LONG}", "secret", "Ann")
             assert (
                 eventually(lambda: header(store, private)["status"] == "done")
                 and len(service.asked) == asked
             )
             assert stated(store, "secret") and "error" not in header(store, private)
-            documents_of(store).add_memory("I live in Oslo.", "own")
-            documents_of(store).add_memory("I live by the sea.", "own")
+            document_service(store).add_memory("I live in Oslo.", "own")
+            document_service(store).add_memory("I live by the sea.", "own")
             assert len(stated(store, "own")) == 2 and len(service.asked) == asked
-            documents_of(store).add_memory("Has a dog", "alex")
+            document_service(store).add_memory("Has a dog", "alex")
             assert len(service.asked) > asked
 
 
@@ -401,7 +403,7 @@ def test_a_fact_that_a_model_drew_goes_when_its_words_go(vault: Path, web: Web) 
             ("she\nsings", ["Ann sings"]),
         ):
             web.pages["/ann"] = ("text/plain", f"Ann: {words}. {LONG}".encode())
-            made = documents_of(store).ingest_url(web.url("/ann"), "alex", "Ann")
+            made = document_service(store).ingest_url(web.url("/ann"), "alex", "Ann")
             assert eventually(lambda made=made: header(store, made)["status"] == "done")  # type: ignore[misc]
             assert stated(store, "alex") == known
 
@@ -413,7 +415,7 @@ def test_a_model_that_fails_leaves_it_to_the_rules_and_the_note_says_why(vault: 
             vault,
             llm={"provider": "openai", "model": "m", "url": service.url, "timeout_seconds": 1},
         ) as store:
-            made = documents_of(store).ingest_text(f"I prefer tea. {LONG}", "alex", "Tea")
+            made = document_service(store).ingest_text(f"I prefer tea. {LONG}", "alex", "Tea")
             assert eventually(lambda: header(store, made)["status"] == "done")
             assert [each.rstrip(".") for each in stated(store, "alex")] == ["I prefer tea"]
             assert header(store, made)["error"].startswith("facts were extracted by rules, because")
@@ -432,7 +434,7 @@ def answers(store: EnhancedStore, question: str) -> list[str]:
 def test_a_document_with_the_same_title_and_user_is_a_new_version_of_the_old_one(
     store: EnhancedStore,
 ) -> None:
-    documents = documents_of(store)
+    documents = document_service(store)
     first = documents.ingest_text(
         f"{REPORT}\nI live in Oslo.\n\nThe budget is 5000 euros.\n", "ana", "Informe"
     )
@@ -459,7 +461,7 @@ def test_a_document_with_the_same_title_and_user_is_a_new_version_of_the_old_one
 
 @pytest.mark.parametrize("number", [2, 3])
 def test_documents_that_only_begin_alike_are_two(store: EnhancedStore, number: int) -> None:
-    documents = documents_of(store)
+    documents = document_service(store)
     letters = [
         f"Dear Anna,\n\nletter {word} speaks of {word}s only.\n"
         for word in ("kite", "harbour", "ledger")
@@ -473,7 +475,7 @@ def test_documents_that_only_begin_alike_are_two(store: EnhancedStore, number: i
 def test_a_changed_text_without_a_title_is_a_new_version_by_its_heading_or_its_likeness(
     store: EnhancedStore,
 ) -> None:
-    documents = documents_of(store)
+    documents = document_service(store)
     first = documents.ingest_text("# Minutes\n\nWe meet on Monday.", "ana")
     assert (
         documents.ingest_text("# Minutes\n\nThe harbour master resigned.", "ana")["id"]
@@ -492,7 +494,7 @@ def test_two_pages_that_call_themselves_alike_are_two_documents(
         page = f"<html><head><title>Home</title></head><body><p>All about the {word}. {REPORT}</p></body></html>"
         web.pages[f"/{word}"] = ("text/html", page.encode())
     made = [
-        documents_of(store).ingest_url(web.url(f"/{word}"), "ana")["name"]
+        document_service(store).ingest_url(web.url(f"/{word}"), "ana")["name"]
         for word in ("kite", "ledger")
     ]
     assert made[0] != made[1]
@@ -503,7 +505,7 @@ def test_what_a_person_wrote_by_hand_is_never_an_earlier_version(
     store: EnhancedStore, write: Callable[[str, str | bytes], Path]
 ) -> None:
     file = write("documents/ana/Informe.md", "My own words.\n")
-    made = documents_of(store).ingest_text("Other words.", "ana", "Informe")
+    made = document_service(store).ingest_text("Other words.", "ana", "Informe")
     assert made["name"] == "documents/ana/Informe 2" and file.read_text() == "My own words.\n"
     assert {each.name for each in store.search("words").hits} == {
         "documents/ana/Informe",
@@ -512,7 +514,7 @@ def test_what_a_person_wrote_by_hand_is_never_an_earlier_version(
 
 
 def test_a_changed_pdf_from_another_path_is_a_new_version(store: EnhancedStore) -> None:
-    documents = documents_of(store)
+    documents = document_service(store)
     first = documents.ingest_file(pdf(f"{REPORT}The budget is 5000 euros."), "Report.pdf", "ana")
     second = documents.ingest_file(pdf(f"{REPORT}The budget is 7000 euros."), "Report.pdf", "ana")
     assert second["name"] == first["name"]
@@ -523,7 +525,7 @@ def test_a_changed_pdf_from_another_path_is_a_new_version(store: EnhancedStore) 
 
 def test_a_file_that_names_itself_is_called_so(store: EnhancedStore) -> None:
     page = b"<html><head><title>Tide tables</title></head><body><p>High water is at noon.</p></body></html>"
-    documents = documents_of(store)
+    documents = document_service(store)
     for data, name, title in (
         (page, "page-1.html", "Tide tables"),
         (docx("= Crane manual", "It lifts 12 t."), "scan0001.docx", "Crane manual"),
@@ -537,7 +539,7 @@ def test_a_file_that_names_itself_is_called_so(store: EnhancedStore) -> None:
 
 def test_metadata_keeps_its_json_types(store: EnhancedStore) -> None:
     metadata = {"prio": 2, "share": 0.5, "done": False, "word": "2", "list": [1, "a", True]}
-    made = documents_of(store).ingest_text("The crane is greased.", "ann", "Crane", metadata)
+    made = document_service(store).ingest_text("The crane is greased.", "ann", "Crane", metadata)
     kept = header(store, made)
     assert {key: kept[key] for key in metadata} == metadata
     assert [type(kept[key]) for key in metadata] == [type(value) for value in metadata.values()]

@@ -12,9 +12,9 @@ from rerank_service import RerankService
 
 from simplemem.errors import Invalid, TooLong
 from simplemem.features.conversations.service import conversation_service, new_exchange
-from simplemem.features.documents.ingest import documents_of
 from simplemem.features.documents.memory_rows import memory_rows
 from simplemem.features.documents.recall import RecallRequest, RecallResult, recall
+from simplemem.features.documents.service import document_service
 from simplemem.features.facts.fact import NewFact
 from simplemem.features.facts.service import fact_service
 from simplemem.features.graph.graph import graph_of
@@ -74,7 +74,7 @@ def test_a_slot_that_a_question_names_comes_first_whatever_words_it_was_told_in(
 )
 def test_a_mode_says_what_may_answer(store: EnhancedStore, mode: str, kinds: set[str]) -> None:
     tell(store, "I prefer window seats on flights.", "My sister is called Ingrid.")
-    documents_of(store).ingest_text(GUIDE, "ann", "The release guide")
+    document_service(store).ingest_text(GUIDE, "ann", "The release guide")
     store.sync()
     found = ask(store, "seats on flights and how the ledger is frozen", mode=mode)
     assert {hit.result["kind"] for hit in found.hits} == kinds
@@ -160,7 +160,7 @@ def test_the_same_is_said_once_in_a_scope(plain_store: EnhancedStore, write: Wri
     found = ask(plain_store, "when does the bell ring")
     assert texts(found) == ["The bell rings at noon"] or step(found, "dedupe")[0]
     gates = ask(plain_store, "when does the gate open").hits
-    gate = next(hit for hit in gates if hit.atom and "gate" in hit.atom.statement)
+    gate = next(hit for hit in gates if hit.fact and "gate" in hit.fact.statement)
     assert (
         gate.result["source"]["title"] == "Bells"
         and gate.result["source"]["name"] == "documents/ann/Bells"

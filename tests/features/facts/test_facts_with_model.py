@@ -13,8 +13,8 @@ import pytest
 from chat_service import ChatService
 from embedding_service import HANGS_UP, PAGE, Answer, failing, slow
 
-from simplemem.features.documents.ingest import documents_of
 from simplemem.features.documents.recall import RecallRequest, RecallResult, recall, write_answer
+from simplemem.features.documents.service import document_service
 from simplemem.features.facts.fact import NewFact
 from simplemem.features.facts.language_model import extract
 from simplemem.features.facts.service import AddResult, fact_service
@@ -61,7 +61,7 @@ def ask(
     store: EnhancedStore, query: str = ASKED, **more: Any
 ) -> tuple[RecallResult, tuple[str | None, str, str]]:
     found = recall(store, RecallRequest(query, "ann", **more))
-    return found, write_answer(documents_of(store), query, found)
+    return found, write_answer(document_service(store), query, found)
 
 
 def add(store: EnhancedStore, text: str, **more: Any) -> AddResult:
@@ -127,7 +127,7 @@ def test_a_question_is_asked_in_other_words_for_searching_only(vault: Path) -> N
         assert [each["question"] for each in said_to(service)] == ["where is it"] * 2
         wider |= {"passage": "sleep " * 999 + "savings", "terms": 7}
         assert [
-            hit.atom and hit.atom.statement for hit in ask(store, "it", rewrite=True)[0].hits
+            hit.fact and hit.fact.statement for hit in ask(store, "it", rewrite=True)[0].hits
         ] == ["Cows sleep."]
         wider |= {"passage": None, "terms": [["bank"]]}
         found, _ = ask(store, "where is it", rewrite=True)
@@ -347,7 +347,7 @@ def test_with_a_model_what_began_today_does_not_end_today(
             vault,
             Job="I have a job at the docks today or started at the docks, empecé hoy en el puerto.",
         )
-        documents_of(store).add_memory(told, "ann")
+        document_service(store).add_memory(told, "ann")
         monkeypatch.setenv("SIMPLEMEM_NOW", "2027-03-01T09:00:00Z")
         dates._fixed.cache_clear()
         [job] = fact_service(store).facts("ann")
@@ -360,6 +360,6 @@ def test_with_a_model_what_began_today_does_not_end_today(
 
 def test_with_a_model_an_end_that_the_text_states_holds(vault: Path) -> None:
     with asking(vault, job_model({"valid_to": "2031-06-30"})) as (store, _):
-        documents_of(store).add_memory("My contract at Acme runs until 30 June 2031.", "ann")
+        document_service(store).add_memory("My contract at Acme runs until 30 June 2031.", "ann")
         [job] = fact_service(store).facts("ann")
         assert job.valid_to is not None and f"{job.valid_to:%Y-%m-%d %H:%M}" == "2031-06-30 23:59"

@@ -10,7 +10,7 @@ import pytest
 from waiting import eventually
 
 from simplemem.errors import Invalid, NotFound, ReadOnly, TooLong
-from simplemem.features.documents.base import KnowledgeBase, base_of
+from simplemem.features.documents.knowledge_base import KnowledgeBase, knowledge_base_of
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
@@ -37,7 +37,7 @@ def opened(vault: Path, folder: Path) -> Iterator[Opened]:
         settings = {"documents": {"knowledge_base": base}, "embed": {"provider": "none"}, **more}
         stores.append(EnhancedStore(vault, Settings.model_validate(settings)))
         stores[-1].sync()
-        return base_of(stores[-1])
+        return knowledge_base_of(stores[-1])
 
     yield open_base
     for store in stores:
@@ -139,7 +139,7 @@ def test_a_folder_that_cannot_be_one_is_said(opened: Opened, vault: Path, place:
 
 def test_without_a_folder_there_is_none(plain_store: EnhancedStore) -> None:
     with pytest.raises(NotFound):
-        base_of(plain_store)
+        knowledge_base_of(plain_store)
 
 
 def test_a_passage_of_it_holds_no_comment(opened: Opened, folder: Path) -> None:

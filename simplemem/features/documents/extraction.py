@@ -1,0 +1,214 @@
+"""Extract facts from documents: by rules at once, or by the chat model in a thread beside the store."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import AbstractContextManager, nullcontext, suppress
+from typing import TYPE_CHECKING, Any, Final
+
+from simplemem.errors import SimplememError
+from simplemem.features.changes import changes_in
+from simplemem.features.collection import ChangeSet, NoteCollection
+from simplemem.features.documents.document import Document
+from simplemem.features.facts.fact import Fact, NewFact
+from simplemem.features.facts.reading import drawn_from
+from simplemem.features.facts.service import AddResult, FactService
+from simplemem.models import AuthorArgs
+from simplemem.note.header import read_header
+from simplemem.note.properties import set_property
+
+if TYPE_CHECKING:
+    from simplemem.features.service import FeatureService
+    from simplemem.providers.api import ChatModel
+
+_LOCK_TIMEOUT: Final = 1.0  # seconds
+_CLOSE_TIMEOUT: Final = 2.0
+
+
+def ask_model(
+    service: FeatureService, chat: ChatModel | None, task: str, *arguments: Any
+) -> tuple[Any, str, str]:
+    """Let the chat model do a task of `facts/language_model.py`.
+
+    Return its answer, or None if there is no usable one; the name of the model, or "none"; and why
+    there is no answer, or "".
+    """
+    if chat is None:
+        return None, "none", "no model is configured"
+    from simplemem.features.facts import language_model
+
+    try:
+        answer = getattr(language_model, task)(service, chat, *arguments)
+    except SimplememError as error:
+        return None, "none", f"the model returned no usable answer: {error.message}"
+    if not answer:
+        return None, "none", "the model returned nothing usable"
+    return answer, chat.method, ""
+
+
+def extract_statements(
+    service: FeatureService, chat: ChatModel | None, text: str, by_rules: list[str]
+) -> tuple[list[NewFact], str, str]:
+    """Return the statements in a text by the model, or else those found by rules.
+
+    Return also the name of the model, "" for rules; and the model's remark, or why it gave no
+    answer. A model that answers with an empty list has found no fact; then the rules do not count.
+    """
+    answer, method, why = ask_model(service, chat, "extract", text)
+    if answer is None:
+        statements = [NewFact(sentence) for sentence in by_rules]
+        return statements, "", why if chat else ""
+
+    statements, remark = answer
+    return statements, method, remark
+
+
+class FactExtraction:
+    """Extracts the facts of documents whose status is "extracting", and stores them.
+
+    Guards the thread in which a model extracts, and the lock by which one document of the store is
+    worked on at a time. What was left undone continues when the store is opened again.
+    """
+
+    def __init__(
+        self, service: FeatureService, collection: NoteCollection[Document], memories: FactService
+    ) -> None:
+        self._service = service
+        self._extension = service.extension
+        self._collection = collection
+        self._memories = memories
+        self._is_closing = threading.Event()
+        self._worker = threading.Thread()
+        self._lock = threading.Lock()
+        self._next = threading.Semaphore()  # one worker works, one more may wait
+
+    def lock_for_rules(self) -> AbstractContextManager[Any]:
+        """Return the lock to hold while rules extract; a model extracts later and needs none."""
+        return nullcontext() if self._service.chat else self._lock
+
+    def extract(self, document: Document, by: AuthorArgs) -> AddResult:
+        """Store the facts of a document, and forget those that are no longer in its text.
+
+        Do nothing if the document has changed meanwhile or the store closes.
+        """
+        path = document.path
+        text = self._text_of(path)
+        chat = self._service.chat
+        if self._extension.private_among([path]):
+            chat = None
+        by_rules = self._sentences_by_rules(document, text)
+        statements, method, why = extract_statements(self._service, chat, text, by_rules)
+
+        with self._collection.reading():
+            is_current = self._is_current(document)
+        if self._is_closing.is_set() or not is_current:
+            return AddResult([], [], "rules", [])
+        self.forget_removed(path, text, by)
+        is_from_web = bool(document.source_url)
+        added = self._memories.add(
+            document.scope, statements, source=path, outside=is_from_web, **by
+        )
+        self._mark_done(document, method, why, by)
+        return added
+
+    def _sentences_by_rules(self, document: Document, text: str) -> list[str]:
+        """Return the sentences that state a fact, and those that put a known fact in doubt."""
+        sentences = [*drawn_from(text)]
+        if not document.source_url:
+            for sentence, _ in changes_in(text):
+                if self._memories.doubts(document.scope, sentence):
+                    sentences.append(sentence)
+        return list(dict.fromkeys(sentences))
+
+    def _mark_done(self, document: Document, method: str, why: str, by: AuthorArgs) -> None:
+        def draft(change_set: ChangeSet) -> None:
+            if not self._is_current(document):
+                return
+            text = set_property(change_set.text(document.path), "status", "done")
+            if why and method:
+                text = set_property(text, "extraction", why)
+            elif why:
+                error = f"facts were extracted by rules, because {why}"
+                text = set_property(text, "error", error)
+            change_set.put(document.path, text)
+
+        self._collection.change(draft, by)
+
+    def _is_current(self, document: Document) -> bool:
+        """Return whether the note still has the content of a document and can be changed."""
+        current = self._collection.items.get(document.path)
+        if current is None or current.problem:
+            return False
+        return current.content_hash == document.content_hash
+
+    def forget_removed(self, path: str, text: str, by: AuthorArgs) -> None:
+        """Forget the facts that were extracted from a document and are not in its new text."""
+        normalized = _normalize(text)
+
+        def is_removed(fact: Fact) -> bool:
+            passages = [fact.statement, self._quote_of(fact)]
+            return not any(
+                passage and passage in normalized for passage in map(_normalize, passages)
+            )
+
+        self._memories.forget_drawn(path, is_removed, **by)
+
+    def _quote_of(self, fact: Fact) -> str:
+        """Return the words of the document that a fact was drawn from, as its note quotes them."""
+        note = next((read.text for read in self._extension.read([fact.path])), "")
+        return " ".join(line[1:] for line in note.splitlines() if line.startswith(">"))
+
+    def _text_of(self, path: str) -> str:
+        return text_of_document(self._collection, path)
+
+    def start(self) -> None:
+        """Start a thread that extracts the facts of all waiting documents, unless one waits to."""
+        if self._extension.read_only or not self._next.acquire(blocking=False):
+            return
+        self._worker = threading.Thread(
+            target=self._extract_waiting, name="simplemem-documents", daemon=True
+        )
+        self._worker.start()
+
+    def _extract_waiting(self) -> None:
+        """Extract the facts of all waiting documents, in one process at a time."""
+        chat = self._service.chat
+        by = AuthorArgs(who=chat.method if chat else "", tool="ingest")
+        tried = set[str]()
+        with self._lock, suppress(SimplememError):
+            self._next.release()
+            with self._extension.side_file("state/documents.jsonl").locked(
+                _LOCK_TIMEOUT
+            ) as is_locked:
+                while is_locked and not self._is_closing.is_set():
+                    document = self._next_waiting(tried)
+                    if document is None:
+                        return
+                    tried.add(document.sha256)
+                    with suppress(SimplememError):
+                        self.extract(document, by)
+
+    def _next_waiting(self, tried: set[str]) -> Document | None:
+        with self._collection.reading():
+            for document in self._collection.in_order():
+                if document.status == "extracting" and document.sha256 not in tried:
+                    return document
+        return None
+
+    def close(self) -> None:
+        """Let the thread end, and wait for it a short time."""
+        self._is_closing.set()
+        if self._worker.ident is not None:
+            self._worker.join(_CLOSE_TIMEOUT)
+
+
+def text_of_document(collection: NoteCollection[Document], path: str) -> str:
+    """Return the body of a document's note, "" if there is none."""
+    read = next(iter(collection.extension.read([path])), None)
+    if read is None:
+        return ""
+    return read.text[read_header(read.text).body_start :].strip()
+
+
+def _normalize(text: str) -> str:
+    return " ".join(text.split()).casefold()
