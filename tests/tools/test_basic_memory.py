@@ -16,7 +16,8 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1] / "server"))
 from sdk_client import LEGACY, MODERN, connected, run, text_of
 
-from simplemem.profiles.basic_memory.project import observations, slug
+from simplemem.profiles.basic_memory.note_lines import observations
+from simplemem.profiles.basic_memory.permalinks import slug
 from simplemem.store import open_store
 
 DATA = Path(__file__).parents[1] / "data"

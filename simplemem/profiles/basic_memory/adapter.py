@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, get_type_hints
+from typing import Any, cast, get_type_hints
 
 from pydantic import BaseModel
 
 from simplemem.errors import SimplememError
+from simplemem.profiles.basic_memory.arguments import ProjectArguments
 from simplemem.profiles.basic_memory.project import Project, Result
 from simplemem.store import EnhancedStore
 from simplemem.tools.session import Session
@@ -56,7 +57,8 @@ class BasicMemoryTool(Tool):
         session: Session | None = None,
     ) -> Reply[Result]:
         """Call the tool on the project that the arguments name. Raise Invalid if it is another."""
-        project = Project(store, caller, self.name, arguments, session or Session())
+        project_arguments = cast("ProjectArguments", arguments)
+        project = Project(store, caller, project_arguments, session or Session())
         return self.run(project, arguments)
 
     @cached_property

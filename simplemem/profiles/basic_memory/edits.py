@@ -1,356 +1,378 @@
-"""The tools that write: notes are created, edited, moved and deleted by the store."""
+"""`write_note` and `edit_note` of basic-memory."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Final
 
-from simplemem.errors import AlreadyExists, Conflict, Invalid, NotFound
-from simplemem.models import Filter, Moved
-from simplemem.note.names import legal_name, name_of, path_of
+from simplemem.errors import AlreadyExists, Invalid, NotFound
+from simplemem.models import Memory
+from simplemem.note.names import legal_name, path_of
 from simplemem.note.note import read_note
 from simplemem.note.properties import set_property
 from simplemem.note.tag_requests import without_header
 from simplemem.note.words import newline_of
+from simplemem.profiles.basic_memory import texts
 from simplemem.profiles.basic_memory.adapter import basic_memory_tool
+from simplemem.profiles.basic_memory.answers import (
+    Answer,
+    EditedNote,
+    ExistingNote,
+    FailedEdit,
+    FailedWrite,
+    RefusedIdentifier,
+    StaleEdit,
+    StaleWrite,
+    WrittenNote,
+)
 from simplemem.profiles.basic_memory.arguments import (
-    DeleteNoteArguments,
     EditNoteArguments,
-    MoveNoteArguments,
     WriteNoteArguments,
     as_list,
 )
-from simplemem.profiles.basic_memory.project import Project, Result, is_outside, said
-from simplemem.store import Draft
+from simplemem.profiles.basic_memory.permalinks import is_outside
+from simplemem.profiles.basic_memory.project import Project, Result
 from simplemem.tools.arguments import from_json
-from simplemem.tools.session import without_offer
-from simplemem.tools.tool import Data, Reply
+from simplemem.tools.tool import Reply
+
+_REVISION_CONFLICT: Final = "NOTE_REVISION_CONFLICT"
+_SECURITY_ERROR: Final = "SECURITY_VALIDATION_ERROR"
+_FORBIDDEN_IN_TITLE: Final = re.compile(r'[<>:"|?*/\\]++')
 
 
-def _with(text: str, properties: Mapping[str, Any]) -> str:
-    for key, value in properties.items():
-        text = set_property(text, key, value)
-    return text
+# --- write_note
+
+
+@dataclass(frozen=True)
+class NewNote:
+    """The note that `write_note` is asked for."""
+
+    name: str
+    path: str
+    content: str
+    properties: Mapping[str, Any]
+    tags: list[str]
 
 
 @basic_memory_tool("Write Note", writes=True, destructive=True, idempotent=False)
 def write_note(project: Project, arguments: WriteNoteArguments) -> Reply[Result]:
     """Make a Markdown note in a directory ("/" is the root). Facts are `- [category] text #tag`, links `- relation [[Title]]`.
-    A note that is there stays as it is, unless overwrite is true; expected_checksum then asks that it is the one you read."""
+    A note that is there stays as it is, unless overwrite is true; expected_checksum then asks that it is the one you read.
+    """
     if is_outside(arguments.directory):
-        raise project.refused(
-            "outside_directory",
-            "SECURITY_VALIDATION_ERROR",
-            title=arguments.title,
-            action="created",
-        )
-    title = legal_name(re.sub(r'[<>:"|?*/\\]++', "-", arguments.title).strip("-"))
-    path = path_of(
-        name := "/".join(filter(None, (arguments.directory.removeprefix("./").strip("/"), title)))
-    )
-    content, block, _ = without_header(arguments.content, None)
-    metadata = arguments.metadata or {}
-    tags = as_list(
-        from_json(arguments.tags or block.pop("tags", None) or metadata.get("tags") or [])
-    )
-    tags = [
-        bare for each in tags for part in str(each).split(",") if (bare := part.strip().lstrip("#"))
-    ]
-    given = (
-        metadata
-        | {"type": arguments.note_type}
-        | block
-        | {"title": arguments.title}
-        | ({"tags": tags} if tags else {})
-    )
-    new, did = {"permalink": project.address(path)} | given, "created"
+        answer = FailedWrite(title=arguments.title, action="created", error=_SECURITY_ERROR)
+        raise project.refused(texts.refused_directory(arguments.directory), answer)
+
+    new_note = _read_new_note(arguments)
+    is_update = bool(arguments.overwrite) and project.store.extension.exists(new_note.path)
     replaced = ""
+    if is_update:
+        replaced = _replace_note(project, arguments, new_note)
+    else:
+        _create_note(project, arguments, new_note)
+
+    verb = "Updated" if is_update else "Created"
+    row = project.row(project.store.read(new_note.name))
+    answer_text = texts.written_note(row, project.name, verb, new_note.tags)
+    written = WrittenNote.of(row, action=verb.lower(), similar_notes=[])
+    return project.reply(answer_text, written, notice=replaced)
+
+
+def _read_new_note(arguments: WriteNoteArguments) -> NewNote:
+    """Return the note of a call; properties in its content go before those of the arguments."""
+    title = legal_name(_FORBIDDEN_IN_TITLE.sub("-", arguments.title).strip("-"))
+    directory = arguments.directory.removeprefix("./").strip("/")
+    name = f"{directory}/{title}" if directory else title
+
+    content, content_properties, _ = without_header(arguments.content, None)
+    metadata = arguments.metadata or {}
+    sent_tags = arguments.tags or content_properties.pop("tags", None) or metadata.get("tags")
+    tags = _read_tags(sent_tags or [])
+
+    properties = metadata | {"type": arguments.note_type} | content_properties
+    properties["title"] = arguments.title
+    if tags:
+        properties["tags"] = tags
+    return NewNote(name, path_of(name), content, properties, tags)
+
+
+def _read_tags(value: Any) -> list[str]:
+    """Return the tags of a list or of a text with commas, without their #."""
+    tags: list[str] = []
+    for item in as_list(from_json(value)):
+        for part in str(item).split(","):
+            tag = part.strip().lstrip("#")
+            if tag:
+                tags.append(tag)
+    return tags
+
+
+def _create_note(project: Project, arguments: WriteNoteArguments, new_note: NewNote) -> None:
+    """Create a note. Raise Invalid if its path is taken."""
+    permalink = project.address(new_note.path)
+    properties = {"permalink": permalink, **new_note.properties}
     try:
-        if arguments.overwrite and project.store.extension.exists(path):
-            did, note, body = "updated", project.store.read(name), f"\n{content}" if content else ""
-            replaced = project.replace(
-                note,
-                "stale",
-                lambda text: _with(
-                    text[: read_note(text.encode()).header.body_start] + body, given
-                ),
-            )
-        else:
-            project.session.record_whole_write(
-                project.store.create(name, content, new, **project.caller)
-            )
+        created = project.store.create(
+            new_note.name, new_note.content, properties, **project.caller
+        )
     except AlreadyExists:
-        if project.store.extension.exists(path):
-            facts = {
-                "title": arguments.title,
-                "permalink": new["permalink"],
-                "file_path": path,
-                "action": "conflict",
-            }
-            raise project.refused("exists", "NOTE_ALREADY_EXISTS", **facts) from None
-        # Links that the new name would steal are qualified.
-        project.session.record_whole_write(
-            project.store.create(name, content, new, overwrite=True, **project.caller)
+        if project.store.extension.exists(new_note.path):
+            raise _already_exists(project, arguments, new_note) from None
+        # The name is free, but existing links would lead to the new note: the store qualifies them.
+        created = project.store.create(
+            new_note.name, new_note.content, properties, overwrite=True, **project.caller
         )
-    tagged = [{"type": "tags", "tags": ", ".join(tags)}] if tags else []
-    row = project.row(project.store.read(name)) | {"action": did, "similar_notes": []}
-    reply = project.reply("written", row | {"did": did.title(), "tagged": tagged})
-    return _with_notice(reply, replaced) if replaced else reply
+    project.session.record_whole_write(created)
 
 
-def _with_notice(reply: Reply[Result], notice: str) -> Reply[Result]:
-    """Return an answer with a sentence that the contract does not have: below its text, or as `notice` in its JSON."""
-    assert reply.value is not None
-    result = reply.value["result"]
-    if isinstance(result, dict):
-        noted = result | {"notice": notice}
-        return Reply(
-            json.dumps(noted, ensure_ascii=False, separators=(",", ":"), default=str),
-            {"result": noted},
+def _already_exists(project: Project, arguments: WriteNoteArguments, new_note: NewNote) -> Invalid:
+    permalink = str(new_note.properties.get("permalink", project.address(new_note.path)))
+    answer = ExistingNote(
+        title=arguments.title,
+        permalink=permalink,
+        file_path=new_note.path,
+        action="conflict",
+        error="NOTE_ALREADY_EXISTS",
+    )
+    return project.refused(texts.existing_note(arguments.title, permalink, project.name), answer)
+
+
+def _replace_note(project: Project, arguments: WriteNoteArguments, new_note: NewNote) -> str:
+    """Replace the content of a note, and set the given properties.
+
+    Return what was replaced if the client had not read it, else "". Raise Invalid if the note
+    is not the one that the caller expects.
+    """
+    body = f"\n{new_note.content}" if new_note.content else ""
+
+    def replace_content(text: str) -> str:
+        header = text[: read_note(text.encode()).header.body_start]
+        return _with_properties(header + body, new_note.properties)
+
+    def stale(current: Memory) -> Invalid:
+        row = project.row(current)
+        text = texts.stale_write(row["title"], row["file_path"], current.sha256, project.name)
+        answer = StaleWrite.of(
+            row,
+            checksum=None,
+            action="conflict",
+            error=_REVISION_CONFLICT,
+            current_checksum=current.sha256,
         )
-    text = f"{reply.text}\n\n{notice}"
-    return Reply(text, {"result": text})
+        return project.refused(text, answer)
+
+    return project.replace(
+        project.store.read(new_note.name),
+        replace_content,
+        expected=arguments.expected_checksum,
+        on_conflict=stale,
+    )
+
+
+def _with_properties(text: str, properties: Mapping[str, Any]) -> str:
+    for key, value in properties.items():
+        text = set_property(text, key, value)
+    return text
+
+
+# --- edit_note
 
 
 @basic_memory_tool("Edit Note", writes=True, destructive=True, idempotent=False)
 def edit_note(project: Project, arguments: EditNoteArguments) -> Reply[Result]:
     """Change part of a note. append and prepend make it where there is none; find_replace wants find_text to stand as often as
-    expected_replacements (1) says; the section operations want the heading as it is written. metadata sets properties too."""
-    metadata = {
-        key: each
-        for key, each in (arguments.metadata or {}).items()
-        if key.lower() not in ("title", "permalink")
-    }
-    for argument, among in (("find_text", "find_replace"), ("section", "section")):
-        if among in arguments.operation and not getattr(arguments, argument):
-            raise Invalid(f"{argument} parameter is required for {arguments.operation} operation")
-    made = False
+    expected_replacements (1) says; the section operations want the heading as it is written. metadata sets properties too.
+    """
+    _check_required(arguments)
+    created = False
     try:
-        note = project.rewrite(
-            project.find(arguments.identifier),
-            "edit_stale",
-            lambda text: _with(_edited(project, arguments, text), metadata),
-        )
+        note = _edit_existing(project, arguments)
     except NotFound:
-        name = (
-            arguments.identifier.removeprefix("memory://")
-            .removeprefix(project.prefix)
-            .removesuffix(".md")
-            .strip("/")
-        )
-        missing = f"Entity not found: '{arguments.identifier}'"
-        if is_outside(name):
-            raise project.refused("outside_identifier", "SECURITY_VALIDATION_ERROR") from None
-        if arguments.expected_checksum or arguments.operation not in ("append", "prepend"):
-            gone = (
-                ("edit_gone", "NOTE_REVISION_CONFLICT")
-                if arguments.expected_checksum
-                else ("edit_note_missing", missing)
-            )
-            raise project.refused(*gone) from None
-        new = {
-            "title": name.rpartition("/")[2],
-            "type": "note",
-            "permalink": project.address(name),
-        } | metadata
-        note, made = (
-            project.store.read(
-                project.store.create(name, arguments.content, new, **project.caller).name
-            ),
-            True,
-        )
-    facts = {"lines": arguments.content.count("\n") + 1, "section": arguments.section}
-    facts = {
-        "what": said("edit.made" if made else f"edit.{arguments.operation}", facts),
-        "fileCreated": made,
+        note = _create_missing(project, arguments)
+        created = True
+
+    row = project.row(note)
+    text = texts.edited_note(row, project.name, arguments, created=created)
+    answer = EditedNote.of(row, operation=arguments.operation, file_created=created)
+    return project.reply(text, answer)
+
+
+def _check_required(arguments: EditNoteArguments) -> None:
+    """Raise Invalid if the operation lacks the argument that it needs."""
+    missing = ""
+    if arguments.operation == "find_replace" and not arguments.find_text:
+        missing = "find_text"
+    if "section" in arguments.operation and not arguments.section:
+        missing = "section"
+    if missing:
+        raise Invalid(f"{missing} parameter is required for {arguments.operation} operation")
+
+
+def _given_properties(arguments: EditNoteArguments) -> dict[str, Any]:
+    """Return the properties to set; the title and the permalink of a note stay."""
+    metadata = arguments.metadata or {}
+    return {
+        key: value for key, value in metadata.items() if key.lower() not in ("title", "permalink")
     }
-    facts |= {"did": "Created" if made else "Edited", "made": "fileCreated: true\n" if made else ""}
-    return project.reply("edited", project.row(note) | facts)
 
 
-def _edited(project: Project, arguments: Any, text: str) -> str:
-    """A note's text after the edit that is asked for."""
-    note, newline = read_note(text.encode()), newline_of(text)
-    start, (content, find) = (
-        note.content_start,
-        (
-            re.sub(r"\r?\n", newline, each or "")
-            for each in (arguments.content, arguments.find_text)
-        ),
+def _edit_existing(project: Project, arguments: EditNoteArguments) -> Memory:
+    """Edit the note of a call, and return it. Raise NotFound if there is none."""
+    properties = _given_properties(arguments)
+
+    def edit(text: str) -> str:
+        return _with_properties(_edited_text(project, arguments, text), properties)
+
+    def stale(current: Memory) -> Invalid:
+        answer = StaleEdit.of(
+            project.row(current),
+            checksum=None,
+            operation=arguments.operation,
+            file_created=False,
+            error=_REVISION_CONFLICT,
+            current_checksum=current.sha256,
+        )
+        return project.refused(texts.stale_edit(arguments.identifier, current.sha256), answer)
+
+    return project.rewrite(
+        project.find(arguments.identifier),
+        edit,
+        expected=arguments.expected_checksum,
+        on_conflict=stale,
     )
+
+
+def _create_missing(project: Project, arguments: EditNoteArguments) -> Memory:
+    """Create the note that `append` or `prepend` names. Raise Invalid for other operations."""
+    identifier = arguments.identifier
+    path = identifier.removeprefix("memory://").removeprefix(project.prefix)
+    name = path.removesuffix(".md").strip("/")
+
+    if is_outside(name):
+        refused = RefusedIdentifier(content=arguments.content, error=_SECURITY_ERROR)
+        raise project.refused(texts.refused_identifier(identifier), refused) from None
+    if arguments.expected_checksum:
+        text = texts.edit_of_deleted_note(identifier)
+        raise _failed_edit(project, arguments, text, _REVISION_CONFLICT) from None
+    if arguments.operation not in ("append", "prepend"):
+        text = texts.edit_of_missing_note(identifier, project.name)
+        error = f"Entity not found: '{identifier}'"
+        raise _failed_edit(project, arguments, text, error) from None
+
+    properties = {
+        "title": name.rpartition("/")[2],
+        "type": "note",
+        "permalink": project.address(name),
+        **_given_properties(arguments),
+    }
+    created = project.store.create(name, arguments.content, properties, **project.caller)
+    return project.store.read(created.name)
+
+
+def _failed_edit(project: Project, arguments: EditNoteArguments, text: str, error: str) -> Invalid:
+    answer: Answer = FailedEdit(operation=arguments.operation, file_created=False, error=error)
+    return project.refused(text, answer)
+
+
+def _edited_text(project: Project, arguments: EditNoteArguments, text: str) -> str:
+    """Return the text of a note after an edit. Raise Invalid if the edit does not fit the text."""
+    newline = newline_of(text)
+    content = re.sub(r"\r?\n", newline, arguments.content)
     if arguments.operation == "append":
-        return text + ("" if not text or text.endswith("\n") else newline) + content
+        return _appended(text, content, newline)
     if arguments.operation == "prepend":
+        start = read_note(text.encode()).content_start
         return text[:start] + content.rstrip("\r\n") + newline + text[start:]
     if arguments.operation == "find_replace":
-        wanted = 1 if arguments.expected_replacements is None else arguments.expected_replacements
-        if (
-            text[start:].count(find) == wanted
-        ):  # what the header says is not meant where the body alone fits
-            return text[:start] + text[start:].replace(find, content)
-        if (count := text.count(find)) == wanted:
-            return text.replace(find, content)
-        wrong = f"Expected {wanted} occurrences of '{find}', but found {count}"
-        what = (
-            ("edit_count", wrong)
-            if count
-            else ("edit_text_missing", f"Text to replace not found: '{find}'")
-        )
-        raise project.refused(*what, wanted=wanted, count=count)
-    section = (
-        arguments.section.strip()
-        if arguments.section.lstrip().startswith("#")
-        else f"## {arguments.section.strip()}"
-    )
-    headings = note.body.headings
-    at = [k for k, each in enumerate(headings) if text[each.start : each.end].strip() == section]
-    if len(at) != 1:
-        many, none = (
-            f"Multiple sections found with header '{section}'",
-            f"Section '{section}' not found in document",
-        )
-        raise project.refused(
-            *(("edit_section_twice", many) if at else ("edit_section_missing", none))
-        )
-    own, whole = headings[at[0]], arguments.replace_subsections is not False
-    levels = ((each.start, each.level) for each in headings[at[0] + 1 :])
-    stop = next((begin for begin, level in levels if not whole or level <= own.level), len(text))
-    before, head, after, gap = (
-        text[: own.start],
-        text[own.start : own.end],
-        text[own.end :],
-        newline * 2,
-    )
+        find = re.sub(r"\r?\n", newline, arguments.find_text or "")
+        return _replaced(project, arguments, text, find, content)
+
+    section = _find_section(project, arguments, text)
+    before = text[: section.start]
+    heading = text[section.start : section.heading_end]
+    after = text[section.heading_end :]
+    blank_line = newline * 2
     if arguments.operation == "insert_before_section":
-        return before.rstrip("\r\n") + gap + content.rstrip() + gap + head + after
+        return before.rstrip("\r\n") + blank_line + content.rstrip() + blank_line + heading + after
     if arguments.operation == "insert_after_section":
-        return before + head + newline + content.rstrip() + gap + after.lstrip("\r\n")
-    first, _, rest = content.partition(newline)
-    return (
-        before
-        + head
-        + newline
-        + (rest if first.strip() == section else content)
-        + newline
-        + text[stop:]
-    )
+        return before + heading + newline + content.rstrip() + blank_line + after.lstrip("\r\n")
+
+    # The content may begin with the heading itself, which is not repeated.
+    first_line, _, rest = content.partition(newline)
+    body = rest if first_line.strip() == section.title else content
+    return before + heading + newline + body + newline + text[section.end :]
 
 
-def _below(project: Project, arguments: Any) -> list[str]:
-    """The notes of a directory."""
-    start = arguments.identifier.removeprefix("memory://").strip("/") + "/"
-    return [
-        each.name
-        for each in project.store.extension.list_all(Filter(prefix=start))
-        if each.path.startswith(start)
+def _appended(text: str, content: str, newline: str) -> str:
+    if text and not text.endswith("\n"):
+        text += newline
+    return text + content
+
+
+def _replaced(
+    project: Project, arguments: EditNoteArguments, text: str, find: str, content: str
+) -> str:
+    """Replace each occurrence. Raise Invalid if there are not as many as expected."""
+    expected = arguments.expected_replacements
+    if expected is None:
+        expected = 1
+
+    # If the body alone has the expected number, occurrences in the frontmatter stay.
+    start = read_note(text.encode()).content_start
+    if text[start:].count(find) == expected:
+        return text[:start] + text[start:].replace(find, content)
+    count = text.count(find)
+    if count == expected:
+        return text.replace(find, content)
+
+    find_text = arguments.find_text or ""
+    if count == 0:
+        message = texts.text_to_replace_missing(arguments.identifier, project.name, find_text)
+        error = f"Text to replace not found: '{find}'"
+        raise _failed_edit(project, arguments, message, error)
+    message = texts.wrong_replacement_count(find_text, expected, count)
+    error = f"Expected {expected} occurrences of '{find}', but found {count}"
+    raise _failed_edit(project, arguments, message, error)
+
+
+@dataclass(frozen=True)
+class Section:
+    """A section of a note: its heading, and where the text below it ends."""
+
+    title: str
+    start: int
+    heading_end: int
+    end: int
+
+
+def _find_section(project: Project, arguments: EditNoteArguments, text: str) -> Section:
+    """Return the section with the given heading. Raise Invalid if there is none, or several."""
+    title = (arguments.section or "").strip()
+    if not title.startswith("#"):
+        title = f"## {title}"
+
+    headings = read_note(text.encode()).body.headings
+    matches = [
+        number
+        for number, heading in enumerate(headings)
+        if text[heading.start : heading.end].strip() == title
     ]
+    if not matches:
+        error = f"Section '{title}' not found in document"
+        message = texts.missing_section(arguments.identifier, project.name, error)
+        raise _failed_edit(project, arguments, message, error)
+    if len(matches) > 1:
+        error = f"Multiple sections found with header '{title}'"
+        message = texts.duplicate_section(arguments.identifier)
+        raise _failed_edit(project, arguments, message, error)
 
-
-def _all(names: list[str], moved: list[str]) -> Data:
-    counts = dict.fromkeys(("total_files", "successful_deletes", "successful_moves"), len(names))
-    files = {
-        "files": [{"type": "file", "name": each} for each in moved],
-        "deleted_files": moved,
-        "errors": [],
-    }
-    return {
-        **counts,
-        **files,
-        "failed_deletes": 0,
-        "failed_moves": 0,
-        "deleted": True,
-        "moved": True,
-    }
-
-
-@basic_memory_tool("Delete Note", writes=True, destructive=True, idempotent=False, deletes=True)
-def delete_note(project: Project, arguments: DeleteNoteArguments) -> Reply[Result]:
-    """Put a note, or with is_directory all notes of a directory, in the trash. The answer is false where there is no such note."""
-    if arguments.is_directory:
-        if not (names := _below(project, arguments)):
-            error = "Directory not found or empty: no files matched"
-            raise project.refused("no_files_delete", error, **_all([], []) | {"deleted": False})
-        paths, bytes_of = [path_of(name) for name in names], project.store.extension.bytes_of
-        project.store.extension.change(
-            lambda: [Draft(path, None, bytes_of(path)) for path in paths], **project.caller
-        )
-        return project.reply("directory_deleted", _all(names, paths))
-    try:
-        row = project.row(project.find(arguments.identifier)) | {"deleted": True}
-        known = project.session.known_hash(row["file_path"])
-        gone = project.store.delete(name_of(row["file_path"]), if_sha256=known, **project.caller)
-        project.session.record_step(project.store, gone.version)
-    except NotFound:
-        row = {"deleted": False}
-    except Conflict as error:
-        raise without_offer(
-            error, "Read it again with read_note. If it is still not needed, delete it."
-        ) from None
-    reply = project.reply("deleted", row)
-    return (
-        reply
-        if arguments.output_format == "json"
-        else Reply(str(row["deleted"]).lower(), {"result": row["deleted"]})
-    )
-
-
-def _moved(project: Project, name: str, new_name: str) -> Moved:
-    moved = project.store.move(name, new_name, **project.caller)
-    project.session.record_step(project.store, moved.version)
-    return moved
-
-
-@basic_memory_tool("Move Note", writes=True, idempotent=False)
-def move_note(project: Project, arguments: MoveNoteArguments) -> Reply[Result]:
-    """Move a note to destination_path (archive/Note.md) or, under its own name, into destination_folder; with is_directory a whole
-    directory. Links to it follow."""
-    to, folder, file = (
-        arguments.destination_path,
-        arguments.destination_folder,
-        arguments.destination_path.rpartition("/")[2],
-    )
-    facts = {"source": arguments.identifier, "destination": to or folder or None}
-    wrong = {
-        ("move_folder", "INVALID_PARAMETERS"): arguments.is_directory and folder,
-        ("move_twice", "INVALID_PARAMETERS"): to and folder,
-        ("move_nowhere", "MISSING_DESTINATION"): not to and folder is None,
-        ("move_outside", "SECURITY_VALIDATION_ERROR"): is_outside(to or folder or "")
-        or to.startswith("/"),
-        ("move_extension", "FILE_EXTENSION_REQUIRED"): to
-        and not arguments.is_directory
-        and "." not in file,
-        ("move_other_extension", "FILE_EXTENSION_MISMATCH"): to
-        and not arguments.is_directory
-        and not file.endswith(".md"),
-    }
-    if why := next((why for why, is_so in wrong.items() if is_so), None):
-        return project.reply(why[0], facts | {"moved": False, "error": why[1]})
-    if arguments.is_directory:
-        if not (names := _below(project, arguments)):
-            raise project.refused(
-                "no_files_move", "Directory not found or empty: no files matched", **facts
-            )
-        old = len(arguments.identifier.removeprefix("memory://").strip("/"))
-        new_paths = {path_of(name): path_of(to.strip("/") + name[old:]) for name in names}
-        moved = project.store.extension.move(new_paths, **project.caller)
-        project.session.record_step(project.store, moved[0].version)
-        return project.reply("directory_moved", facts | _all(names, [note.path for note in moved]))
-    try:
-        note = project.find(arguments.identifier)
-        facts["destination"] = path = (
-            to or f"{(folder or '').strip('/')}/{note.path.rpartition('/')[2]}".lstrip("/")
-        )
-        if path == note.path:
-            return project.reply("move_same", facts | {"moved": False, "error": "SAME_PATH"})
-        moved_to = _moved(project, note.name, name_of(path))
-    except NotFound:
-        raise project.refused(
-            "move_missing", f"Entity not found: '{arguments.identifier}'", **facts
-        ) from None
-    except AlreadyExists:
-        raise project.refused("move_taken", "Note already exists", **facts) from None
-    return project.reply(
-        "moved", project.row(project.store.read(moved_to.name)) | facts | {"moved": True}
-    )
+    heading = headings[matches[0]]
+    includes_subsections = arguments.replace_subsections is not False
+    end = len(text)
+    for following in headings[matches[0] + 1 :]:
+        if not includes_subsections or following.level <= heading.level:
+            end = following.start
+            break
+    return Section(title, heading.start, heading.end, end)

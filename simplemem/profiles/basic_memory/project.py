@@ -1,17 +1,13 @@
-"""A vault as basic-memory sees a project: permalinks, observations and relations of its notes, and answers by the
-contract in basic_memory.toml: shapes for JSON, and texts."""
+"""A vault as basic-memory sees a project: permalinks, and rows for notes, observations and relations."""
 
 from __future__ import annotations
 
 import json
 import re
-import tomllib
-import unicodedata
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import suppress
-from functools import lru_cache
-from pathlib import Path
-from typing import Any, Final, NamedTuple, TypedDict
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, Final, TypedDict
 from urllib.parse import unquote
 from uuid import NAMESPACE_URL, uuid5
 from zlib import crc32
@@ -21,394 +17,423 @@ from simplemem.models import Filter, Memory
 from simplemem.note.dates import parse_moment
 from simplemem.note.names import name_of, path_of
 from simplemem.note.note import read_note
-from simplemem.profiles.basic_memory.arguments import MAX_HITS
+from simplemem.profiles.basic_memory import texts
+from simplemem.profiles.basic_memory.answers import Answer
+from simplemem.profiles.basic_memory.arguments import (
+    MAX_HITS,
+    ProjectArguments,
+    SearchNotesArguments,
+)
+from simplemem.profiles.basic_memory.note_lines import observations, relation_texts
+from simplemem.profiles.basic_memory.permalinks import is_outside, slug
 from simplemem.store import BatchResult, Draft, EnhancedStore
 from simplemem.tools.session import Session, replaced_and_undo
 from simplemem.tools.tool import Caller, Data, Reply
 
-CONTRACT: Final = tomllib.loads(
-    Path(__file__).with_name("basic_memory.toml").read_text(encoding="utf-8")
-)
 ROW_TYPES: Final = ("entity", "observation", "relation")
-_SHAPES, _SAID, _LISTS = (CONTRACT[key] for key in ("shapes", "said", "lists"))
-_LETTERS: Final = str.maketrans(CONTRACT["letters"])
-_ITEM: Final = r"(?:[-*+]|\d{1,9}[.)])[ \t]++"
-_OBSERVATION: Final = re.compile(
-    _ITEM + r"(?!\[[ xX?!/>~-]?\])(?:\[([^\[\]()\n]++)\][ \t]++(\S.*+)|((?:\S.*[ \t])?#\w.*))"
-)
-_CONTEXT: Final = re.compile(r"(.*\S)?[ \t]*\([^()\n]*+\)")
-_RELATION: Final = re.compile(
-    _ITEM
-    + r"(?:\"([^\"\n]++)\"|'([^'\n]++)'|([^\s\[]\S*+))[ \t]++\[\[[^\[\]\n]++\]\](?:[ \t]++\([^()\n]*+\))?[ \t]*+$"
-)
+_DEFAULT_PREFIX: Final = "main/"
+_PREFIX_SERVICE: Final = "basic-memory"
+_TAG: Final = re.compile(r"(?<!\S)#([\w/-]++)")
+
 Result = TypedDict("Result", {"result": Any})
 
 
-class Relation(NamedTuple):
+@dataclass(frozen=True)
+class Relation:
+    """A relation of a note: its type, the text of its link, and the paths of both ends."""
+
     type: str
     source: str
-    said: str
-    target: str | None  # the path it leads to
-
-
-def said(what: str, facts: Data) -> str:
-    """A text of the contract. Lists in it have a text for each row, by its type."""
-    shown = {
-        key: _listed(f"{what}.{key}", each) if isinstance(each, list) else each
-        for key, each in facts.items()
-    }
-    text: str = _SAID[what]
-    return text.format_map(shown)
-
-
-def _listed(what: str, rows: list[Any]) -> str:
-    before, between, after, none = map(str, _LISTS.get(what, ("", "\n", "", "")))
-    typed = ((f"{what}.{row['type']}", row) for row in rows if isinstance(row, dict))
-    texts = [said(name, row) for name, row in typed if name in _SAID]
-    return before.format(n=len(rows)) + between.join(texts) + after if texts else none
-
-
-def shaped(what: str, value: Any) -> Any:
-    """What of a value, and of those in it, an answer shows."""
-    if isinstance(value, list):
-        return [shaped(what, each) for each in value]
-    fields = (
-        (_SHAPES.get(f"{what}.{value.get('type')}") or _SHAPES.get(what))
-        if isinstance(value, dict)
-        else None
-    )
-    inner = what if what in _SHAPES else f"{what}.{value['type']}" if fields else ""
-    return (
-        {key: shaped(f"{inner}.{key}", value.get(key)) for key in fields.split()}
-        if fields
-        else value
-    )
-
-
-@lru_cache(1 << 16)
-def slug(path: str) -> str:
-    """The permalink of a path: small letters without accents, words joined by hyphens."""
-    text = unicodedata.normalize("NFKD", path.removesuffix(".md").translate(_LETTERS))
-    text = re.sub(
-        r"(?<=[a-z0-9])(?=[A-Z])",
-        "-",
-        "".join(each for each in text if not unicodedata.combining(each)),
-    )
-    text = re.sub(r"[^\w./]++|_++", "-", unicodedata.normalize("NFC", text).lower())
-    return "/".join(re.sub(r"--++", "-", part).strip("-") for part in text.split("/"))
-
-
-def is_outside(place: str) -> bool:
-    return (
-        re.search(r"(?:^|/)\.\.(?:/|$)|^~|^[A-Za-z]:|\\|//", place.removeprefix("memory://"))
-        is not None
-    )
-
-
-def observations(text: str) -> Iterator[tuple[str, str]]:
-    """The category and the words of each observation of a note."""
-    for block in read_note(text.encode()).body.blocks:
-        if block.kind == "item" and (
-            found := _OBSERVATION.match(text[block.start : block.end].splitlines()[0])
-        ):
-            content = (found[2] or found[3]).rstrip()
-            inside = _CONTEXT.fullmatch(content) if found[1] else None
-            if content := inside[1] if inside else content:
-                yield (found[1] or "note").strip(), content
+    link_text: str
+    target: str | None
+    """None if the link leads to no note."""
 
 
 class Project:
-    """One store, for one call."""
+    """Guards one call: the store, the session of the client, and the prefix of the permalinks."""
 
     def __init__(
         self,
         store: EnhancedStore,
         caller: Caller,
-        tool: str,
-        asked: Any,
+        arguments: ProjectArguments,
         session: Session,
     ) -> None:
-        self.tool = tool
-        self.store, self.caller, self.asked, made = store, caller, asked, store.extension.services
+        """Open the project for a call. Raise Invalid if the arguments name another project."""
+        self.store = store
+        self.caller = caller
         self.session = session
-        if store.state().state == "indexing":  # what is not there yet is not to be called absent
+        self._output_format = arguments.output_format
+
+        # A note that is not indexed yet must not be reported as missing.
+        if store.state().state == "indexing":
             store.extension.catch_up()
-        if (
-            "basic-memory" not in made
-        ):  # the prefix of the permalinks that the notes have: those of old have none
-            held = (
-                (link, slug(path))
-                for link, path in store.extension.with_property("permalink").items()
-            )
-            made["basic-memory"] = next(
-                (link.removesuffix(own) for link, own in held if link.endswith(own)), "main/"
-            )
-        self.prefix: str = made["basic-memory"]
+
+        self.prefix = _permalink_prefix(store)
         self.name = self.prefix.rstrip("/") or "main"
         self.id = str(uuid5(NAMESPACE_URL, self.name))
-        called = {self.id, self.name.casefold(), "main", store.root.name.casefold()}
-        for name in (
-            asked.project_id or asked.project or "main",
-            *(getattr(asked, "projects", None) or ()),
-        ):
-            if name.casefold() not in called:
-                raise Invalid(said("no_project", {"name": name}))
+        self._check_names(_named_projects(arguments))
+
+    def _check_names(self, names: Iterable[str]) -> None:
+        own_names = {self.id, self.name.casefold(), "main", self.store.root.name.casefold()}
+        for name in names:
+            if name.casefold() not in own_names:
+                raise Invalid(texts.no_project(name))
+
+    # --- notes and their permalinks
 
     def find(self, identifier: str) -> Memory:
-        """The note that a permalink, a path, a title or a memory:// address means. NotFound when there is none."""
-        wanted = (
-            unquote(identifier.strip())
-            .removeprefix("memory://")
-            .removeprefix("[[")
-            .removesuffix("]]")
-        )
+        """Return the note with a permalink, path, title or memory:// address.
+
+        Raise NotFound if there is none.
+        """
+        address = unquote(identifier.strip()).removeprefix("memory://")
+        wanted = address.removeprefix("[[").removesuffix("]]")
         if not wanted or is_outside(wanted):
             raise NotFound(identifier)
-        for link in (wanted, self.prefix + wanted):
-            if held := self.store.list(
-                filter=Filter(properties={"permalink": link}), limit=1
-            ).items:
-                return self.store.read(held[0].name)
-        wanted = wanted.removeprefix(self.prefix).removesuffix(".md")
-        taken = self.store.extension.exists(path_of(wanted))
-        path = (
-            None
-            if taken
-            else {slug(each): each for each in self.store.extension.indexed()}.get(slug(wanted))
-        )
-        return self.store.read(name_of(path) if path else self.store.resolve(wanted))
+
+        for permalink in (wanted, self.prefix + wanted):
+            by_permalink = Filter(properties={"permalink": permalink})
+            notes = self.store.list(filter=by_permalink, limit=1).items
+            if notes:
+                return self.store.read(notes[0].name)
+
+        name = wanted.removeprefix(self.prefix).removesuffix(".md")
+        path = self._find_by_slug(name)
+        if path is not None:
+            return self.store.read(name_of(path))
+        return self.store.read(self.store.resolve(name))
+
+    def _find_by_slug(self, name: str) -> str | None:
+        """Return the path whose permalink a name has; None if a note has the name itself."""
+        if self.store.extension.exists(path_of(name)):
+            return None
+        paths = {slug(path): path for path in self.store.extension.indexed()}
+        return paths.get(slug(name))
 
     def address(self, path: str) -> str:
-        """The permalink that a path has where its note says none."""
-        return slug(path) if path.startswith(self.prefix) else self.prefix + slug(path)
+        """Return the permalink of a path whose note has none in its properties."""
+        permalink = slug(path)
+        if path.startswith(self.prefix):
+            return permalink
+        return self.prefix + permalink
 
     def links(self) -> dict[str, str]:
-        """Every permalink with its path."""
-        own = {path: link for link, path in self.store.extension.with_property("permalink").items()}
-        return {
-            own.get(path) or self.address(path): path for path in self.store.extension.indexed()
+        """Return the path of each permalink."""
+        own_permalinks = {
+            path: permalink
+            for permalink, path in self.store.extension.with_property("permalink").items()
         }
+        return {
+            own_permalinks.get(path) or self.address(path): path
+            for path in self.store.extension.indexed()
+        }
+
+    # --- rows: all facts that answers show
 
     def row(self, note: Memory, score: float = 0.0) -> Data:
-        """Everything that answers say of a note."""
-        content, uuid, folder = (
-            note.content.strip(),
-            str(uuid5(NAMESPACE_URL, note.path)),
-            note.path.rpartition("/"),
-        )
-        link, kind = (str(note.frontmatter.get(key) or "") for key in ("permalink", "type"))
-        times = [
-            at.isoformat() if (at := parse_moment(each)) else None
-            for each in (note.created or "", note.modified)
-        ]
-        link, kind = link or self.address(note.path), kind or "note"
+        """Return all facts that an answer may show of a note."""
+        permalink = str(note.frontmatter.get("permalink") or "") or self.address(note.path)
+        note_type = str(note.frontmatter.get("type") or "") or "note"
+        content = note.content.strip()
+        folder, _, file_name = note.path.rpartition("/")
+        external_id = str(uuid5(NAMESPACE_URL, note.path))
+        updated_at = _iso_time(note.modified)
+
         return {
-            "type": "entity", "title": note.title, "permalink": link, "entity": link, "file_path": note.path,
-            "name": folder[2], "folder": folder[0] or "/", "directory_path": f"/{note.path}", "checksum": note.sha256,
-            "frontmatter": dict(note.frontmatter), "note_type": kind, "metadata": {"note_type": kind}, "children": [],
-            "content": content, "content_length": len(content), "content_truncated": False, "score": score,
-            "content_type": "text/markdown", "created_at": times[0] or times[1], "updated_at": times[1],
-            "external_id": uuid, "entity_external_id": uuid, "entity_id": crc32(note.path.encode()),
-            "project_id": 1, "project_external_id": self.id,
-        }  # fmt: skip
-
-    def rows(self, note: Memory, kinds: Collection[str], score: float = 0.0) -> Iterator[Data]:
-        """What of a note is asked for: itself, its observations, its relations."""
-        own = self.row(note, score)
-        if "entity" in kinds:
-            yield own
-        for category, content in observations(note.text) if "observation" in kinds else ():
-            link = f"{own['permalink']}/observations/{slug(category)}/{slug(content)}"
-            tags = re.findall(r"(?<!\S)#([\w/-]++)", content) or None
-            more = {
-                "category": category,
-                "content": content,
-                "content_length": len(content),
-                "metadata": {"tags": tags},
-            }
-            yield (
-                own
-                | more
-                | {"type": "observation", "permalink": link, "observation_id": crc32(link.encode())}
-            )
-        yield from (
-            self.relation_row(each)
-            for each in (self.relations(note) if "relation" in kinds else ())
-        )
-
-    def relation_row(self, each: Relation) -> Data:
-        source, target = (
-            self.row(self.store.read(name_of(at))) if at else {}
-            for at in (each.source, each.target)
-        )
-        link = (
-            f"{source['permalink']}/{slug(each.type)}/{target.get('permalink') or slug(each.said)}"
-        )
-        ends = {
-            "from_title": source["title"],
-            "to_title": target.get("title"),
-            "content": each.said,
+            "type": "entity",
+            "title": note.title,
+            "permalink": permalink,
+            "entity": permalink,
+            "file_path": note.path,
+            "name": file_name,
+            "folder": folder or "/",
+            "directory_path": f"/{note.path}",
+            "checksum": note.sha256,
+            "frontmatter": dict(note.frontmatter),
+            "note_type": note_type,
+            "metadata": {"note_type": note_type},
+            "children": [],
+            "content": content,
+            "content_length": len(content),
+            "content_truncated": False,
+            "score": score,
+            "content_type": "text/markdown",
+            "created_at": _iso_time(note.created or "") or updated_at,
+            "updated_at": updated_at,
+            "external_id": external_id,
+            "entity_external_id": external_id,
+            "entity_id": crc32(note.path.encode()),
+            "project_id": 1,
+            "project_external_id": self.id,
         }
-        ends |= {
-            "end": target.get("title", "[Missing Link]"),
-            "relation_type": each.type,
-            "metadata": {},
-        }
-        for key, of in {
-            "entity": "permalink",
-            "entity_id": "entity_id",
-            "entity_external_id": "external_id",
-        }.items():
-            ends |= {f"from_{key}": source[of], f"to_{key}": target.get(of)}
-        title = f"{source['title']} -> {target['title']}" if target else source["title"]
-        more = {
+
+    def rows(self, note: Memory, types: Collection[str], score: float = 0.0) -> Iterator[Data]:
+        """Yield the rows of these types: the note, its observations, its relations."""
+        note_row = self.row(note, score)
+        if "entity" in types:
+            yield note_row
+
+        if "observation" in types:
+            for category, content in observations(note.text):
+                yield _observation_row(note_row, category, content)
+
+        if "relation" in types:
+            for relation in self.relations(note):
+                yield self.relation_row(relation)
+
+    def relation_row(self, relation: Relation) -> Data:
+        """Return all facts that an answer may show of a relation."""
+        source = self.row(self.store.read(name_of(relation.source)))
+        target: Data = {}
+        if relation.target is not None:
+            target = self.row(self.store.read(name_of(relation.target)))
+
+        title = source["title"]
+        if target:
+            title = f"{source['title']} -> {target['title']}"
+        end = target.get("permalink") or slug(relation.link_text)
+        permalink = f"{source['permalink']}/{slug(relation.type)}/{end}"
+
+        return source | {
             "type": "relation",
             "title": title,
-            "permalink": link,
-            "relation_id": crc32(link.encode()),
+            "permalink": permalink,
+            "relation_id": crc32(permalink.encode()),
+            "relation_type": relation.type,
+            "metadata": {},
+            "content": relation.link_text,
+            "end": target.get("title", "[Missing Link]"),
+            "from_title": source["title"],
+            "from_entity": source["permalink"],
+            "from_entity_id": source["entity_id"],
+            "from_entity_external_id": source["external_id"],
+            "to_title": target.get("title"),
+            "to_entity": target.get("permalink"),
+            "to_entity_id": target.get("entity_id"),
+            "to_entity_external_id": target.get("external_id"),
         }
-        return source | ends | more
+
+    # --- relations
 
     def relations(self, note: Memory) -> list[Relation]:
-        """What a note leads to: each link once, with the word before it where that is all its line says."""
-        body, typed, found = (
-            read_note(note.text.encode()).body,
-            dict[int, str](),
-            set[tuple[str, str]](),
-        )
-        for block in body.blocks:
-            if block.kind == "item" and (
-                m := _RELATION.match(note.text[block.start : block.end].splitlines()[0])
-            ):
-                typed[block.line] = m[1] or m[2] or m[3]
-        for link in body.links:
-            if link.form == "wiki":
-                found.add(
-                    (
-                        typed.get(link.line, "links_to"),
-                        note.text[link.start : link.end].lstrip("!")[2:-2],
-                    )
-                )
+        """Return the relations of a note, each once, sorted by type and link."""
         return [
-            Relation(kind, note.path, raw, self._meant(raw, note.path))
-            for kind, raw in sorted(found)
+            Relation(
+                text.type, note.path, text.link, self._find_target(text.link, source=note.path)
+            )
+            for text in relation_texts(note.text)
         ]
 
-    def _meant(self, raw: str, source: str) -> str | None:
-        """Where a link leads: as Obsidian has it, else to a title or permalink."""
-        target = raw.split("|")[0].split("#")[0].strip()
-        if (path := self.store.extension.resolve_links([(target, source)])[0]) is None:
-            with suppress(SimplememError):
-                return self.find(target).path
-        return path
+    def _find_target(self, link_text: str, source: str) -> str | None:
+        """Return the path that a link leads to: by Obsidian's rules, else by title or permalink."""
+        target = link_text.split("|")[0].split("#")[0].strip()
+        path = self.store.extension.resolve_links([(target, source)])[0]
+        if path is not None:
+            return path
+        try:
+            return self.find(target).path
+        except SimplememError:
+            return None
 
     def around(self, note: Memory, depth: int, recent: Collection[str]) -> Iterator[Data]:
-        """The relations of a note and then the notes they lead to, so many steps away, among those changed of late."""
-        relations, seen, frontier = dict[Relation, None](), {note.path: note}, [note]
+        """Yield the relations within `depth` steps of a note, then the notes at their ends.
+
+        Follow only relations of notes whose paths are in `recent`, and to such notes.
+        """
+        relations, notes = self._walk(note, depth, recent)
+
+        for relation in relations:
+            yield self._context_relation_row(relation, note)
+        for related_note in notes:
+            yield self.row(related_note) | {"content": None, "updated_at": None}
+
+    def _walk(
+        self, note: Memory, depth: int, recent: Collection[str]
+    ) -> tuple[Iterable[Relation], Iterable[Memory]]:
+        """Return the relations within `depth` steps of a note, and the other notes reached."""
+        relations: dict[Relation, None] = {}
+        reached = {note.path: note}
+        frontier = [note]
+
         for _ in range(depth):
-            found = [
-                each for one in frontier for each in (*self.relations(one), *self._incoming(one))
-            ]
-            relations |= {each: None for each in found if each.source in recent}
+            for current in frontier:
+                for relation in chain(self.relations(current), self._incoming(current)):
+                    if relation.source in recent:
+                        relations[relation] = None
+
             ends = dict.fromkeys(
-                end for each in relations for end in (each.source, each.target) if end in recent
+                end for relation in relations for end in (relation.source, relation.target)
             )
-            frontier = [self.store.read(name_of(end)) for end in ends if end and end not in seen]
-            seen |= {each.path: each for each in frontier}
-        for row in map(self.relation_row, relations):
-            end, start = (
-                row["to_title"] or row["content"],
-                f"[[{row['from_title']}]] " * (row["file_path"] != note.path),
-            )
-            names = {
-                "from_entity": row["from_title"],
-                "to_entity": row["to_title"],
-                "to_name": end,
-                "start": start,
-            }
-            yield (
-                row
-                | names
-                | {"title": f"{row['relation_type']}: {end}", "permalink": "", "entity_id": None}
-            )
-        yield from (
-            self.row(each) | {"content": None, "updated_at": None} for each in [*seen.values()][1:]
-        )
+            new_paths = [path for path in ends if path in recent and path not in reached]
+            frontier = [self.store.read(name_of(path)) for path in new_paths if path]
+            reached |= {found.path: found for found in frontier}
+
+        del reached[note.path]
+        return relations, reached.values()
+
+    def _context_relation_row(self, relation: Relation, note: Memory) -> Data:
+        """Return a relation as the context of a note shows it: its ends by title."""
+        row = self.relation_row(relation)
+        target_name = row["to_title"] or row["content"]
+        is_incoming = row["file_path"] != note.path
+        return row | {
+            "title": f"{row['relation_type']}: {target_name}",
+            "permalink": "",
+            "entity_id": None,
+            "from_entity": row["from_title"],
+            "to_entity": row["to_title"],
+            "to_name": target_name,
+            "start": f"[[{row['from_title']}]] " if is_incoming else "",
+        }
 
     def _incoming(self, note: Memory) -> Iterator[Relation]:
-        """The relations of other notes that lead to one; by its title as well, which no link of Obsidian says."""
-        sources = {
-            each.name for each in self.store.backlinks(note.name, limit=MAX_HITS, kinds=["link"])
-        }
-        if note.title.casefold() != note.name.rpartition("/")[2].casefold():
-            sources |= {
-                hit.name
-                for hit in self.store.search(f'"{note.title}"', mode="text", limit=MAX_HITS).hits
-            }
-        every = (each for name in sorted(sources) for each in self.relations(self.store.read(name)))
-        return (each for each in every if each.target == note.path != each.source)
+        """Yield the relations of other notes that lead to a note."""
+        backlinks = self.store.backlinks(note.name, limit=MAX_HITS, kinds=["link"])
+        sources = {link.name for link in backlinks}
 
-    def reply(self, what: str, facts: Data, notice: str = "") -> Reply[Result]:
-        """An answer: a text of the contract, or the JSON of its shape. A `notice` follows the one, or is its `notice`."""
-        facts = {**vars(self.asked), "project": self.name, **facts}
-        if self.asked.output_format == "text":
-            text = "\n\n".join(filter(None, (said(what, facts), notice)))
-            return Reply(text, {"result": text})
-        what += (
-            "_compact"
-            if getattr(self.asked, "compact", False) and f"{what}_compact" in _SHAPES
-            else ""
-        )
-        data = shaped(what if what in _SHAPES else f"failed_{self.tool}", facts)
-        data = data.get("items", data)
-        if notice and isinstance(data, dict):
-            data["notice"] = notice
-        return Reply(
-            json.dumps(data, ensure_ascii=False, separators=(",", ":"), default=str),
-            {"result": data},
-        )
+        # Obsidian has no links by title, so a search finds the notes that may have one.
+        _, _, file_name = note.name.rpartition("/")
+        if note.title.casefold() != file_name.casefold():
+            found = self.store.search(f'"{note.title}"', mode="text", limit=MAX_HITS)
+            sources |= {hit.name for hit in found.hits}
 
-    def refused(self, what: str, error: str, **facts: Any) -> Invalid:
-        return Invalid(
-            self.reply(what, {"error": error, "fileCreated": False, "moved": False, **facts}).text
-        )
+        for name in sorted(sources):
+            for relation in self.relations(self.store.read(name)):
+                if relation.target == note.path and relation.source != note.path:
+                    yield relation
 
-    def rewrite(self, note: Memory, stale: str, make: Callable[[str], str]) -> Memory:
-        """Write a note anew, of what it is in that moment; not when it is another than the caller had read."""
-        carried = self._rewrite(note, stale, make, self.asked.expected_checksum)
-        for written in carried.written:
+    # --- answers
+
+    def reply(
+        self, text: str, answer: Answer | Sequence[Answer], notice: str = ""
+    ) -> Reply[Result]:
+        """Return an answer in the format that the call asks for.
+
+        `notice` is a sentence that the contract does not have: it stands below the text, or in
+        the field `notice` of a JSON object.
+        """
+        if self._output_format == "text":
+            with_notice = "\n\n".join(part for part in (text, notice) if part)
+            return Reply(with_notice, {"result": with_notice})
+
+        data: Data | list[Data]
+        if isinstance(answer, Answer):
+            data = answer.as_data()
+            if notice:
+                data["notice"] = notice
+        else:
+            data = [item.as_data() for item in answer]
+        dumped = json.dumps(data, ensure_ascii=False, separators=(",", ":"), default=str)
+        return Reply(dumped, {"result": data})
+
+    def refused(self, text: str, answer: Answer) -> Invalid:
+        """Return the error of a refused call, with the answer as its message."""
+        return Invalid(self.reply(text, answer).text)
+
+    # --- changes
+
+    def rewrite(
+        self,
+        note: Memory,
+        edit: Callable[[str], str],
+        *,
+        expected: str | None,
+        on_conflict: Callable[[Memory], Invalid],
+    ) -> Memory:
+        """Edit the text of a note as it is at that moment, and return the note.
+
+        Raise what `on_conflict` returns if the note does not have the `expected` checksum.
+        """
+        result = self._change(note, edit, expected, on_conflict)
+        for written in result.written:
             self.session.record_step(self.store, written.version)
         return self.store.read(note.name)
 
-    def replace(self, note: Memory, stale: str, make: Callable[[str], str]) -> str:
-        """Replace the whole text of a note, unless it is another than the one that the client read in this session.
+    def replace(
+        self,
+        note: Memory,
+        edit: Callable[[str], str],
+        *,
+        expected: str | None,
+        on_conflict: Callable[[Memory], Invalid],
+    ) -> str:
+        """Replace the whole text of a note.
 
-        Return what was replaced, if the client had read none; else "".
+        Without an `expected` checksum, expect the text that the client read in this session.
+        Return what was replaced if the client had read none, else "". Raise what `on_conflict`
+        returns if the note has another text.
         """
-        expected = self.asked.expected_checksum or self.session.known_hash(note.path)
-        carried = self._rewrite(note, stale, make, expected)
+        known = expected or self.session.known_hash(note.path)
+        result = self._change(note, edit, known, on_conflict)
+
         replaced = ""
-        for written in carried.written:
+        for written in result.written:
             self.session.record_hash(written.path, written.sha256 or "")
-            if written.changed and expected is None and written.previous_sha256 is not None:
+            if written.changed and known is None and written.previous_sha256 is not None:
                 replaced = replaced_and_undo(
                     self.store, note.name, written.previous_sha256, written.version
                 )
         return replaced
 
-    def _rewrite(
-        self, note: Memory, stale: str, make: Callable[[str], str], expected: str | None
+    def _change(
+        self,
+        note: Memory,
+        edit: Callable[[str], str],
+        expected: str | None,
+        on_conflict: Callable[[Memory], Invalid],
     ) -> BatchResult:
         def draft() -> Sequence[Draft]:
-            now = self.store.read(note.name)
-            if expected not in (None, now.sha256):
-                row = self.row(now) | {
-                    "checksum": None,
-                    "action": "conflict",
-                    "currentChecksum": now.sha256,
-                }
-                raise self.refused(stale, "NOTE_REVISION_CONFLICT", **row)
-            read_note(self.store.extension.bytes_of(now.path) or b"").check_editable(now.name)
-            return [Draft(now.path, make(now.text), now.text)]
+            current = self.store.read(note.name)
+            if expected is not None and expected != current.sha256:
+                raise on_conflict(current)
+
+            stored = self.store.extension.bytes_of(current.path) or b""
+            read_note(stored).check_editable(current.name)
+            return [Draft(current.path, edit(current.text), current.text)]
 
         return self.store.extension.change(draft, **self.caller)
+
+
+def _permalink_prefix(store: EnhancedStore) -> str:
+    """Return the prefix of the permalinks that notes have; notes of old releases have none."""
+    services = store.extension.services
+    if _PREFIX_SERVICE not in services:
+        services[_PREFIX_SERVICE] = _find_permalink_prefix(store)
+    prefix: str = services[_PREFIX_SERVICE]
+    return prefix
+
+
+def _find_permalink_prefix(store: EnhancedStore) -> str:
+    for permalink, path in store.extension.with_property("permalink").items():
+        own = slug(path)
+        if permalink.endswith(own):
+            return permalink.removesuffix(own)
+    return _DEFAULT_PREFIX
+
+
+def _named_projects(arguments: ProjectArguments) -> list[str]:
+    """Return the names and ids of projects that a call has."""
+    names = [arguments.project_id or arguments.project or "main"]
+    if isinstance(arguments, SearchNotesArguments):
+        names += arguments.projects or ()
+    return names
+
+
+def _iso_time(text: str) -> str | None:
+    moment = parse_moment(text)
+    return moment.isoformat() if moment else None
+
+
+def _observation_row(note_row: Data, category: str, content: str) -> Data:
+    """Return all facts that an answer may show of an observation."""
+    permalink = f"{note_row['permalink']}/observations/{slug(category)}/{slug(content)}"
+    return note_row | {
+        "type": "observation",
+        "permalink": permalink,
+        "observation_id": crc32(permalink.encode()),
+        "category": category,
+        "content": content,
+        "content_length": len(content),
+        "metadata": {"tags": _TAG.findall(content) or None},
+    }

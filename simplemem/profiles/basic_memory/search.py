@@ -12,14 +12,16 @@ from typing import Any, Final
 
 from simplemem.errors import Invalid
 from simplemem.models import Filter, IndexState
+from simplemem.profiles.basic_memory import texts
 from simplemem.profiles.basic_memory.adapter import basic_memory_tool
+from simplemem.profiles.basic_memory.answers import CompactSearchPage, SearchPage
 from simplemem.profiles.basic_memory.arguments import (
     MAX_HITS,
     SearchNotesArguments,
     as_list,
     page_slice,
 )
-from simplemem.profiles.basic_memory.project import ROW_TYPES, Project, Result, said
+from simplemem.profiles.basic_memory.project import ROW_TYPES, Project, Result
 from simplemem.profiles.basic_memory.timeframe import read_timeframe
 from simplemem.store import falling_scores
 from simplemem.tools.arguments import Mode
@@ -89,12 +91,12 @@ def search_notes(project: Project, arguments: SearchNotesArguments) -> Reply[Res
     semantic or hybrid. entity_types observation or relation, or categories, find lines. metadata_filters: {"priority": {"$gt": 1}}.
     """
     if arguments.valid_at or arguments.valid_overlaps or arguments.time_kind:
-        raise Invalid(said("no_time", {}))
+        raise Invalid(texts.NO_TIME_SEARCH)
     if not _has_criteria(arguments):
-        return _text_reply(said("no_criteria", {}))
+        return _text_reply(texts.NO_CRITERIA)
     if unsupported := _unsupported_type(arguments):
         query = (arguments.query or "").strip()
-        return _text_reply(said("search_failed", {"query": query, "why": unsupported}))
+        return _text_reply(texts.failed_search(query, unsupported))
 
     request = _read_request(project, arguments)
     page = page_slice(arguments)
@@ -268,27 +270,26 @@ def _answer(
     rows = first_rows[page]
     has_more = len(first_rows) > page.stop
     for row in rows:
-        row["project"] = project.name
         if row["type"] == "observation":
             row["title"] = f"{row['category']}: {row['content'][:100]}..."
 
-    plural = "s" if len(rows) > 1 else ""
     facts: Data = {
         "results": rows,
         "current_page": arguments.page,
+        "page_size": arguments.page_size,
         "total": len(first_rows),
         "total_is_exact": not has_more,
         "has_more": has_more,
-        "about": f": {request.query}" if request.words else "",
-        "scope": "all projects" if arguments.search_all_projects else project.name,
-        "count": f"{len(rows)} result{plural}",
-        "more": " | more available" if has_more else "",
     }
-    if rows or arguments.output_format == "json":
-        return project.reply("found", facts, notice)
-    # An incomplete index may lack the note that was not found.
-    text_name = "none_yet" if notice else "none_found"
-    return project.reply(text_name, facts, notice)
+    answer = CompactSearchPage.of(facts) if arguments.compact else SearchPage.of(facts)
+    if not rows:
+        # An incomplete index may lack the note that was not found.
+        text = texts.nothing_found(arguments.query, project.name, index_is_complete=not notice)
+        return project.reply(text, answer, notice)
+
+    ranked_query = request.query if request.words else ""
+    text = texts.search_page(rows, project.name, arguments, ranked_query, has_more=has_more)
+    return project.reply(text, answer, notice)
 
 
 # --- metadata filters
