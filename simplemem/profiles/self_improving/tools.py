@@ -1,5 +1,8 @@
-"""The profile of self-improving-memory. What is too long is refused and never cut, angle
-brackets stay, no model is asked, and each answer says how it was found."""
+"""The tools of the profile that emulates self-improving-memory.
+
+A text that is too long is refused and never cut, angle brackets stay, no model is asked, and each answer says how it
+was found.
+"""
 
 # ruff: noqa: N803, N815  (the names of arguments are the contract's)
 from __future__ import annotations
@@ -47,14 +50,16 @@ ENTITY_TYPES: Final = (
 )
 
 
-class _Learning(Manner):
+class _LessonAdapter(Manner):
+    """Words failures like self-improving-memory, and records how long each tool takes."""
+
     failure = "Error: "
 
     def record_duration(self, tool: Tool, store: EnhancedStore, seconds: float) -> None:
         knowledge_of(store).took[tool.name].append(1000 * seconds)
 
 
-MANNER: Final = _Learning()
+MANNER: Final = _LessonAdapter()
 
 
 _Trimmed = BeforeValidator(lambda value: value.strip() if isinstance(value, str) else value)
@@ -107,8 +112,8 @@ Hits = TypedDict("Hits", {"results": list[Data], "method": str, "degraded": str}
 Linked = TypedDict("Linked", {
     "sourceId": str, "targetId": str, "relationship": str, "changed": bool, "superseded": NotRequired[list[str]],
 })  # fmt: skip
-_MOST = 30
-_MOST_CHARACTERS = 20_000  # of an export that is shown
+_MAX_FINDINGS = 30
+_MAX_CHARACTERS = 20_000  # of an answer, and of an export that an answer contains
 _BY_RULES = "rules (slot, polarity, near duplicates)"
 Notes = Annotated[str, about("analyze ordinary notes, not entries: a folder, type:NAME or *")]
 Least = Annotated[int, Field(ge=2)]
@@ -138,6 +143,7 @@ CacheStats = TypedDict(
 )
 Cleared = TypedDict("Cleared", {"cleared": int, "says": str})
 Persisted = TypedDict("Persisted", {"persisted": int, "says": str})
+_EXPORT_ENDINGS = {"d3": "-d3.json", "cytoscape": "-cytoscape.json"}
 _NO_CACHE = "There is no cache: the index stores one vector per text."
 
 
@@ -147,16 +153,17 @@ def search_nodes(
 ) -> Reply[Near]:
     """Find entities by meaning and words, with their relations."""
     entities = {entity.path: entity for entity in graph.read().entities if not entity.is_note}
-    found, method, degraded = search_notes(store, ENTITY, entities, query, limit)
-    hits = with_falling_scores(found)
+    found = search_notes(store, ENTITY, entities, query, limit)
+    hits = with_falling_scores(found.hits)
     relations = graph.open([entity.name for entity, _ in hits]).relations
-    shown = [entity.as_dict() | {"score": hit.score} for entity, hit in hits]
-    answer: Data = {
-        "entities": shown,
-        "relations": [each.as_dict() for each in relations],
-        "method": method,
+    data: Data = {
+        "entities": [entity.as_dict() | {"score": hit.score} for entity, hit in hits],
+        "relations": [relation.as_dict() for relation in relations],
+        "method": found.method,
     }
-    return as_json(answer | ({"degraded": degraded} if degraded else {}))
+    if found.degraded:
+        data["degraded"] = found.degraded
+    return as_json(data)
 
 
 _RULES: Final = Rules(
@@ -202,22 +209,22 @@ def save_knowledge(
         tags=tags,
         **caller,
     )
-    before = next((twin for twin in twins if twin.id == entry.id), None)
-    changed = [] if before is None else _changed(before, entry)
-    same = [each.id for each in twins]
+    twin_ids = [twin.id for twin in twins]
+    data: Saved = {"id": entry.id, "name": entry.name, "same_as": twin_ids, "warnings": warnings}
     lines = [f"Knowledge saved with ID: {entry.id}"]
+
+    before = next((twin for twin in twins if twin.id == entry.id), None)
     if before is not None:
-        lines.append(f"The entry existed already; changed: {', '.join(changed) or 'nothing'}")
-    elif same:
-        lines.append(f"Entries with the same content: {', '.join(same[:5])}")
-    data: Saved = {"id": entry.id, "name": entry.name, "same_as": same, "warnings": warnings}
-    if before is not None:
+        changed = _changed_fields(before, entry)
         data["changed"] = changed
+        lines.append(f"The entry existed already; changed: {', '.join(changed) or 'nothing'}")
+    elif twin_ids:
+        lines.append(f"Entries with the same content: {', '.join(twin_ids[:5])}")
     return Reply("\n".join([*lines, *warnings]), data)
 
 
-def _changed(before: KnowledgeEntry, after: KnowledgeEntry) -> list[str]:
-    """The fields of an entry that differ."""
+def _changed_fields(before: KnowledgeEntry, after: KnowledgeEntry) -> list[str]:
+    """Return the names of the fields of an entry that differ."""
     fields = ("content", "context", "confidence", "verified", "tags")
     return [field for field in fields if getattr(before, field) != getattr(after, field)]
 
@@ -235,15 +242,14 @@ def search_knowledge(
     hits, method, degraded = knowledge.search(
         query, kind=kind or "", least_confidence=minConfidence, limit=limit
     )
-    knowledge.count([entry.id for entry, _ in hits])  # whole entries are shown: they are read
-    pairs = zip(knowledge.describe([entry for entry, _ in hits]), hits, strict=True)
-    results: Any = [
-        entry | {"score": hit.score, "snippet": hit.snippet, "method": method}
-        for entry, (_, hit) in pairs
-    ]
-    return Reply(
-        render.pretty(results), {"results": results, "method": method, "degraded": degraded}
-    )
+    entries = [entry for entry, _ in hits]
+    knowledge.count([entry.id for entry in entries])  # the answer contains them whole
+
+    results: Any = []
+    for fields, (_, hit) in zip(knowledge.describe(entries), hits, strict=True):
+        results.append(fields | {"score": hit.score, "snippet": hit.snippet, "method": method})
+    data: Hits = {"results": results, "method": method, "degraded": degraded}
+    return Reply(render.pretty(results), data)
 
 
 @tool("Link knowledge", writes=True, manner=MANNER)
@@ -257,20 +263,22 @@ def link_knowledge(
     """Relate one entry to another, e.g. a solution that fixes an error. After "supersedes" the target no longer holds."""
     one, other, is_new = knowledge.link(sourceId, targetId, relationship, **caller)
     kind = " ".join(relationship.split()) or "relates_to"
-    said = f"Knowledge linked: {one.id} {kind} {other.id}" + ("" if is_new else " (unchanged)")
+    text = f"Knowledge linked: {one.id} {kind} {other.id}"
+    if not is_new:
+        text += " (unchanged)"
     data: Linked = {
         "sourceId": one.id,
         "targetId": other.id,
         "relationship": kind,
         "changed": is_new,
     }
-    superseded = [
-        entry.id for entry in map(knowledge.find, (one.id, other.id)) if entry.is_superseded
-    ]
+
+    current = [knowledge.find(one.id), knowledge.find(other.id)]
+    superseded = [entry.id for entry in current if entry.is_superseded]
     if kind.casefold().replace(" ", "_") in SUPERSEDING and superseded:
         data["superseded"] = superseded
-        said += f"\nNo longer holds: {', '.join(superseded)}"
-    return Reply(said, data)
+        text += f"\nNo longer holds: {', '.join(superseded)}"
+    return Reply(text, data)
 
 
 @tool("Update knowledge", writes=True, destructive=True, manner=MANNER)
@@ -290,7 +298,7 @@ def update_knowledge(
         content, context, confidence, verified, None if tags is None else tuple(tags)
     )
     entry, warnings = knowledge.update(id, change, **caller)
-    changed = _changed(before, entry)
+    changed = _changed_fields(before, entry)
     text = f"Knowledge updated: {entry.id} ({', '.join(changed) or 'no change'})"
     data: Updated = {"id": entry.id, "name": entry.name, "changed": changed, "warnings": warnings}
     return Reply("\n".join([text, *warnings]), data)
@@ -300,14 +308,17 @@ def update_knowledge(
 def delete_knowledge(knowledge: Knowledge, caller: Caller, id: EntryId) -> Reply[Deleted]:  # noqa: A002
     """Delete an entry that was never right; it moves to the trash. To keep an entry as history, supersede it."""
     entry, related, version = knowledge.delete(id, **caller)
-    lines = [f"Knowledge deleted: {entry.id}"]
-    if related:
-        lines.append(f"Related entries: {', '.join(each.id for each in related)}")
-    related_ids = [each.id for each in related]
-    return Reply(
-        "\n".join(lines),
-        {"id": entry.id, "name": entry.name, "version": version, "related": related_ids},
-    )
+    related_ids = [other.id for other in related]
+    text = f"Knowledge deleted: {entry.id}"
+    if related_ids:
+        text += f"\nRelated entries: {', '.join(related_ids)}"
+    data: Deleted = {
+        "id": entry.id,
+        "name": entry.name,
+        "version": version,
+        "related": related_ids,
+    }
+    return Reply(text, data)
 
 
 KNOWLEDGE: tuple[Tool, ...] = (
@@ -320,43 +331,70 @@ KNOWLEDGE: tuple[Tool, ...] = (
 
 
 def _answer(
-    analysis: Analysis, key: str, found: Sequence[Data], how: str, head: str = "", **more: Any
+    analysis: Analysis,
+    key: str,
+    findings: Sequence[Data],
+    method: str,
+    head: str = "",
+    **more: Any,
 ) -> Reply[Any]:
-    """An answer that quotes notes between marks, and says how it was found."""
-    head = head or f"{key.capitalize()}: {len(found)}, in {len(analysis.entries)} {analysis.what}."
-    if len(found) > _MOST:
-        head += f" The first {_MOST} are shown."
-    method = f"{how}; no language model was used"
-    for most in (_MOST, 10, 3):
-        cut = [
-            each | {"entries": each["entries"][:most]} if "entries" in each else each
-            for each in found[:_MOST]
+    """Return findings as a reply that marks quotations of notes and says how it was made.
+
+    At most 30 findings are contained. If the text is still too long, each finding names fewer entries.
+    """
+    if not head:
+        counted = f"{len(findings)}, in {len(analysis.entries)} {analysis.what}"
+        head = f"{key.capitalize()}: {counted}."
+    if len(findings) > _MAX_FINDINGS:
+        head += f" The first {_MAX_FINDINGS} are shown."
+    method = f"{method}; no language model was used"
+
+    for max_entries in (_MAX_FINDINGS, 10, 3):
+        shortened = [
+            _with_fewer_entries(finding, max_entries) for finding in findings[:_MAX_FINDINGS]
         ]
-        shown = render.pretty({key: cut, **more})
-        if len(shown) <= _MOST_CHARACTERS:
+        text = render.pretty({key: shortened, **more})
+        if len(text) <= _MAX_CHARACTERS:
             break
-    return Reply(
-        render.answer(head, shown, f"Method: {method}."), {key: cut, **more, "method": method}
-    )
+    data = {key: shortened, **more, "method": method}
+    return Reply(render.answer(head, text, f"Method: {method}."), data)
+
+
+def _with_fewer_entries(finding: Data, max_entries: int) -> Data:
+    """Return a finding with its first entries only."""
+    if "entries" not in finding:
+        return finding
+    return finding | {"entries": finding["entries"][:max_entries]}
 
 
 @tool("Statistics", manner=MANNER)
 def get_stats(store: EnhancedStore, knowledge: Knowledge, graph: KnowledgeGraph) -> Reply[Stats]:
     """Show totals by type and confidence, verified and most read entries, and response times."""
-    whole, latency = graph.read(), dict[str, Data]()
-    for name, took in sorted(knowledge.took.items()):
-        times = [round(each, 2) for each in sorted(took)]
-        latency[name] = {"count": len(times), "median_ms": times[len(times) // 2]}
-        latency[name] |= {"p95_ms": times[len(times) * 95 // 100], "max_ms": times[-1]}
+    whole_graph = graph.read()
     more: Data = {
-        "entities": sum(not each.is_note for each in whole.entities),
-        "relations": len(whole.relations),
+        "entities": sum(not entity.is_note for entity in whole_graph.entities),
+        "relations": len(whole_graph.relations),
+        "notes": store.state().notes,
+        "latency": _latency(knowledge),
+        "method": (
+            "counted; latency covers the last 1,000 answers of each tool since the server started"
+        ),
     }
-    more |= {"notes": store.state().notes, "latency": latency}
-    more["method"] = (
-        "counted; latency covers the last 1,000 answers of each tool since the server started"
-    )
     return as_json(analysis_of(store).stats() | more)
+
+
+def _latency(knowledge: Knowledge) -> dict[str, Data]:
+    """Return the response times of each tool in milliseconds."""
+    latency: dict[str, Data] = {}
+    for name, took in sorted(knowledge.took.items()):
+        times = [round(milliseconds, 2) for milliseconds in sorted(took)]
+        latency[name] = {
+            "count": len(times),
+            "median_ms": times[len(times) // 2],
+            "p95_ms": times[len(times) * 95 // 100],
+            "max_ms": times[-1],
+        }
+    return latency
 
 
 @tool("Detect contradictions", manner=MANNER)
@@ -369,11 +407,12 @@ def detect_contradictions(
 ) -> Reply[Contradictions]:
     """Find entries that contradict each other: two values for one thing, a claim and its denial, near duplicates."""
     analysis = analysis_of(store, notes)
-    found = analysis.contradictions(
+    contradictions = analysis.contradictions(
         similarityThreshold, minConfidenceDelta, same_type_only=sameTypeOnly
     )
-    how = f"{_BY_RULES}; similarity by {analysis.method}"
-    return _answer(analysis, "contradictions", [each.data for each in found], how)
+    findings = [contradiction.data for contradiction in contradictions]
+    method = f"{_BY_RULES}; similarity by {analysis.method}"
+    return _answer(analysis, "contradictions", findings, method)
 
 
 @tool("Resolve contradictions", writes=True, destructive=True, manner=MANNER)
@@ -386,21 +425,41 @@ def auto_resolve_contradictions(
 ) -> Reply[Resolution]:
     """Show which entry of each contradiction would supersede the other; apply=true writes this as one change."""
     analysis = analysis_of(store)
-    decided = [each for each in analysis.contradictions(similarityThreshold) if each.verdict]
-    version = knowledge.supersede(decided, **caller) if decided and apply else ""
-    pairs = [each.data | {"loser": each.verdict[1].id} for each in decided if each.verdict]
-    count = render.format_count(len(pairs), "contradiction", "contradictions")
-    head = f"{count} would be resolved. Nothing was written. Pass apply=true to write this as one change."
-    if not pairs:
-        head = "No contradiction can be resolved by rules."
-    elif apply:
-        head = f"Resolved {count}." + (
-            f" To revert this, run `simplemem undo {version}`." if version else ""
-        )
-    how = f"{_BY_RULES}; an entry edited by a person wins, else a verified, newer or more confident one, in this order"
-    return _answer(
-        analysis, "resolved", pairs, how, head, applied=apply and bool(decided), version=version
+    decided = []
+    findings: list[Data] = []
+    for contradiction in analysis.contradictions(similarityThreshold):
+        if contradiction.verdict:
+            _, loser, _ = contradiction.verdict
+            decided.append(contradiction)
+            findings.append(contradiction.data | {"loser": loser.id})
+
+    version = ""
+    if decided and apply:
+        version = knowledge.supersede(decided, **caller)
+    head = _resolution_head(len(findings), version, applied=apply)
+    method = (
+        f"{_BY_RULES}; an entry edited by a person wins, else a verified, newer or more confident one,"
+        " in this order"
     )
+    is_applied = apply and bool(decided)
+    return _answer(
+        analysis, "resolved", findings, method, head, applied=is_applied, version=version
+    )
+
+
+def _resolution_head(count: int, version: str, *, applied: bool) -> str:
+    """Return the sentence that says how many contradictions are resolved, and how to go on."""
+    if not count:
+        return "No contradiction can be resolved by rules."
+    counted = render.format_count(count, "contradiction", "contradictions")
+    if not applied:
+        return (
+            f"{counted} would be resolved. Nothing was written."
+            " Pass apply=true to write this as one change."
+        )
+    if not version:
+        return f"Resolved {counted}."
+    return f"Resolved {counted}. To revert this, run `simplemem undo {version}`."
 
 
 @tool("Superseded entries", manner=MANNER)
@@ -416,9 +475,10 @@ def get_superseded_history(store: EnhancedStore, notes: Notes = "") -> Reply[Sup
 def analyze_patterns(store: EnhancedStore, notes: Notes = "") -> Reply[Patterns]:
     """Show recurring entries, counts by type, tag and the last 7, 30 and 90 days, and confidence by type."""
     analysis = analysis_of(store, notes)
-    found = analysis.patterns(date.today())  # noqa: DTZ011  (local, as notes are)
-    how = "counted; entries are recurring if their first 50 characters are the same"
-    return _answer(analysis, "recurring", found.pop("recurring"), how, **found)
+    patterns = analysis.patterns(date.today())  # noqa: DTZ011  (local, as notes are)
+    recurring = patterns.pop("recurring")
+    method = "counted; entries are recurring if their first 50 characters are the same"
+    return _answer(analysis, "recurring", recurring, method, **patterns)
 
 
 @tool("Generate insights", manner=MANNER)
@@ -430,8 +490,8 @@ def generate_insights(
 ) -> Reply[Insights]:
     """Report themes, recurring errors and weak spots, with counts and the entries behind each."""
     analysis = analysis_of(store, notes)
-    found = analysis.insights(similarityThreshold, minClusterSize)
-    return _answer(analysis, "insights", found, f"counts, and clusters by {analysis.method}")
+    findings = analysis.insights(similarityThreshold, minClusterSize)
+    return _answer(analysis, "insights", findings, f"counts, and clusters by {analysis.method}")
 
 
 @tool("Detect antipatterns", manner=MANNER)
@@ -447,8 +507,9 @@ def suggest_tags(
 ) -> Reply[Suggestions]:
     """Suggest tags for entries that belong together. Writes nothing."""
     analysis = analysis_of(store, notes)
-    how = f"words and tags of clusters of three or more entries, by {analysis.method}"
-    return _answer(analysis, "suggestions", analysis.suggested_tags(similarityThreshold), how)
+    tags = analysis.suggested_tags(similarityThreshold)
+    method = f"words and tags of clusters of three or more entries, by {analysis.method}"
+    return _answer(analysis, "suggestions", tags, method)
 
 
 @tool("Cluster knowledge", manner=MANNER)
@@ -461,42 +522,41 @@ def cluster_knowledge(
 ) -> Reply[Clusters]:
     """Group entries by subject, around the most read ones."""
     analysis = analysis_of(store, notes)
-    found = analysis.clusters(similarityThreshold, minClusterSize)[:maxClusters]
-    return _answer(
-        analysis, "clusters", found, f"clusters around the most read entries, by {analysis.method}"
-    )
+    clusters = analysis.clusters(similarityThreshold, minClusterSize)[:maxClusters]
+    method = f"clusters around the most read entries, by {analysis.method}"
+    return _answer(analysis, "clusters", clusters, method)
 
 
 @tool("Export as Markdown", manner=MANNER)
 def export_markdown(store: EnhancedStore, knowledge: Knowledge) -> Reply[Export]:
     """Write all entries to one Markdown file, grouped by type."""
-    return _exported(store, knowledge, "md")
+    return _export(store, knowledge, "md")
 
 
 @tool("Export the graph", manner=MANNER)
 def export_graph(store: EnhancedStore, knowledge: Knowledge, form: Form = "html") -> Reply[Export]:
     """Write entries, entities and their relations to a file: an HTML page, or data."""
-    return _exported(store, knowledge, form)
+    return _export(store, knowledge, form)
 
 
-def _exported(store: EnhancedStore, knowledge: Knowledge, form: str) -> Reply[Any]:
-    """A file in `.simplemem/exports/`, where nothing takes it for a note; small data stands in the answer too."""
+def _export(store: EnhancedStore, knowledge: Knowledge, form: str) -> Reply[Any]:
+    """Write a file to `.simplemem/exports/`, which contains no notes. The answer also contains small data."""
     store.extension.must_be_writable()
-    text, count = export_text(store, form), len(knowledge.entries())
-    data, ending = (
-        text.encode("utf-8", "backslashreplace"),
-        {"d3": "-d3.json", "cytoscape": "-cytoscape.json"},
-    )
-    path = store.extension.side_file(f"exports/knowledge{ending.get(form, f'.{form}')}").replace(
-        data
-    )
-    shown = text if form != "html" and len(text) <= _MOST_CHARACTERS else ""
+    text = export_text(store, form)
+    count = len(knowledge.entries())
+
+    data = text.encode("utf-8", "backslashreplace")
+    ending = _EXPORT_ENDINGS.get(form, f".{form}")
+    path = store.extension.side_file(f"exports/knowledge{ending}").replace(data)
+
     facts = {"path": str(path), "format": form, "entries": count, "bytes": len(data)}
-    facts |= {"content": shown} if shown else {}
-    return Reply(
-        render.answer(f"Exported {count} entries to {path} ({form}, {len(data)} bytes)", shown),
-        facts,
-    )
+    content = ""
+    if form != "html" and len(text) <= _MAX_CHARACTERS:
+        content = text
+    if content:
+        facts["content"] = content
+    head = f"Exported {count} entries to {path} ({form}, {len(data)} bytes)"
+    return Reply(render.answer(head, content), facts)
 
 
 INSIGHT: tuple[Tool, ...] = (
@@ -509,32 +569,37 @@ INSIGHT: tuple[Tool, ...] = (
 @tool("Cache statistics", manner=MANNER)
 def get_cache_stats(store: EnhancedStore) -> Reply[CacheStats]:
     """Show how many vectors are stored, and their size."""
-    facts, embedding = store.stats(), store.extension.embedding()
-    size, embedder = facts["vectors"], embedding["in_use"]
-    shown = {
-        "in_use": size > 0,
-        "says": _NO_CACHE,
-        "size": size,
-        "by_embedder": {embedder: size} if size else {},
-    }
-    shown |= {"bytes": facts["index_bytes"], "max_bytes": 0}
-    return as_json(shown | {"index": {"embedder": embedder, "waiting": embedding["waiting"]}})
+    stats = store.stats()
+    embedding = store.extension.embedding()
+    vectors = stats["vectors"]
+    embedder = embedding["in_use"]
+    return as_json(
+        {
+            "in_use": vectors > 0,
+            "says": _NO_CACHE,
+            "size": vectors,
+            "by_embedder": {embedder: vectors} if vectors else {},
+            "bytes": stats["index_bytes"],
+            "max_bytes": 0,
+            "index": {"embedder": embedder, "waiting": embedding["waiting"]},
+        }
+    )
 
 
 @tool("Clear the cache", writes=True, destructive=True, manner=MANNER)
 def clear_cache(store: EnhancedStore) -> Reply[Cleared]:
     """Does nothing: there is no cache."""
     store.extension.must_be_writable()
-    said = f"Nothing to clear. {_NO_CACHE}"
-    return Reply(said, {"cleared": 0, "says": said})
+    text = f"Nothing to clear. {_NO_CACHE}"
+    return Reply(text, {"cleared": 0, "says": text})
 
 
 @tool("Persist the cache", manner=MANNER)
 def persist_cache(store: EnhancedStore) -> Reply[Persisted]:
     """Does nothing: stored vectors are always on disk already."""
     size = store.stats()["vectors"]
-    said = f"Nothing to do: all {size} vectors are on disk."
-    return Reply(said, {"persisted": size, "says": said})
+    text = f"Nothing to do: all {size} vectors are on disk."
+    return Reply(text, {"persisted": size, "says": text})
 
 
 CACHE: tuple[Tool, ...] = (get_cache_stats, clear_cache, persist_cache)
