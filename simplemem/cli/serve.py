@@ -251,7 +251,8 @@ def _answer_commands(door: Door) -> Callable[[], None]:
 
 def _serve_http(asked: argparse.Namespace, streams: Streams | None = None) -> int:
     has_client = streams is not None
-    from simplemem.web.serve import Address, address_of, serve_http
+    from simplemem.web.address import Address, parse_address
+    from simplemem.web.serve import serve_http
     from simplemem.web.site import Served
 
     if unknown := asked.profiles.keys() - asked.vaults.keys() - {""}:
@@ -275,8 +276,8 @@ def _serve_http(asked: argparse.Namespace, streams: Streams | None = None) -> in
         hint = "Remove --db, the setting db, SIMPLEMEM_DB and GOMEM_DB_PATH."
         raise Invalid("the path of the index cannot be set for several vaults", hint=hint)
     port_text = os.environ.get("MCP_SERVER_PORT") or vaults[0].profile.port
-    _, usual_port = address_of(f":{port_text}", 0)
-    host, port = address_of(asked.http or "", usual_port)
+    _, usual_port = parse_address(f":{port_text}", 0)
+    host, port = parse_address(asked.http or "", usual_port)
     address = Address(
         host,
         port,

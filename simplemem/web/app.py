@@ -21,7 +21,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from simplemem.errors import SimplememError
 from simplemem.profiles.registry import built_in_profiles
 from simplemem.web import contracts, rest
-from simplemem.web.guard import MOST_BODY, Guard
+from simplemem.web.guard import AuthMiddleware
+from simplemem.web.limits import MAX_BODY_BYTES
 from simplemem.web.metrics import Metrics
 from simplemem.web.problems import Refused, failed, refused, unknown
 from simplemem.web.site import Served, Site, View
@@ -32,8 +33,12 @@ log = logging.getLogger("simplemem.web")
 
 
 def application(
-    site: Site, guard: Callable[[ASGIApp, Metrics], Guard], *, sse: bool, more: Sequence[Route] = ()
-) -> Guard:
+    site: Site,
+    guard: Callable[[ASGIApp, Metrics], AuthMiddleware],
+    *,
+    sse: bool,
+    more: Sequence[Route] = (),
+) -> AuthMiddleware:
     """The routes of every vault behind the guard."""
     metrics = Metrics()
 
@@ -103,7 +108,7 @@ class _Sse:
     """MCP as clients of 2024 speak it: a stream of events, and posts beside it."""
 
     def __init__(self, posts: str) -> None:
-        self._transport = SseServerTransport(posts, max_request_body_size=MOST_BODY)
+        self._transport = SseServerTransport(posts, max_request_body_size=MAX_BODY_BYTES)
 
     async def listen(self, request: Request, view: View, grant: Grant) -> Response:
         async def stream(scope: Scope, receive: Receive, send: Send) -> None:

@@ -1,5 +1,8 @@
-"""What every request passes before any room is entered: whose host and origin it names, whose token it bears, how much it
-may send and how often. Refused is told in a problem document; each request leaves one line in the log and its count."""
+"""What every request passes first: the checks of its headers, host, origin, token and quotas.
+
+A request that fails a check is answered with a problem document. Each request leaves one line in the log, and is counted
+in the metrics.
+"""
 
 from __future__ import annotations
 
@@ -9,370 +12,359 @@ import logging
 import re
 import secrets
 import time
-from collections import Counter, OrderedDict
-from collections.abc import Awaitable, Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
 from functools import partial
 from http.cookies import CookieError, SimpleCookie
-from typing import Final
+from typing import Any, Final
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from simplemem.errors import SimplememError
-from simplemem.note.words import format_count
-from simplemem.web.connections import client_block
+from simplemem.web.limits import (
+    MAX_BODY_BYTES,
+    GuessLimiter,
+    LimitedBody,
+    RateLimiter,
+    RequestCounter,
+    body_too_large,
+)
 from simplemem.web.metrics import Metrics
 from simplemem.web.problems import UNAUTHORIZED_HINT, Refused, problem
 from simplemem.web.tokens import Grant
 
 log = logging.getLogger("simplemem.web")
 
-MOST_BODY: Final = 8 * 1024 * 1024  # bytes: what a message over stdio may have
-_MOST_HEADERS: Final = 100
-_BODY_SECONDS: Final = 30.0
-_OPEN: Final = frozenset(
-    {"/health", "/ready", "/api/v1/health"}
-)  # without a token; they tell nothing else
-_STATIC = re.compile(r"(?:/[\w-]+)?/static/page\.(?:css|js)")
-_REQUEST_ID = re.compile(rb"[A-Za-z0-9_.-]{1,64}")
-_MOST_KNOWN: Final = 4096  # callers whose quota is remembered
-_MAX_IN_FLIGHT: Final = 128  # requests of a token
-_MAX_IN_FLIGHT_OF_ADMIN: Final = 512
-_MOST_FAILURES: Final = 20  # tokens that an address may guess at in a minute
+_MAX_HEADERS: Final = 100
+# Anybody may ask whether the server lives. These paths tell nothing else.
+_PROBES: Final = frozenset({"/health", "/ready", "/api/v1/health"})
+_STATIC_FILE: Final = re.compile(r"(?:/[\w-]+)?/static/page\.(?:css|js)")
+_REQUEST_ID: Final = re.compile(rb"[A-Za-z0-9_.-]{1,64}")
+_READING_METHODS: Final = ("GET", "HEAD")
 
 Authenticate = Callable[[str], Awaitable[Grant | None]]
 
 
-class Guard:
-    """The outermost room of the application."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """How the server finds out who sends a request, and which host names it answers to.
 
-    def __init__(
-        self,
-        app: ASGIApp,
-        authenticate: Authenticate,
-        holds: Callable[[Grant], bool],
-        cookies: Callable[[str], Grant | None],
-        hosts: Callable[[], Iterable[str]],
-        metrics: Metrics,
-        guesses: Guesses,
-        *,
-        cookie_name: str,
-        challenge: str = "Bearer",
-        secure: bool = False,
-    ) -> None:
-        self._app, self._authenticate, self._holds = app, authenticate, holds
-        self._cookies, self._hosts = cookies, hosts
-        self._metrics, self._challenge, self._secure = metrics, challenge, secure
-        self._guesses = guesses
-        self._cookie_name = cookie_name
-        self._spent = _Buckets()
-        self._in_flight = _InFlight()
+    `authenticate` and `find_session` return the grant of a token and of a cookie, or None. `is_valid` says whether a
+    grant has ended since. `challenge` is the header `WWW-Authenticate` of an answer that asks for a token.
+    """
+
+    authenticate: Authenticate
+    is_valid: Callable[[Grant], bool]
+    find_session: Callable[[str], Grant | None]
+    cookie_name: str
+    host_names: Callable[[], Iterable[str]]
+    guesses: GuessLimiter
+    challenge: str = "Bearer"
+    has_tls: bool = False
+
+
+class AuthMiddleware:
+    """The outermost part of the application. It guards the quotas of all tokens."""
+
+    def __init__(self, app: ASGIApp, access: Access, metrics: Metrics) -> None:
+        self._app = app
+        self._access = access
+        self._metrics = metrics
+        self._limiter = RateLimiter()
+        self._requests = RequestCounter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
-            return await self._app(scope, receive, send)
-        began, status, started = time.perf_counter(), 500, False
-        head = _Head(scope["headers"])
-        sent = head.one(b"x-request-id")
-        ident = sent.decode() if _REQUEST_ID.fullmatch(sent) else secrets.token_hex(8)
-        scope["request_id"] = ident
-        scope["at_end"] = at_end = list[
-            Callable[[], None]
-        ]()  # what is called when the answer is out
-        is_gone = asyncio.Event()
+            await self._app(scope, receive, send)
+            return
 
-        async def answer(message: Message) -> None:
-            nonlocal status, started
-            if is_gone.is_set():
-                return
-            if (
-                message.get("more_body")
-                and (grant := scope.get("grant"))
-                and not self._holds(grant)
-            ):
-                is_gone.set()  # a stream ends with its token
-                message = {"type": "http.response.body"}
-            if message["type"] == "http.response.start":
-                status, started = message["status"], True
-                message["headers"] = [
-                    *message["headers"],
-                    *self._headers(ident, message["headers"]),
-                ]
-            await send(message)
-
+        exchange = _Exchange(scope, send, self._access)
+        at_end: list[Callable[[], None]] = []  # called after the response
+        scope["request_id"] = exchange.request_id
+        scope["at_end"] = at_end
         try:
-            await self._pass(scope, head, receive, answer, is_gone)
+            await self._check_and_pass(scope, receive, exchange)
         except SimplememError as error:
-            if not started:
-                await problem(error)(scope, receive, answer)
+            if not exchange.has_started:
+                await problem(error)(scope, receive, exchange.send)
         finally:
             for call in at_end:
                 call()
-            route, took = scope.get("route_path", "?"), time.perf_counter() - began
-            self._metrics.count(scope["method"], route, status, took)
-            grant = scope.get("grant")
-            said = {"request": ident, "method": scope["method"], "route": route, "status": status}
-            said["client"] = (scope.get("client") or ("",))[0]
-            said |= {"ms": round(took * 1000, 1), "token": grant.name if grant else None}
-            log.info("%s", json.dumps(said, ensure_ascii=False))
+            self._record(scope, exchange)
 
-    async def _pass(
-        self, scope: Scope, head: _Head, receive: Receive, send: Send, is_gone: asyncio.Event
-    ) -> None:
-        self._check_head(head)
+    async def _check_and_pass(self, scope: Scope, receive: Receive, exchange: _Exchange) -> None:
+        """Pass a request to the application. Raise Refused if it fails a check."""
+        headers = exchange.headers
+        _check_headers(headers)
+
         path = scope["path"]
-        # A load balancer that asks whether the server lives knows only its address.
-        is_probe = path in _OPEN and scope["method"] in ("GET", "HEAD") and not head.all(b"origin")
-        origin = "" if is_probe and len(head.all(b"host")) <= 1 else self._check_names(head)
-        is_open = path in _OPEN or path.startswith("/.well-known/") or bool(_STATIC.fullmatch(path))
-        scope["grant"] = grant = None if is_open else await self._grant(scope, head, origin=origin)
-        bounded = _bounded(receive, partial(self._spent.take_bytes, grant), is_gone)
+        origin = ""
+        if not _is_probe(scope, headers):
+            origin = self._check_host_and_origin(headers)
+
+        grant = None
+        if not _is_open(path):
+            grant = await self._identify(scope, headers, origin)
+        scope["grant"] = grant
+
+        spend = partial(self._limiter.count_bytes, grant)
+        body = LimitedBody(receive, spend, exchange.is_revoked)
         if grant is None:
-            await self._app(scope, bounded, send)
+            await self._app(scope, body.receive, exchange.send)
             return
 
-        with self._in_flight.of(grant):
-            self._spent.take_call(grant)
-            self._spent.take_bytes(
-                grant, len(scope["query_string"])
-            )  # an argument may be sent there too
+        with self._requests.count(grant):
+            self._limiter.count_call(grant)
+            # A client may send an argument in the query, too.
+            self._limiter.count_bytes(grant, len(scope["query_string"]))
             scope["connection"].begin_request(grant.identity)
-            await self._app(scope, bounded, send)
+            await self._app(scope, body.receive, exchange.send)
 
-    def _check_head(self, head: _Head) -> None:
-        if len(head.pairs) > _MOST_HEADERS:
-            raise Refused(
-                431, f"the request has more than {_MOST_HEADERS} headers", code="too_long"
-            )
-        lengths = head.all(b"content-length")
-        length = lengths[0] if lengths else b"0"
-        has_two_lengths = len(lengths) > 1 or bool(lengths and head.one(b"transfer-encoding"))
-        if not length.isdigit() or has_two_lengths:
-            # Where it ends is anybody's guess: what follows on this connection must not be read as a request.
-            hint = "Send one Content-Length header with a number of bytes, or use Transfer-Encoding alone."
-            raise Refused(
-                400,
-                "the length of the request is ambiguous",
-                hint=hint,
-                headers={"Connection": "close"},
-            )
-        if int(length) > MOST_BODY:
-            raise Refused(413, f"the request is larger than {MOST_BODY // 1024 // 1024} MB")
-        if head.one(b"content-encoding") not in (b"", b"identity"):
-            raise Refused(
-                415,
-                "compressed requests are not accepted",
-                hint="Send the body without Content-Encoding.",
-            )
-
-    def _check_names(self, head: _Head) -> str:
+    def _check_host_and_origin(self, headers: _Headers) -> str:
         """Return the header `Origin`, or "". Raise Refused for an unknown `Host` or a foreign origin.
 
         No page but our own may send requests (DNS rebinding, CSRF).
         """
-        hosts = {name.lower() for name in self._hosts()}
-        host = head.one(b"host").decode("latin-1").lower()
-        origin = head.one(b"origin").decode("latin-1").lower()
-        if len(head.all(b"host")) != 1 or host not in hosts:
+        host_names = {name.lower() for name in self._access.host_names()}
+        host = headers.first(b"host").decode("latin-1").lower()
+        if len(headers.all(b"host")) != 1 or host not in host_names:
             hint = "To accept the name, start the server with --allow-host NAME."
             raise Refused(421, "this server does not accept requests for that host name", hint=hint)
-        if origin not in ("", f"http://{host}", f"https://{host}") or len(head.all(b"origin")) > 1:
-            hint = "A proxy on another port than 443 must pass on the port in Host: see --allow-host in docs/network.md."
+
+        origin = headers.first(b"origin").decode("latin-1").lower()
+        is_own = origin in ("", f"http://{host}", f"https://{host}")
+        if not is_own or len(headers.all(b"origin")) > 1:
             raise Refused(
                 403,
                 "requests from pages of another origin are not accepted",
                 code="forbidden",
-                hint=hint,
+                hint=(
+                    "A proxy on another port than 443 must pass on the port in Host:"
+                    " see --allow-host in docs/network.md."
+                ),
             )
         return origin
 
-    async def _grant(self, scope: Scope, head: _Head, *, origin: str) -> Grant | None:
-        """Whose request this is. The page's own routes show a way in when nobody is named; all others refuse."""
-        client = scope.get("client") or ("", 0)
-        said = head.one(b"authorization").decode("latin-1")
-        if said:
-            kind, _, token = said.partition(" ")
-            is_bearer = kind.lower() == "bearer" and bool(token.strip())
-            grant = await self._authenticate(token.strip()) if is_bearer else None
+    async def _identify(self, scope: Scope, headers: _Headers, origin: str) -> Grant | None:
+        """Return the grant of a request. Raise Refused if its token is wrong or missing.
+
+        Return None for a page without a token: its own routes show the sign-in page.
+        """
+        address = _client_address(scope)
+        authorization = headers.first(b"authorization").decode("latin-1")
+        if authorization:
+            return await self._authenticate_bearer(authorization, address)
+
+        api_key = headers.first(b"x-api-key").decode("latin-1")
+        if api_key:
+            return await self._authenticate_api_key(api_key, address)
+
+        session = headers.cookie(self._access.cookie_name)
+        if session:
+            grant = self._access.find_session(session)
             if grant is not None:
+                _check_form_origin(scope, origin)
                 return grant
-            self._guesses.count(client[0])
-            message = 'the header must be "Authorization: Bearer TOKEN"'
-            if is_bearer:
-                message = "this token is unknown, revoked or expired"
-            raise self._unauthorized(message, 'error="invalid_token"')
-        if key := head.one(b"x-api-key").decode("latin-1"):
-            if grant := await self._authenticate(key.strip()):
-                return grant
-            self._guesses.count(client[0])
-            raise Refused(403, "unknown API key", code="forbidden")
-        if (session := head.cookie(self._cookie_name)) and (grant := self._cookies(session)):
-            if scope["method"] not in ("GET", "HEAD") and not origin:
-                raise Refused(
-                    403, "forms are accepted only from this server's own page", code="forbidden"
-                )
-            return grant
+
         is_sign_in = scope["path"].endswith("/login")
-        if is_sign_in or head.one(b"accept").startswith(b"text/html"):
+        if is_sign_in or headers.first(b"accept").startswith(b"text/html"):
             return None
         raise self._unauthorized("a token is needed")
 
-    def _unauthorized(self, message: str, why: str = "") -> Refused:
-        said = ", ".join(filter(None, (why, self._challenge.removeprefix("Bearer").strip())))
-        return Refused(
-            401,
-            message,
-            hint=UNAUTHORIZED_HINT,
-            headers={"WWW-Authenticate": f"Bearer {said}".strip()},
-        )
+    async def _authenticate_bearer(self, authorization: str, address: str) -> Grant:
+        scheme, _, rest = authorization.partition(" ")
+        token = rest.strip()
+        if scheme.lower() != "bearer" or not token:
+            self._access.guesses.count(address)
+            message = 'the header must be "Authorization: Bearer TOKEN"'
+            raise self._unauthorized(message, 'error="invalid_token"')
 
-    def _headers(
-        self, ident: str, there: Iterable[tuple[bytes, bytes]]
-    ) -> list[tuple[bytes, bytes]]:
-        names = {name.lower() for name, _ in there}
-        more = [(b"x-request-id", ident.encode()), (b"x-content-type-options", b"nosniff")]
-        more += [
+        grant = await self._access.authenticate(token)
+        if grant is None:
+            self._access.guesses.count(address)
+            message = "this token is unknown, revoked or expired"
+            raise self._unauthorized(message, 'error="invalid_token"')
+        return grant
+
+    async def _authenticate_api_key(self, api_key: str, address: str) -> Grant:
+        grant = await self._access.authenticate(api_key.strip())
+        if grant is None:
+            self._access.guesses.count(address)
+            raise Refused(403, "unknown API key", code="forbidden")
+        return grant
+
+    def _unauthorized(self, message: str, reason: str = "") -> Refused:
+        """Return the error of a request without a valid token, with the challenge of this server."""
+        parameters = [reason, self._access.challenge.removeprefix("Bearer").strip()]
+        shown = ", ".join(filter(None, parameters))
+        headers = {"WWW-Authenticate": f"Bearer {shown}".strip()}
+        return Refused(401, message, hint=UNAUTHORIZED_HINT, headers=headers)
+
+    def _record(self, scope: Scope, exchange: _Exchange) -> None:
+        """Count a request in the metrics, and log it."""
+        route = scope.get("route_path", "?")
+        seconds = exchange.seconds()
+        self._metrics.count(scope["method"], route, exchange.status, seconds)
+
+        grant = scope.get("grant")
+        token_name = None
+        if grant is not None:
+            token_name = grant.name
+        entry = {
+            "request": exchange.request_id,
+            "method": scope["method"],
+            "route": route,
+            "status": exchange.status,
+            "client": _client_address(scope),
+            "ms": round(seconds * 1000, 1),
+            "token": token_name,
+        }
+        log.info("%s", json.dumps(entry, ensure_ascii=False))
+
+
+class _Exchange:
+    """A request and its response: when it began, how far the response is, and whether the token has ended since."""
+
+    def __init__(self, scope: Scope, send: Send, access: Access) -> None:
+        self.headers = _Headers(scope["headers"])
+        self.request_id = _request_id(self.headers)
+        self.status = 500
+        self.has_started = False
+        self.is_revoked = asyncio.Event()
+        self._scope = scope
+        self._send = send
+        self._access = access
+        self._began = time.perf_counter()
+
+    def seconds(self) -> float:
+        """Return how long the request has taken so far."""
+        return time.perf_counter() - self._began
+
+    async def send(self, message: Message) -> None:
+        """Send a part of the response. A stream ends with its token, and nothing is sent afterwards."""
+        if self.is_revoked.is_set():
+            return
+
+        grant = self._scope.get("grant")
+        if message.get("more_body") and grant and not self._access.is_valid(grant):
+            self.is_revoked.set()
+            message = {"type": "http.response.body"}
+
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            self.has_started = True
+            headers = message["headers"]
+            message["headers"] = [*headers, *self._missing_headers(headers)]
+        await self._send(message)
+
+    def _missing_headers(self, present: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+        """Return the headers that every response needs and this one does not have."""
+        needed = [
+            (b"x-request-id", self.request_id.encode()),
+            (b"x-content-type-options", b"nosniff"),
             (b"referrer-policy", b"same-origin"),
             (b"cross-origin-resource-policy", b"same-origin"),
         ]
-        if self._secure:
-            more.append((b"strict-transport-security", b"max-age=31536000"))
-        more += [] if b"cache-control" in names else [(b"cache-control", b"no-store")]
-        return [(name, value) for name, value in more if name not in names]
+        if self._access.has_tls:
+            needed.append((b"strict-transport-security", b"max-age=31536000"))
+        needed.append((b"cache-control", b"no-store"))
+
+        names = {name.lower() for name, _ in present}
+        return [(name, value) for name, value in needed if name not in names]
 
 
-class _Head:
-    """The headers of a request."""
+class _Headers:
+    """The headers of a request, in their order."""
 
     def __init__(self, pairs: Iterable[tuple[bytes, bytes]]) -> None:
-        self.pairs = list(pairs)
+        self._pairs = list(pairs)
+
+    def __len__(self) -> int:
+        return len(self._pairs)
 
     def all(self, name: bytes) -> list[bytes]:
-        return [value for key, value in self.pairs if key == name]
+        """Return all values of a header. Its name must be in lower case."""
+        return [value for key, value in self._pairs if key == name]
 
-    def one(self, name: bytes) -> bytes:
-        return next((value for key, value in self.pairs if key == name), b"")
+    def first(self, name: bytes) -> bytes:
+        """Return the first value of a header, or b""."""
+        return next((value for key, value in self._pairs if key == name), b"")
 
     def cookie(self, name: str) -> str:
+        """Return the value of a cookie, or "" if it is missing or the header is malformed."""
         try:
-            found = SimpleCookie(self.one(b"cookie").decode("latin-1")).get(name)
+            cookies = SimpleCookie(self.first(b"cookie").decode("latin-1"))
         except CookieError:
             return ""
-        return found.value if found else ""
+
+        cookie = cookies.get(name)
+        if cookie is None:
+            return ""
+        return cookie.value
 
 
-def _bounded(receive: Receive, spend: Callable[[int], None], is_gone: asyncio.Event) -> Receive:
-    """The body, which ends in an error beyond its bound or its token's, or when it is too long on its way."""
-    size, deadline, is_over = 0, time.monotonic() + _BODY_SECONDS, False
-
-    async def bounded() -> Message:
-        nonlocal size, is_over
-        if is_over:  # from here on whoever listens waits for the client to go, or its token
-            hears, ends = asyncio.ensure_future(receive()), asyncio.ensure_future(is_gone.wait())
-            try:
-                await asyncio.wait((hears, ends), return_when=asyncio.FIRST_COMPLETED)
-                return {"type": "http.disconnect"} if is_gone.is_set() else await hears
-            finally:
-                hears.cancel()
-                ends.cancel()
-        try:
-            async with asyncio.timeout(max(0.0, deadline - time.monotonic())):
-                message = await receive()
-        except TimeoutError:
-            raise Refused(
-                408,
-                f"the body of the request took longer than {_BODY_SECONDS:.0f} seconds to arrive",
-            ) from None
-        size += len(message.get("body", b""))
-        if size > MOST_BODY:
-            raise Refused(413, f"the request is larger than {MOST_BODY // 1024 // 1024} MB")
-        spend(len(message.get("body", b"")))
-        is_over = not message.get("more_body")
-        return message
-
-    return bounded
+def _request_id(headers: _Headers) -> str:
+    """Return the id that the client gave a request, or a new one."""
+    sent = headers.first(b"x-request-id")
+    if _REQUEST_ID.fullmatch(sent):
+        return sent.decode()
+    return secrets.token_hex(8)
 
 
-class _InFlight:
-    """How many requests of each token are in progress. A stream that stays open is one."""
-
-    def __init__(self) -> None:
-        self._counts: Counter[str] = Counter()
-
-    @contextmanager
-    def of(self, grant: Grant) -> Iterator[None]:
-        """Count a request as long as it takes. Refused if its token has too many."""
-        max_requests = _MAX_IN_FLIGHT_OF_ADMIN if grant.may("admin") else _MAX_IN_FLIGHT
-        holder = grant.identity
-        if self._counts[holder] >= max_requests:
-            message = f"this token already has {max_requests} requests in progress"
-            raise Refused(
-                429,
-                message,
-                hint="Close a stream, or wait for an answer.",
-                headers={"Retry-After": "2"},
-            )
-
-        self._counts[holder] += 1
-        try:
-            yield
-        finally:
-            self._counts[holder] -= 1
-            if not self._counts[holder]:
-                del self._counts[holder]
+def _client_address(scope: Scope) -> str:
+    """Return the address of the client, or "" if the system reported none."""
+    client: Any = scope.get("client") or ("", 0)
+    address: str = client[0]
+    return address
 
 
-class _Buckets:
-    """What each token has left of its calls and bytes, and how often an address guessed. Refilled as time goes by."""
+def _check_headers(headers: _Headers) -> None:
+    """Raise Refused for too many headers, and for a body that is too large, ambiguous or compressed."""
+    if len(headers) > _MAX_HEADERS:
+        message = f"the request has more than {_MAX_HEADERS} headers"
+        raise Refused(431, message, code="too_long")
 
-    def __init__(self) -> None:
-        self._left: OrderedDict[tuple[str, str], tuple[float, float]] = OrderedDict()
+    lengths = headers.all(b"content-length")
+    length = b"0"
+    if lengths:
+        length = lengths[0]
+    has_two_lengths = len(lengths) > 1 or bool(lengths and headers.first(b"transfer-encoding"))
+    if not length.isdigit() or has_two_lengths:
+        # The end of the body is unclear. What follows it on this connection must not be read as a request.
+        hint = (
+            "Send one Content-Length header with a number of bytes, or use Transfer-Encoding alone."
+        )
+        raise Refused(
+            400,
+            "the length of the request is ambiguous",
+            hint=hint,
+            headers={"Connection": "close"},
+        )
+    if int(length) > MAX_BODY_BYTES:
+        raise body_too_large()
 
-    def take_call(self, grant: Grant) -> None:
-        if grant.calls and (wait := self._take(("calls", grant.identity), 1, grant.calls, 60)):
-            raise _later(f"this token is limited to {grant.calls} calls per minute", wait)
-
-    def take_bytes(self, grant: Grant | None, size: int) -> None:
-        if (
-            grant
-            and size
-            and grant.kilobytes
-            and (wait := self._take(("bytes", grant.identity), size, grant.kilobytes * 1024, 3600))
-        ):
-            raise _later(f"this token is limited to sending {grant.kilobytes} kB per hour", wait)
-
-    def take_guess(self, address: str) -> None:
-        if wait := self._take(("guess", client_block(address)), 1, _MOST_FAILURES, 60):
-            raise _later("too many wrong tokens came from this address", wait)
-
-    def _take(self, key: tuple[str, str], amount: float, most: float, seconds: float) -> float:
-        """Take so much out of a bucket; how many seconds are missing, or nothing."""
-        at = time.monotonic()
-        left, last = self._left.pop(key, (most, at))
-        left = min(most, left + (at - last) * most / seconds)
-        enough = left >= amount and left >= 1
-        self._left[key] = (left - amount if enough else left, at)
-        if len(self._left) > _MOST_KNOWN:
-            self._left.popitem(last=False)
-        return 0.0 if enough else max(1.0, (min(amount, most) - left) * seconds / most)
+    if headers.first(b"content-encoding") not in (b"", b"identity"):
+        raise Refused(
+            415,
+            "compressed requests are not accepted",
+            hint="Send the body without Content-Encoding.",
+        )
 
 
-class Guesses:
-    """Counts the wrong tokens that each address sends, in requests and on the sign-in page.
-
-    Right ones are not counted, and are accepted whatever others of the same address have sent: behind a proxy that is
-    not trusted, all clients share its address.
-    """
-
-    def __init__(self) -> None:
-        self._buckets = _Buckets()
-
-    def count(self, address: str) -> None:
-        """Count a wrong token. Refused if the address has sent too many."""
-        self._buckets.take_guess(address)
+def _is_probe(scope: Scope, headers: _Headers) -> bool:
+    """Return whether a request comes from a load balancer, which knows the server only by its address."""
+    is_reading = scope["path"] in _PROBES and scope["method"] in _READING_METHODS
+    return is_reading and not headers.all(b"origin") and len(headers.all(b"host")) <= 1
 
 
-def _later(message: str, wait: float) -> Refused:
-    seconds = int(wait) + 1
-    hint = f"Try again in {format_count(seconds, 'second')}."
-    return Refused(429, message, hint=hint, headers={"Retry-After": str(seconds)})
+def _is_open(path: str) -> bool:
+    """Return whether a path needs no token."""
+    is_static_file = _STATIC_FILE.fullmatch(path) is not None
+    return path in _PROBES or path.startswith("/.well-known/") or is_static_file
+
+
+def _check_form_origin(scope: Scope, origin: str) -> None:
+    """Raise Refused for a form that names no origin: browsers name it for the forms of our page."""
+    if scope["method"] not in _READING_METHODS and not origin:
+        message = "forms are accepted only from this server's own page"
+        raise Refused(403, message, code="forbidden")

@@ -21,7 +21,7 @@ from starlette.routing import Route
 from simplemem.errors import Invalid, SimplememError
 from simplemem.note.words import format_count
 from simplemem.web.browser_sessions import BrowserSessions
-from simplemem.web.guard import Guesses
+from simplemem.web.limits import GuessLimiter
 from simplemem.web.problems import STATUS, Refused
 from simplemem.web.render import MAX_CHARACTERS
 from simplemem.web.rendering import Renderer
@@ -64,7 +64,7 @@ class TextPart:
 
 
 def routes(
-    site: Site, served: Served, sessions: BrowserSessions, guesses: Guesses, renderer: Renderer
+    site: Site, served: Served, sessions: BrowserSessions, guesses: GuessLimiter, renderer: Renderer
 ) -> list[Route]:
     """Return the routes of the page of one vault."""
 
@@ -373,7 +373,7 @@ def _read_static_file(name: str) -> bytes:
 
 
 async def _sign_in(
-    served: Served, sessions: BrowserSessions, guesses: Guesses, request: Request
+    served: Served, sessions: BrowserSessions, guesses: GuessLimiter, request: Request
 ) -> Response:
     """Begin a session and go to the page that was asked for, or ask for the token again."""
     form = await _read_form(request)

@@ -26,7 +26,7 @@ from simplemem.settings.files import user_config_path
 from simplemem.settings.model import Settings
 from simplemem.tools.tool import Tool
 from simplemem.web.events import Feed, Sessions
-from simplemem.web.guard import MOST_BODY
+from simplemem.web.limits import MAX_BODY_BYTES
 from simplemem.web.tokens import Grant
 
 if TYPE_CHECKING:
@@ -82,7 +82,9 @@ class View:
         self.stop = asyncio.Event()
         self.feed = Feed(lambda hear: self.door.on_change(hear))
         self.server: Server[Any] = assemble(served.profile, served.tools, self.door)
-        self.manager = Sessions(self.server, stateless=stateless, max_request_body_size=MOST_BODY)
+        self.manager = Sessions(
+            self.server, stateless=stateless, max_request_body_size=MAX_BODY_BYTES
+        )
 
     def begin_request(self) -> None:
         self._requests += 1

@@ -12,8 +12,8 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
+from simplemem.web.address import Address, max_connections
 from simplemem.web.connections import Connections, Listener, PendingConnection, client_block
-from simplemem.web.serve import Address, _max_connections
 
 
 class Wire:
@@ -273,7 +273,7 @@ def test_connections_take_at_most_half_of_the_files_that_the_system_allows() -> 
 
     with no_more_files_than(100):
         max_files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-        assert _max_connections() == max_files // 2
+        assert max_connections() == max_files // 2
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such limit")

@@ -17,7 +17,7 @@ from urllib.parse import quote
 import pytest
 
 from simplemem.tools.render import line
-from simplemem.web.serve import Address
+from simplemem.web.address import Address
 from tests.web.conftest import OWNER, Served, Session, running
 
 Serve = Callable[..., Served]
@@ -191,7 +191,7 @@ def test_a_vault_whose_index_belongs_to_another_program_is_not_ready_and_names_n
     ],
 )
 def test_a_host_may_spell_out_the_usual_port(address: Address, host: str, is_known: bool) -> None:
-    assert (host in address.names()) is is_known
+    assert (host in address.host_names()) is is_known
 
 
 def test_showing_the_beginning_of_a_long_query_does_not_copy_all_of_it() -> None:
