@@ -17,7 +17,7 @@ from typing import Any
 
 from simplemem import errors
 from simplemem.profiles.registry import built_in_profiles, choose_tools
-from simplemem.server.calls import PROMPTS
+from simplemem.server.prompts import PROMPTS
 from simplemem.tools.tool import Tool
 
 PAGE = Path(__file__).resolve().parent / "tools.md"

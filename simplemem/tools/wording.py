@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from simplemem.tools.tool import Tool
 
 
-_PROMPTS = Path(__file__).with_name("prompts")
+_PROMPTS: Final = Path(__file__).with_name("prompts")
 
 
 def read_prompt(name: str) -> str:
@@ -25,11 +25,14 @@ def read_for_models(file: Path) -> str:
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n")) + "\n"
 
 
-_TOOL_TERMS = {  # what the store says in a hint, and what it means for a model
+_TOOL_TERMS: Final = {
     "Update the note to change it": "Use update_memory to change it",
     "Read the note, and update it": "Read the note, and change it with update_memory",
     "the history lists the latest": "memory_history lists the latest",
 }
+"""What the store says in a hint, and how to say it to a model that has the default tools."""
+
+_SENTENCE_END: Final = re.compile(r"(?<=[.;])(?=\s)")
 
 
 def in_tool_terms(hint: str) -> str:
@@ -39,17 +42,23 @@ def in_tool_terms(hint: str) -> str:
     return hint
 
 
-def of_what_is_there(text: str, tools: Collection[Tool]) -> str:
-    """A text for models without the sentences about default tools, and arguments of theirs, that are not among these."""
-    from simplemem.tools.core import TOOLS
+def without_missing_tools(text: str, tools: Collection[Tool]) -> str:
+    """Return a text without the sentences about default tools, and arguments of theirs, that are not among `tools`."""
+    from simplemem.tools.core import TOOLS  # not needed to start a server
 
-    words = [
-        {w for t in some for w in (t.name, *(f"{a}=" for a in t.arguments))}
-        for some in (TOOLS, tools)
+    missing = _names_in(TOOLS) - _names_in(tools)
+    sentences = [
+        sentence
+        for sentence in _SENTENCE_END.split(text)
+        if not any(name in sentence for name in missing)
     ]
-    kept = (
-        part
-        for part in re.split(r"(?<=[.;])(?=\s)", text)
-        if not any(w in part for w in words[0] - words[1])
-    )
-    return re.sub(r";\Z", ".", "".join(kept))
+    kept = "".join(sentences)
+    return kept.removesuffix(";") + "." if kept.endswith(";") else kept
+
+
+def _names_in(tools: Collection[Tool]) -> set[str]:
+    """Return the names of tools, and those of their arguments as a call writes them: `name=`."""
+    names = {tool.name for tool in tools}
+    for tool in tools:
+        names.update(f"{argument}=" for argument in tool.arguments)
+    return names

@@ -15,7 +15,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from simplemem.errors import AlreadyExists, Conflict, Invalid, NotFound, SimplememError
-from simplemem.server.calls import carry_out
+from simplemem.server.calls import ToolCall, run_tool
 from simplemem.tools.core import TOOLS
 from simplemem.tools.reading import read_memory
 from simplemem.tools.render import line
@@ -82,7 +82,7 @@ async def call(
 
     def work() -> Reply[Any]:
         before(view.door.store())
-        return carry_out(tool, view.door, arguments, "", grant)
+        return run_tool(tool, view.door, ToolCall(arguments, client="", grant=grant))
 
     return await view.door.run(work, writes=tool.writes)
 

@@ -19,7 +19,7 @@ import simplemem
 from simplemem.errors import SimplememError
 from simplemem.models import Filter
 from simplemem.profiles.registry import built_in_profiles, choose_tools
-from simplemem.server.calls import perform
+from simplemem.server.calls import ToolCall, answer_call
 from simplemem.server.serve import Door
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
@@ -184,9 +184,8 @@ def test_a_mark_in_every_argument_of_every_tool_is_in_no_statement(
                 every,
                 *({"name": f"{MARK}1", "query": "plum", "content": text} | each for each in alone),
             ):
-                if not perform(
-                    tool, door, {key: sent[key] for key in shapes.keys() & sent.keys()}, text
-                ).is_error:
+                arguments = {key: sent[key] for key in shapes.keys() & sent.keys()}
+                if not answer_call(tool, door, ToolCall(arguments, text)).is_error:
                     worked.add((name, tool.name))
     for field in ("type", "prefix", "link_to", "linked_by", "since", "until"):
         for injection in INJECTIONS:

@@ -25,7 +25,7 @@ from tool_calls import HARMLESS, harmless, put_back
 from simplemem.note.names import check_name, name_of
 from simplemem.profiles.profile import Profile
 from simplemem.profiles.registry import built_in_profiles, choose_tools
-from simplemem.server.calls import perform
+from simplemem.server.calls import ToolCall, answer_call
 from simplemem.server.serve import Door
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
@@ -128,7 +128,7 @@ def share_of(
 
 
 def call(door: Door, tool: Any, arguments: dict[str, Any]) -> Any:
-    return perform(tool, door, arguments, "hostile 1")
+    return answer_call(tool, door, ToolCall(arguments, "hostile 1"))
 
 
 @pytest.mark.parametrize(("profile", "tool"), TOOLS)

@@ -11,7 +11,7 @@ import pytest
 
 from simplemem.errors import AlreadyExists, Conflict, Invalid, SimplememError, TooLong, Unreadable
 from simplemem.profiles.registry import built_in_profiles, choose_tools
-from simplemem.server.calls import perform
+from simplemem.server.calls import ToolCall, answer_call
 from simplemem.server.serve import Door
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
@@ -363,9 +363,9 @@ def test_a_profile_whose_answers_have_no_warnings_says_it_beside_the_answer(vaul
         lambda: EnhancedStore(vault, Settings.model_validate({"embed": {"provider": "none"}}))
     )
     sent = {"entities": [{"name": "Ada", "entityType": "person", "observations": ["flies"]}]}
-    answer, notice = perform(tools["create_entities"], door, sent, "test 1").content
+    answer, notice = answer_call(tools["create_entities"], door, ToolCall(sent, "test 1")).content
     assert json.loads(answer.text)[0]["name"] == "Ada"
     assert notice.text.startswith("graph/Ada is not searched")
     sent = {"observations": [{"entityName": "Ada", "contents": ["swims"]}]}
-    assert len(perform(tools["add_observations"], door, sent, "test 1").content) == 1
+    assert len(answer_call(tools["add_observations"], door, ToolCall(sent, "test 1")).content) == 1
     door.close(writing=5.0, closing=5.0)

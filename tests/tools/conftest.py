@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 
 from simplemem.profiles.registry import built_in_profiles, choose_tools
-from simplemem.server.calls import perform
+from simplemem.server.calls import ToolCall, answer_call
 from simplemem.server.serve import Door
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
@@ -50,7 +50,7 @@ class Asking:
 
     def __call__(self, tool: str, /, **arguments: Any) -> Answer:
         asked = self._tools[tool]
-        result = perform(asked, self._door, arguments, "test 1")
+        result = answer_call(asked, self._door, ToolCall(arguments, "test 1"))
         if asked.output and result.structured_content is not None:
             # That the schema itself is one is checked in test_tool_list.py, and costs more than most calls.
             schema = asked.listing()["outputSchema"]
