@@ -1,7 +1,7 @@
 """A profile as a server of the SDK: its tools, completion, and what surrounds every request.
 
-Every tool call passes through `run_tool`, over MCP (`answer_call`) and over REST (`simplemem.web.rest`). Whatever
-happens, the model gets an answer that it can act on.
+Every tool call passes through `run_tool`, over MCP (`answer_call`) and over REST
+(`simplemem.web.rest`). Whatever happens, the model gets an answer that it can act on.
 """
 
 from __future__ import annotations
@@ -41,8 +41,12 @@ Context = ServerRequestContext[Any, Any]
 
 _SECONDS_AFTER_LIST: Final = 0.05  # until the index is loaded: the client has its list first
 _MAX_COMPLETIONS: Final = 100
+_DESCRIPTION: Final = "Long-term memory in Markdown notes, searched by words, meaning and links."
+_READ_ONLY_HINT: Final = (
+    "Nothing was changed. Use a token with the scope write (`simplemem token new NAME --write`)."
+)
 
-# In the `_meta` of a request: the commit that its answer must include. In that of an answer: its commit.
+# In `_meta`: of a request, the commit that its answer must include; of an answer, its commit.
 _COMMIT: Final = "simplemem/commit"
 
 
@@ -97,7 +101,7 @@ def assemble(profile: Profile, tools: tuple[Tool, ...], door: Door) -> Server[An
         for_a_while = CacheHint(ttl_ms=300_000, scope="private")
         more = {
             "title": "simplemem",
-            "description": "Long-term memory in Markdown notes, searched by words, meaning and links.",
+            "description": _DESCRIPTION,
             "instructions": profile.instructions,
             "cache_hints": dict.fromkeys(
                 ("tools/list", "prompts/list", "resources/templates/list"), for_a_while
@@ -173,14 +177,14 @@ class ToolCall:
 def run_tool(tool: Tool, door: Door, call: ToolCall) -> Reply[Any]:
     """Run a tool in this thread, as far as the token of the call allows.
 
-    The reply has the notices of the store, such as notes that are not indexed yet. Raise ReadOnly if the token
-    may only read, Invalid if an argument is wrong, and what the tool raises.
+    The reply has the notices of the store, such as notes that are not indexed yet. Raise ReadOnly if
+    the token may only read, Invalid if an argument is wrong, and what the tool raises.
     """
     arguments = call.arguments
     if call.grant is not None:
         if tool.writes and not call.grant.may("write"):
-            hint = "Nothing was changed. Use a token with the scope write (`simplemem token new NAME --write`)."
-            raise ReadOnly(f"{tool.name} writes, and this token may only read", hint=hint)
+            message = f"{tool.name} writes, and this token may only read"
+            raise ReadOnly(message, hint=_READ_ONLY_HINT)
         arguments = call.grant.bound(arguments, tool.arguments)
 
     store = door.store()
@@ -225,7 +229,7 @@ def answer_call(tool: Tool, door: Door, call: ToolCall) -> types.CallToolResult:
 
 
 def _run_for_answer(tool: Tool, door: Door, call: ToolCall) -> types.CallToolResult:
-    """Run a tool and return its answer with the notices of the store and the commit that it includes."""
+    """Run a tool and return its answer, the notices of the store and the commit it includes."""
     if call.after:
         door.store().reach(call.after)
     commit = "" if tool.writes else door.store().commit()  # not later than what is read
@@ -251,7 +255,10 @@ def _result(text: str, data: Data | None, *, is_error: bool = True) -> types.Cal
 async def _complete(
     door: Door, resources: Resources, _ctx: Context, params: types.CompleteRequestParams
 ) -> types.CompleteResult:
-    """Complete a name or a tag. Tags count the notes of all users, so they are hidden with those."""
+    """Complete a name or a tag.
+
+    Tags count the notes of all users, so they are hidden with those.
+    """
     argument = params.argument
     values: list[str] = []
     if argument.name in ("topic", "name"):

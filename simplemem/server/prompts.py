@@ -134,7 +134,10 @@ def _described(prompt: Prompt) -> types.Prompt:
 
 
 async def get_prompt(door: Door, params: types.GetPromptRequestParams) -> types.GetPromptResult:
-    """Return the text of a prompt. Raise MCPError if it is not offered, Invalid if an argument is wrong."""
+    """Return the text of a prompt.
+
+    Raise MCPError if it is not offered, Invalid if an argument is wrong.
+    """
     prompt = prompts_for(door.tools).get(params.name)
     if prompt is None:
         raise MCPError(types.INVALID_PARAMS, f"no prompt called {line(params.name, 60)!r}")

@@ -1,1 +1,4 @@
-"""The tools that agents call. They check arguments, call the store and say what happened; they know no protocol."""
+"""The tools that agents call: they validate arguments, call the store and describe the result.
+
+They know no protocol. `simplemem.server` and `simplemem.web` do.
+"""

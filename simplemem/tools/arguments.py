@@ -1,7 +1,7 @@
-"""Types of arguments: what each of them accepts beside its plain form, and the words about it for a model.
+"""Types of arguments: what each accepts beside its plain form, and its description for a model.
 
-Validation is lenient about the form: JSON in a string, one thing for a list, a name as a link. It is strict about
-the meaning.
+Validation is lenient about the form: JSON in a string, one thing for a list, a name as a link. It is
+strict about the meaning.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ EXACT: Final = "exact"
 """The validation context in which a single thing is not accepted for a list."""
 
 _HASH_PATTERN: Final = r"^[0-9a-f]{12,64}(\+[0-9a-f]{12,64})?$"
-"""A hash, or its first 12 digits or more. Two with a plus accept the merge that a conflict offered."""
+"""A hash, or its first 12 digits or more. Two with a plus accept the merge of a conflict."""
 
 OLD_TEXT_NAMES: Final = (
     "old",
@@ -100,7 +100,7 @@ def _read_object(value: object) -> Any:
 
 
 def _read_name(value: object) -> Any:
-    """Return a name without the brackets of a link, the scheme of a resource, and `.md` at its end."""
+    """Return a name without the brackets of a link, the scheme of a resource and `.md`."""
     if not isinstance(value, str):
         return value
 

@@ -1,6 +1,6 @@
 """Answers of the tools that change notes: their fields, and the text made of them."""
 
-# No `from __future__ import annotations`: a TypedDict sees `NotRequired` only in evaluated annotations.
+# No `from __future__ import annotations`: a TypedDict sees `NotRequired` only if it is evaluated.
 
 from collections.abc import Sequence
 from typing import Any, Final, NotRequired, TypedDict, TypeVar
@@ -98,9 +98,10 @@ class UndoAnswer(TypedDict):
 def change_reply(
     answer_type: type[T], change: Value, *lines: str, hint: str = "", **fields: object
 ) -> Reply[T]:
-    """Return a reply to a change: `lines`, the hash and the warnings as text, and the fields of `answer_type`.
+    """Return a reply to a change, as text and as the fields of `answer_type`.
 
-    A field is taken from `fields`, otherwise from `change`. It is left out if it is empty and not required.
+    The text has `lines`, the hash, the hint and the warnings. A field is taken from `fields`, otherwise from
+    `change`. It is left out if it is empty and not required.
     """
     names = [name for name in answer_type.__annotations__ if name != "hint"]
     data: Data = {name: fields[name] if name in fields else getattr(change, name) for name in names}
@@ -130,7 +131,7 @@ def _first_warnings(warnings: Sequence[str]) -> list[str]:
 
 
 def _without_empty(fields: Data, required: frozenset[str]) -> Data:
-    """Return fields without those that are None or an empty list, unless an answer requires them."""
+    """Return the fields that are required, or neither None nor an empty list."""
     return {
         name: value
         for name, value in fields.items()

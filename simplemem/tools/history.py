@@ -148,7 +148,8 @@ def undo_change(
     ] = None,
     reason: str = "",
 ) -> Reply[UndoAnswer]:
-    """Undo one change (version), the last change of a memory (name), or a client's changes (by and since)."""
+    """Undo one change (version), the last change of a memory (name), or a client's changes
+    (by and since)."""
     _check_undo(version, name, by, since)
     if by and since:
         is_preview = preview is not False

@@ -1,7 +1,7 @@
-"""Argument names: what models write in place of a name, parts passed by themselves, and messages about errors.
+"""Argument names: what models write instead, parts passed by themselves, and messages about errors.
 
-A tool declares what it puts together (`tool(…, gather=gather_edits)`). An argument declares other names
-(`also("limit", "topK")`). The names in `COMMON_NAMES` are accepted by every tool that has such an argument.
+A tool declares which parts it puts together (`tool(…, gather=gather_edits)`). An argument declares its
+other names (`also("limit", "topK")`). Each tool accepts the names in `COMMON_NAMES` too.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from simplemem.tools.schema import Fields, names_of
 
 Passed = dict[str, Any]
 Gather = Callable[[Passed], Passed]
-"""Puts parts of one argument together that were passed as arguments of their own. May raise Invalid."""
+"""Puts parts of one argument together that were passed by themselves. It may raise Invalid."""
 
 COMMON_NAMES: Final[Mapping[str, frozenset[str]]] = {
     "query": frozenset({"q", "text", "question", "search", "searchquery", "keywords"}),
@@ -54,7 +54,7 @@ _PROPERTIES: Final = ("title", "description", "type", "tags", "aliases")
 _EDIT_PARTS: Final = dict.fromkeys(OLD_TEXT_NAMES, "old") | dict.fromkeys(NEW_TEXT_NAMES, "new")
 _MAX_KEY_LENGTH: Final = 40
 
-# Type of an error of pydantic, by a part of its name, and what a message says. The first one counts.
+# A part of the type of an error of pydantic, and its message. The first part that matches counts.
 _MESSAGES: Final = {
     "missing": "is missing",
     "extra": "is unknown",
@@ -138,7 +138,7 @@ class _ArgumentNames:
 
 
 def gather_metadata(passed: Passed) -> Passed:
-    """Move properties into `metadata`. A title is the name of the note if no other name is passed."""
+    """Move properties into `metadata`. Without another name, the title is the name of the note."""
     metadata = from_json(passed.get("metadata") or {})
     if not isinstance(metadata, Mapping):
         return passed  # validation refuses it
@@ -177,7 +177,7 @@ def gather_edits(passed: Passed) -> Passed:
 
 
 def gather_tag_changes(passed: Passed) -> Passed:
-    """Make one map of the tags to `add` and to `remove`, which are passed beside `tags` or within."""
+    """Make one map of the tags to `add` and to `remove`, passed beside `tags` or within."""
     tags = read_tags(passed.get("tags"))
     is_nested = isinstance(tags, Mapping) and bool(tags) and tags.keys() <= {"add", "remove"}
     source = tags if is_nested else passed

@@ -19,7 +19,7 @@ _GAPS: Final = ("\n\n", "\r\n\r\n", "\n", " ")
 
 @dataclass(frozen=True)
 class LongPage:
-    """One page of a text, which begins at `start`. `following` is the `section` of the next page."""
+    """One page of a text, from `start` on. `following` is the `section` of the next page."""
 
     text: str
     number: int
@@ -39,7 +39,7 @@ def asked_page(section: str | None) -> tuple[str | None, int]:
 
 
 def page_size(text: str, tokens: int) -> int:
-    """Return the characters on a page of this text, so that pages of any script have as many tokens."""
+    """Return the characters on a page, so that pages of any script have as many tokens."""
     if not tokens:
         return _PAGE_LENGTH
     size = len(text) * _PAGE_LENGTH // (_CHARACTERS_PER_TOKEN * tokens)
@@ -73,7 +73,7 @@ def _page_starts(text: str, size: int) -> list[int]:
 
 
 def _page_end(text: str, middle: int, limit: int) -> int:
-    """Return where to cut in the second half of a page: before the last section, or after the last gap."""
+    """Return where to cut a page: before the last section, or after the last gap."""
     sections = [section.start() for section in _SECTION.finditer(text, middle, limit)]
     if sections:
         return sections[-1]

@@ -69,7 +69,8 @@ def read_memory(
     section: Annotated[str | None, about("a heading; [2] is page 2 of a long memory")] = None,
     version: Annotated[str | None, about("a version from memory_history, or a date")] = None,
 ) -> Reply[MemoryPage]:
-    """Read a memory: text, frontmatter, tags, links, backlinks and related memories. Keep its sha256 to change it."""
+    """Read a memory: text, frontmatter, tags, links, backlinks and related memories. Keep its sha256
+    to change it."""
     heading, page_number = asked_page(section)
     memory = _read_version(store, session, name, heading, version)
     size = page_size(memory.content, memory.tokens)
@@ -282,7 +283,8 @@ def list_memories(
     limit: Annotated[int, at_most(200), Field(ge=1)] = 50,
     cursor: Annotated[str | None, about("next_cursor of the previous page")] = None,
 ) -> Reply[MemoryList]:
-    """List memories by folder, type, tags or date, newest first. To find text, call search_memories."""
+    """List memories by folder, type, tags or date, newest first. To find text, call
+    search_memories."""
     page, items = _fitting_page(store, where, sort, limit, cursor)
 
     head = f"# {render.format_count(page.total, 'memory', 'memories')}"
@@ -305,7 +307,7 @@ def list_memories(
 def _fitting_page(
     store: EnhancedStore, where: Narrowing, sort: Sort, limit: int, cursor: str | None
 ) -> tuple[Page, list[ListedShort]]:
-    """List notes, with a lower limit if they have too many tokens. The cursor continues after them."""
+    """Return a page of the list, with fewer notes than `limit` if they have too many tokens."""
     while True:
         page = store.list(filter=where.filter(), sort=sort, limit=limit, cursor=cursor)
         items = [shorten_listed(note) for note in page.items]

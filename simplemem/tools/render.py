@@ -1,7 +1,7 @@
 """Answers as Markdown that fits into a context window.
 
-What notes say is data. It stands between marks that are random for each answer, so no note can end its own
-quotation. A text of a note that stands on a line of ours is made one line first.
+What notes say is data. It stands between marks that are random for each answer, so no note can end
+its own quotation. A text of a note that stands on a line of ours is made one line first.
 """
 
 from __future__ import annotations
@@ -35,7 +35,10 @@ _MAX_DIFF_LINE_LENGTH: Final = 300
 
 
 def line(value: object, max_length: int = 200) -> str:
-    """Return a value as one line without control characters. A long one is cut, between words if possible."""
+    """Return a value as one line without control characters.
+
+    A long one is cut, between words if possible.
+    """
     text = str(value).lstrip()
     # A caller may pass megabytes. Only what may fit is read.
     beginning = text[: max_length * _READ_PER_CHARACTER]
@@ -69,7 +72,7 @@ def brief(value: object, max_tokens: int) -> str:
 
 
 def brief_lines(text: str, max_tokens: int) -> str:
-    """Return the first lines of a text, each of them cut if it is long, and the number of the rest."""
+    """Return the first lines of a text, each cut if it is long, and the number of the rest."""
     lines = text.rstrip("\n").split("\n")
     kept: list[str] = []
     tokens_left = max_tokens
@@ -87,9 +90,9 @@ def brief_lines(text: str, max_tokens: int) -> str:
 
 
 def answer(head: str, from_notes: str, *after: str, flagged: bool = False) -> str:
-    """Return the text of an answer: `head`, what the notes say between marks, and the parts after it.
+    """Return the text of an answer, with what the notes say between marks.
 
-    The answer says which hidden characters `from_notes` contains, unless its parts are `flagged` already.
+    It says which hidden characters `from_notes` contains, unless its parts are `flagged` already.
     """
     parts = [head]
     hidden: list[str] = []
@@ -122,7 +125,7 @@ def flags_of(*texts: str) -> list[str]:
 
 
 def warnings_of(text: str, first_line: int = 1) -> list[str]:
-    """Return a warning about each kind of hidden characters of a text, with the line of the first one."""
+    """Return a warning per kind of hidden characters of a text, with the line of the first."""
     from simplemem.note.invisible import find_unseen  # not needed to start a server
 
     return [
@@ -141,7 +144,7 @@ def listed(names: Iterable[str], max_names: int = _MAX_NAMES) -> str:
 
 
 def tags_line(tags: Sequence[str], more: int = 0) -> str:
-    """Return tags as a person writes them: `#todo #status/done`. `more` counts those that are missing."""
+    """Return tags as a person writes them: `#todo #status/done`. `more` counts missing ones."""
     first_tags = tags[:_MAX_TAGS]
     text = " ".join("#" + line(tag, 60).replace(" ", "") for tag in first_tags)
     missing = more + len(tags) - len(first_tags)
@@ -166,7 +169,7 @@ def format_count(count: int, one: str, many: str) -> str:
 
 
 def nothing_found(about: str, index: IndexState) -> str:
-    """Return that nothing was found, or that there is no answer yet because the index lacks notes."""
+    """Return that nothing was found, or not yet because the index lacks notes."""
     if not index.is_ready:
         return f"No answer{about} yet."
     return f"Nothing found{about}, in {format_count(index.notes, 'memory', 'memories')}."
@@ -216,7 +219,7 @@ def _shorten_merge(merged: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def error_text(data: Mapping[str, Any]) -> str:
-    """Return the fields of an error as text: what happened, what to do, and what there is instead."""
+    """Return the fields of an error as text: what happened, what to do, what to use instead."""
     lines = [f"{data['code']}: {line(data['message'], 600)}", line(data.get("hint") or "", 600)]
     if data.get("current_sha256"):
         lines.append(f"current sha256: {data['current_sha256']}")

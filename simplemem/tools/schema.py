@@ -1,8 +1,8 @@
 """JSON schemas of the arguments and answers of tools, made from type hints.
 
-A client sends the list of tools to a model with every request, so each schema is as short as possible: no
-titles, no references, no `null` where a value may be left out. No validator is built. pydantic's own generator
-would need one for each tool before the first list.
+A client sends the list of tools to a model with every request, so each schema is as short as
+possible: no titles, no references, no `null` where a value may be left out. No validator is built.
+pydantic's own generator would need one per tool before the first list.
 """
 
 from __future__ import annotations
@@ -80,8 +80,8 @@ def schema_of_record(record: type, *, answer: bool) -> Schema:
 def schema_of(hint: object, *, answer: bool, is_optional: bool = False) -> Schema:
     """Return the schema of a type.
 
-    An argument that is null counts as absent. So `null` is listed only in an answer, for a field that is always
-    there.
+    An argument that is null counts as absent. So `null` is listed only in an answer, for a field that
+    is always there.
     """
     origin = get_origin(hint)
     parameters = list(get_args(hint))

@@ -1,4 +1,4 @@
-"""The default tools that search: by a question, by links, and for the passages that answer a question."""
+"""The default tools that search: for notes, for backlinks, and for passages that answer a question."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MAX_MISSING_WORDS: Final = 12
 _SIGNALS: Final = ("words", "phrases", "meaning", "covered", "dated")
 _PACK_ITEM_FIELDS: Final = ("name", "line", "score", "tokens")
 
-# Fields of an explanation that the answer leaves out: it has them elsewhere, or a model has no use for them.
+# Fields of an explanation that an answer has elsewhere, or that a model has no use for.
 _HIDDEN_EXPLANATION: Final = frozenset(
     {"words", "formula", "matched_nowhere", "ranked", "filter", "mode", "degraded"}
 )
@@ -59,15 +59,16 @@ def search_memories(
     query: Annotated[
         str,
         about(
-            "question or words; add author:human|agent|any, or archive: for past sessions; may be empty with filters"
+            "question or words; add author:human|agent|any, or archive: for past sessions; "
+            "may be empty with filters"
         ),
     ],
     limit: _Limit = None,
     mode: Mode = "hybrid",
     explain: Annotated[bool, about("show how hits were ranked")] = False,
 ) -> Reply[SearchAnswer]:
-    """Search memories by words and meaning. Call this before answering from memory or writing a memory. Hits quote
-    text to cite; read_memory returns the rest."""
+    """Search memories by words and meaning. Call this before answering from memory or writing a
+    memory. Hits quote text to cite; read_memory returns the rest."""
     if not query.strip() and not any(vars(where).values()):
         hint = "Pass a query or a filter. Call list_memories for the newest memories."
         raise Invalid("the search has no query and no filter", hint=hint)
@@ -241,8 +242,8 @@ def build_context(
         int, at_most(20_000), Field(ge=50), also("budget_tokens", "budget")
     ] = 1500,
 ) -> Reply[ContextPack]:
-    """Collect the best passages about a question, with sources, within a token budget. Replaces a search and many
-    reads."""
+    """Collect the best passages about a question, with sources, within a token budget. Replaces a
+    search and many reads."""
     pack = store.context(query, budget_tokens=budget_tokens, filter=where.filter())
 
     text = render.answer(

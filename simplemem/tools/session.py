@@ -1,4 +1,4 @@
-"""Track which text of each note a client has seen, so that it does not overwrite unseen text by mistake."""
+"""Track which text of each note a client has seen, so that it does not overwrite unseen text."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Session:
         self._lock = threading.Lock()
 
     def known_hash(self, path: str) -> str | None:
-        """Return the hash of the text that the client last saw at this path, or None if it saw none."""
+        """Return the hash of the text that the client last saw at this path, or None."""
         with self._lock:
             return self._hashes.get(path)
 
@@ -44,9 +44,9 @@ class Session:
     def record_change(self, saved: Saved, *, named_hash: bool = False) -> None:
         """Record a change that the client made to part of a note.
 
-        The client knows the result only if it knew the text that was changed: an append that follows
-        somebody else's edit does not show the client that edit. With `named_hash` the client named the hash
-        of that text, so it knew the text.
+        The client knows the result only if it knew the text that was changed: an append that
+        follows somebody else's edit does not show the client that edit. With `named_hash`, the
+        client named the hash of that text, so it knew the text.
         """
         if named_hash:
             self.record_hash(saved.path, saved.sha256)
@@ -81,8 +81,9 @@ class Session:
 
 
 def describe_replaced(store: EnhancedStore, name: str, previous_sha256: str) -> str:
-    """Describe the text that a write without a hash replaced, for a client that had not read the note."""
-    return f"this replaced a text that was not read in this session: {text_replaced(store, name, previous_sha256)}"
+    """Describe the text that a write replaced although its client had not read the note."""
+    text = text_replaced(store, name, previous_sha256)
+    return f"this replaced a text that was not read in this session: {text}"
 
 
 def text_replaced(store: EnhancedStore, name: str, previous_sha256: str) -> str:
@@ -124,7 +125,7 @@ def replaced_and_undo(
 
 
 def without_offer(error: Conflict, hint: str) -> Conflict:
-    """Return a conflict with another hint and without a merge, for a profile whose tools take no hash."""
+    """Return a conflict with another hint and without a merge, for tools that take no hash."""
     details = error.details
     return Conflict(
         error.message,

@@ -1,4 +1,4 @@
-"""Notes as answers list them: each text is cut to a number of tokens, and hidden characters are flagged."""
+"""Notes as answers list them: texts are cut, and hidden characters in them are flagged."""
 
 from __future__ import annotations
 

@@ -21,7 +21,8 @@ def resolved(store: EnhancedStore, name: str) -> str:
 def to_change(store: EnhancedStore, name: str) -> str:
     """Return the note to change.
 
-    Raise NotFound if a note had this name and was moved or deleted, although another has it as title or alias.
+    Raise NotFound if a note had this name and was moved or deleted, although another note has it as
+    title or alias.
     """
     found = store.resolve(name)
     if is_named(found, name):
@@ -39,7 +40,7 @@ def to_change(store: EnhancedStore, name: str) -> str:
 
 
 def whole_hash(store: EnhancedStore, name: str, sha256: str | None) -> str | None:
-    """Return the hash that begins with these digits, if the note has it now, otherwise the digits."""
+    """Return the current hash of a note if it begins with `sha256`, otherwise `sha256`."""
     if sha256 is None or len(sha256) == _HASH_LENGTH or "+" in sha256:
         return sha256
     current_hash = store.read(name).sha256

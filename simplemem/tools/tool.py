@@ -71,7 +71,7 @@ def as_json(data: object) -> Reply[Any]:
 
 
 class Result(Value):
-    """The base of the values that tools answer with. A field is left out while it has its default."""
+    """The base of values that tools answer with. A field is left out if it has its default."""
 
     @classmethod
     def of(cls, value: DataclassInstance, **replaced: Any) -> Self:
@@ -142,8 +142,8 @@ _CONTEXT_TYPES: Final = {
 class Manner:
     """How a tool is listed, validates its arguments and reports an error.
 
-    This one is lenient about the form of arguments, and an error has a code. A profile that emulates another
-    server overrides it.
+    This one is lenient about the form of arguments, and an error has a code. A profile that emulates
+    another server overrides it.
     """
 
     base: type[BaseModel] = Arguments
@@ -151,7 +151,10 @@ class Manner:
     """What the text of an error begins with, in place of its code."""
 
     def listing(self, tool: Tool) -> Data:
-        """Return the tool as `tools/list` shows it. All four hints are there: their defaults assume the worst."""
+        """Return the tool as `tools/list` shows it.
+
+        All four hints are there, because their defaults assume the worst.
+        """
         listing: Data = {
             "name": tool.name,
             "title": tool.title,
@@ -207,9 +210,10 @@ class Tool:
     """A function, and how it is listed and called.
 
     Attributes:
-        run: The function. Its parameters are the arguments, a filter (a `Narrowing`), and the store, the caller,
-            the session or services of features.
+        run: The function. Its parameters are the arguments, a filter (a `Narrowing`), the store, the
+            caller, the session and services of features.
         writes: Whether it changes notes. It then runs alone, and is finished once begun.
+        creates: Whether it creates a note. Over HTTP, the answer has the status 201 and the address.
         deletes: Whether it deletes notes. It is not offered where deleting is forbidden.
         routes: The routes that call it over HTTP, such as `GET /memories/{name}`.
         gather: Puts parts of one argument together that were passed as arguments of their own.
@@ -225,6 +229,7 @@ class Tool:
     writes: bool = False
     destructive: bool = False
     idempotent: bool = True
+    creates: bool = False
     deletes: bool = False
     routes: tuple[str, ...] = ()
     gather: Gather | None = None
@@ -239,7 +244,10 @@ class Tool:
         arguments: BaseModel,
         session: Session | None = None,
     ) -> Reply[Any]:
-        """Call the function with validated arguments. Without a `session`, the client has read nothing."""
+        """Call the function with validated arguments.
+
+        Without a `session`, the client has read nothing.
+        """
         values = {name: getattr(arguments, name) for name in self.arguments}
         for parameter, group in self._groups.items():
             members = {member.name: values.pop(member.name) for member in dataclasses.fields(group)}
@@ -283,7 +291,7 @@ class Tool:
 
     @cached_property
     def arguments(self) -> dict[str, tuple[Any, Any]]:
-        """The arguments with types and defaults (`...` for none). Those of a filter are the last."""
+        """The arguments with types and defaults (`...` for none), those of a filter last."""
         excluded = _CONTEXT_TYPES.keys() | self.given.keys() | self._groups.keys()
         arguments = {}
         for name, parameter in inspect.signature(self.run).parameters.items():

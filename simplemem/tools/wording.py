@@ -1,4 +1,4 @@
-"""Texts for models: instructions from files, and hints with the names of the tools that a client has."""
+"""Texts for models: instructions from files, and hints with the tools that a client has."""
 
 from __future__ import annotations
 
@@ -43,7 +43,10 @@ def in_tool_terms(hint: str) -> str:
 
 
 def without_missing_tools(text: str, tools: Collection[Tool]) -> str:
-    """Return a text without the sentences about default tools, and arguments of theirs, that are not among `tools`."""
+    """Return a text without the sentences about default tools that are not among `tools`.
+
+    A sentence about an argument of such a tool is left out too.
+    """
     from simplemem.tools.core import TOOLS  # not needed to start a server
 
     missing = _names_in(TOOLS) - _names_in(tools)

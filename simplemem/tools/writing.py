@@ -58,6 +58,7 @@ class _ReplacedText(NamedTuple):
     writes=True,
     destructive=True,
     idempotent=False,
+    creates=True,
     routes=("POST /memories", "PUT /memories/{name}"),
     gather=gather_metadata,
 )
@@ -71,7 +72,8 @@ def create_memory(
     overwrite: bool = False,
     reason: str = "",
 ) -> Reply[Created]:
-    """Save one subject as a small Markdown note with [[links]]. Search first, and prefer to update an existing memory."""
+    """Save one subject as a small Markdown note with [[links]]. Search first, and prefer to update an
+    existing memory."""
     content, metadata, header_warnings = without_header(content, metadata)
 
     if _is_daily(name):
@@ -124,7 +126,8 @@ def update_memory(
     if_sha256: IfSha = None,
     reason: Annotated[str, about("why; kept in the history")] = "",
 ) -> Reply[Updated]:
-    """Change the text of a memory (pass one of content, append and edits) and merge its frontmatter."""
+    """Change the text of a memory (pass one of content, append and edits) and merge its
+    frontmatter."""
     content, metadata, header_warnings = without_header(content, metadata)
     if _is_daily(name) and append is not None and content is None:
         name = store.daily(**caller).name
@@ -261,7 +264,8 @@ def delete_memory(
     if_sha256: IfSha = None,
     reason: str = "",
 ) -> Reply[Removed]:
-    """Delete a memory; undo_change restores it. Prefer a tag such as archived if it may matter later."""
+    """Delete a memory; undo_change restores it. Prefer a tag such as archived if it may matter
+    later."""
     found = to_change(store, name)
     expected_hash = whole_hash(store, found, if_sha256)
     if expected_hash is None:

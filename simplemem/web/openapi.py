@@ -94,7 +94,7 @@ def _of_tool(tool: Tool, method: str, path: str) -> dict[str, Any]:
         {"anyOf": [tool.output, update_memory.output]} if is_put else tool.output or _OBJECT
     )
     answer["content"] |= {MARKDOWN: {"schema": _TEXT}} if is_read else {}
-    codes = ("200", "201") if is_put else ("201",) if tool.name == "create_memory" else ("200",)
+    codes = ("200", "201") if is_put else ("201",) if tool.creates else ("200",)
     answers = dict.fromkeys(codes, answer) | (
         {"304": {"description": "Not modified"}} if is_read else {}
     )

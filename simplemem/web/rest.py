@@ -126,7 +126,7 @@ def _called(tool: Tool) -> Handler:
 
     async def handle(request: Request, view: View, grant: Grant) -> Response:
         data = await _done(request, view, grant, tool, await arguments_of(request))
-        return _made(view, data, 201) if tool is create_memory else Json(data, headers=_etag(data))
+        return _made(view, data, 201) if tool.creates else Json(data, headers=_etag(data))
 
     return handle
 
