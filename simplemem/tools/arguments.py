@@ -1,7 +1,7 @@
 """Types of arguments: what each accepts beside its plain form, and its description for a model.
 
-Validation is lenient about the form: JSON in a string, one thing for a list, a name as a link. It is
-strict about the meaning.
+Validation is lenient about the form: JSON in a string, one thing for a list, a name as a link.
+It is strict about the meaning.
 """
 
 from __future__ import annotations

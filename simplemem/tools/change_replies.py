@@ -100,8 +100,8 @@ def change_reply(
 ) -> Reply[T]:
     """Return a reply to a change, as text and as the fields of `answer_type`.
 
-    The text has `lines`, the hash, the hint and the warnings. A field is taken from `fields`, otherwise from
-    `change`. It is left out if it is empty and not required.
+    The text has `lines`, the hash, the hint and the warnings. A field is taken from `fields`,
+    otherwise from `change`. It is left out if it is empty and not required.
     """
     names = [name for name in answer_type.__annotations__ if name != "hint"]
     data: Data = {name: fields[name] if name in fields else getattr(change, name) for name in names}
@@ -116,8 +116,8 @@ def change_reply(
     hint_in_text = hint
     if VERSION_PLACEHOLDER in hint:
         hint_in_text = hint.replace(VERSION_PLACEHOLDER, f'(version="{data["version"]}")')
-    head, *others = lines
-    rows = [head, _hashes(data), *others, hint_in_text, *data.get("warnings", ())]
+    head, *more_lines = lines
+    rows = [head, _hashes(data), *more_lines, hint_in_text, *data.get("warnings", ())]
     answer: Any = data
     return Reply("\n".join(filter(None, rows)), answer)
 

@@ -1,7 +1,7 @@
 """Argument names: what models write instead, parts passed by themselves, and messages about errors.
 
-A tool declares which parts it puts together (`tool(…, gather=gather_edits)`). An argument declares its
-other names (`also("limit", "topK")`). Each tool accepts the names in `COMMON_NAMES` too.
+A tool declares which parts it puts together (`tool(…, gather=gather_edits)`). An argument declares
+its other names (`also("limit", "topK")`). Each tool accepts the names in `COMMON_NAMES` too.
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ def brief(value: object, max_tokens: int) -> str:
 def brief_lines(text: str, max_tokens: int) -> str:
     """Return the first lines of a text, each cut if it is long, and the number of the rest."""
     lines = text.rstrip("\n").split("\n")
-    kept: list[str] = []
+    shortened_lines: list[str] = []
     tokens_left = max_tokens
     for full_line in lines:
         shortened = full_line
@@ -82,11 +82,11 @@ def brief_lines(text: str, max_tokens: int) -> str:
             shortened = full_line[:_MAX_DIFF_LINE_LENGTH] + "…"
 
         tokens_left -= count_tokens(shortened) + 1
-        if tokens_left < 0 and kept:
-            kept.append(f"… ({len(lines) - len(kept)} more lines)")
+        if tokens_left < 0 and shortened_lines:
+            shortened_lines.append(f"… ({len(lines) - len(shortened_lines)} more lines)")
             break
-        kept.append(shortened)
-    return "\n".join(kept)
+        shortened_lines.append(shortened)
+    return "\n".join(shortened_lines)
 
 
 def answer(head: str, from_notes: str, *after: str, flagged: bool = False) -> str:

@@ -2,7 +2,7 @@
 
 A client sends the list of tools to a model with every request, so each schema is as short as
 possible: no titles, no references, no `null` where a value may be left out. No validator is built.
-pydantic's own generator would need one per tool before the first list.
+pydantic's own generator would need one per tool before the first list (`docs/decisions.md`).
 """
 
 from __future__ import annotations

@@ -62,14 +62,17 @@ class Session:
             new_path = path_of(entry.new_name) if entry.new_name else old_path
             self._follow(old_path, new_path, entry.before, entry.sha256)
 
-    def _follow(self, old_path: str, new_path: str, before: str | None, after: str | None) -> None:
+    def _follow(
+        self, old_path: str, new_path: str, old_hash: str | None, new_hash: str | None
+    ) -> None:
         with self._lock:
-            known = self._hashes.get(old_path)
-            if known is None:
+            known_hash = self._hashes.get(old_path)
+            if known_hash is None:
                 return
             del self._hashes[old_path]
-            if after is not None:
-                self._hashes[new_path] = after if known == before else known
+            if new_hash is None:
+                return
+            self._hashes[new_path] = new_hash if known_hash == old_hash else known_hash
 
     def record_hash(self, path: str, sha256: str) -> None:
         """Record the hash of the text that the client knows at a path."""

@@ -55,8 +55,10 @@ def without_missing_tools(text: str, tools: Collection[Tool]) -> str:
         for sentence in _SENTENCE_END.split(text)
         if not any(name in sentence for name in missing)
     ]
-    kept = "".join(sentences)
-    return kept.removesuffix(";") + "." if kept.endswith(";") else kept
+    remaining = "".join(sentences)
+    if remaining.endswith(";"):
+        return remaining.removesuffix(";") + "."
+    return remaining
 
 
 def _names_in(tools: Collection[Tool]) -> set[str]:
