@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from bench.conversation import Conversation, failure_in, serve
 from bench.peers import installed
 from simplemem.features.graph.graph import KnowledgeGraph, graph_of
-from simplemem.features.graph.jsonl import written
+from simplemem.features.graph.jsonl import format_graph
 from simplemem.features.graph.values import Entity, Graph, Observation, Relation
 from simplemem.settings.model import Settings
 from simplemem.store import Draft, EnhancedStore
@@ -118,7 +118,7 @@ def taken_in(graph: Graph, vault: Path) -> bool:
     """Import, told; whether every item is there as it was."""
     with EnhancedStore(vault, EMBEDLESS) as store:
         began, cpu = time.perf_counter(), time.process_time()
-        counted = graph_of(store).take_in(graph)
+        counted = graph_of(store).merge(graph)
         print(
             f"import of {counted[0]} entities and {counted[1]} relations: {time.perf_counter() - began:.1f} s,"
             f" {time.process_time() - cpu:.1f} s CPU"
@@ -186,7 +186,7 @@ def main() -> int:
         if found is not None:
             program, version = found
             file = Path(room) / "memory.jsonl"
-            file.write_text(written(graph))
+            file.write_text(format_graph(graph))
             env = {"MEMORY_FILE_PATH": str(file)}
             columns[f"server-memory {version}"] = measured(
                 ["node", str(program)], env, given.entities, given.times

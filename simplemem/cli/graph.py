@@ -55,7 +55,7 @@ def export_graph(
     $ simplemem export graph --format json --no-texts | jq '.links[].type'"""
     from simplemem.features.graph.graph import graph_of
     from simplemem.features.graph.graph_export import PICTURES, build_store_drawing, shorten_drawing
-    from simplemem.features.graph.jsonl import written
+    from simplemem.features.graph.jsonl import format_graph
     from simplemem.store import write_file
 
     if file is None and for_a_program():
@@ -79,7 +79,7 @@ def export_graph(
             )
         graph = graph_of(store).read()
         if form == "jsonl":
-            text, nodes, edges = written(graph), len(graph.entities), len(graph.relations)
+            text, nodes, edges = format_graph(graph), len(graph.entities), len(graph.relations)
         else:
             beside: Any = notes or ("linked" if graph.entities else "all")
             drawing = build_store_drawing(

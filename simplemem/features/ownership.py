@@ -1,6 +1,6 @@
-"""Which notes belong to one user: statements, documents, user profiles, and whatever says `scope:` in its frontmatter.
+"""Which notes belong to one user: facts, documents, user profiles, and notes with a `scope:` property.
 
-A profile whose tools name a user in each call shows such a note only to a call that names its user.
+A profile whose tools name a user in each call shows such a note only to calls that name its user.
 """
 
 from __future__ import annotations
@@ -16,20 +16,16 @@ _TYPES: Final = ("atom", "document", "profile")
 
 
 def is_in_a_folder_of_users(path: str) -> bool:
-    """Whether a note lies where the notes of users lie."""
+    """Return whether a note is in a folder for the notes of users."""
     return path.startswith(_FOLDERS)
 
 
 def notes_of_users(store: EnhancedStore, paths: Iterable[str]) -> set[str]:
-    """Return those of these notes that belong to one user. A note that cannot be read counts as one."""
-    asked = set(paths)
-    elsewhere = {path for path in asked if not is_in_a_folder_of_users(path)}
-    shared = {
-        read.path
-        for read in store.extension.read(sorted(elsewhere))
-        if not _names_a_user(read.text)
-    }
-    return asked - shared
+    """Return those of these notes that belong to one user; a note that cannot be read counts as one."""
+    candidates = set(paths)
+    elsewhere = sorted(path for path in candidates if not is_in_a_folder_of_users(path))
+    shared = {read.path for read in store.extension.read(elsewhere) if not _names_a_user(read.text)}
+    return candidates - shared
 
 
 def _names_a_user(text: str) -> bool:

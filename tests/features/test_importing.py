@@ -15,7 +15,7 @@ import pytest
 
 from simplemem.errors import SimplememError
 from simplemem.features.graph.graph import graph_of
-from simplemem.features.graph.jsonl import import_file, read, written
+from simplemem.features.graph.jsonl import format_graph, import_file, parse_graph
 from simplemem.features.graph.values import Entity, Observation
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
@@ -58,13 +58,13 @@ def test_each_item_of_a_file_is_in_the_graph_and_comes_back_out_of_it(
     done = import_file(store, file, who="test")
     assert done is not None
     assert planned == replace(done, since="")
-    whole = read(before)[0]
+    whole = parse_graph(before)[0]
     assert (done.entities, done.relations, done.broken) == (
         len(whole.entities),
         len(whole.relations),
         (),
     )
-    exported = read(written(graph_of(store).read()).encode())[0]
+    exported = parse_graph(format_graph(graph_of(store).read()).encode())[0]
     assert exported.entities == whole.entities
     assert {each.key for each in exported.relations} == {each.key for each in whole.relations}
     assert file.read_bytes() == before
@@ -127,7 +127,9 @@ def test_of_two_that_start_at_once_one_imports_and_the_other_waits(vault: Path, 
     both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
     assert sorted(each.communicate(timeout=120)[0].strip() for each in both) == ["False", "True"]
     with EnhancedStore(vault, Settings()) as store:
-        assert len(graph_of(store).read().entities) == len(read(file.read_bytes())[0].entities)
+        assert len(graph_of(store).read().entities) == len(
+            parse_graph(file.read_bytes())[0].entities
+        )
 
 
 # -- the file
@@ -151,7 +153,7 @@ def test_lines_of_other_programs_are_read_and_broken_ones_are_told() -> None:
         "[]",
     ]
     lines = [*right, f'{relation},"relationType":"r"}}', *odd, '{"type":"entity","na']
-    graph, broken = read(b"\xef\xbb\xbf" + "\n".join(lines).encode() + b"\n\xff")
+    graph, broken = parse_graph(b"\xef\xbb\xbf" + "\n".join(lines).encode() + b"\n\xff")
     assert ([each.name for each in graph.entities], [each.key for each in graph.relations]) == (
         ["A"],
         [("A", "r", "B")],
@@ -225,7 +227,7 @@ def test_one_name_twice_is_one_entity_that_says_all_of_it_and_a_relation_twice_i
         '{"type":"entity","name":"A","entityType":"u","observations":["2","1"]}\n'
         '{"type":"relation","from":"A","to":"A","relationType":"r"}'
     )
-    graph = read(twice.encode())[0]
+    graph = parse_graph(twice.encode())[0]
     assert [(each.name, each.type, each.texts) for each in graph.entities] == [
         ("A", "t", ["1", "1", "2"])
     ]

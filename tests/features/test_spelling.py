@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simplemem.features.graph import page as spelling
-from simplemem.features.graph.edit import file_for
+from simplemem.features.graph.edit import path_for_entity
 from simplemem.note.names import check_name
 
 ODD = [
@@ -135,12 +135,12 @@ def test_a_persons_comment_without_attributes_is_part_of_the_text() -> None:
     "name", ["Ada Lovelace", "日本語", "a.b", "it's 100 %", "\U0001f9e0", "name (old)", "README"]
 )
 def test_a_name_that_a_file_can_carry_is_the_files(name: str) -> None:
-    assert file_for(name) == f"graph/{name}.md"
+    assert path_for_entity(name) == f"graph/{name}.md"
 
 
 @pytest.mark.parametrize("name", HARD)
 def test_any_other_name_gets_a_near_one_that_is_its_own(name: str) -> None:
-    path = file_for(name)
+    path = path_for_entity(name)
     stem = path.removeprefix("graph/").removesuffix(".md")
     assert check_name(f"graph/{stem}") == f"graph/{stem}"
     assert "~" in stem and "/" not in stem and len(path.encode()) < 255
@@ -149,6 +149,6 @@ def test_any_other_name_gets_a_near_one_that_is_its_own(name: str) -> None:
 
 def test_a_name_that_is_taken_is_left_alone() -> None:
     taken = {"graph/alice.md"}
-    path = file_for("alice", lambda path: path in taken)
+    path = path_for_entity("alice", lambda path: path in taken)
     assert path != "graph/alice.md" and path.startswith("graph/alice~")
-    assert file_for("alice", lambda other: other in {*taken, path}) not in {*taken, path}
+    assert path_for_entity("alice", lambda other: other in {*taken, path}) not in {*taken, path}

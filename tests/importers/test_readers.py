@@ -283,13 +283,13 @@ def test_what_the_packages_themselves_wrote_comes_in_whole(
 def test_what_the_memory_server_itself_wrote_comes_in_whole(store: EnhancedStore) -> None:
     """Written by the tools of @modelcontextprotocol/server-memory."""
     from simplemem.features.graph.graph import graph_of
-    from simplemem.features.graph.jsonl import import_file, read
+    from simplemem.features.graph.jsonl import import_file, parse_graph
 
     file = Path(__file__).parents[1] / "data" / "imports" / "server-memory.jsonl"
     done = import_file(store, file)
     assert done is not None
     assert (done.broken, len(store.history(limit=99, steps=True))) == ((), 1)
-    there, kept = read(file.read_bytes())[0], graph_of(store).read()
+    there, kept = parse_graph(file.read_bytes())[0], graph_of(store).read()
     assert [each.as_dict() for each in kept.entities] == [each.as_dict() for each in there.entities]
     assert {each.key for each in kept.relations} == {each.key for each in there.relations}
     store.undo(done.since)

@@ -1,6 +1,8 @@
-"""The file of the graph memory servers, written, read and taken over: a line of JSON an entity, then a
-line a relation. A broken line is told, never in the way of the others. Which files were taken over stands in
-`.simplemem/imports.jsonl`: what is deleted from the graph later must not come back with the next start."""
+"""The file of graph memory servers: one line of JSON per entity, then one per relation.
+
+`.simplemem/imports.jsonl` records which files were imported, so that what was deleted from the graph
+does not come back when the server starts again.
+"""
 
 from __future__ import annotations
 
@@ -8,31 +10,37 @@ import hashlib
 import json
 import os
 import re
+from collections.abc import Iterable
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from simplemem.errors import Unavailable
-from simplemem.features.event_log import EventLog
+from simplemem.features.event_log import Event, EventLog
 from simplemem.features.graph.graph import graph_of
 from simplemem.features.graph.values import Entity, Graph, Observation, Relation
 from simplemem.models import AuthorArgs, Value
 from simplemem.note.dates import format_moment, now
 from simplemem.store import EnhancedStore
 
-_HALF: Final = re.compile("[\ud800-\udfff]")  # of a surrogate pair: escaped, all else is as it is
-_PATIENCE: Final = 120.0
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")  # the only characters that are escaped
+_LOCK_TIMEOUT: Final = 120.0  # seconds
+_MAX_LINE: Final = 64_000_000  # bytes
+_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
 
 class Broken(Value):
-    """A line that says nothing to the graph, and why."""
+    """A line that is no entity or relation, and why."""
 
     line: int
     why: str
 
 
 class Imported(Value):
-    """What an import made, what was there already, and broken lines. Observations are of entities that were there."""
+    """What an import created, what existed already, and broken lines.
+
+    `observations` counts those added to entities that existed.
+    """
 
     file: str
     entities: int
@@ -40,96 +48,125 @@ class Imported(Value):
     observations: int
     entities_there: int
     relations_there: int
-    since: str  # its first version, which takes all of it back; "" when nothing was written
+    since: str  # its first version, by which all of it can be undone; "" if nothing was written
     broken: tuple[Broken, ...]
 
 
-def written(graph: Graph) -> str:
-    """A graph as such a file."""
-    lines = [{"type": "entity", **each.as_dict()} for each in graph.entities]
-    lines += [{"type": "relation", **each.as_dict()} for each in graph.relations]
+def format_graph(graph: Graph) -> str:
+    """Return a graph as the text of such a file."""
+    lines = [{"type": "entity", **entity.as_dict()} for entity in graph.entities]
+    lines += [{"type": "relation", **relation.as_dict()} for relation in graph.relations]
     text = "".join(
         json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n" for line in lines
     )
-    return _HALF.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
+    return _SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
-def read(data: bytes, most: int = 64_000_000) -> tuple[Graph, tuple[Broken, ...]]:
-    """The graph in such a file. One name that stands there twice is one entity that says all of it."""
+def parse_graph(data: bytes, max_line: int = _MAX_LINE) -> tuple[Graph, tuple[Broken, ...]]:
+    """Return the graph in such a file, and the lines that cannot be read.
+
+    Entities of one name are one entity with the observations of all.
+    """
     entities: dict[str, Entity] = {}
     relations: dict[tuple[str, str, str], Relation] = {}
     broken: list[Broken] = []
-    for number, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
+    lines = data.removeprefix(_BYTE_ORDER_MARK).split(b"\n")
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
         try:
-            said = json.loads(line.decode("utf-8")) if line.strip() else None
+            item = json.loads(line.decode("utf-8"))
         except (ValueError, RecursionError):
             broken.append(Broken(number, "it is not JSON"))
             continue
-        texts = (
-            said.get("observations") or [] if isinstance(said, dict) else None
-        )  # null is written too, or nothing
-        fits = len(line) <= most
-        are_texts = (
-            fits and isinstance(texts, list) and all(isinstance(each, str) for each in texts)
-        )
-        match said:
-            case None:
-                pass
-            case {
-                "type": "relation",
-                "from": str(source),
-                "to": str(target),
-                "relationType": str(kind),
-            }:
-                relations.setdefault((source, kind, target), Relation(source, kind, target))
-            case {"type": "entity", "name": str(name), "entityType": str(kind)} if are_texts:
-                first = entities.get(name, Entity(name, kind))
-                known = set(first.texts)
-                more = (Observation(text) for text in texts or () if text not in known)
-                entities[name] = Entity(name, first.type, (*first.observations, *more))
-            case _:
-                why = (
-                    "it is neither an entity nor a relation"
-                    if fits
-                    else "it is longer than the limit for a note"
-                )
-                broken.append(Broken(number, why))
+
+        parsed = _parse_item(item, allow_entity=len(line) <= max_line)
+        if isinstance(parsed, Relation):
+            relations.setdefault(parsed.key, parsed)
+        elif isinstance(parsed, Entity):
+            entities[parsed.name] = _merge_entities(entities.get(parsed.name), parsed)
+        elif item is not None:
+            why = "it is neither an entity nor a relation"
+            if len(line) > max_line:
+                why = "it is longer than the limit for a note"
+            broken.append(Broken(number, why))
     return Graph(tuple(entities.values()), tuple(relations.values())), tuple(broken)
+
+
+def _parse_item(item: Any, *, allow_entity: bool) -> Entity | Relation | None:
+    match item:
+        case {
+            "type": "relation",
+            "from": str(source),
+            "to": str(target),
+            "relationType": str(kind),
+        }:
+            return Relation(source, kind, target)
+        case {"type": "entity", "name": str(name), "entityType": str(kind)} if allow_entity:
+            texts = item.get("observations") or []  # other servers also write null, or nothing
+            if isinstance(texts, list) and all(isinstance(text, str) for text in texts):
+                return Entity(name, kind, tuple(Observation(text) for text in texts))
+    return None
+
+
+def _merge_entities(first: Entity | None, second: Entity) -> Entity:
+    """Return an entity with the type of the first and the observations of both."""
+    first = first or Entity(second.name, second.type)
+    known = set(first.texts)
+    new = [observation for observation in second.observations if observation.text not in known]
+    return Entity(first.name, first.type, (*first.observations, *new))
 
 
 def import_file(
     store: EnhancedStore, file: Path, *, who: str = "", once: bool = False, dry_run: bool = False
 ) -> Imported | None:
-    """Bring a file's graph into the vault as one step, or only count; or `once`, and None if it was. Others that import
-    meanwhile wait."""
+    """Import the graph of a file as one step; with `dry_run`, only count what is new.
+
+    With `once`, return None if the file has been imported before. Other imports wait. Raise
+    Unavailable if the file cannot be read.
+    """
     path = os.path.abspath(file)
-    record = EventLog[set[str]](
-        store.extension, "imports.jsonl", set, lambda files, line: files.add(str(line.get("file")))
-    )
-    with nullcontext() if dry_run else record.exclusive(_PATIENCE) as add:
-        if once and path in record.state():
+    log = EventLog[set[str]](store.extension, "imports.jsonl", set, _add_file)
+    with nullcontext() if dry_run else log.exclusive(_LOCK_TIMEOUT) as append:
+        if once and path in log.state():
             return None
-        try:
-            data = file.read_bytes()
-        except OSError as error:
-            raise Unavailable(f"{file} cannot be read: {error.strerror}") from error
-        graph, broken = read(data, store.extension.max_note_bytes)
-        last, kept = store.extension.last_version(), graph_of(store)
-        by = AuthorArgs(who=who, tool="import", reason=f"import of {file.name}")
-        new = kept.new_of(graph) if add is None else kept.take_in(graph, **by)
-        counts = dict(zip(("entities", "relations", "observations"), new, strict=True))
-        counts |= {
-            "entities_there": len(graph.entities) - new[0],
-            "relations_there": len(graph.relations) - new[1],
-        }
-        since = f"v{last + 1}" if store.extension.last_version() > last else ""
-        if add is not None:
-            add(
-                {
-                    "when": format_moment(now()),
-                    "file": path,
-                    "sha256": hashlib.sha256(data).hexdigest(),
-                    **counts,
-                }
-            )
+
+        data = _read_file(file)
+        parsed, broken = parse_graph(data, store.extension.max_note_bytes)
+        last_version = store.extension.last_version()
+        graph = graph_of(store)
+        if append is None:
+            new = graph.count_new(parsed)
+        else:
+            by = AuthorArgs(who=who, tool="import", reason=f"import of {file.name}")
+            new = graph.merge(parsed, **by)
+
+        counts = _counts(new, parsed)
+        if append is not None:
+            digest = hashlib.sha256(data).hexdigest()
+            append({"when": format_moment(now()), "file": path, "sha256": digest, **counts})
+        has_written = store.extension.last_version() > last_version
+        since = f"v{last_version + 1}" if has_written else ""
         return Imported(path, **counts, since=since, broken=broken)
+
+
+def _add_file(files: set[str], event: Event) -> None:
+    files.add(str(event.get("file")))
+
+
+def _read_file(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise Unavailable(f"{file} cannot be read: {error.strerror}") from error
+
+
+def _counts(new: Iterable[int], parsed: Graph) -> dict[str, Any]:
+    entities, relations, observations = new
+    return {
+        "entities": entities,
+        "relations": relations,
+        "observations": observations,
+        "entities_there": len(parsed.entities) - entities,
+        "relations_there": len(parsed.relations) - relations,
+    }

@@ -1,12 +1,14 @@
-"""What a graph is made of: entities with their observations, and the relations between them; and a walk along those.
-Names, types and texts are any strings at all, compared exactly. Pure."""
+"""The values of a graph: entities with observations, relations between them, and a walk along those.
+
+Names, types and texts are arbitrary strings, compared exactly. This module does no I/O.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 from simplemem.errors import NotFound
 
@@ -16,7 +18,7 @@ SHARED: Final = "default"
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """One thing said of an entity. `attributes` are what its bullet keeps in a hidden comment: confidence, at."""
+    """A text about an entity, with the attributes in its bullet's comment, such as confidence."""
 
     text: str
     attributes: Mapping[str, Any] = field(default_factory=dict)
@@ -24,7 +26,7 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """A directed, typed edge between two names. It stands in the note of `source`. Attributes: strength and more."""
+    """A directed, typed edge between two names. The note of `source` has it."""
 
     source: str
     type: str
@@ -33,17 +35,17 @@ class Relation:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """What makes it this relation and no other."""
+        """What identifies the relation: source, type and target."""
         return (self.source, self.type, self.target)
 
     def as_dict(self) -> dict[str, Any]:
-        """As the graph memory servers show it."""
+        """Return the relation in the form of graph memory servers."""
         return {"from": self.source, "to": self.target, "relationType": self.type}
 
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """One entity, and the note it is. Those made by a caller have neither path nor dates."""
+    """An entity and its note. One that a caller made has neither path nor dates."""
 
     name: str
     type: str
@@ -52,11 +54,11 @@ class Entity:
     sha256: str = ""
     created: str = ""
     modified: str = ""
-    is_note: bool = False  # a note of another kind that an entity links to
-    owner: str = ""  # the user it was made for; "" for an entity that is everybody's
+    is_note: bool = False  # a note of another type that an entity has a relation to
+    owner: str = ""  # the user it belongs to, "" for all users
 
     def is_of(self, owner: str | None) -> bool:
-        """Whether it belongs to this user; every entity matches None.
+        """Return whether the entity belongs to this user; every entity matches None.
 
         An entity without an owner belongs to the shared user `default`.
         """
@@ -64,38 +66,45 @@ class Entity:
 
     @property
     def texts(self) -> list[str]:
-        """The observations as they were said."""
-        return [each.text for each in self.observations]
+        """The texts of the observations."""
+        return [observation.text for observation in self.observations]
 
     def as_dict(self) -> dict[str, Any]:
-        """As the graph memory servers show it."""
+        """Return the entity in the form of graph memory servers."""
         return {"name": self.name, "entityType": self.type, "observations": self.texts}
 
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """Some entities, and some relations between them or leading out of them."""
+    """Entities, and relations that have an end among them."""
 
     entities: tuple[Entity, ...] = ()
     relations: tuple[Relation, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """As the graph memory servers show it."""
-        entities, relations = (
-            [each.as_dict() for each in self.entities],
-            [each.as_dict() for each in self.relations],
-        )
-        return {"entities": entities, "relations": relations}
+        """Return the graph in the form of graph memory servers."""
+        return {
+            "entities": [entity.as_dict() for entity in self.entities],
+            "relations": [relation.as_dict() for relation in self.relations],
+        }
 
 
 class NoSuchEntity(NotFound):
-    """An entity that a change is for is not there. The message is the one that clients of graph servers know."""
+    """A change names an entity that does not exist. Clients of graph servers know the message."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"Entity with name {name} not found", hint="create_entities creates it.")
 
 
 Direction = Literal["out", "in", "both"]
+
+
+class _Edge(NamedTuple):
+    """A relation as seen from one of its ends."""
+
+    end: str
+    direction: Direction
+    relation: Relation
 
 
 def walk(
@@ -106,19 +115,28 @@ def walk(
     direction: Direction = "both",
     depth: int = 2,
 ) -> dict[str, tuple[Relation, ...]]:
-    """The names that relations, or those of a kind, lead to from `start` in so many steps, nearest first, each with the
-    relations of a shortest way there. `in` goes against the arrows."""
-    ways = defaultdict[str, list[tuple[str, Direction, Relation]]](list)
+    """Return the names within `depth` relations of `start`, nearest first.
+
+    Each comes with the relations of a shortest way to it. `kind` limits the type of the relations,
+    whatever its case. The direction "in" follows relations from target to source.
+    """
+    edges = defaultdict[str, list[_Edge]](list)
     for relation in graph.relations:
         if kind is None or relation.type.casefold() == kind.casefold():
-            ways[relation.source].append((relation.target, "out", relation))
-            ways[relation.target].append((relation.source, "in", relation))
+            edges[relation.source].append(_Edge(relation.target, "out", relation))
+            edges[relation.target].append(_Edge(relation.source, "in", relation))
+
     reached: dict[str, tuple[Relation, ...]] = {start: ()}
     waiting = deque([start])
-    while waiting and len(path := reached[here := waiting.popleft()]) < depth:
-        for name, way, relation in ways[here]:
-            if name not in reached and direction in (way, "both"):
-                reached[name] = (*path, relation)
-                waiting.append(name)
+    while waiting:
+        name = waiting.popleft()
+        way = reached[name]
+        if len(way) >= depth:
+            break
+        for edge in edges[name]:
+            if edge.end not in reached and direction in (edge.direction, "both"):
+                reached[edge.end] = (*way, edge.relation)
+                waiting.append(edge.end)
+
     del reached[start]
     return reached

@@ -23,7 +23,8 @@ from simplemem.tools.render import pretty
 from simplemem.tools.tool import Caller, Data, Reply, tool
 
 if TYPE_CHECKING:
-    from simplemem.features.graph.graph import KnowledgeGraph, Past
+    from simplemem.features.graph.graph import KnowledgeGraph
+    from simplemem.features.graph.history import Period
     from simplemem.store import EnhancedStore
 
 # As it was said: 0 is not 0.0 in a note.
@@ -239,7 +240,7 @@ def _graph(
 ) -> Reply[None]:
     """A part of the graph with its size and the time it took, each entity and relation as its history has it by then."""
 
-    def known(past: Past[Any]) -> Past[Any]:
+    def known(past: list[Period[Any]]) -> list[Period[Any]]:
         return [each for each in past if at is None or each[1] <= at] or past[:1]
 
     entities = [
@@ -259,7 +260,7 @@ def _graph(
     return Reply(pretty(shown | more))
 
 
-def _version(past: Past[Any]) -> Data:
+def _version(past: list[Period[Any]]) -> Data:
     """The last of some versions: its number, when it was so, and who made it so."""
     if not past:
         return {"version": 1, "changedBy": None}
@@ -268,7 +269,7 @@ def _version(past: Past[Any]) -> Data:
     return {"version": len(past)} | times | {"changedBy": who or None}
 
 
-def _entity(entity: Entity, past: Past[Entity]) -> Data:
+def _entity(entity: Entity, past: list[Period[Entity]]) -> Data:
     version = _version(past)
     shown = entity.as_dict() | {
         "id": str(uuid.uuid5(_NAMESPACE, entity.name.encode("utf-8", "surrogatepass").hex()))
@@ -276,7 +277,7 @@ def _entity(entity: Entity, past: Past[Entity]) -> Data:
     return shown | version | {"updatedAt": version.get("validFrom")}
 
 
-def _relation(relation: Relation, past: Past[Relation]) -> Data:
+def _relation(relation: Relation, past: list[Period[Relation]]) -> Data:
     """A relation. What it tells of its own times goes before what the history knows."""
     told = dict(relation.attributes)
     weights = {key: told.pop(key) for key in _WEIGHTS if key in told}
