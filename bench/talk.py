@@ -36,9 +36,10 @@ from numpy.typing import NDArray
 
 from bench.vaults import vocabulary
 from simplemem.features.conversations import router as routing
+from simplemem.features.conversations.exchange import new_exchange
 from simplemem.features.conversations.recall import recall
 from simplemem.features.conversations.router import TopicRouter
-from simplemem.features.conversations.service import conversation_service, new_exchange
+from simplemem.features.conversations.service import conversation_service
 from simplemem.features.conversations.topic import (
     Topic,
     Turn,
@@ -73,7 +74,7 @@ def vectors(texts: Sequence[str]) -> NDArray[np.float32]:
 def govern() -> Router:
     """The governor as it is."""
     made = TopicRouter(vectors)
-    return lambda *told: getattr(made.decide(*told).block, "id", "")
+    return lambda *told: getattr(made.decide(*told).topic, "id", "")
 
 
 def always() -> Router:

@@ -10,7 +10,8 @@ import pytest
 
 from simplemem import open_store
 from simplemem.errors import NotFound
-from simplemem.features.conversations.service import conversation_service, new_exchange
+from simplemem.features.conversations.exchange import new_exchange
+from simplemem.features.conversations.service import conversation_service
 from simplemem.importers import SOURCES
 from simplemem.importers.take import Plan, apply_plan, plan
 from simplemem.settings.model import Settings

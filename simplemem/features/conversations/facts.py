@@ -7,15 +7,15 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import product
 from typing import Final, NamedTuple
 
 from simplemem.features.answers import FactOut
-from simplemem.features.changes import Change, Subject, read_change, subject_of
+from simplemem.features.changes import Change, StatedSubject, read_change, subject_of
 from simplemem.features.conversations.patterns import PATTERNS, RULES, SYNONYMS, WORDS
-from simplemem.features.conversations.topic import EPOCH, ConversationNote
+from simplemem.features.conversations.topic import EPOCH
+from simplemem.features.fact import Fact, Slot
 from simplemem.features.graph.page import spell, unspelled
 from simplemem.features.note_type import NoteType
 from simplemem.note.dates import format_moment, parse_moment
@@ -43,6 +43,7 @@ _NAMES: Final = (
     "block_id",
     "decided_by",
 )  # of properties
+_UNKNOWN_CONFIDENCE: Final = 0.8  # of a note that states none
 _OTHERS: Final = ("her", "his", "its", "their")
 _GENERIC, _IN_EVERY_KEY = WORDS["generic"], WORDS["key"]
 
@@ -69,26 +70,18 @@ class FactVersion(NamedTuple):
         return f"- {spell(self.value)} · {format_moment(self.at)} · [[{self.link}]]"
 
 
-@dataclass(frozen=True)
-class ConversationFact(ConversationNote):
-    """A fact as its note has it."""
-
-    key: str
-    value: str
-    confidence: float
-    valid_from: datetime
-    block_id: str
-    sentence: str
-    disputed: datetime | None = None  # when a later turn said that it changed, but not to what
-    disputed_by: str = ""  # the block id of that turn, without the hat
-
-    @property
-    def subject(self) -> Subject:
-        """What it is about, as later turns are compared with it."""
-        return subject_of(self.sentence, self.key.replace("_", " "), self.value)
+def stated_at(fact: Fact) -> datetime:
+    """Return when a fact was stated last."""
+    return fact.valid_from or EPOCH
 
 
-def fact_out(fact: ConversationFact | StatedFact, block_id: str) -> FactOut:
+def stated_subject(fact: Fact) -> StatedSubject:
+    """Return what a fact is about, as later turns are compared with it."""
+    subject = subject_of(fact.statement, fact.key.replace("_", " "), fact.value)
+    return StatedSubject(subject, stated_at(fact).year)
+
+
+def fact_out(fact: Fact | StatedFact, block_id: str) -> FactOut:
     """A fact as clients know it."""
     return {
         "key": fact.key,
@@ -159,30 +152,39 @@ def key_of(text: str) -> str:
     return "_".join(word for word in said if word not in _IN_EVERY_KEY)[:_MOST_KEY].strip("_")
 
 
-def read_conversation_fact(read: Read) -> ConversationFact:
-    """The fact that a note is; a person's own words in it count."""
-    note, where = CONVERSATION_FACT.parse(read)
-    last = next(
-        (told for _, told in reversed(fact_versions(note.text))), FactVersion(EPOCH, "", "")
-    )
-    sure, quote = note.header.get("confidence"), _QUOTE.search(note.text, note.header.body_start)
-    return ConversationFact(
-        key=key_of(
-            note.text_property("key") or note.text_property("title") or base_name(read.path)
-        ),
-        value=unspelled(note.text_property("value") or last.value),
-        confidence=float(sure) if isinstance(sure, (int, float)) and 0 < sure <= 1 else 0.8,
+def read_conversation_fact(read: Read) -> Fact:
+    """Return the fact that a note is, with what a person changed in it."""
+    note, fields = CONVERSATION_FACT.parse(read)
+    versions = [version for _, version in fact_versions(note.text)]
+    last = versions[-1] if versions else FactVersion(EPOCH, "", "")
+    key = key_of(note.text_property("key") or note.text_property("title") or base_name(read.path))
+    value = unspelled(note.text_property("value") or last.value)
+    confidence = note.header.get("confidence")
+    is_confidence = isinstance(confidence, (int, float)) and 0 < confidence <= 1
+    quote = _QUOTE.search(note.text, note.header.body_start)
+    disputed = parse_moment(note.text_property("disputed") or "")
+    return Fact(
+        id=base_name(read.path),
+        statement=quote[1].strip() if quote else "",
+        scope="default",
+        slot=Slot("", key.replace("_", " "), value),
+        confidence=float(confidence) if is_confidence else _UNKNOWN_CONFIDENCE,
         valid_from=parse_moment(note.text_property("valid_from") or "") or last.at,
+        status="active" if disputed is None else "disputed",
+        disputed=disputed,
+        disputed_by=_block_of_link(note.text_property("disputed_by") or ""),
         block_id=note.text_property("block_id") or "",
-        sentence=quote[1].strip() if quote else "",
-        disputed=parse_moment(note.text_property("disputed") or ""),
-        disputed_by=(note.text_property("disputed_by") or "").strip("[] ").rpartition("#^")[2],
         text=note.text,
-        **where,
+        **fields,
     )
 
 
-CONVERSATION_FACT: Final[NoteType[ConversationFact]] = NoteType(
+def _block_of_link(link: str) -> str:
+    """Return the block id of a link to a block, without the caret."""
+    return link.strip("[] ").rpartition("#^")[2]
+
+
+CONVERSATION_FACT: Final[NoteType[Fact]] = NoteType(
     "facts", "fact", read=read_conversation_fact, sort_key=lambda fact: fact.path
 )
 
@@ -203,9 +205,7 @@ def new_fact(said: StatedFact, told: FactVersion, block_id: str, now: str) -> st
     return CONVERSATION_FACT.render(properties, f"{_quote(said)}\n\n## History\n\n{told}\n", now)
 
 
-def add_version(
-    text: str, fact: ConversationFact, said: StatedFact, told: FactVersion, block_id: str
-) -> str:
+def add_version(text: str, fact: Fact, said: StatedFact, told: FactVersion, block_id: str) -> str:
     """The note with one telling more, where it belongs in time; what was said last is the value."""
     lines = fact_versions(text)
     if any(each[:2] == told[:2] for _, each in lines):
@@ -213,7 +213,7 @@ def add_version(
     later = [at for at, each in lines if each[:2] > told[:2]]
     behind = [text.find("\n", at) + 1 or None for at, _ in lines[-1:]]
     text = add_line(text, "History", str(told), next(iter([*later, *behind]), None))
-    if told[:2] >= (fact.valid_from, fact.value):
+    if told[:2] >= (stated_at(fact), fact.value):
         start = read_header(text).body_start
         text = text[:start] + _QUOTE.sub(lambda _: _quote(said), text[start:], count=1)
         for key, value in _properties(said, told, block_id).items():
@@ -238,23 +238,21 @@ def _quote(said: StatedFact) -> str:
     return f"> {spell(shorten(said.sentence, _MOST_QUOTE))}"
 
 
-def find_facts(
-    question: str, facts: Sequence[ConversationFact], labels: Mapping[str, str]
-) -> list[ConversationFact]:
+def find_facts(question: str, facts: Sequence[Fact], labels: Mapping[str, str]) -> list[Fact]:
     """The facts that a question asks for, best first; what was never said is not answered (docs/decisions.md)."""
     phrases = [_parts(phrase) - _ASKING for phrase in _BREAK.split(question.lower())]
     asked = set[str]().union(*phrases)
     own, kinds, found = asked - _GENERIC, asked & _KINDS, []
     for fact in facts:
         key = _parts(fact.key.replace("_", " "))
-        about = key | _parts(fact.sentence) | _parts(labels.get(fact.block_id, ""))
+        about = key | _parts(fact.statement) | _parts(labels.get(fact.block_id, ""))
         special, foreign = key - _GENERIC, own - about
         is_meant = bool(own) and len(foreign) * 2 <= len(own) if special else not foreign
         is_other = (kinds and not kinds & key) or any(
             phrase & key and phrase & foreign for phrase in phrases
         )
         if asked & key and special <= asked and is_meant and not is_other:
-            found.append((len(asked & key) / len(asked | key), fact.valid_from, fact.path, fact))
+            found.append((len(asked & key) / len(asked | key), stated_at(fact), fact.path, fact))
     return [each[-1] for each in sorted(found, key=lambda each: each[:3], reverse=True)]
 
 

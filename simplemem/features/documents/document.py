@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from simplemem.errors import Invalid
-from simplemem.features.facts.fact import moment
+from simplemem.features.facts.fact import parse_time
 from simplemem.features.note_type import NoteType
 from simplemem.features.text import clean_text
 from simplemem.note.header import read_header
@@ -123,7 +123,7 @@ def read_document(read: Read) -> Document:
         read.path,
         read.sha256,
         scope=scope_of(read.path, note.text_property("scope")),
-        added_at=moment(fields.get("fetched", "")) or moment(changed),
+        added_at=parse_time(fields.get("fetched", "")) or parse_time(changed),
         problem=read.problem or note.problem or "",
         is_own=DOCUMENT.includes(read.path, note.text_property("type")),
         **fields,

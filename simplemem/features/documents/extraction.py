@@ -10,7 +10,8 @@ from simplemem.errors import SimplememError
 from simplemem.features.changes import changes_in
 from simplemem.features.collection import ChangeSet, NoteCollection
 from simplemem.features.documents.document import Document
-from simplemem.features.facts.fact import Fact, NewFact
+from simplemem.features.fact import Fact
+from simplemem.features.facts.fact import NewFact
 from simplemem.features.facts.reading import drawn_from
 from simplemem.features.facts.service import AddResult, FactService
 from simplemem.models import AuthorArgs

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from simplemem.features.answers import Edge
-from simplemem.features.facts.fact import Fact, Slot, normalize_name
+from simplemem.features.fact import Fact, Slot, normalize_name
 from simplemem.features.graph.values import SHARED, Graph
 
 _STEP_SCORES: Final = (0.5, 0.25)  # the score of a note that is met on the first and second step

@@ -18,7 +18,7 @@ from simplemem.features.changes import Change, StatedSubject, find_doubtful, rea
 from simplemem.features.documents.document import Document
 from simplemem.features.documents.hits import Hit
 from simplemem.features.documents.service import DocumentService
-from simplemem.features.facts.fact import Fact
+from simplemem.features.fact import Fact
 from simplemem.features.facts.reading import Reading, read_statement
 from simplemem.features.facts.reconciling import reconcile
 from simplemem.note.dates import format_moment

@@ -26,7 +26,7 @@ from simplemem.features.documents.hits import (
 )
 from simplemem.features.documents.outdated import with_outdated_marks
 from simplemem.features.documents.service import DocumentService, document_service
-from simplemem.features.facts.fact import Fact
+from simplemem.features.fact import Fact
 from simplemem.features.facts.reading import answers, asked_slot, read_statement
 from simplemem.features.graph.graph import graph_of
 from simplemem.features.graph.values import Entity, Graph

@@ -29,7 +29,8 @@ from simplemem.features.documents.extraction import (
     extract_statements,
     text_of_document,
 )
-from simplemem.features.facts.fact import Fact, NewFact, link_target
+from simplemem.features.fact import Fact
+from simplemem.features.facts.fact import NewFact, link_target
 from simplemem.features.facts.reading import drawn_from, statements_in, to_forget
 from simplemem.features.facts.service import AddResult, fact_service
 from simplemem.features.facts.small_talk import is_small_talk

@@ -6,7 +6,7 @@ import math
 from datetime import datetime, timedelta
 from typing import Final
 
-from simplemem.features.facts.fact import CURRENT_STATUSES, Fact
+from simplemem.features.fact import CURRENT_STATUSES, Fact
 
 _HALF_LIVES: Final = {
     kind: timedelta(days) for kind, days in (("preference", 180), ("episode", 7), ("derived", 90))

@@ -14,7 +14,8 @@ from typing import Any, Final, NamedTuple
 
 from simplemem.errors import SimplememError, Unavailable
 from simplemem.features.event_log import EventLog
-from simplemem.features.facts.fact import MEMORY_TYPES, Fact, NewFact, Slot, moment
+from simplemem.features.fact import MEMORY_TYPES, Fact, Slot
+from simplemem.features.facts.fact import NewFact, parse_time
 from simplemem.features.facts.reading import states_end
 from simplemem.features.service import FeatureService
 from simplemem.note.dates import now
@@ -113,7 +114,7 @@ def _end_of(row: Mapping[str, str]) -> datetime | None:
     A day such as "today" tells when something began. Models give it as the end too, and the statement would expire
     as it is stored. An episode has no end but the day it happened on.
     """
-    end = moment(row["valid_to"], ends=True)
+    end = parse_time(row["valid_to"], is_end=True)
     if end is None or row["type"] == "episode":
         return end
     is_stated = states_end(row["text"], is_ahead=end > now()) or states_end(
@@ -129,7 +130,7 @@ def _statement_of(row: Mapping[str, str], chat: ChatModel) -> NewFact:
         row["text"],
         row["type"],
         slot,
-        moment(row["valid_from"]),
+        parse_time(row["valid_from"]),
         _end_of(row),
         row["quote"],
         _sureness(row),

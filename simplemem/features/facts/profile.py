@@ -10,8 +10,8 @@ from typing import Final, Unpack
 from simplemem.errors import Unreadable
 from simplemem.features.answers import Profile
 from simplemem.features.conversations.profile import PROFILE
+from simplemem.features.fact import Fact
 from simplemem.features.facts import decay
-from simplemem.features.facts.fact import Fact
 from simplemem.features.facts.service import FactService
 from simplemem.models import AuthorArgs
 from simplemem.note.dates import format_moment, now

@@ -12,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from simplemem.features.facts.fact import Slot
+from simplemem.features.fact import Slot
 from simplemem.note.sentences import sentence_spans
 from simplemem.note.stems import stem
 

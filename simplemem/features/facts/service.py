@@ -15,18 +15,9 @@ from simplemem.errors import Invalid, NotFound, SimplememError, Unreadable
 from simplemem.features.answers import Candidate, Event, Review, Told
 from simplemem.features.changes import StatedSubject, find_doubtful, read_change, subject_of
 from simplemem.features.collection import ChangeSet, NoteCollection
+from simplemem.features.fact import CURRENT_STATUSES, Fact, Slot
 from simplemem.features.facts import decay
-from simplemem.features.facts.fact import (
-    CURRENT_STATUSES,
-    FACT,
-    Fact,
-    NewFact,
-    Slot,
-    fact_name,
-    link_target,
-    render_fact,
-    replace_statement,
-)
+from simplemem.features.facts.fact import FACT, NewFact, fact_name, link_target, render_fact, replace_statement
 from simplemem.features.facts.reading import kind_of, read_statement, to_forget
 from simplemem.features.facts.reconciling import Verdict, reconcile
 from simplemem.features.service import FeatureService

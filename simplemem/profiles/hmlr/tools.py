@@ -9,8 +9,10 @@ from typing import Annotated, Final
 from pydantic import AfterValidator, Field
 
 from simplemem.features.answers import Closed, Context, Known, Recalled, Stored, Story, Topics
-from simplemem.features.conversations.recall import build_context, recall
-from simplemem.features.conversations.service import ConversationService, new_exchange
+from simplemem.features.conversations.context import build_context
+from simplemem.features.conversations.exchange import new_exchange
+from simplemem.features.conversations.recall import recall
+from simplemem.features.conversations.service import ConversationService
 from simplemem.features.conversations.topic import summary_of, turns_out
 from simplemem.note.dates import format_moment
 from simplemem.tools.arguments import Arguments, Several, about, also

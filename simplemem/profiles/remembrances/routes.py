@@ -11,7 +11,7 @@ from simplemem.profiles.route import CompatibilityRoute
 
 if TYPE_CHECKING:
     from simplemem.features.documents.document import Document
-    from simplemem.features.facts.fact import Fact
+    from simplemem.features.fact import Fact
     from simplemem.store import EnhancedStore
 
 

@@ -11,14 +11,15 @@ import pytest
 
 from simplemem.errors import Ambiguous, Invalid, NotFound, SimplememError, TooLong, Unreadable
 from simplemem.features.answers import Closed, Stored
-from simplemem.features.conversations.facts import ConversationFact
-from simplemem.features.conversations.recall import build_context, recall
+from simplemem.features.conversations.context import build_context
+from simplemem.features.conversations.exchange import new_exchange
+from simplemem.features.conversations.recall import recall
 from simplemem.features.conversations.service import (
     ConversationService,
     conversation_service,
-    new_exchange,
 )
 from simplemem.features.conversations.topic import Topic
+from simplemem.features.fact import Fact
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
@@ -200,7 +201,7 @@ def test_a_credential_is_private_with_the_block_it_was_said_in(talk: Conversatio
     stored = tell(talk, KEY, topic="Tide clock")
     kept = [
         talk.find(stored["block_id"]).path,
-        *(each.path for each in talk.items(ConversationFact)),
+        *(each.path for each in talk.items(Fact)),
     ]
     assert len(kept) == 2 and talk.extension.private_among(kept) == set(kept)
     given = tell(
@@ -237,7 +238,7 @@ def test_an_earlier_value_is_kept_and_never_given_as_the_fact(talk: Conversation
     lines = [line for line in note.read_text().splitlines() if line.startswith("- TT")]
     assert [line[2:8] for line in lines] == ["TT-1X9", "TT-2X9", "TT-3X9"]
     tell(talk, "Rotated. The key is TT-4X9.", "2026-11-04T09:00:00Z", topic="Tide clock")
-    assert [each.value for each in talk.items(ConversationFact)] == ["TT-4X9"]
+    assert [each.value for each in talk.items(Fact)] == ["TT-4X9"]
 
 
 def test_a_context_keeps_constraints_and_says_what_had_no_room(talk: ConversationService) -> None:
@@ -369,7 +370,7 @@ def test_a_fact_in_two_notes_goes_on_in_the_one_that_was_told_last(
     )
     talk.store.sync()
     tell(talk, KEY.replace("4471", "9020"), "2026-11-21T09:00:00Z", topic="Tide clock")
-    assert sorted(each.value for each in talk.items(ConversationFact)) == [
+    assert sorted(each.value for each in talk.items(Fact)) == [
         "TT-0000-QX",
         "TT-9020-QX",
     ]

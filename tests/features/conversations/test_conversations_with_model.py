@@ -12,14 +12,15 @@ from chat_service import ChatService
 from embedding_service import HANGS_UP, Answer, failing, slow
 
 from simplemem.features.answers import Stored
-from simplemem.features.conversations.facts import ConversationFact, fact_versions
+from simplemem.features.conversations.exchange import new_exchange
+from simplemem.features.conversations.facts import fact_versions
 from simplemem.features.conversations.router import Decision, TopicRouter
 from simplemem.features.conversations.service import (
     ConversationService,
     conversation_service,
-    new_exchange,
 )
 from simplemem.features.conversations.topic import Topic
+from simplemem.features.fact import Fact
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
@@ -219,8 +220,8 @@ def test_a_models_facts_quote_what_was_said(tmp_path: Path) -> None:
         assert [(each["key"], each["value"], each["block_id"]) for each in done["facts"]] == [
             ("clock_case_wood", "oak", block)
         ]
-        kept = next(each for each in talk.items(ConversationFact) if each.key == "clock_case_wood")
-        assert kept.sentence == "The case is oak" and done["method"] == "llm:m"
+        kept = next(each for each in talk.items(Fact) if each.key == "clock_case_wood")
+        assert kept.statement == "The case is oak" and done["method"] == "llm:m"
         assert "TT-4471" not in service.received.decode()
         count = len(service.asked)
         assert (
@@ -243,7 +244,7 @@ def test_a_block_is_private_once_a_model_reads_a_credential_in_it(tmp_path: Path
         assert (
             len(
                 talk.extension.private_among(
-                    [talk.find("Club").path, *(each.path for each in talk.items(ConversationFact))]
+                    [talk.find("Club").path, *(each.path for each in talk.items(Fact))]
                 )
             )
             == 2
@@ -319,9 +320,9 @@ def test_a_garden_keeps_what_a_topic_states_twice_in_one_note(tmp_path: Path) ->
 
         done = talk.archive_stale(after_days=1)
 
-        [fact] = talk.items(ConversationFact)
+        [fact] = talk.items(Fact)
         assert [each["value"] for each in done["facts"]] == ["red", "blue"]
-        assert (fact.key, fact.value, fact.sentence) == (
+        assert (fact.key, fact.value, fact.statement) == (
             "favourite_colour",
             "blue",
             "My favourite colour is blue",
@@ -339,6 +340,6 @@ def test_a_garden_keeps_the_value_said_last_whichever_topic_it_reads_first(tmp_p
 
         talk.archive_stale(after_days=1)
 
-        [fact] = talk.items(ConversationFact)
+        [fact] = talk.items(Fact)
         assert fact.value == "green"
         assert [told.value for _, told in fact_versions(fact.text)] == ["red", "blue", "green"]

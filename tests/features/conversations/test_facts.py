@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simplemem.features.conversations.facts import (
-    ConversationFact,
     FactVersion,
     StatedFact,
     add_version,
@@ -31,6 +30,7 @@ from simplemem.features.conversations.profile import (
     traits,
     with_traits,
 )
+from simplemem.features.fact import Fact
 from simplemem.note.note import read_note
 from simplemem.store import Read
 
@@ -143,7 +143,7 @@ def told(value: str, minute: int) -> tuple[StatedFact, FactVersion]:
     )
 
 
-def fact(text: str) -> ConversationFact:
+def fact(text: str) -> Fact:
     return read_conversation_fact(Read("facts/router password.md", text, "", ""))
 
 
@@ -249,7 +249,7 @@ OTHER_WORDS = {
 
 
 @pytest.fixture(scope="module")
-def vault_facts() -> list[ConversationFact]:
+def vault_facts() -> list[Fact]:
     moment = datetime(2026, 11, 20, tzinfo=UTC)
     stated_sentences = [each for message in SAID for each in read_stated_facts(message)]
     texts = [
@@ -265,14 +265,14 @@ def vault_facts() -> list[ConversationFact]:
 
 @pytest.mark.parametrize("question", NEVER_SAID)
 def test_what_was_never_said_is_not_answered_with_something_like_it(
-    vault_facts: list[ConversationFact], question: str
+    vault_facts: list[Fact], question: str
 ) -> None:
     assert find_facts(question, vault_facts, {}) == []
 
 
 @pytest.mark.parametrize(("question", "value"), OTHER_WORDS.items())
 def test_a_fact_is_found_by_words_that_were_not_used(
-    vault_facts: list[ConversationFact], question: str, value: str
+    vault_facts: list[Fact], question: str, value: str
 ) -> None:
     assert [each.value.startswith(value) for each in find_facts(question, vault_facts, {})] == [
         True

@@ -35,7 +35,7 @@ class Talk:
         )
 
     def goes_to(self, message: str) -> str:
-        block = self.decide(message).block
+        block = self.decide(message).topic
         return block.id if block else ""
 
     def say(self, message: str, reply: str = "", minutes: int = 3) -> str:
@@ -85,7 +85,7 @@ def test_a_closed_block_is_reached_by_its_name_alone(talk: Talk) -> None:
     talk.say("Anyway, help me plan the food for my father's seventieth birthday.")
     talk.blocks["block_0"] = replace(talk.blocks["block_0"], status="closed", sha256="closed")
     decided = talk.decide("How often does the tipping bucket of the gauge tip in heavy rain?")
-    assert talk.blocks["block_0"] not in (decided.block, *decided.ranked)
+    assert talk.blocks["block_0"] not in (decided.topic, *decided.ranked)
     assert talk.goes_to("About the rain gauge again: is brass better?") == "block_0"
 
 
@@ -213,7 +213,7 @@ def test_words_alone_decide_when_vectors_fail(talk: Talk) -> None:
     vectors, talk.governor = talk.governor, TopicRouter(unreadable)
     decided = talk.decide("Which spices would you serve with the smoked trout?")
     assert decided.method == "rules (words only: the word vectors cannot be read)"
-    assert decided.block is talk.blocks["block_1"]  # in doubt it goes on
+    assert decided.topic is talk.blocks["block_1"]  # in doubt it goes on
     assert talk.goes_to("Back to the rain gauge: which bearing would rust least?") == "block_0"
     assert talk.goes_to("By the way, my knee hurts when I walk down the stairs.") == ""
     talk.governor = vectors

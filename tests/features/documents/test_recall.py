@@ -11,7 +11,8 @@ import pytest
 from rerank_service import RerankService
 
 from simplemem.errors import Invalid, TooLong
-from simplemem.features.conversations.service import conversation_service, new_exchange
+from simplemem.features.conversations.exchange import new_exchange
+from simplemem.features.conversations.service import conversation_service
 from simplemem.features.documents.memory_rows import memory_rows
 from simplemem.features.documents.recall import RecallRequest, RecallResult, recall
 from simplemem.features.documents.service import document_service

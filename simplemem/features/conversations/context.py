@@ -1,0 +1,199 @@
+"""What a model should know before it answers a message, within a budget of tokens. Changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from heapq import nlargest
+from typing import Any, Final
+
+from simplemem.errors import TooLong
+from simplemem.features.answers import Constraint, Context, FactOut, Recalled, TurnOut
+from simplemem.features.conversations.exchange import new_exchange
+from simplemem.features.conversations.profile import Profile
+from simplemem.features.conversations.recall import MAX_ANSWER, content_stems, recall
+from simplemem.features.conversations.service import ConversationService
+from simplemem.features.conversations.topic import Topic, turns_out
+from simplemem.note.words import count_tokens, format_count, shorten
+
+_MAX_OTHER_TOPICS: Final = 4
+_MAX_PROFILE_TOKENS: Final = 300  # for what is known of the user beside the constraints
+_FACTS_SHARE: Final = 5  # facts get at most a fifth of what is left
+_CURRENT_TOPIC_SHARE: Final = 2  # the current topic gets at most a half of what is left then
+_MAX_LAST_TURNS: Final = 20  # of the session, whatever they are about
+_OMITTED_LINE_TOKENS: Final = 10  # for a line that says how many turns were left out
+
+Lines = dict[str, dict[str, Any]]
+"""The lines of a section, each with the item that describes it in the answer."""
+
+
+def build_context(
+    service: ConversationService, message: str, budget: int, session: str = ""
+) -> Context:
+    """Return what to know before answering a message.
+
+    All constraints are first, then the user, facts, the current topic, other topics, the session's last turns, and
+    the message. Raise TooLong if constraints and message exceed the budget.
+    """
+    profile = service.profile()
+    topics = service.items(Topic)
+    _, decision = service.decide(new_exchange(message, session=session), topics)
+    current = decision.topic
+    recalled = recall(service, message, _MAX_OTHER_TOPICS + 1)
+
+    context = _ContextBuilder(message, budget, profile.constraints)
+    context.add_section("# The user", _profile_lines(profile), _MAX_PROFILE_TOKENS)
+    context.add_section("# Facts", _fact_lines(recalled), context.remaining // _FACTS_SHARE)
+    if current is not None:
+        title = f"# Current topic: {current.label}"
+        lines = _turn_lines(current.id, turns_out(current.turns))
+        max_tokens = context.remaining // _CURRENT_TOPIC_SHARE
+        context.add_section(title, lines, max_tokens, prefer_newest=True)
+    _add_other_topics(context, message, recalled, current)
+
+    shown = {item["turn_id"] for item in context.items if "turn_id" in item}
+    lines = _last_turn_lines(topics, session, current, shown)
+    context.add_section("# Last messages, on other topics", lines, budget, prefer_newest=True)
+    return context.build()
+
+
+class _ContextBuilder:
+    """The sections of a context so far, and the items that they contain."""
+
+    def __init__(self, message: str, budget: int, constraints: Sequence[Constraint]) -> None:
+        self.items = list[dict[str, Any]]()
+        self.budget = budget
+        self._message = f"# Message\n{message.strip()}"
+        self._sections = list[str]()
+        self._left_out = 0
+        self._add_constraints(constraints)
+
+    def _add_constraints(self, constraints: Sequence[Constraint]) -> None:
+        """Add all constraints. Raise TooLong if there is no room for them and the message."""
+        lines: Lines = {
+            _constraint_line(constraint): {"kind": "constraint", "text": constraint["text"]}
+            for constraint in constraints
+        }
+        if lines:
+            self._sections.append("\n".join(["# Constraints", *lines]))
+        self.items += lines.values()
+
+        tokens = self._count_tokens()
+        if tokens > self.budget:
+            raise TooLong(
+                f"constraints and message need {tokens} tokens",
+                hint=f"Set budget_tokens to at least {tokens}.",
+            )
+
+    @property
+    def remaining(self) -> int:
+        """The tokens of the budget that are left."""
+        return self.budget - self._count_tokens()
+
+    def _count_tokens(self, *more: str) -> int:
+        """Return the tokens of the context with these sections added."""
+        return count_tokens("\n\n".join([*self._sections, *more, self._message]))
+
+    def add_section(
+        self, title: str, lines: Lines, max_tokens: int, *, prefer_newest: bool = False
+    ) -> None:
+        """Add a section with the lines that fit, in their order; no section if none fits.
+
+        The first lines are preferred; with `prefer_newest`, the last ones.
+        """
+        reserve = _OMITTED_LINE_TOKENS if prefer_newest else 0
+        taken = list[str]()
+        for line in reversed(lines) if prefer_newest else lines:
+            section = "\n".join([title, *taken, line])
+            fits_section = count_tokens(section) <= max_tokens - reserve
+            if fits_section and self._count_tokens(section) <= self.budget - reserve:
+                taken.append(line)
+
+        omitted = len(lines) - len(taken)
+        self._left_out += omitted
+        if not taken:
+            return
+        if prefer_newest and omitted:
+            title += f"\n({format_count(omitted, 'earlier turn')} omitted)"
+        in_order = [line for line in lines if line in taken]
+        self._sections.append("\n".join([title, *in_order]))
+        self.items += [lines[line] for line in in_order]
+
+    def build(self) -> Context:
+        """Return the context, with the message as its last section."""
+        return Context(
+            text="\n\n".join([*self._sections, self._message]),
+            tokens=self._count_tokens(),
+            items=self.items,
+            left_out=self._left_out,
+        )
+
+
+def _profile_lines(profile: Profile) -> Lines:
+    """Return what is known of the user, a line for each thing, without constraints."""
+    texts = [f"Name: {profile.name}"] if profile.name else []
+    texts += [*profile.preferences.values(), *profile.identity]
+    return {f"- {text}": {"kind": "person", "text": text} for text in texts}
+
+
+def _fact_lines(recalled: Recalled) -> Lines:
+    return {_fact_line(fact): {"kind": "fact", "key": fact["key"]} for fact in recalled["facts"]}
+
+
+def _add_other_topics(
+    context: _ContextBuilder, message: str, recalled: Recalled, current: Topic | None
+) -> None:
+    """Add a section for each of the best topics that answer the message, without the current one."""
+    is_only_nearest = bool(recalled.get("only_nearest"))
+    if is_only_nearest and not content_stems(message):
+        return  # "And so?" asks for nothing, so no topic is near it
+
+    relation = "Nothing earlier answers this; the closest is" if is_only_nearest else "Earlier,"
+    current_id = current.id if current else ""
+    others = [topic for topic in recalled["memories"] if topic["block_id"] != current_id]
+    for topic in others[:_MAX_OTHER_TOPICS]:
+        lines = _turn_lines(topic["block_id"], topic["turns"])
+        context.add_section(f"# {relation} about {topic['topic']}", lines, context.budget)
+
+
+def _last_turn_lines(
+    topics: Sequence[Topic], session: str, current: Topic | None, shown: Collection[str]
+) -> Lines:
+    """Return the last turns of a session that are neither shown yet nor of the current topic."""
+    turns = (
+        (turn.at, topic.id, turn)
+        for topic in topics
+        if topic.session == session
+        for turn in topic.turns
+    )
+    current_id = current.id if current else ""
+    lines = Lines()
+    for _, topic_id, turn in reversed(nlargest(_MAX_LAST_TURNS, turns)):
+        if topic_id != current_id and turn.id not in shown:
+            lines |= _turn_lines(topic_id, turns_out([turn]))
+    return lines
+
+
+def _fact_line(fact: FactOut) -> str:
+    """Return a fact as a line, with a mark if a later sentence disputes it."""
+    mark = f" (disputed since {fact['disputed'][:10]})" if "disputed" in fact else ""
+    return f"- {fact['key'].replace('_', ' ')}: {fact['value']}{mark}"
+
+
+def _constraint_line(constraint: Constraint) -> str:
+    """Return a constraint as a line, with a mark if a later sentence disputes it."""
+    mark = f", disputed since {constraint['disputed']}" if "disputed" in constraint else ""
+    return f"- {constraint['text']} ({constraint['severity']}{mark})"
+
+
+def _turn_lines(topic_id: str, turns: Sequence[TurnOut]) -> Lines:
+    """Return the message of each turn with its time, and its answer below."""
+    lines = Lines()
+    for turn in turns:
+        time = datetime.fromisoformat(turn["timestamp"]).astimezone()
+        line = f"- {time:%Y-%m-%d %H:%M} You: {turn['user_message'].strip()}"
+        answer = shorten(turn["ai_response"], MAX_ANSWER)
+        if answer:
+            line += f"\n  Answer: {answer}"
+        lines[line] = {"kind": "turn", "block_id": topic_id, "turn_id": turn["turn_id"]}
+    return lines

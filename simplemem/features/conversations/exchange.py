@@ -1,0 +1,106 @@
+"""One exchange of a conversation as a client sends it: checked, and with the facts that it states. Pure."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
+
+from simplemem.errors import Invalid
+from simplemem.features.conversations.facts import StatedFact, fact_stated_by, read_stated_facts
+from simplemem.features.conversations.profile import Trait, traits
+from simplemem.features.conversations.topic import EPOCH, Turn
+from simplemem.features.text import clean_text
+from simplemem.note import dates
+from simplemem.note.secrets import find_secrets
+
+MAX_LABEL: Final = 120  # characters of a topic's label, and of a session's id
+_MAX_TEXT: Final = 100_000  # characters
+_AGENT_CONFIDENCE: Final = 0.9  # of a fact that the agent states
+
+
+class Exchange(NamedTuple):
+    """A turn, where the agent says that it belongs, and what it states."""
+
+    turn: Turn
+    topic: str
+    session: str
+    facts: Sequence[StatedFact]
+    traits: Sequence[Trait]
+
+    @property
+    def has_secret(self) -> bool:
+        """Whether it states a credential, or contains something that looks like one."""
+        if any(fact.category == "secret" for fact in self.facts):
+            return True
+        texts = [self.turn.message, self.turn.answer, self.turn.context]
+        return bool(find_secrets("\n".join(texts)))
+
+
+def new_exchange(
+    message: str,
+    context: str = "",
+    response: str | None = None,
+    topic: str = "",
+    facts: Sequence[tuple[str, str]] = (),
+    timestamp: str = "",
+    session: str = "",
+) -> Exchange:
+    """Return a checked exchange. Without a `response`, `context` is the answer.
+
+    Raise Invalid or TooLong if one of the arguments cannot be stored.
+    """
+    message = _clean(message, "message")
+    context = _clean(context, "context")
+    answer = _clean(response or "", "response")
+    topic = _on_one_line(_clean(topic, "topic", MAX_LABEL))
+    session = _on_one_line(_clean(session, "session_id", MAX_LABEL))
+    if not message.strip():
+        raise Invalid("the message is empty")
+    if response is None:
+        answer = context
+        context = ""
+
+    time = _parse_time(timestamp)
+    turn_id = f"turn_{time:%Y%m%d_%H%M%S}_{secrets.token_hex(3)}"
+    turn = Turn(turn_id, time.replace(microsecond=0), message, answer, context)
+
+    stated = {fact.key: fact for fact in read_stated_facts(message)}
+    for name, value in facts:
+        fact = _agent_fact(name, value, message)
+        stated[fact.key] = fact
+    return Exchange(turn, topic, session, list(stated.values()), traits(message))
+
+
+def _parse_time(timestamp: str) -> datetime:
+    """Return the time of an exchange: that of its timestamp, else now."""
+    now = dates.now()
+    time = dates.parse_moment(timestamp) if timestamp.strip() else now
+    if time is None or not EPOCH <= time <= now + timedelta(days=1):
+        raise Invalid(
+            f"{timestamp[:40]!r} is not a time between 1970 and tomorrow",
+            hint="Give a time such as 2026-11-20T14:05:10Z.",
+        )
+    return time
+
+
+def _agent_fact(name: str, value: str, message: str) -> StatedFact:
+    """Return a fact that the agent states about a message."""
+    key = _on_one_line(_clean(name, "fact"))
+    value = _on_one_line(_clean(value, "fact"))
+    fact = fact_stated_by("agent", key, value, message, _AGENT_CONFIDENCE)
+    if not fact.key or not value:
+        raise Invalid(
+            "a fact needs a key and a value, both with words",
+            hint='Give, for example, {"key": "harbour phone", "value": "0431 778"}.',
+        )
+    return fact
+
+
+def _clean(text: str, name: str, max_characters: int = _MAX_TEXT) -> str:
+    return clean_text(text, name, max_characters, "Nothing was stored, in full or in part.")
+
+
+def _on_one_line(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,88 @@
+"""A fact as conversations and the facts feature share it, without what its note looks like. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from typing import Final, NamedTuple
+
+from simplemem.note.words import STOP_WORDS, words_in_order
+
+MEMORY_TYPES: Final = ("fact", "preference", "episode", "derived")
+STATUSES: Final = ("active", "disputed", "superseded", "forgotten")
+CURRENT_STATUSES: Final = ("active", "disputed")
+"""The statuses of what answers contain. A later statement puts a disputed fact in doubt."""
+
+
+class Slot(NamedTuple):
+    """What a fact gives the value of. Without a subject, it is about the user."""
+
+    subject: str = ""
+    relation: str = ""
+    object: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Fact:
+    """A fact as its note has it, or as its note shall have it.
+
+    Links are the text between the brackets; those of a new fact may also have the brackets.
+    """
+
+    path: str
+    sha256: str
+    id: str
+    statement: str  # "" if a conversation's note quotes no sentence
+    scope: str
+    memory_type: str = "fact"
+    slot: Slot | None = None
+    confidence: float = 1.0
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
+    reinforced: datetime | None = None
+    status: str = "active"
+    superseded_by: str = ""
+    disputed: datetime | None = None  # when a later statement said that it changed, but not to what
+    disputed_by: str = ""  # a link; for a conversation's fact, the block id of a turn
+    updates: str = ""
+    extends: str = ""
+    derived_from: tuple[str, ...] = ()
+    source: str = ""
+    decided_by: str = ""  # "" if a person wrote it
+    created: str = ""
+    problem: str = ""  # why simplemem never writes it; "" if it may
+    is_own: bool = True
+    block_id: str = ""  # of the topic in which a conversation's fact was stated last
+    text: str = ""  # of a conversation's note
+
+    @property
+    def is_disputed(self) -> bool:
+        """Whether a later statement puts it in doubt."""
+        return self.status == "disputed"
+
+    @property
+    def key(self) -> str:
+        """The relation in snake case, by which conversations know their facts."""
+        return self.slot.relation.replace(" ", "_") if self.slot else ""
+
+    @property
+    def value(self) -> str:
+        """The value of its slot, "" if it has none."""
+        return self.slot.object if self.slot else ""
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The normalized names that it connects, without that of the user."""
+        if self.slot is None:
+            return []
+        names = [normalize_name(self.slot.subject), normalize_name(self.slot.object)]
+        return [name for name in names if name]
+
+
+def normalize_name(text: str) -> str:
+    """Return a text as names are compared, "" if it consists of stop words."""
+    words = words_in_order(text)
+    if STOP_WORDS.issuperset(words):
+        return ""
+    return " ".join(words)
