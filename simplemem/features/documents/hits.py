@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
 
 from simplemem.features.answers import Result
 from simplemem.features.documents.document import Document
-from simplemem.features.facts import decay
 from simplemem.features.fact import Fact
+from simplemem.features.facts import decay
 from simplemem.features.graph.values import SHARED, Entity
 from simplemem.note.dates import format_moment, now
 from simplemem.note.names import name_of

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from simplemem.features.answers import Row
 from simplemem.features.documents.service import DocumentService, document_service
-from simplemem.features.facts import decay
 from simplemem.features.fact import Fact
+from simplemem.features.facts import decay
 from simplemem.note.dates import format_moment, now
 from simplemem.note.names import name_of
 

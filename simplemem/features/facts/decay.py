@@ -1,4 +1,7 @@
-"""What time does to a statement: how sure it is now, whether it holds, when it is forgotten. Computed, never written."""
+"""What time does to a fact: its confidence now, whether it is current, when it is forgotten.
+
+Computed from the fact, never written. Pure.
+"""
 
 from __future__ import annotations
 
@@ -9,57 +12,69 @@ from typing import Final
 from simplemem.features.fact import CURRENT_STATUSES, Fact
 
 _HALF_LIVES: Final = {
-    kind: timedelta(days) for kind, days in (("preference", 180), ("episode", 7), ("derived", 90))
+    "preference": timedelta(days=180),
+    "episode": timedelta(days=7),
+    "derived": timedelta(days=90),
 }
-_LASTS: Final = timedelta(days=30)  # an episode that tells no end
-_LAST_YEAR: Final = 9000  # what begins to fade later never does
-_DISPUTED: Final = 0.5  # share of its confidence that a disputed statement is shown with
-_FLOOR: Final = 0.1  # of confidence, below which a statement is forgotten
+_EPISODE_DURATION: Final = timedelta(days=30)  # of an episode without an end
+_MAX_YEAR: Final = 9000  # a fact that begins to fade later never fades
+_DISPUTED_SHARE: Final = 0.5  # of its confidence, with which a disputed fact is displayed
+_MIN_CONFIDENCE: Final = 0.1  # a fact below is forgotten
 
 
-def _fades_from(atom: Fact) -> datetime | None:
-    """Since when a statement fades; a fact does not."""
-    if atom.memory_type == "episode":
-        return atom.valid_to or (atom.valid_from and atom.valid_from + _LASTS)
-    return None if atom.memory_type == "fact" else atom.reinforced or atom.valid_from
-
-
-def confidence_at(atom: Fact, at: datetime) -> float:
-    """How sure a statement is at a moment."""
-    if (since := _fades_from(atom)) is None or at <= since:
-        return atom.confidence
-    return float(atom.confidence * 0.5 ** ((at - since) / _HALF_LIVES[atom.memory_type]))
-
-
-def displayed_confidence(atom: Fact, at: datetime) -> float:
-    """Return how sure a statement is at a moment, as answers show it: a disputed one is half as sure."""
-    return confidence_at(atom, at) * (_DISPUTED if atom.is_disputed else 1.0)
-
-
-def display_text(atom: Fact) -> str:
-    """Return a statement as lists of texts show it, with a mark where a later one puts it in doubt."""
-    if not atom.is_disputed:
-        return atom.statement
-    since = f" since {atom.disputed:%Y-%m-%d}" if atom.disputed else ""
-    return f"{atom.statement} (disputed{since})"
-
-
-def is_current(atom: Fact, at: datetime) -> bool:
-    """Whether a statement is latest, not past and not forgotten."""
-    is_past = atom.memory_type != "episode" and atom.valid_to is not None and at > atom.valid_to
-    return atom.status in CURRENT_STATUSES and not is_past and confidence_at(atom, at) >= _FLOOR
-
-
-def is_permanent(atom: Fact) -> bool:
-    """Whether a statement holds at any time."""
-    is_sure = atom.status in CURRENT_STATUSES and atom.confidence >= _FLOOR
-    return (
-        is_sure and atom.memory_type == "fact" and atom.valid_to is None and not atom.derived_from
-    )
-
-
-def forgotten_at(atom: Fact) -> datetime | None:
-    """When a statement fades below the floor; None where it never does."""
-    if (since := _fades_from(atom)) is None or since.year > _LAST_YEAR:
+def _fades_from(fact: Fact) -> datetime | None:
+    """Return when a fact begins to fade, None if it never does."""
+    if fact.memory_type == "fact":
         return None
-    return since + math.log2(max(atom.confidence, _FLOOR) / _FLOOR) * _HALF_LIVES[atom.memory_type]
+    if fact.memory_type != "episode":
+        return fact.reinforced or fact.valid_from
+    if fact.valid_to or not fact.valid_from:
+        return fact.valid_to
+    return fact.valid_from + _EPISODE_DURATION
+
+
+def confidence_at(fact: Fact, at: datetime) -> float:
+    """Return the confidence of a fact at a time."""
+    start = _fades_from(fact)
+    if start is None or at <= start:
+        return fact.confidence
+    half_lives = (at - start) / _HALF_LIVES[fact.memory_type]
+    return float(fact.confidence * 0.5**half_lives)
+
+
+def displayed_confidence(fact: Fact, at: datetime) -> float:
+    """Return the confidence of a fact as answers show it: half of it if the fact is disputed."""
+    share = _DISPUTED_SHARE if fact.is_disputed else 1.0
+    return confidence_at(fact, at) * share
+
+
+def display_text(fact: Fact) -> str:
+    """Return the statement of a fact, with a mark if a later one disputes it."""
+    if not fact.is_disputed:
+        return fact.statement
+    since = f" since {fact.disputed:%Y-%m-%d}" if fact.disputed else ""
+    return f"{fact.statement} (disputed{since})"
+
+
+def is_current(fact: Fact, at: datetime) -> bool:
+    """Return whether a fact is neither replaced nor past nor forgotten."""
+    if fact.status not in CURRENT_STATUSES:
+        return False
+    is_past = fact.memory_type != "episode" and fact.valid_to is not None and at > fact.valid_to
+    return not is_past and confidence_at(fact, at) >= _MIN_CONFIDENCE
+
+
+def is_permanent(fact: Fact) -> bool:
+    """Return whether a fact is current at any time."""
+    if fact.status not in CURRENT_STATUSES or fact.confidence < _MIN_CONFIDENCE:
+        return False
+    return fact.memory_type == "fact" and fact.valid_to is None and not fact.derived_from
+
+
+def forgotten_at(fact: Fact) -> datetime | None:
+    """Return when a fact is forgotten because it has faded, None if it never is."""
+    start = _fades_from(fact)
+    if start is None or start.year > _MAX_YEAR:
+        return None
+    share = max(fact.confidence, _MIN_CONFIDENCE) / _MIN_CONFIDENCE
+    return start + math.log2(share) * _HALF_LIVES[fact.memory_type]

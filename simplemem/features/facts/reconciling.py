@@ -1,5 +1,8 @@
-"""What a new statement does to those that are known, by rules: the same words, slots, polarity, one other number, more
-words. What no rule decides is added: two statements that both hold are the honest failure. Pure."""
+"""What a new statement does to those that are known, by rules.
+
+The rules compare words, slots, polarity and numbers. What no rule decides is added, so two statements that exclude
+each other may both be current. Pure.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,11 @@ from typing import Final, NamedTuple
 
 from simplemem.features.facts.reading import Reading, names_numbers
 
-_NUMBER: Final = re.compile(r"(?!(?:19|20)\d\d$)\d+(?:[.,:]\d+)*%?")  # a year is none
+_NUMBER: Final = re.compile(r"(?!(?:19|20)\d\d$)\d+(?:[.,:]\d+)*%?")  # not a year
 
 
 class Verdict(NamedTuple):
-    """What becomes of a statement, to which of the known, and by which rule."""
+    """What becomes of a statement, the index of the known one that it is about, and the rule."""
 
     event: str
     relation: str | None = None
@@ -21,58 +24,87 @@ class Verdict(NamedTuple):
     rule: str = "rule:new"
 
 
-_SAID, _OTHER = ("NOOP", None), ("UPDATE", "UPDATES")
-_RULES: Final = {  # the first that applies to one of the known decides
-    "same": _SAID, "slot": _OTHER, "ended": _OTHER, "polarity": _OTHER, "number": _OTHER, "more": ("UPDATE", "EXTENDS"),
-    "less": _SAID,
-}  # fmt: skip
+_KNOWN: Final = ("NOOP", None)
+_REPLACES: Final = ("UPDATE", "UPDATES")
+_EXTENDS: Final = ("UPDATE", "EXTENDS")
+
+_RULES: Final = {
+    "same": _KNOWN,
+    "slot": _REPLACES,
+    "ended": _REPLACES,
+    "polarity": _REPLACES,
+    "number": _REPLACES,
+    "more": _EXTENDS,
+    "less": _KNOWN,
+}
+"""What each rule says. The first one in this order that applies to a known statement decides."""
 
 
 def reconcile(new: Reading, known: Sequence[Reading]) -> Verdict:
-    """What a new statement does among those that hold."""
-    rules = [_rule(new, old) for old in known]
-    rule = next((each for each in _RULES if each in rules), None)
-    return (
-        Verdict("ADD")
-        if rule is None
-        else Verdict(*_RULES[rule], rules.index(rule), f"rule:{rule}")
-    )
+    """Return what a new statement does among current ones."""
+    rules = [_rule_for(new, old) for old in known]
+    for rule, (event, relation) in _RULES.items():
+        if rule in rules:
+            return Verdict(event, relation, rules.index(rule), f"rule:{rule}")
+    return Verdict("ADD")
 
 
-def _rule(new: Reading, old: Reading) -> str | None:
-    """The rule for a new statement and one that holds, None where there is none."""
-    is_same = new.words == old.words if new.words else new.text.casefold() == old.text.casefold()
-    if is_same and new.sign == old.sign:
+def _rule_for(new: Reading, old: Reading) -> str | None:
+    """Return the rule that applies to a new statement and a current one, None if there is none."""
+    if _has_same_words(new, old) and new.sign == old.sign:
         return "same"
-    if new.hedged or old.hedged or new.episode or old.episode or not new.words:
+    is_vague = new.hedged or old.hedged or not new.words
+    if is_vague or new.episode or old.episode:
         return None
-    if _is_one_slot(new, old):
-        if new.value == old.value:
-            return (
-                _by_words(new, old) or "same"
-                if new.sign == old.sign
-                else "ended"
-                if new.ended
-                else "polarity"
-            )
-        if not (new.sign and old.sign):
-            return None
-        other = None if new.one_of_several else "slot"
-        return "more" if new.value > old.value else "less" if new.value < old.value else other
+    if _has_same_slot(new, old):
+        return _rule_for_same_slot(new, old)
     if new.sign != old.sign:
-        is_over = new.ended and _is_within(new.words, old.words)
-        return "ended" if is_over else "polarity" if new.words == old.words else None
-    has_other_number = (new.slot is None) == (old.slot is None) and _has_other_number(new, old)
-    return "number" if has_other_number else _by_words(new, old)
+        return _rule_for_other_sign(new, old)
+
+    is_comparable = (new.slot is None) == (old.slot is None)
+    if is_comparable and _has_other_number(new, old):
+        return "number"
+    return _rule_by_words(new, old)
 
 
-def _is_one_slot(new: Reading, old: Reading) -> bool:
-    keys = [tuple(map(str.casefold, each.slot[:2])) for each in (new, old) if each.slot]
-    return len(keys) == 2 and keys[0] == keys[1] and new.limit == old.limit
+def _has_same_words(new: Reading, old: Reading) -> bool:
+    if new.words:
+        return new.words == old.words
+    return new.text.casefold() == old.text.casefold()
 
 
-def _by_words(new: Reading, old: Reading) -> str | None:
-    """More words, or fewer of them, of one that says the same."""
+def _has_same_slot(new: Reading, old: Reading) -> bool:
+    """Return whether two statements fill the same slot under the same condition."""
+    if new.slot is None or old.slot is None or new.limit != old.limit:
+        return False
+    is_same_subject = new.slot.subject.casefold() == old.slot.subject.casefold()
+    return is_same_subject and new.slot.relation.casefold() == old.slot.relation.casefold()
+
+
+def _rule_for_same_slot(new: Reading, old: Reading) -> str | None:
+    if new.value == old.value:
+        if new.sign == old.sign:
+            return _rule_by_words(new, old) or "same"
+        return "ended" if new.ended else "polarity"
+
+    if not (new.sign and old.sign):
+        return None
+    if new.value > old.value:
+        return "more"
+    if new.value < old.value:
+        return "less"
+    return None if new.one_of_several else "slot"
+
+
+def _rule_for_other_sign(new: Reading, old: Reading) -> str | None:
+    """Return the rule for two statements of which only one is affirmative."""
+    if new.ended and _is_within(new.words, old.words):
+        return "ended"
+    return "polarity" if new.words == old.words else None
+
+
+def _rule_by_words(new: Reading, old: Reading) -> str | None:
+    """Return the rule for a statement that has more words than another, or fewer of them."""
     if new.limited or old.limited:
         return None
     if len(new.words) > len(old.words) and _is_within(old.words, new.words):
@@ -80,16 +112,22 @@ def _by_words(new: Reading, old: Reading) -> str | None:
     return "less" if _is_within(new.words, old.words) else None
 
 
-def _is_within(few: Sequence[str], many: Sequence[str]) -> bool:
-    """Whether all words stand among others in their order, and both begin alike."""
-    rest = iter(many)
-    return len(few) > 1 and few[:1] == many[:1] and all(word in rest for word in few)
+def _is_within(part: Sequence[str], whole: Sequence[str]) -> bool:
+    """Return whether words are among others in their order, and both begin alike."""
+    if len(part) < 2 or part[:1] != whole[:1]:
+        return False
+    rest = iter(whole)
+    return all(word in rest for word in part)
 
 
 def _has_other_number(new: Reading, old: Reading) -> bool:
-    """Whether two statements differ in one number, which measures something."""
+    """Return whether two statements differ only in one number, which measures something."""
     if len(new.words) != len(old.words):
         return False
-    differ = [pair for pair in zip(new.words, old.words, strict=True) if pair[0] != pair[1]]
-    is_number = len(differ) == 1 and all(map(_NUMBER.fullmatch, differ[0]))
-    return is_number and not names_numbers(new.text, differ[0][0])
+    differing = [words for words in zip(new.words, old.words, strict=True) if words[0] != words[1]]
+    if len(differing) != 1:
+        return False
+    new_number, old_number = differing[0]
+    if not (_NUMBER.fullmatch(new_number) and _NUMBER.fullmatch(old_number)):
+        return False
+    return not names_numbers(new.text, new_number)

@@ -1,15 +1,17 @@
-"""The statements of one store. A new one is decided among what holds in its scope, under the vault's lock, and is one step
-with whatever it replaces. All state is in notes; whoever changes them, the next call goes by it."""
+"""The facts of one store.
+
+A new fact is compared with those that are current in its scope, under the vault's lock. It is one step of the history
+with what it replaces. All state is in notes. If somebody changes them, the next call uses the changed notes.
+"""
 
 from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from itertools import chain
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Final, NamedTuple, Unpack
 
 from simplemem.errors import Invalid, NotFound, SimplememError, Unreadable
 from simplemem.features.answers import Candidate, Event, Review, Told
@@ -17,8 +19,15 @@ from simplemem.features.changes import StatedSubject, find_doubtful, read_change
 from simplemem.features.collection import ChangeSet, NoteCollection
 from simplemem.features.fact import CURRENT_STATUSES, Fact, Slot
 from simplemem.features.facts import decay
-from simplemem.features.facts.fact import FACT, NewFact, fact_name, link_target, render_fact, replace_statement
-from simplemem.features.facts.reading import kind_of, read_statement, to_forget
+from simplemem.features.facts.fact import (
+    FACT,
+    NewFact,
+    fact_name,
+    link_target,
+    render_fact,
+    replace_statement,
+)
+from simplemem.features.facts.reading import Reading, kind_of, read_statement, to_forget
 from simplemem.features.facts.reconciling import Verdict, reconcile
 from simplemem.features.service import FeatureService
 from simplemem.features.text import clean_text
@@ -27,24 +36,26 @@ from simplemem.note.dates import format_moment, now
 from simplemem.note.note import read_note
 from simplemem.note.scopes import check_scope, private_reason
 from simplemem.store import BatchResult, ExtensionAPI
-from simplemem.store import now as local_stamp
+from simplemem.store import now as local_time
 
 if TYPE_CHECKING:
     from simplemem.features.facts.language_model import Ruling
     from simplemem.providers.api import ChatModel
+    from simplemem.store import EnhancedStore
 
-_MOST_CHARACTERS: Final = 1_000_000
-_FEW: Final = 200  # statements of a scope that are all compared
-_NEAREST: Final = 20  # by words and meaning, beside those of the same slot
-_NEAR: Final = 0.7  # of cosine: what is nearer and undecided is named
-_MOST_ASKED: Final = 5  # statements of one call that a model is asked about
-_DERIVED: Final = 0.8  # of its least sure parent's confidence
-_AGAIN: Final = 0.15  # surer for being said again
+_MAX_CHARACTERS: Final = 1_000_000
+_MAX_COMPARED: Final = 200  # facts of a scope that are all compared with a new one
+_MAX_SIMILAR: Final = 20  # by words, and by meaning; compared beside those of the same slot
+_MIN_SIMILARITY: Final = 0.7  # cosine from which an undecided fact is a candidate for review
+_MAX_CANDIDATES: Final = 3
+_MAX_QUESTIONS: Final = 5  # facts of one call that a model is asked about
+_DERIVED_SHARE: Final = 0.8  # of the confidence of a derived fact's least certain parent
+_REINFORCEMENT: Final = 0.15  # added to the confidence of a preference that is stated again
 _UNDISPUTED: Final = {"status": "active", "disputed": None, "disputed_by": None}
 
 
 class AddResult(NamedTuple):
-    """What became of some statements, who decided, and what is to be said of it."""
+    """What became of new facts, who decided, and warnings."""
 
     events: list[Event]
     needs_review: list[Review]
@@ -52,476 +63,649 @@ class AddResult(NamedTuple):
     warnings: list[str]
 
 
-class _Atoms(NoteCollection[Fact]):
-    """The statements of a vault by scope: those that time may end, and the others."""
+class SimilarFact(NamedTuple):
+    """A fact, and the cosine of its meaning with that of a text; 0 if only words are alike."""
+
+    fact: Fact
+    similarity: float
+
+
+class Decision(NamedTuple):
+    """What the rules say about a text among facts."""
+
+    verdict: Verdict
+    target: Fact | None  # the fact that the verdict is about
+    similar: list[SimilarFact]
+
+
+@dataclass
+class _ScopeFacts:
+    """The facts of one scope, by path."""
+
+    permanent: dict[str, Fact] = field(default_factory=dict)  # current whatever the time is
+    ending: dict[str, Fact] = field(default_factory=dict)
+
+    def group_of(self, fact: Fact) -> dict[str, Fact]:
+        return self.permanent if decay.is_permanent(fact) else self.ending
+
+
+class _FactCollection(NoteCollection[Fact]):
+    """The facts of a vault, also grouped by scope."""
 
     def __init__(self, extension: ExtensionAPI) -> None:
         super().__init__(extension, FACT)
-        self.scopes: dict[str, tuple[dict[str, Fact], dict[str, Fact]]] = {}
+        self.scopes: dict[str, _ScopeFacts] = {}
 
     def add(self, item: Fact) -> None:
         self.remove(item.path)
         super().add(item)
-        self.scopes.setdefault(item.scope, ({}, {}))[decay.is_permanent(item)][item.path] = item
+        scope = self.scopes.setdefault(item.scope, _ScopeFacts())
+        scope.group_of(item)[item.path] = item
 
     def remove(self, path: str) -> None:
-        if (old := self.items.get(path)) is not None:
-            self.scopes[old.scope][decay.is_permanent(old)].pop(path)
+        known = self.items.get(path)
+        if known is not None:
+            self.scopes[known.scope].group_of(known).pop(path)
         super().remove(path)
 
 
 class FactService(FeatureService):
-    """What is known in one vault, by scope."""
+    """The facts of one store, by scope."""
 
-    def __init__(self, store: Any) -> None:
+    def __init__(self, store: EnhancedStore) -> None:
         super().__init__(store)
-        self.collection = _Atoms(store.extension)
+        self.collection = _FactCollection(store.extension)
+
+    # Reading
 
     def facts(self, scope: str | None, *, expired: bool = False) -> list[Fact]:
-        """What holds now in a scope, or in all; with `expired` what no longer does too."""
+        """Return the current facts of a scope, or of all scopes; with `expired`, the others too."""
         with self.collection.reading():
             return self.held(scope, expired=expired)
 
     def held(self, scope: str | None, *, expired: bool = False) -> list[Fact]:
-        """The same, for whoever holds the collection."""
-        scopes, at = self.collection.scopes, now()
-        some = [*scopes.values()] if scope is None else [scopes.get(scope, ({}, {}))]
-        ends = [
-            each
-            for ending, _ in some
-            for each in ending.values()
-            if expired or self.holds(each, at)
-        ]
-        return [*ends, *(each for _, lasting in some for each in lasting.values())]
+        """Return what `facts` does. The caller holds the collection."""
+        scopes = self.collection.scopes
+        groups = list(scopes.values())
+        if scope is not None:
+            groups = [scopes.get(scope, _ScopeFacts())]
 
-    def holds(self, atom: Fact, at: datetime) -> bool:
-        """Whether a statement holds; a derived one does not outlive what it was derived from."""
-        paths = (
-            self.extension.resolve_links([(link, atom.path) for link in atom.derived_from])
-            if atom.derived_from
-            else ()
-        )
+        time = now()
+        facts = [
+            fact
+            for group in groups
+            for fact in group.ending.values()
+            if expired or self._is_current(fact, time)
+        ]
+        for group in groups:
+            facts += group.permanent.values()
+        return facts
+
+    def _is_current(self, fact: Fact, at: datetime) -> bool:
+        """Return whether a fact is current; a derived one is not without its parents."""
+        if not decay.is_current(fact, at):
+            return False
+        if not fact.derived_from:
+            return True
+
+        paths = self.extension.resolve_links([(link, fact.path) for link in fact.derived_from])
         parents = (self.collection.items.get(path or "") for path in paths)
-        return decay.is_current(atom, at) and all(
-            each is None or each.status in CURRENT_STATUSES for each in parents
-        )
+        return all(parent is None or parent.status in CURRENT_STATUSES for parent in parents)
 
     def find(self, id_: str, scope: str) -> Fact:
-        """The statement of this id, to be changed. NotFound says nothing of another scope's."""
-        found = next(
-            (each for each in self.facts(check_scope(scope), expired=True) if each.id == id_), None
-        )
-        if found is None:
+        """Return the fact with this id, to be changed.
+
+        Raise NotFound if the scope has none, Unreadable if its note cannot be changed.
+        """
+        facts = self.facts(check_scope(scope), expired=True)
+        fact = next((fact for fact in facts if fact.id == id_), None)
+        if fact is None:
             raise self.no_memory(id_)
-        if found.problem:
+        if fact.problem:
             raise Unreadable(
-                f"{found.path[:-3]} cannot be changed: {found.problem}",
+                f"{fact.path[:-3]} cannot be changed: {fact.problem}",
                 hint="Change it in an editor.",
             )
-        return found
+        return fact
 
     @staticmethod
     def no_memory(id_: str) -> NotFound:
-        """The error for an id that no memory of the scope has."""
+        """Return the error for an id that no memory of a scope has."""
         return NotFound(
             f"no memory with the id {id_[:80]!r}", hint="search_memory returns the ids."
         )
 
+    def knows(self, scope: str, texts: Sequence[str]) -> bool:
+        """Return whether none of some texts would change the facts of a scope, except by deletion."""
+        facts = self.facts(scope)
+        verdicts = (self.decide(text, facts).verdict for text in texts)
+        return all(verdict.event in ("NOOP", "DELETE") for verdict in verdicts)
+
+    def doubts(self, scope: str, text: str) -> bool:
+        """Return whether a text says that something which a current fact states has changed."""
+        return read_change(text) is not None and bool(_changed_facts(text, self.facts(scope)))
+
+    def disputing(self, facts: Sequence[Fact]) -> dict[str, str]:
+        """Return the paths of the disputed ones of some facts, each with the path of what disputes it."""
+        disputed = [fact for fact in facts if fact.is_disputed and fact.disputed_by]
+        paths = self.extension.resolve_links([(fact.disputed_by, fact.path) for fact in disputed])
+        return {fact.path: path for fact, path in zip(disputed, paths, strict=True) if path}
+
+    def newest_first(self, facts: Sequence[Fact]) -> list[Fact]:
+        """Return facts in their order, but each disputed one behind what disputes it."""
+        disputing = self.disputing(facts)
+        positions = {fact.path: position for position, fact in enumerate(facts)}
+
+        def sort_key(fact: Fact) -> tuple[int, int]:
+            chain = [fact.path]
+            cause = disputing.get(fact.path)
+            while cause in positions and cause not in chain:
+                chain.append(cause)
+                cause = disputing.get(cause)
+            return positions[chain[-1]], len(chain)
+
+        return sorted(facts, key=sort_key)
+
+    def drawn_from(self, source: str) -> list[Fact]:
+        """Return the facts whose notes link to the document at the path `source`.
+
+        The caller holds the collection.
+        """
+        with_source = [fact for fact in self.collection.items.values() if fact.source]
+        paths = self.extension.resolve_links([(fact.source, fact.path) for fact in with_source])
+        return [fact for fact, path in zip(with_source, paths, strict=True) if path == source]
+
+    # Adding
+
     def add(
         self,
         scope: str,
-        statements: Sequence[NewFact],
+        facts: Sequence[NewFact],
         *,
         source: str = "",
         outside: bool = False,
         **by: Unpack[AuthorArgs],
     ) -> AddResult:
-        """Keep statements, drawn from the note `source`, as one step. Those from outside replace nothing said here."""
-        added, scope = AddResult([], [], "rules", []), check_scope(scope)
-        # A model is asked about one statement after the other, each in view of those before it; else all are one step.
-        for some in [[each] for each in statements] if self.chat else [statements]:
-            advice = [
-                ruling for each in some for ruling in self._advice(scope, each.text, source, added)
-            ]
+        """Add facts to a scope. `source` is the path of the document from which they were extracted.
 
-            def draft(
-                step: ChangeSet, some: Sequence[NewFact] = some, advice: list[Ruling] = advice
-            ) -> AddResult:
-                told = {event["id"] for event in added.events}
-                adding = _Adding(self, step, scope, source, outside, told)
-                for statement in some:
-                    adding.take(statement, advice)
-                return adding.added
+        Without a model this is one step. Facts from `outside`, such as a web page, replace nothing that the user
+        stated.
+        """
+        scope = check_scope(scope)
+        result = AddResult([], [], "rules", [])
+        # A model is asked about one fact after the other, each in view of those before it.
+        groups = [[fact] for fact in facts] if self.chat else [facts]
+        for group in groups:
+            advice = list["Ruling"]()
+            for fact in group:
+                advice += self._ask_model(scope, fact.text, source, result)
+            self._add_group(_Origin(scope, source, outside), group, advice, result, by)
 
-            new, carried = self.collection.change(draft, by)
-            added.events.extend(new.events)
-            added.needs_review.extend(new.needs_review)
-            added.warnings.extend([*new.warnings, *carried.warnings])
-        deciders = (each["rule"] for each in added.events if each["rule"].startswith("llm:"))
-        return added._replace(reconciliation=next(deciders, "rules"))
+        deciders = (event["rule"] for event in result.events if event["rule"].startswith("llm:"))
+        return result._replace(reconciliation=next(deciders, "rules"))
+
+    def _add_group(
+        self,
+        origin: _Origin,
+        group: Sequence[NewFact],
+        advice: Sequence[Ruling],
+        result: AddResult,
+        by: AuthorArgs,
+    ) -> None:
+        """Add facts as one step, and enter into a result what became of them."""
+        earlier_ids = {event["id"] for event in result.events}
+
+        def draft(change_set: ChangeSet) -> AddResult:
+            adding = _Adding(self, change_set, origin, earlier_ids)
+            for fact in group:
+                adding.add(fact, advice)
+            return adding.result
+
+        added, written = self.collection.change(draft, by)
+        result.events.extend(added.events)
+        result.needs_review.extend(added.needs_review)
+        result.warnings.extend(added.warnings)
+        result.warnings.extend(written.warnings)
 
     def model_for(self, scope: str, text: str, source: str = "") -> ChatModel | None:
-        """The model that may be told a text: none what will be private, or was drawn from what is."""
-        rules, path = self.settings.embed.private, f"{fact_name(scope, text)}.md"
-        if self.chat is None or private_reason(path, read_note(text.encode()), rules):
-            return None
-        return None if source and self.extension.private_among([source]) else self.chat
+        """Return the model that may read a text.
 
-    def _advice(self, scope: str, text: str, source: str, added: AddResult) -> list[Ruling]:
-        """What a model says of a statement that no rule decides; never asked while the vault is held."""
-        if (chat := self.model_for(scope, text, source)) is None or len(
-            added.events
-        ) >= _MOST_ASKED:
+        None if no model is configured, the fact's note will be private, or its source is.
+        """
+        chat = self.chat
+        if chat is None:
+            return None
+
+        path = f"{fact_name(scope, text)}.md"
+        if private_reason(path, read_note(text.encode()), self.settings.embed.private):
+            return None
+        if source and self.extension.private_among([source]):
+            return None
+        return chat
+
+    def _ask_model(self, scope: str, text: str, source: str, result: AddResult) -> list[Ruling]:
+        """Return what a model says about a text that no rule decides.
+
+        The vault is not locked meanwhile. A failure adds a warning to the result.
+        """
+        chat = self.model_for(scope, text, source)
+        if chat is None or len(result.events) >= _MAX_QUESTIONS:
             return []
+        decision = self.decide(text, self.facts(scope))
+        if decision.verdict.event != "ADD":
+            return []
+
+        similar = [fact for fact, _ in decision.similar]
+        private = self.extension.private_among([fact.path for fact in similar])
+        public = [fact for fact in similar if fact.path not in private]
+        if not public:
+            return []
+
         from simplemem.features.facts.language_model import classify
 
-        verdict, _, near = self.decide(text, self.facts(scope))
-        private = self.extension.private_among([atom.path for atom, _ in near])
-        shown = [atom for atom, _ in near if atom.path not in private]
         try:
-            return classify(self, chat, text, shown) if verdict.event == "ADD" and shown else []
+            return classify(self, chat, text, public)
         except SimplememError as error:
-            added.warnings.extend({error.message} - {*added.warnings})
+            if error.message not in result.warnings:
+                result.warnings.append(error.message)
             return []
 
-    def decide(
-        self, text: str, held: Collection[Fact]
-    ) -> tuple[Verdict, Fact | None, list[tuple[Fact, float]]]:
-        """What the rules say of a statement among those that hold, of which one, and which are how near in meaning."""
-        wanted, by_path = to_forget(text), {each.path: each for each in held}
-        alike = self.extension.likeness(text, by_path, _NEAREST)
-        best = (
-            sorted(each, key=each.__getitem__, reverse=True)[:_NEAREST]
-            for each in (alike.meaning, alike.words)
-        )
-        near = [
-            (by_path[path], alike.meaning.get(path, 0.0)) for path in dict.fromkeys(chain(*best))
-        ]
-        reading, is_few = read_statement(wanted or text), len(held) <= _FEW
+    def decide(self, text: str, facts: Collection[Fact]) -> Decision:
+        """Return what the rules say about a text among current facts, and which facts are similar."""
+        similar = self._similar_facts(text, facts)
+        text_to_forget = to_forget(text)
+        reading = read_statement(text_to_forget or text)
+        compared = _compared_facts(reading, facts, similar)
 
-        def is_candidate(atom: Fact) -> bool:  # what this step has just written is not indexed yet
-            is_slot = reading.slot and atom.slot and atom.slot.relation == reading.slot.relation
-            return is_few or not atom.sha256 or bool(is_slot)
+        verdict = reconcile(reading, [read_statement(fact.statement) for fact in compared])
+        target = compared[verdict.place] if verdict.place is not None else None
+        if text_to_forget:
+            is_known = verdict.event == "NOOP"
+            forget = Verdict("DELETE", rule="rule:forget")
+            return Decision(forget, target if is_known else None, similar)
+        return Decision(verdict, target, similar)
 
-        known = [
-            *{
-                e.path: e for e in (*filter(is_candidate, held), *(atom for atom, _ in near))
-            }.values()
-        ]
-        verdict = reconcile(reading, [read_statement(each.statement) for each in known])
-        target = known[verdict.place] if verdict.place is not None else None
-        if wanted:
-            target = target if verdict.event == "NOOP" else None
-            verdict = Verdict("DELETE", rule="rule:forget")
-        return verdict, target, near
+    def _similar_facts(self, text: str, facts: Collection[Fact]) -> list[SimilarFact]:
+        """Return the facts that are most like a text by meaning, then those by words."""
+        by_path = {fact.path: fact for fact in facts}
+        likeness = self.extension.likeness(text, by_path, _MAX_SIMILAR)
+        paths = dict[str, None]()
+        for scores in (likeness.meaning, likeness.words):
+            best_first = sorted(scores, key=scores.__getitem__, reverse=True)
+            paths |= dict.fromkeys(best_first[:_MAX_SIMILAR])
+        return [SimilarFact(by_path[path], likeness.meaning.get(path, 0.0)) for path in paths]
+
+    # Changing
 
     def update(self, id_: str, text: str, scope: str, **by: Unpack[AuthorArgs]) -> BatchResult:
-        """Give a statement other words; its id stays, and the history has the old ones."""
-        text = " ".join(
-            clean_text(text, "content", _MOST_CHARACTERS, "Give a shorter one.").split()
-        )
-        if not re.search(r"\w", text):
+        """Replace the statement of a fact. Its id stays, and it is disputed no longer.
+
+        Raise Invalid or TooLong for the text, and what `find` raises.
+        """
+        clean = clean_text(text, "content", _MAX_CHARACTERS, "Give a shorter one.")
+        statement = " ".join(clean.split())
+        if not re.search(r"\w", statement):
             raise Invalid("the content contains no word", hint="Give a text that contains a word.")
-        atom, slot = self.find(id_, scope), read_statement(text).slot or Slot()
 
-        def draft(step: ChangeSet) -> None:
-            step.put(atom.path, replace_statement(step.text(atom.path), text))
-            step.set(atom.path, **slot._asdict())
-            if atom.is_disputed:
-                step.set(atom.path, **_UNDISPUTED)
+        fact = self.find(id_, scope)
+        slot = read_statement(statement).slot or Slot()
 
-        return self.collection.change(draft, by)[1]
+        def draft(change_set: ChangeSet) -> None:
+            changed = replace_statement(change_set.text(fact.path), statement)
+            change_set.put(fact.path, changed)
+            change_set.set(fact.path, **slot._asdict())
+            if fact.is_disputed:
+                change_set.set(fact.path, **_UNDISPUTED)
+
+        _, result = self.collection.change(draft, by)
+        return result
 
     def forget(self, id_: str, scope: str, **by: Unpack[AuthorArgs]) -> BatchResult:
-        """Put a statement into the trash."""
+        """Move a fact to the trash. What it alone disputes is active again. Raise what `find` raises."""
         path = self.find(id_, scope).path
 
-        def draft(step: ChangeSet) -> None:
-            step.drop(path)
-            self.settle_disputes(step, path)
+        def draft(change_set: ChangeSet) -> None:
+            change_set.drop(path)
+            self.settle_disputes(change_set, path)
 
-        return self.collection.change(draft, by)[1]
+        _, result = self.collection.change(draft, by)
+        return result
 
-    def doubts(self, scope: str, text: str) -> bool:
-        """Return whether a text says that something which is held has changed."""
-        return read_change(text) is not None and bool(_put_in_doubt(text, self.facts(scope)))
-
-    def disputing(self, atoms: Sequence[Fact]) -> dict[str, str]:
-        """Return the paths of those of `atoms` that are disputed, each with the path of what disputes it."""
-        disputed = [atom for atom in atoms if atom.is_disputed and atom.disputed_by]
-        paths = self.extension.resolve_links([(atom.disputed_by, atom.path) for atom in disputed])
-        return {atom.path: path for atom, path in zip(disputed, paths, strict=True) if path}
-
-    def newest_first(self, atoms: Sequence[Fact]) -> list[Fact]:
-        """Return statements in their order, but each disputed one behind what disputes it."""
-        disputing = self.disputing(atoms)
-        places = {atom.path: place for place, atom in enumerate(atoms)}
-
-        def place_of_first(atom: Fact) -> tuple[int, int]:
-            way = [atom.path]
-            while (cause := disputing.get(way[-1])) in places and cause not in way:
-                way.append(cause)
-            return places[way[-1]], len(way)
-
-        return sorted(atoms, key=place_of_first)
-
-    def settle_disputes(self, step: ChangeSet, path: str) -> None:
-        """Mark as active again what the statement at `path` alone has put in doubt."""
-        disputed = [
-            each for each in self.collection.items.values() if each.disputed_by and not each.problem
+    def settle_disputes(self, change_set: ChangeSet, path: str) -> None:
+        """Mark as active again the facts that the fact at `path` disputes."""
+        marked = [
+            fact for fact in self.collection.items.values() if fact.disputed_by and not fact.problem
         ]
-        causes = self.extension.resolve_links([(each.disputed_by, each.path) for each in disputed])
-        for atom, cause in zip(disputed, causes, strict=True):
-            if cause == path and atom.is_disputed:
-                step.set(atom.path, **_UNDISPUTED)
-
-    def knows(self, scope: str, texts: Sequence[str]) -> bool:
-        """Whether all of these are said already."""
-        held = self.facts(scope)
-        return all(self.decide(text, held)[0].event in ("NOOP", "DELETE") for text in texts)
-
-    def drawn_from(self, source: str) -> list[Fact]:
-        """The statements whose note links to the document `source` (a path) as what they were drawn from.
-
-        The caller holds the collection.
-        """
-        sourced = [atom for atom in self.collection.items.values() if atom.source]
-        paths = self.extension.resolve_links([(atom.source, atom.path) for atom in sourced])
-        return [atom for atom, path in zip(sourced, paths, strict=True) if path == source]
+        causes = self.extension.resolve_links([(fact.disputed_by, fact.path) for fact in marked])
+        for fact, cause in zip(marked, causes, strict=True):
+            if cause == path and fact.is_disputed:
+                change_set.set(fact.path, **_UNDISPUTED)
 
     def forget_drawn(
         self, source: str, is_gone: Callable[[Fact], bool], **by: Unpack[AuthorArgs]
     ) -> None:
-        """Mark as forgotten what was drawn from a document, where that says it no longer."""
+        """Mark as forgotten the facts of a document that it no longer states."""
 
-        def draft(step: ChangeSet) -> None:
-            for atom in self.drawn_from(source):
-                if atom.status in CURRENT_STATUSES and not atom.problem and is_gone(atom):
-                    step.set(atom.path, status="forgotten")
+        def draft(change_set: ChangeSet) -> None:
+            for fact in self.drawn_from(source):
+                if fact.status in CURRENT_STATUSES and not fact.problem and is_gone(fact):
+                    change_set.set(fact.path, status="forgotten")
 
         self.collection.change(draft, by)
 
     def tidy(
         self, older_than: timedelta, *, dry_run: bool = False, **by: Unpack[AuthorArgs]
     ) -> list[Fact]:
-        """Put what has not held for so long into the trash, as one step; what that is, or would be."""
+        """Move to the trash, as one step, the facts that have not been current for so long.
 
-        def draft(step: ChangeSet) -> list[Fact]:
-            over = (
-                e
-                for e in self.held(None, expired=True)
-                if not e.problem and not self.holds(e, now())
-            )
-            ends = [
-                (e, (e.memory_type != "episode" and e.valid_to) or decay.forgotten_at(e))
-                for e in over
-            ]
-            old = [
-                each
-                for each, at in ends
-                if (last := at or each.valid_from) and last < now() - older_than
-            ]
-            for each in old if not dry_run else ():
-                step.drop(each.path)
+        Return them. With `dry_run`, nothing is changed.
+        """
+
+        def draft(change_set: ChangeSet) -> list[Fact]:
+            latest = now() - older_than
+            old = [fact for fact in self._ended_facts() if _ended_before(fact, latest)]
+            if not dry_run:
+                for fact in old:
+                    change_set.drop(fact.path)
             return old
 
-        return self.collection.change(draft, by)[0]
+        facts, _ = self.collection.change(draft, by)
+        return facts
+
+    def _ended_facts(self) -> Iterable[Fact]:
+        """Return the facts that are not current and may be changed."""
+        time = now()
+        return [
+            fact
+            for fact in self.held(None, expired=True)
+            if not fact.problem and not self._is_current(fact, time)
+        ]
 
 
-def _put_in_doubt(text: str, older: Sequence[Fact]) -> list[Fact]:
-    """Return those of some older statements of which a text says that they changed."""
+def _ended_before(fact: Fact, latest: datetime) -> bool:
+    """Return whether a fact that is not current ended before a time. The end of an episode is when it fades."""
+    end = fact.valid_to if fact.memory_type != "episode" else None
+    end = end or decay.forgotten_at(fact) or fact.valid_from
+    return end is not None and end < latest
+
+
+def _compared_facts(
+    reading: Reading, facts: Collection[Fact], similar: Sequence[SimilarFact]
+) -> list[Fact]:
+    """Return the facts with which a new statement is compared: all if they are few.
+
+    Otherwise those of the same relation, the similar ones, and those that this step has just written, which are not
+    indexed yet.
+    """
+    is_few = len(facts) <= _MAX_COMPARED
+    compared = dict[str, Fact]()
+    for fact in facts:
+        is_same_relation = (
+            reading.slot and fact.slot and fact.slot.relation == reading.slot.relation
+        )
+        if is_few or is_same_relation or not fact.sha256:
+            compared[fact.path] = fact
+    for fact, _ in similar:
+        compared[fact.path] = fact
+    return list(compared.values())
+
+
+def _changed_facts(text: str, facts: Sequence[Fact]) -> list[Fact]:
+    """Return those of some facts of which a text says that they changed."""
     change = read_change(text)
     if change is None:
         return []
-    subjects = [_stated_subject(atom) for atom in older]
-    return [older[index] for index in find_doubtful(subjects, change)]
+    subjects = [_stated_subject(fact) for fact in facts]
+    return [facts[index] for index in find_doubtful(subjects, change)]
 
 
-def _stated_subject(atom: Fact) -> StatedSubject:
-    year = atom.valid_from.year if atom.valid_from else None
-    return StatedSubject(subject_of(atom.statement), year)
+def _stated_subject(fact: Fact) -> StatedSubject:
+    year = fact.valid_from.year if fact.valid_from else None
+    return StatedSubject(subject_of(fact.statement), year)
 
 
-fact_service: Final = FactService.of
+@dataclass(frozen=True)
+class _Origin:
+    """Where facts are from, and the scope that they are for."""
+
+    scope: str
+    source: str  # the path of a document, or ""
+    is_outside: bool
+
+
+class _Outcome(NamedTuple):
+    """What a new fact does to the current ones, as it was decided by rules and a model."""
+
+    event: str
+    relation: str | None
+    rule: str
+    target: Fact | None
+    similar: Sequence[SimilarFact]
 
 
 class _Adding:
-    """Statements as they are taken into one step, each knowing those before it."""
+    """Adds facts in one change set. Guards the current facts as the additions so far leave them."""
 
     def __init__(
         self,
-        memories: FactService,
-        step: ChangeSet,
-        scope: str,
-        source: str,
-        outside: bool,
-        told: Collection[str] = (),
+        service: FactService,
+        change_set: ChangeSet,
+        origin: _Origin,
+        earlier_ids: Collection[str],
     ) -> None:
-        self.memories, self.step, self.scope, self.source, self.outside = (
-            memories,
-            step,
-            scope,
-            source,
-            outside,
-        )
-        self.told = told  # ids of what the same call has told before
-        self.held = {each.path: each for each in memories.held(scope)}
-        self.added = AddResult([], [], "rules", [])
+        self.result = AddResult([], [], "rules", [])
+        self._service = service
+        self._change_set = change_set
+        self._origin = origin
+        self._earlier_ids = earlier_ids  # of facts that earlier steps of the same call stored
+        self._facts = {fact.path: fact for fact in service.held(origin.scope)}
 
-    def take(self, statement: NewFact, advice: Sequence[Ruling]) -> None:
-        """Decide on one statement, and do what that takes."""
-        (event, relation, _, rule), target, near = self.memories.decide(
-            statement.text, self.held.values()
-        )
-        if event == "DELETE":
-            self._forget(target, rule)
-            return
-        if event == "NOOP" and target is not None:
-            self._say_again(target, rule)
-            self._dispute(self.held[target.path], self._put_in_doubt(statement.text))
-            return
-        sound = [
-            each
-            for each in advice
-            if event == "ADD" and self.held.get(each.target.path) is each.target
-        ]
-        told = next((each for each in sound if each.relation != "DERIVES"), None)
-        if told is not None:
-            event, relation, rule, target = "UPDATE", told.relation, told.method, told.target
-        if (
-            target is not None
-            and relation == "UPDATES"
-            and (target.problem or (self.outside and not target.source))
-        ):
-            event, relation, near, target = "ADD", None, [(target, 1.0), *near], None
-        doubtful = self._put_in_doubt(statement.text)
-        if doubtful and (statement.memory_type or kind_of(statement.text, now())[0]) == "episode":
-            statement = statement._replace(
-                memory_type="fact"
-            )  # it must last as long as what it puts in doubt
-        new = self._write(statement, rule, target, relation or "")
-        self._tell(event, relation, new, rule, target)
-        self._dispute(new, [atom for atom in doubtful if atom is not target])
-        candidates: list[Candidate] = [
-            {"id": each.id, "memory": each.statement, "similarity": round((1 + share) / 2, 4)}
-            for each, share in near
-            if event == "ADD" and share >= _NEAR and each.path in self.held
-        ]
-        self.added.needs_review.extend(
-            [{"id": new.id, "candidates": candidates[:3]}] if candidates else []
-        )
-        for each in sound:
-            if each.relation == "DERIVES" and each.derived:
-                parents, at = (each.target, new), now()
-                sure = _DERIVED * min(decay.confidence_at(parent, at) for parent in parents)
-                derived = self._write(
-                    NewFact(each.derived, "derived", confidence=sure),
-                    each.method,
-                    parents=parents,
-                )
-                self._tell("ADD", "DERIVES", derived, each.method)
+    def add(self, new: NewFact, advice: Sequence[Ruling]) -> None:
+        """Decide what a new fact does, and do it."""
+        decision = self._service.decide(new.text, self._facts.values())
+        verdict = decision.verdict
+        target = decision.target
+        if verdict.event == "DELETE":
+            self._forget(target, verdict.rule)
+        elif verdict.event == "NOOP" and target is not None:
+            self._confirm(target, verdict.rule)
+            self._dispute(self._facts[target.path], self._find_changed(new.text))
+        else:
+            self._store(new, decision, advice)
 
     def _forget(self, target: Fact | None, rule: str) -> None:
-        """Put what is to be forgotten into the trash. A page forgets nothing that was said here."""
-        if target is not None and not target.problem and (target.source or not self.outside):
-            self.step.drop(target.path)
-            self.memories.settle_disputes(self.step, target.path)
-            del self.held[target.path]
-            self._tell("DELETE", None, target, rule)
+        """Move a fact to the trash, except if the text is from outside and the user stated the fact."""
+        if target is None:
+            reason = "no fact matches"
+        elif target.problem:
+            reason = target.problem
+        elif self._is_protected(target):
+            reason = "a web page cannot withdraw what the user stated"
         else:
-            why = (
-                "no fact matches"
-                if target is None
-                else target.problem or "a web page cannot withdraw what the user stated"
-            )
-            self.added.warnings.append(f"nothing was forgotten: {why}")
+            self._change_set.drop(target.path)
+            self._service.settle_disputes(self._change_set, target.path)
+            del self._facts[target.path]
+            self._report("DELETE", None, target, rule)
+            return
+
+        self.result.warnings.append(f"nothing was forgotten: {reason}")
+
+    def _is_protected(self, fact: Fact) -> bool:
+        """Return whether the user stated a fact and the new text is from outside."""
+        return self._origin.is_outside and not fact.source
+
+    def _confirm(self, target: Fact, rule: str) -> None:
+        """Take in that a fact was stated again: it is not disputed, and a preference is renewed."""
+        path = target.path
+        confidence = decay.confidence_at(target, now())
+        if target.is_disputed and not target.problem:
+            self._change_set.set(path, **_UNDISPUTED)
+            self._facts[path] = replace(target, status="active", disputed=None, disputed_by="")
+        if target.memory_type == "preference" and not target.problem and confidence < 1:
+            renewed = round(min(1.0, confidence + _REINFORCEMENT), 4)
+            self._change_set.set(path, confidence=renewed, reinforced=format_moment(now()))
+        self._report("NOOP", None, target, rule)
+
+    def _store(self, new: NewFact, decision: Decision, advice: Sequence[Ruling]) -> None:
+        """Store a new fact, with what it replaces, disputes and lets a model derive."""
+        rulings = list["Ruling"]()
+        if decision.verdict.event == "ADD":
+            rulings = [ruling for ruling in advice if self._still_applies(ruling)]
+        outcome = self._protect(_combine(decision, rulings))
+
+        changed = self._find_changed(new.text)
+        memory_type = new.memory_type or kind_of(new.text, now())[0]
+        if changed and memory_type == "episode":
+            # It must last as long as the facts that it disputes.
+            new = new._replace(memory_type="fact")
+        fact = self._write(new, outcome.rule, outcome.target, outcome.relation or "")
+        self._report(outcome.event, outcome.relation, fact, outcome.rule, outcome.target)
+        self._dispute(fact, [other for other in changed if other is not outcome.target])
+        if outcome.event == "ADD":
+            self._suggest_review(fact, outcome.similar)
+        for ruling in rulings:
+            if ruling.relation == "DERIVES" and ruling.derived:
+                self._derive(ruling, fact)
+
+    def _still_applies(self, ruling: Ruling) -> bool:
+        """Return whether the fact that a model was asked about has not changed meanwhile."""
+        return self._facts.get(ruling.target.path) is ruling.target
+
+    def _protect(self, outcome: _Outcome) -> _Outcome:
+        """Return an outcome that replaces no fact which cannot or must not be replaced."""
+        target = outcome.target
+        if target is None or outcome.relation != "UPDATES":
+            return outcome
+        if not target.problem and not self._is_protected(target):
+            return outcome
+        similar = [SimilarFact(target, 1.0), *outcome.similar]
+        return _Outcome("ADD", None, outcome.rule, None, similar)
 
     def _write(
         self,
-        statement: NewFact,
+        new: NewFact,
         rule: str,
         old: Fact | None = None,
         relation: str = "",
         parents: Sequence[Fact] = (),
     ) -> Fact:
-        at, link = now(), self.memories.link_text
-        kind, until = kind_of(statement.text, at)
-        if kind == "episode" and statement.memory_type not in ("", "episode"):
-            until = None  # the day it happened on ends nothing that lasts
-        path = self.memories.free_path(
-            self.step, fact_name(self.scope, statement.text), between=" "
-        )
-        links: dict[str, Any] = {relation.lower(): link(old.path)} if old else {}
-        new = Fact(
-            path, "", f"atom_{at:%Y%m%d}_{secrets.token_hex(3)}", statement.text, self.scope,
-            memory_type=statement.memory_type or kind, slot=statement.slot or read_statement(statement.text).slot,
-            confidence=statement.confidence, valid_from=statement.valid_from or at,
-            valid_to=statement.valid_to or until, source=self.source.removesuffix(".md"),
-            derived_from=tuple(link(each.path) for each in parents),
-            decided_by=statement.decided_by or rule, created=local_stamp(), **links,
-        )  # fmt: skip
-        if old and relation == "UPDATES":
-            ended = format_moment(new.valid_from or at)
-            self.step.set(old.path, **_UNDISPUTED | {"status": "superseded"})
-            self.step.set(old.path, superseded_by=link(path), valid_to=ended)
-            del self.held[old.path]
-        self.step.put(path, render_fact(new, statement.quote))
-        self.held[path] = new
-        return new
+        """Write the note of a new fact, and mark the one that it replaces as superseded."""
+        link_text = self._service.link_text
+        name = fact_name(self._origin.scope, new.text)
+        path = self._service.free_path(self._change_set, name, between=" ")
+        fact = self._complete(new, path, rule)
+        if parents:
+            fact = replace(fact, derived_from=tuple(link_text(parent.path) for parent in parents))
+        if old is not None and relation == "EXTENDS":
+            fact = replace(fact, extends=link_text(old.path))
+        if old is not None and relation == "UPDATES":
+            fact = replace(fact, updates=link_text(old.path))
+            self._supersede(old, fact)
 
-    def _put_in_doubt(self, text: str) -> list[Fact]:
-        """Return the statements of which a text says that they changed, where no rule reads what they are now."""
-        return _put_in_doubt(
-            text, [atom for atom in self.held.values() if self._may_be_disputed(atom)]
+        self._change_set.put(path, render_fact(fact, new.quote))
+        self._facts[path] = fact
+        return fact
+
+    def _complete(self, new: NewFact, path: str, rule: str) -> Fact:
+        """Return a new fact with what the rules read in its text."""
+        time = now()
+        memory_type, valid_to = kind_of(new.text, time)
+        if memory_type == "episode" and new.memory_type not in ("", "episode"):
+            valid_to = None  # the day of an episode does not end what lasts
+        return Fact(
+            path=path,
+            sha256="",
+            id=f"atom_{time:%Y%m%d}_{secrets.token_hex(3)}",
+            statement=new.text,
+            scope=self._origin.scope,
+            memory_type=new.memory_type or memory_type,
+            slot=new.slot or read_statement(new.text).slot,
+            confidence=new.confidence,
+            valid_from=new.valid_from or time,
+            valid_to=new.valid_to or valid_to,
+            source=self._origin.source.removesuffix(".md"),
+            decided_by=new.decided_by or rule,
+            created=local_time(),
         )
 
-    def _may_be_disputed(self, atom: Fact) -> bool:
-        """Return whether a statement lasts, may be written, and was not told in this very call."""
-        is_earlier = bool(atom.sha256) and atom.id not in self.told
-        is_lasting = atom.memory_type in ("fact", "preference") and not atom.problem
-        return is_earlier and is_lasting and (bool(atom.source) or not self.outside)
+    def _supersede(self, old: Fact, new: Fact) -> None:
+        ended = format_moment(new.valid_from or now())
+        link = self._service.link_text(new.path)
+        self._change_set.set(old.path, **_UNDISPUTED | {"status": "superseded"})
+        self._change_set.set(old.path, superseded_by=link, valid_to=ended)
+        del self._facts[old.path]
+
+    def _find_changed(self, text: str) -> list[Fact]:
+        """Return the facts of which a text says that they changed, where no rule reads the new value."""
+        facts = [fact for fact in self._facts.values() if self._may_be_disputed(fact)]
+        return _changed_facts(text, facts)
+
+    def _may_be_disputed(self, fact: Fact) -> bool:
+        """Return whether a fact lasts, can be changed, and was not stored by this very call."""
+        is_earlier = bool(fact.sha256) and fact.id not in self._earlier_ids
+        is_lasting = fact.memory_type in ("fact", "preference") and not fact.problem
+        return is_earlier and is_lasting and not self._is_protected(fact)
 
     def _dispute(self, new: Fact, older: Sequence[Fact]) -> None:
-        """Mark older statements as disputed by a new one, but for what that has replaced."""
-        link = self.memories.link_text(new.path)
+        """Mark older facts as disputed by a new one, except those that were replaced."""
+        link = self._service.link_text(new.path)
         disputes = list[Told]()
-        for atom in older:
-            if atom.path == new.path or self.held.get(atom.path) is not atom:
+        for fact in older:
+            if fact.path == new.path or self._facts.get(fact.path) is not fact:
                 continue
-            since = atom.disputed or now()
-            self.step.set(
-                atom.path, status="disputed", disputed=format_moment(since), disputed_by=link
+            since = fact.disputed or now()
+            self._change_set.set(
+                fact.path, status="disputed", disputed=format_moment(since), disputed_by=link
             )
-            marks: dict[str, Any] = {"disputed": since, "disputed_by": link_target(link)}
-            self.held[atom.path] = replace(atom, status="disputed", **marks)
-            disputes.append({"id": atom.id, "memory": atom.statement})
+            self._facts[fact.path] = replace(
+                fact, status="disputed", disputed=since, disputed_by=link_target(link)
+            )
+            disputes.append(Told(id=fact.id, memory=fact.statement))
         if disputes:
-            self.added.events[-1]["disputes"] = disputes
+            self.result.events[-1]["disputes"] = disputes
 
-    def _say_again(self, target: Fact, rule: str) -> None:
-        """Saying a preference again is all that refreshes it; what is said again is in doubt no longer."""
-        sure = decay.confidence_at(target, now())
-        if target.is_disputed and not target.problem:
-            self.step.set(target.path, **_UNDISPUTED)
-            self.held[target.path] = replace(target, status="active", disputed=None, disputed_by="")
-        if target.memory_type == "preference" and not target.problem and sure < 1:
-            self.step.set(
-                target.path,
-                confidence=round(min(1.0, sure + _AGAIN), 4),
-                reinforced=format_moment(now()),
-            )
-        self._tell("NOOP", None, target, rule)
+    def _suggest_review(self, new: Fact, similar: Sequence[SimilarFact]) -> None:
+        """Name the current facts that are so similar to a new one that it may replace them."""
+        candidates = [
+            Candidate(id=fact.id, memory=fact.statement, similarity=round((1 + similarity) / 2, 4))
+            for fact, similarity in similar
+            if similarity >= _MIN_SIMILARITY and fact.path in self._facts
+        ]
+        if candidates:
+            review = Review(id=new.id, candidates=candidates[:_MAX_CANDIDATES])
+            self.result.needs_review.append(review)
 
-    def _tell(
-        self, event: str, relation: str | None, atom: Fact, rule: str, old: Fact | None = None
+    def _derive(self, ruling: Ruling, new: Fact) -> None:
+        """Store what a model derived from a new fact and an earlier one."""
+        parents = (ruling.target, new)
+        time = now()
+        lowest = min(decay.confidence_at(parent, time) for parent in parents)
+        derived = NewFact(ruling.derived, "derived", confidence=_DERIVED_SHARE * lowest)
+        fact = self._write(derived, ruling.method, parents=parents)
+        self._report("ADD", "DERIVES", fact, ruling.method)
+
+    def _report(
+        self, event: str, relation: str | None, fact: Fact, rule: str, old: Fact | None = None
     ) -> None:
-        told: Event = {
-            "event": event,
-            "relation": relation,
-            "id": atom.id,
-            "memory": atom.statement,
-            "rule": rule,
-        }
-        self.added.events.append(
-            told | {"previous": {"id": old.id, "memory": old.statement}} if old else told
-        )
+        """Enter into the result what happened to a fact, and to the one that it replaces or extends."""
+        report = Event(event=event, relation=relation, id=fact.id, memory=fact.statement, rule=rule)
+        if old is not None:
+            report["previous"] = Told(id=old.id, memory=old.statement)
+        self.result.events.append(report)
+
+
+def _combine(decision: Decision, rulings: Sequence[Ruling]) -> _Outcome:
+    """Return the outcome that a model says, if it says one, else that of the rules."""
+    for ruling in rulings:
+        if ruling.relation != "DERIVES":
+            return _Outcome(
+                "UPDATE", ruling.relation, ruling.method, ruling.target, decision.similar
+            )
+
+    verdict = decision.verdict
+    return _Outcome(
+        verdict.event, verdict.relation, verdict.rule, decision.target, decision.similar
+    )
+
+
+fact_service: Final = FactService.of
