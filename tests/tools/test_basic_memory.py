@@ -1,5 +1,7 @@
-"""The face of basic-memory, held to what its release was seen to answer (tests/data/basic_memory.toml); the package
-itself is asked by bench/basic_memory.py."""
+"""The profile basic-memory answers as release 0.24.1 did (tests/data/basic_memory.toml).
+
+bench/basic_memory.py compares it with the package itself.
+"""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def page_slice(arguments: PageArguments) -> slice:
     return slice(start, start + arguments.page_size)
 
 
-def as_list(value: Any) -> list[Any]:
+def as_list(value: object) -> list[Any]:
     """Return a list as it is, and any other value as the only item of one."""
     return value if isinstance(value, list) else [value]
 

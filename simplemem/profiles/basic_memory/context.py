@@ -43,8 +43,9 @@ class NoteContext:
 
 @basic_memory_tool("Build Context")
 def build_context(project: Project, arguments: BuildContextArguments) -> Reply[Result]:
-    """A note of a memory:// address, or all of a pattern such as memory://docs/*, with its observations and relations and the
-    notes they lead to, so many steps (depth) away, that changed within the timeframe.
+    """A note of a memory:// address, or all of a pattern such as memory://docs/*, with its
+    observations and relations and the notes they lead to, so many steps (depth) away, that
+    changed within the timeframe.
     """
     address = _read_address(arguments)
     depth = _read_depth(arguments)

@@ -58,8 +58,9 @@ class NewNote:
 
 @basic_memory_tool("Write Note", writes=True, destructive=True, idempotent=False)
 def write_note(project: Project, arguments: WriteNoteArguments) -> Reply[Result]:
-    """Make a Markdown note in a directory ("/" is the root). Facts are `- [category] text #tag`, links `- relation [[Title]]`.
-    A note that is there stays as it is, unless overwrite is true; expected_checksum then asks that it is the one you read.
+    """Make a Markdown note in a directory ("/" is the root). Facts are `- [category] text
+    #tag`, links `- relation [[Title]]`. A note that is there stays as it is, unless overwrite
+    is true; expected_checksum then asks that it is the one you read.
     """
     if is_outside(arguments.directory):
         answer = FailedWrite(title=arguments.title, action="created", error=_SECURITY_ERROR)
@@ -98,7 +99,7 @@ def _read_new_note(arguments: WriteNoteArguments) -> NewNote:
     return NewNote(name, path_of(name), content, properties, tags)
 
 
-def _read_tags(value: Any) -> list[str]:
+def _read_tags(value: object) -> list[str]:
     """Return the tags of a list or of a text with commas, without their #."""
     tags: list[str] = []
     for item in as_list(from_json(value)):
@@ -182,8 +183,9 @@ def _with_properties(text: str, properties: Mapping[str, Any]) -> str:
 
 @basic_memory_tool("Edit Note", writes=True, destructive=True, idempotent=False)
 def edit_note(project: Project, arguments: EditNoteArguments) -> Reply[Result]:
-    """Change part of a note. append and prepend make it where there is none; find_replace wants find_text to stand as often as
-    expected_replacements (1) says; the section operations want the heading as it is written. metadata sets properties too.
+    """Change part of a note. append and prepend make it where there is none; find_replace wants
+    find_text to stand as often as expected_replacements (1) says; the section operations want
+    the heading as it is written. metadata sets properties too.
     """
     _check_required(arguments)
     created = False

@@ -34,8 +34,8 @@ _MAX_DEPTH: Final = 10
 
 @basic_memory_tool("Recent Activity")
 def recent_activity(project: Project, arguments: RecentActivityArguments) -> Reply[Result]:
-    """What changed of late, newest first: timeframe is "7d", "24h", "2 days ago", "last week" or a date; type is entity (notes),
-    observation or relation, or several.
+    """What changed of late, newest first: timeframe is "7d", "24h", "2 days ago", "last week"
+    or a date; type is entity (notes), observation or relation, or several.
     """
     row_types = _row_types(arguments)
     timeframe = read_timeframe(project.store, arguments.timeframe)
@@ -67,9 +67,9 @@ def _row_types(arguments: RecentActivityArguments) -> set[str]:
     """Return the types of rows that a call lists. Raise Invalid for an unknown type."""
     sent = as_list(from_json(arguments.type))
     row_types = {str(name).lower() for name in sent if name} or {"entity"}
-    unknown = row_types - set(ROW_TYPES)
-    if unknown:
-        raise Invalid(f"Invalid type: {min(unknown)}. Valid types are: {list(ROW_TYPES)}")
+    invalid_types = row_types - set(ROW_TYPES)
+    if invalid_types:
+        raise Invalid(f"Invalid type: {min(invalid_types)}. Valid types are: {list(ROW_TYPES)}")
     return row_types
 
 
@@ -88,7 +88,9 @@ class DirectoryContents:
 
 @basic_memory_tool("List Directory")
 def list_directory(project: Project, arguments: ListDirectoryArguments) -> Reply[Result]:
-    """The notes and folders of a directory, down to a depth of at most 10; file_name_glob (*.md, *meeting*) narrows them."""
+    """The notes and folders of a directory, down to a depth of at most 10; file_name_glob
+    (*.md, *meeting*) narrows them.
+    """
     if not 1 <= arguments.depth <= _MAX_DEPTH:
         raise Invalid(f"depth must be between 1 and {_MAX_DEPTH}, got {arguments.depth}")
 

@@ -43,7 +43,9 @@ def _notes_below(project: Project, identifier: str) -> list[str]:
 
 @basic_memory_tool("Delete Note", writes=True, destructive=True, idempotent=False, deletes=True)
 def delete_note(project: Project, arguments: DeleteNoteArguments) -> Reply[Result]:
-    """Put a note, or with is_directory all notes of a directory, in the trash. The answer is false where there is no such note."""
+    """Put a note, or with is_directory all notes of a directory, in the trash. The answer is
+    false where there is no such note.
+    """
     if arguments.is_directory:
         return _delete_directory(project, arguments)
 
@@ -62,9 +64,9 @@ def delete_note(project: Project, arguments: DeleteNoteArguments) -> Reply[Resul
 
 def _delete(project: Project, note: Memory) -> None:
     """Delete a note. Raise Conflict if the client read another text of it in this session."""
-    known = project.session.known_hash(note.path)
+    expected = project.session.known_hash(note.path)
     try:
-        deleted = project.store.delete(name_of(note.path), if_sha256=known, **project.caller)
+        deleted = project.store.delete(name_of(note.path), if_sha256=expected, **project.caller)
     except Conflict as error:
         hint = "Read it again with read_note. If it is still not needed, delete it."
         raise without_offer(error, hint) from None
@@ -106,8 +108,8 @@ def _delete_directory(project: Project, arguments: DeleteNoteArguments) -> Reply
 
 @basic_memory_tool("Move Note", writes=True, idempotent=False)
 def move_note(project: Project, arguments: MoveNoteArguments) -> Reply[Result]:
-    """Move a note to destination_path (archive/Note.md) or, under its own name, into destination_folder; with is_directory a whole
-    directory. Links to it follow.
+    """Move a note to destination_path (archive/Note.md) or, under its own name, into
+    destination_folder; with is_directory a whole directory. Links to it follow.
     """
     wrong_destination = _check_destination(arguments)
     if wrong_destination is not None:
@@ -153,13 +155,18 @@ def _check_destination(arguments: MoveNoteArguments) -> tuple[str, str] | None:
     if is_outside(destination or "") or path.startswith("/"):
         return "SECURITY_VALIDATION_ERROR", texts.refused_destination(destination)
 
-    if not path or arguments.is_directory:
-        return None
+    if path and not arguments.is_directory:
+        return _check_file_name(path)
+    return None
+
+
+def _check_file_name(path: str) -> tuple[str, str] | None:
+    """Return the error code and the text if the path of a note does not end in `.md`, else None."""
     file_name = path.rpartition("/")[2]
     if "." not in file_name:
-        return "FILE_EXTENSION_REQUIRED", texts.missing_extension(destination)
+        return "FILE_EXTENSION_REQUIRED", texts.missing_extension(path)
     if not file_name.endswith(".md"):
-        return "FILE_EXTENSION_MISMATCH", texts.other_extension(destination)
+        return "FILE_EXTENSION_MISMATCH", texts.other_extension(path)
     return None
 
 

@@ -88,17 +88,17 @@ class Project:
         Raise NotFound if there is none.
         """
         address = unquote(identifier.strip()).removeprefix("memory://")
-        wanted = address.removeprefix("[[").removesuffix("]]")
-        if not wanted or is_outside(wanted):
+        link = address.removeprefix("[[").removesuffix("]]")
+        if not link or is_outside(link):
             raise NotFound(identifier)
 
-        for permalink in (wanted, self.prefix + wanted):
+        for permalink in (link, self.prefix + link):
             by_permalink = Filter(properties={"permalink": permalink})
             notes = self.store.list(filter=by_permalink, limit=1).items
             if notes:
                 return self.store.read(notes[0].name)
 
-        name = wanted.removeprefix(self.prefix).removesuffix(".md")
+        name = link.removeprefix(self.prefix).removesuffix(".md")
         path = self._find_by_slug(name)
         if path is not None:
             return self.store.read(name_of(path))
@@ -258,19 +258,20 @@ class Project:
 
         for _ in range(depth):
             for current in frontier:
-                for relation in chain(self.relations(current), self._incoming(current)):
-                    if relation.source in recent:
-                        relations[relation] = None
+                relations |= dict.fromkeys(self._recent_relations(current, recent))
 
-            ends = dict.fromkeys(
-                end for relation in relations for end in (relation.source, relation.target)
-            )
-            new_paths = [path for path in ends if path in recent and path not in reached]
-            frontier = [self.store.read(name_of(path)) for path in new_paths if path]
+            new_paths = [path for path in _end_paths(relations) if path not in reached]
+            frontier = [self.store.read(name_of(path)) for path in new_paths if path in recent]
             reached |= {found.path: found for found in frontier}
 
         del reached[note.path]
         return relations, reached.values()
+
+    def _recent_relations(self, note: Memory, recent: Collection[str]) -> Iterator[Relation]:
+        """Yield the relations from and to a note that stand in notes of `recent`."""
+        for relation in chain(self.relations(note), self._incoming(note)):
+            if relation.source in recent:
+                yield relation
 
     def _context_relation_row(self, relation: Relation, note: Memory) -> Data:
         """Return a relation as the context of a note shows it: its ends by title."""
@@ -364,13 +365,13 @@ class Project:
         Return what was replaced if the client had read none, else "". Raise what `on_conflict`
         returns if the note has another text.
         """
-        known = expected or self.session.known_hash(note.path)
-        result = self._change(note, edit, known, on_conflict)
+        checksum = expected or self.session.known_hash(note.path)
+        result = self._change(note, edit, checksum, on_conflict)
 
         replaced = ""
         for written in result.written:
             self.session.record_hash(written.path, written.sha256 or "")
-            if written.changed and known is None and written.previous_sha256 is not None:
+            if written.changed and checksum is None and written.previous_sha256 is not None:
                 replaced = replaced_and_undo(
                     self.store, note.name, written.previous_sha256, written.version
                 )
@@ -418,6 +419,16 @@ def _named_projects(arguments: ProjectArguments) -> list[str]:
     if isinstance(arguments, SearchNotesArguments):
         names += arguments.projects or ()
     return names
+
+
+def _end_paths(relations: Iterable[Relation]) -> list[str]:
+    """Return the paths at both ends of relations, each once, in the order of the relations."""
+    paths: dict[str, None] = {}
+    for relation in relations:
+        paths[relation.source] = None
+        if relation.target is not None:
+            paths[relation.target] = None
+    return list(paths)
 
 
 def _iso_time(text: str) -> str | None:

@@ -26,8 +26,9 @@ from simplemem.tools.tool import Reply
 
 @basic_memory_tool("Read Note")
 def read_note(project: Project, arguments: ReadNoteArguments) -> Reply[Result]:
-    """Read a note by its title, permalink, path or memory:// address; all of it, the lines from start_line to end_line, or with
-    include_content=false its checksum alone. Where none is called so, the nearest are named.
+    """Read a note by its title, permalink, path or memory:// address; all of it, the lines from
+    start_line to end_line, or with include_content=false its checksum alone. Where none is
+    called so, the nearest are named.
     """
     identifier = arguments.identifier
     if identifier.startswith("/") or is_outside(identifier):

@@ -87,8 +87,9 @@ class Candidates:
 
 @basic_memory_tool("Search Notes")
 def search_notes(project: Project, arguments: SearchNotesArguments) -> Reply[Result]:
-    """Find notes by words and meaning, or by filters alone: "phrases", NOT word, tag:name; search_type text, title, permalink (with *),
-    semantic or hybrid. entity_types observation or relation, or categories, find lines. metadata_filters: {"priority": {"$gt": 1}}.
+    """Find notes by words and meaning, or by filters alone: "phrases", NOT word, tag:name;
+    search_type text, title, permalink (with *), semantic or hybrid. entity_types observation or
+    relation, or categories, find lines. metadata_filters: {"priority": {"$gt": 1}}.
     """
     if arguments.valid_at or arguments.valid_overlaps or arguments.time_kind:
         raise Invalid(texts.NO_TIME_SEARCH)
@@ -269,6 +270,7 @@ def _answer(
     page = page_slice(arguments)
     rows = first_rows[page]
     has_more = len(first_rows) > page.stop
+
     for row in rows:
         if row["type"] == "observation":
             row["title"] = f"{row['category']}: {row['content'][:100]}..."
@@ -304,7 +306,7 @@ def _is_between(value: Any, bounds: Any) -> bool:
     return bool(lowest <= value <= highest)
 
 
-def _contains_all(value: Any, items: Any) -> bool:
+def _contains_all(value: object, items: object) -> bool:
     present = {str(item) for item in as_list(value)}
     return {str(item) for item in as_list(items)} <= present
 
@@ -320,7 +322,7 @@ _OPERATORS: Final[dict[str, Callable[[Any, Any], bool]]] = {
 }
 
 
-def property_matches(frontmatter: Any, key: str, condition: Any) -> bool:
+def property_matches(frontmatter: object, key: str, condition: object) -> bool:
     """Whether a property meets a condition of a metadata filter.
 
     `key` is a path such as `author.name`. `condition` is a text that equals the property, a list
@@ -333,9 +335,9 @@ def property_matches(frontmatter: Any, key: str, condition: Any) -> bool:
         return str(value) == str(condition)
 
     operands = {name.removeprefix("$"): operand for name, operand in condition.items()}
-    unknown = operands.keys() - _OPERATORS.keys() - {"exists"}
-    if unknown:
-        raise Invalid(f"Unsupported operator '${min(unknown)}' in metadata filter for '{key}'")
+    unsupported = operands.keys() - _OPERATORS.keys() - {"exists"}
+    if unsupported:
+        raise Invalid(f"Unsupported operator '${min(unsupported)}' in metadata filter for '{key}'")
 
     exists = value is not None
     if operands.pop("exists", exists) != exists:
@@ -348,7 +350,7 @@ def property_matches(frontmatter: Any, key: str, condition: Any) -> bool:
         return False
 
 
-def _property_at(frontmatter: Any, key: str) -> Any:
+def _property_at(frontmatter: object, key: str) -> object:
     """Return the property at a path such as `author.name`; None if there is none."""
     value = frontmatter
     for part in key.split("."):
