@@ -21,12 +21,12 @@ from simplemem.tools.render import line
 from simplemem.tools.tool import Data, Reply
 from simplemem.web.problems import Json, Refused
 from simplemem.web.rest import (
-    arguments_of,
-    call,
-    hash_expected,
-    listed,
+    call_tool,
+    expected_hash,
+    find_tool,
+    list_tools,
     notice_headers,
-    tool_called,
+    read_arguments,
 )
 from simplemem.web.site import Served, Site, View
 from simplemem.web.tokens import Grant
@@ -51,7 +51,7 @@ def routes(site: Site, served: Served) -> list[Route]:
         handler = _handler_of(route)
         handlers[address] = _Idempotent(handler).answer if route.is_idempotent else handler
 
-    handlers["GET /mcp/tools"] = listed
+    handlers["GET /mcp/tools"] = list_tools
     handlers["POST /mcp/tools/call"] = _call
     return routes_of(site, served, handlers)
 
@@ -65,14 +65,14 @@ def _handler_of(route: CompatibilityRoute) -> Handler:
         if route.needs_knowledge_base:
             _check_knowledge_base(view)
 
-        arguments = await arguments_of(request)
-        hash_expected(request)  # refuses a malformed If-Match, also where no note is named
+        arguments = await read_arguments(request)
+        expected_hash(request)  # refuses a malformed If-Match, also where no note is named
         if request.method == "POST":
             _check_content(route, arguments)
         if route.find_note is not None:
             arguments = await _with_note(route.find_note, request, view, grant, arguments)
 
-        reply = await call(view, route.tool, arguments, grant)
+        reply = await call_tool(view, route.tool, arguments, grant)
         return _response(route, reply)
 
     return handle
@@ -112,7 +112,7 @@ async def _with_note(
         raise Invalid("'user_id' must be a string")
 
     note = await view.door.run(lambda: find_note(view.door.store(), ident, user))
-    if not note.sha256.startswith(hash_expected(request)):
+    if not note.sha256.startswith(expected_hash(request)):
         raise Conflict(
             "this memory has changed since it was read",
             current_sha256=note.sha256,
@@ -198,13 +198,13 @@ class _Idempotent:
 
 async def _call(request: Request, view: View, grant: Grant) -> Response:
     """A call of a tool, answered as over MCP."""
-    said = await arguments_of(request)
+    said = await read_arguments(request)
     name, arguments = said.get("name"), said.get("arguments") or {}
     if not isinstance(name, str) or not isinstance(arguments, dict):
         raise Invalid(
             "a call needs a name and arguments", hint='Send {"name": "...", "arguments": {...}}.'
         )
-    reply = await call(view, tool_called(view, name), arguments, grant)
+    reply = await call_tool(view, find_tool(view, name), arguments, grant)
     texts = [
         reply.text,
         *(line(notice, 600) for notice in reply.notices if notice not in reply.text),

@@ -1,5 +1,8 @@
-"""A note's Markdown as HTML for the page. HTML in a note is shown, never run; nothing that a note names is fetched;
-wikilinks and tags lead to where they lead in the vault."""
+"""Renders the Markdown of a note as HTML for the page.
+
+HTML in a note is shown as text, and nothing that a note names is fetched. Wikilinks and tags lead to the page of their
+note or tag.
+"""
 
 from __future__ import annotations
 
@@ -13,125 +16,176 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
-MAX_CHARACTERS: Final = 400_000  # of a note that are rendered; the rest is a matter for an editor
+MAX_CHARACTERS: Final = 400_000  # of a note that are rendered
 _WIKILINK: Final = re.compile(r"!?\[\[([^\[\]\n|]{1,400})(?:\|([^\[\]\n]{1,400}))?\]\]")
 _TAG: Final = re.compile(r"#([\w/-]*[^\W\d][\w/-]*)")
 _COMMENT: Final = re.compile(r"%%.*?(?:%%|\Z)", re.DOTALL)
 _CALLOUT: Final = re.compile(r"\[!(\w{1,20})\][+-]?[ \t]*")
 _TASK: Final = re.compile(r"\[([ xX])\] ")
-_MARK: Final = re.compile(r"(?:^|(?<![ \t])[ \t]++)\^[\w-]++[ \t]*+$", re.MULTILINE)
+_BLOCK_ID: Final = re.compile(r"(?:^|(?<![ \t])[ \t]++)\^[\w-]++[ \t]*+$", re.MULTILINE)
+_WEB_ADDRESS: Final = re.compile(r"(?:https?|mailto):", re.IGNORECASE)
+_OTHER_ADDRESS: Final = re.compile(r"[a-zA-Z][\w+.-]*:|//")
+
+Attributes = dict[str, str | int | float]
 
 
 def link_of(prefix: str, name: str) -> str:
-    """Where a note stands on the page."""
+    """Return the path of a note on the page."""
     return f"{prefix}/note/{quote(name, safe='/', errors='surrogateescape')}"
 
 
 def render_note(text: str, prefix: str) -> str:
-    """Return the HTML of a note's body."""
-    shown = _MARK.sub("", _COMMENT.sub("", text[:MAX_CHARACTERS]))
+    """Return the HTML of the beginning of a note's body, without comments and block ids."""
+    beginning = text[:MAX_CHARACTERS]
+    without_comments = _COMMENT.sub("", beginning)
+    shown = _BLOCK_ID.sub("", without_comments)
     html: str = _parser().render(shown, {"prefix": prefix})
     return html
 
 
 @cache
 def _parser() -> MarkdownIt:
-    parser = MarkdownIt("commonmark", {"html": False, "linkify": False}).enable(
-        ["table", "strikethrough"]
-    )
-    parser.inline.ruler.before("link", "wikilink", _wikilink)
-    parser.inline.ruler.after("escape", "tag", _tag)
-    parser.core.ruler.push("outward", _outward)
+    parser = MarkdownIt("commonmark", {"html": False, "linkify": False})
+    parser.enable(["table", "strikethrough"])
+    parser.inline.ruler.before("link", "wikilink", _parse_wikilink)
+    parser.inline.ruler.after("escape", "tag", _parse_tag)
+    parser.core.ruler.push("obsidian", _change_tokens)
     return parser
 
 
-def _wikilink(state: StateInline, silent: bool) -> bool:
-    if (found := _WIKILINK.match(state.src, state.pos)) is None:
+# --- rules for inline text. They return whether there is a match; if silent, they add no tokens.
+
+
+def _parse_wikilink(state: StateInline, silent: bool) -> bool:
+    match = _WIKILINK.match(state.src, state.pos)
+    if match is None:
         return False
+
     if not silent:
-        target, _, place = found[1].partition("#")
-        shown = found[2] or (
-            f"{target} › {place.lstrip('^')}" if place and target else found[1].lstrip("#^")
-        )
-        _add_link(
-            state,
-            link_of(state.env["prefix"], target.strip()) if target.strip() else "#",
-            shown,
-            "wikilink",
-        )
-    state.pos = found.end()
+        link, label = match.groups()
+        target = link.partition("#")[0]
+        href = "#"
+        if target.strip():
+            href = link_of(state.env["prefix"], target.strip())
+        _add_link(state, href, label or _label_of_link(link), "wikilink")
+
+    state.pos = match.end()
     return True
 
 
-def _tag(state: StateInline, silent: bool) -> bool:
+def _label_of_link(link: str) -> str:
+    """Return the text of a wikilink without a label: `Note › Heading` for `Note#Heading`."""
+    target, _, place = link.partition("#")
+    if target and place:
+        return f"{target} › {place.lstrip('^')}"
+    return link.lstrip("#^")
+
+
+def _parse_tag(state: StateInline, silent: bool) -> bool:
+    if state.src[state.pos] != "#":
+        return False
+
     before = state.src[state.pos - 1 : state.pos]
-    if (
-        state.src[state.pos] != "#"
-        or (before and not before.isspace())
-        or not (found := _TAG.match(state.src, state.pos))
-    ):
+    if before and not before.isspace():
         return False
+
+    match = _TAG.match(state.src, state.pos)
+    if match is None:
+        return False
+
     if not silent:
-        _add_link(state, f"{state.env['prefix']}/tags/{quote(found[1], safe='/')}", found[0], "tag")
-    state.pos = found.end()
+        href = f"{state.env['prefix']}/tags/{quote(match[1], safe='/')}"
+        _add_link(state, href, match[0], "tag")
+
+    state.pos = match.end()
     return True
 
 
-def _add_link(state: StateInline, href: str, text: str, kind: str) -> None:
+def _add_link(state: StateInline, href: str, text: str, css_class: str) -> None:
     opening = state.push("link_open", "a", 1)
-    opening.attrs = {"href": href, "class": kind}
+    opening.attrs = {"href": href, "class": css_class}
     state.push("text", "", 0).content = text
     state.push("link_close", "a", -1)
 
 
-def _outward(state: Any) -> None:
-    """Links out of the vault say so and tell nobody where they come from; images and callouts are words."""
+# --- changes of the parsed tokens
+
+
+def _change_tokens(state: Any) -> None:
+    """Change links, images, tasks and callouts of a parsed note to what the page shows."""
+    prefix = state.env["prefix"]
     for token in state.tokens:
-        for at, each in enumerate(token.children or ()):
-            if each.type == "image":
-                token.children[at] = _text_of_image(each)
-            elif each.type == "link_open" and "class" not in each.attrs:
-                each.attrs |= _href(str(each.attrs.get("href", "")), state.env["prefix"])
-    for at, token in enumerate(state.tokens):
-        if (
-            token.type == "list_item_open"
-            and (inline := _first_inline(state.tokens, at)) is not None
-        ):
-            _as_task(inline)
-        if (
-            token.type == "blockquote_open"
-            and (inline := _first_inline(state.tokens, at)) is not None
-        ):
-            _as_callout(token, inline)
+        _change_children(token, prefix)
+
+    for position, token in enumerate(state.tokens):
+        if token.type == "list_item_open":
+            _change_task(_first_text(state.tokens, position))
+        elif token.type == "blockquote_open":
+            _change_callout(token, _first_text(state.tokens, position))
+
+
+def _change_children(token: Token, prefix: str) -> None:
+    """Replace images by their text, and give links of Markdown their address on the page."""
+    children = token.children or []
+    for position, child in enumerate(children):
+        if child.type == "image":
+            children[position] = _text_of_image(child)
+        elif child.type == "link_open" and "class" not in child.attrs:
+            child.attrs |= _link_attributes(str(child.attrs.get("href", "")), prefix)
 
 
 def _text_of_image(image: Token) -> Token:
-    said = Token("text", "", 0)
-    said.content = f"[image: {image.content or image.attrs.get('src', '')}]"
-    return said
+    text = Token("text", "", 0)
+    text.content = f"[image: {image.content or image.attrs.get('src', '')}]"
+    return text
 
 
-def _href(href: str, prefix: str) -> dict[str, str | int | float]:
-    if re.match(r"(?:https?|mailto):", href, re.IGNORECASE):
+def _link_attributes(href: str, prefix: str) -> Attributes:
+    """Return the attributes of a link: to the web, to a note, or to nowhere for any other address."""
+    if _WEB_ADDRESS.match(href):
         return {"href": href, "rel": "noopener noreferrer nofollow", "class": "outward"}
-    if re.match(r"[a-zA-Z][\w+.-]*:|//", href) or not (target := unquote(href.partition("#")[0])):
+
+    path, _, _ = href.partition("#")
+    target = unquote(path)
+    if not target or _OTHER_ADDRESS.match(href):
         return {"href": "#", "class": "nowhere"}
-    return {"href": link_of(prefix, target.removesuffix(".md").lstrip("/")), "class": "wikilink"}
+
+    name = target.removesuffix(".md").lstrip("/")
+    return {"href": link_of(prefix, name), "class": "wikilink"}
 
 
-def _first_inline(tokens: Sequence[Token], at: int) -> Token | None:
-    return next((each for each in tokens[at + 1 : at + 3] if each.type == "inline"), None)
+def _first_text(tokens: Sequence[Token], position: int) -> Token | None:
+    """Return the first text of the block that opens at a position, or None if it begins otherwise."""
+    for token in tokens[position + 1 : position + 3]:
+        if token.type != "inline":
+            continue
+        texts = (child for child in token.children or () if child.type == "text")
+        return next(texts, None)
+    return None
 
 
-def _as_task(inline: Token) -> None:
-    first = next((each for each in inline.children or () if each.type == "text"), None)
-    if first is not None and (found := _TASK.match(first.content)):
-        first.content = ("☐ " if found[1] == " " else "☑ ") + first.content[found.end() :]
-
-
-def _as_callout(quote_: Token, inline: Token) -> None:
-    first = next((each for each in inline.children or () if each.type == "text"), None)
-    if first is None or (found := _CALLOUT.match(first.content)) is None:
+def _change_task(text: Token | None) -> None:
+    """Replace the brackets of a task by a box."""
+    if text is None:
         return
-    quote_.attrSet("class", f"callout {found[1].lower()}")
-    first.content = first.content[found.end() :] or found[1].capitalize()
+    match = _TASK.match(text.content)
+    if match is None:
+        return
+
+    box = "☑ "
+    if match[1] == " ":
+        box = "☐ "
+    text.content = box + text.content[match.end() :]
+
+
+def _change_callout(block_quote: Token, text: Token | None) -> None:
+    """Give a callout its class, and as its heading the title or else its type."""
+    if text is None:
+        return
+    match = _CALLOUT.match(text.content)
+    if match is None:
+        return
+
+    kind = match[1]
+    block_quote.attrSet("class", f"callout {kind.lower()}")
+    text.content = text.content[match.end() :] or kind.capitalize()

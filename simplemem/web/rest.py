@@ -1,5 +1,8 @@
-"""REST: the default tools by the routes they carry, whatever tools a model is shown. A path, a query and a body are the
-arguments of a tool, its data is the answer, a note's hash its ETag."""
+"""The REST API: the default tools by the routes that they declare, whatever tools the profile has.
+
+The path, the query and the body of a request are the arguments of a tool. The response is the tool's data, and the hash
+of a note is its ETag.
+"""
 
 from __future__ import annotations
 
@@ -33,61 +36,47 @@ if TYPE_CHECKING:
 API: Final = "/api/v1"
 MARKDOWN: Final = "text/markdown"
 NOTICE_HEADER: Final = "X-Simplemem-Notice"
-_MOST_NOTICE: Final = 600
-_TOLD: Final = (
-    "notes",
-    "links",
-    "tags",
-    "words",
-    "state",
-    "read_only",
-)  # of the numbers of a vault, to all who read
+_MAX_NOTICE: Final = 600  # characters
+_PING_SECONDS: Final = 15
+# The statistics that every token may read. The others say where the vault is.
+_PUBLIC_STATS: Final = frozenset({"notes", "links", "tags", "words", "state", "read_only"})
+_SHA256: Final = re.compile("[0-9a-f]{12,64}")
+
+_ROUTES_OF_TOOLS: Final = {tool.name: tool.routes[0] for tool in TOOLS}
+_TOOL_CALL: Final = re.compile(
+    rf"""\b({"|".join(_ROUTES_OF_TOOLS)})\b(?:\(((?:"[^"]*"|[^"()])*)\))?"""
+)
 
 
-_ROUTES: Final = {tool.name: tool.routes[0] for tool in TOOLS}
-_TOOL_CALL = re.compile(rf"""\b({"|".join(_ROUTES)})\b(?:\(((?:"[^"]*"|[^"()])*)\))?""")
+# --- routes
 
 
 def routes(site: Site, served: Served) -> list[Route]:
-    """The routes of one vault."""
-    tools = [each for each in TOOLS if not (served.settings.no_delete and each.deletes)]
-    own: dict[str, Handler] = {
-        "GET /memories/{name}": _read,
-        "PUT /memories/{name}": _put,
-        "GET /tags": _tags,
+    """Return the routes of one vault."""
+    handlers: dict[str, Handler] = {}
+    for tool in TOOLS:
+        if tool.deletes and served.settings.no_delete:
+            continue
+        for address in tool.routes:
+            handlers[address] = _tool_handler(tool)
+
+    handlers |= {
+        "GET /memories/{name}": _read_memory,
+        "PUT /memories/{name}": _put_memory,
+        "GET /tags": _list_tags,
+        "GET /stats": _show_stats,
+        "GET /changes": _stream_changes,
+        "GET /tools": list_tools,
+        "GET /openapi.json": _describe_api,
     }
-    own |= {
-        "GET /stats": _stats,
-        "GET /changes": _changes,
-        "GET /tools": listed,
-        "POST /tools/{tool}": _any_tool,
-    }
-    own |= {"GET /openapi.json": _described}
-    called = {said: _called(tool) for tool in tools for said in tool.routes}
-    handlers = {
-        said.replace(" ", f" {API}"): handler if handler is _any_tool else _names_routes(handler)
-        for said, handler in (called | own).items()
-    }
-    return routes_of(site, served, handlers)
+    handlers = {address: _with_routes_in_hints(each) for address, each in handlers.items()}
+    # The hints of a tool that the client calls by its name stay as they are.
+    handlers["POST /tools/{tool}"] = _call_any_tool
+    below_api = {address.replace(" ", f" {API}"): each for address, each in handlers.items()}
+    return routes_of(site, served, below_api)
 
 
-async def call(
-    view: View,
-    tool: Tool,
-    arguments: Mapping[str, Any],
-    grant: Grant,
-    before: Callable[[EnhancedStore], object] = id,
-) -> Reply[Any]:
-    """What a tool answers, with notices. `before` has a look at the store, with no write of this process between."""
-
-    def work() -> Reply[Any]:
-        before(view.door.store())
-        return run_tool(tool, view.door, ToolCall(arguments, client="", grant=grant))
-
-    return await view.door.run(work, writes=tool.writes)
-
-
-def _names_routes(handler: Handler) -> Handler:
+def _with_routes_in_hints(handler: Handler) -> Handler:
     """Return a handler whose errors name routes where those of its tool name other tools."""
 
     async def handle(request: Request, view: View, grant: Grant) -> Response:
@@ -106,202 +95,300 @@ def with_routes(hint: str, prefix: str = "") -> str:
     `undo_change(version="v3")` becomes `POST /api/v1/undo with version="v3"`.
     """
 
-    def route(match: re.Match[str]) -> str:
-        tool, arguments = match.groups()
-        method, _, path = _ROUTES[tool].partition(" ")
-        taken = f" with {arguments}" if arguments else ""
-        return f"{method} {prefix}{API}{path}{taken}"
+    def name_route(match: re.Match[str]) -> str:
+        tool_name, arguments = match.groups()
+        method, _, path = _ROUTES_OF_TOOLS[tool_name].partition(" ")
+        route = f"{method} {prefix}{API}{path}"
+        if arguments:
+            return f"{route} with {arguments}"
+        return route
 
-    return _TOOL_CALL.sub(route, hint)
-
-
-def notice_headers(*notices: str) -> dict[str, str]:
-    """The header that says what an answer of a fixed shape has no place for, such as notes that are not indexed yet."""
-    text = line(" ".join(dict.fromkeys(notices)), _MOST_NOTICE)
-    return {NOTICE_HEADER: text.encode("ascii", "replace").decode()} if text else {}
+    return _TOOL_CALL.sub(name_route, hint)
 
 
-def _called(tool: Tool) -> Handler:
-    """A handler that calls a tool. What it makes has an address, what it changed a hash."""
-
-    async def handle(request: Request, view: View, grant: Grant) -> Response:
-        data = await _done(request, view, grant, tool, await arguments_of(request))
-        return _made(view, data, 201) if tool.creates else Json(data, headers=_etag(data))
-
-    return handle
+# --- calls of tools
 
 
-async def _done(
+async def call_tool(
+    view: View,
+    tool: Tool,
+    arguments: Mapping[str, Any],
+    grant: Grant,
+    before: Callable[[EnhancedStore], None] | None = None,
+) -> Reply[Any]:
+    """Return what a tool answers.
+
+    `before` reads the store first. This process writes nothing between the two.
+    """
+
+    def work() -> Reply[Any]:
+        if before is not None:
+            before(view.door.store())
+        return run_tool(tool, view.door, ToolCall(arguments, client="", grant=grant))
+
+    return await view.door.run(work, writes=tool.writes)
+
+
+async def _call_for_data(
     request: Request,
     view: View,
     grant: Grant,
     tool: Tool,
     arguments: dict[str, Any],
-    unmet: tuple[type[SimplememError], ...] = (Conflict,),
-    before: Callable[[EnhancedStore], object] = id,
+    failed_condition: tuple[type[SimplememError], ...] = (Conflict,),
+    before: Callable[[EnhancedStore], None] | None = None,
 ) -> Data:
-    """The data of a tool. A condition of the request that does not hold is told as that."""
+    """Return the data of a tool.
+
+    If the request has a condition, errors of the types `failed_condition` become the status 412.
+    """
     if tool.writes:
         granted(request.scope, "write")
-    if (expected := hash_expected(request)) and "if_sha256" in tool.arguments:
-        arguments["if_sha256"] = expected
+
+    sha256 = expected_hash(request)
+    if sha256 and "if_sha256" in tool.arguments:
+        arguments["if_sha256"] = sha256
+
     try:
-        data: Data = (await call(view, tool, arguments, grant, before)).data() or {}
-        if data.get("hint"):
-            data = {**data, "hint": with_routes(data["hint"], view.served.prefix)}
-        return data
-    except unmet as error:
-        if not {"if-match", "if-none-match"} & {*request.headers}:
+        reply = await call_tool(view, tool, arguments, grant, before)
+        data: Data = reply.data() or {}
+    except failed_condition as error:
+        if "if-match" not in request.headers and "if-none-match" not in request.headers:
             raise
         refused = Refused(412, error.message, code=error.code, hint=error.hint)
         refused.details = error.details
         raise refused from None
 
+    hint = data.get("hint")
+    if hint:
+        return {**data, "hint": with_routes(hint, view.served.prefix)}
+    return data
 
-async def _read(request: Request, view: View, grant: Grant) -> Response:
-    """A memory as data; or as it is, byte for byte."""
-    if MARKDOWN in request.headers.get("accept", "") and not request.query_params:
+
+def _tool_handler(tool: Tool) -> Handler:
+    """Return a handler that calls a tool."""
+
+    async def handle(request: Request, view: View, grant: Grant) -> Response:
+        arguments = await read_arguments(request)
+        data = await _call_for_data(request, view, grant, tool, arguments)
+        if tool.creates:
+            return _created(view, data, 201)
+        return Json(data, headers=_etag_header(data))
+
+    return handle
+
+
+async def _call_any_tool(request: Request, view: View, grant: Grant) -> Response:
+    """Call a tool of the vault's profile by its name."""
+    tool = find_tool(view, request.path_params["tool"])
+    arguments = await read_arguments(request)
+    reply = await call_tool(view, tool, arguments, grant)
+    data = reply.data() or {"text": reply.text}
+    return Json(data, headers=notice_headers(*reply.notices))
+
+
+def find_tool(view: View, name: str) -> Tool:
+    """Return a tool of the vault's profile. Raise NotFound if it has none of this name."""
+    for tool in view.served.tools:
+        if tool.name == name:
+            return tool
+    raise NotFound(f"no tool called {name[:60]!r}", hint=f"GET {API}/tools lists the tools.")
+
+
+# --- notes
+
+
+async def _read_memory(request: Request, view: View, grant: Grant) -> Response:
+    """Return a note as data, or the file itself if the client accepts Markdown."""
+    wants_markdown = MARKDOWN in request.headers.get("accept", "")
+    if wants_markdown and not request.query_params:
         name = request.path_params["name"]
-        read = await view.door.run(lambda: view.door.store().read(name))
-        data = {"sha256": read.sha256}
-        body = Response(
-            read.text.encode("utf-8", "surrogatepass"), media_type=f"{MARKDOWN}; charset=utf-8"
-        )
+        note = await view.door.run(lambda: view.door.store().read(name))
+        headers = _etag_header({"sha256": note.sha256})
+        text = note.text.encode("utf-8", "surrogatepass")
+        response = Response(text, media_type=f"{MARKDOWN}; charset=utf-8")
     else:
-        data = await _done(request, view, grant, read_memory, await arguments_of(request))
-        body = Json(data)
-    known = [
-        each.strip().removeprefix("W/")
-        for each in request.headers.get("if-none-match", "").split(",")
-    ]
-    is_known = (etag := _etag(data))["ETag"] in known or "*" in known
-    answer = Response(status_code=304) if is_known else body
-    answer.headers.update(etag | {"Vary": "Accept"})
-    return answer
+        arguments = await read_arguments(request)
+        data = await _call_for_data(request, view, grant, read_memory, arguments)
+        headers = _etag_header(data)
+        response = Json(data)
+
+    if _has_current_version(request, headers["ETag"]):
+        response = Response(status_code=304)
+    response.headers.update(headers)
+    response.headers["Vary"] = "Accept"
+    return response
 
 
-async def _put(request: Request, view: View, grant: Grant) -> Response:
-    """A memory with these words, new or in the place of the one there is. With `If-Match` it is an update: properties
-    that are not named stay."""
-    arguments, headers = await arguments_of(request), request.headers
-    if "if-match" in headers:
-        data = await _done(request, view, grant, update_memory, arguments, (Conflict, NotFound))
-        return Json(data, headers=_etag(data))
-    if (only := headers.get("if-none-match")) not in (None, "*"):
+def _has_current_version(request: Request, etag: str) -> bool:
+    """Return whether `If-None-Match` names this ETag, or any."""
+    condition = request.headers.get("if-none-match", "")
+    etags = [item.strip().removeprefix("W/") for item in condition.split(",")]
+    return etag in etags or "*" in etags
+
+
+async def _put_memory(request: Request, view: View, grant: Grant) -> Response:
+    """Create or replace a note. With `If-Match`, update it: properties that are not named stay."""
+    arguments = await read_arguments(request)
+    if "if-match" in request.headers:
+        failed_condition = (Conflict, NotFound)
+        data = await _call_for_data(
+            request, view, grant, update_memory, arguments, failed_condition
+        )
+        return Json(data, headers=_etag_header(data))
+
+    condition = request.headers.get("if-none-match")
+    if condition not in (None, "*"):
         hint = "To update a note that has a given hash, send If-Match."
         raise Invalid("If-None-Match must be `*` on a PUT", hint=hint)
-    there = []
 
-    def look(store: EnhancedStore) -> None:
-        there.append(store.has(arguments["name"]))
+    existed = False
 
-    arguments["overwrite"] = only is None
-    data = await _done(request, view, grant, create_memory, arguments, (AlreadyExists,), look)
-    return _made(view, data, 200 if any(there) else 201)
+    def look_for_note(store: EnhancedStore) -> None:
+        nonlocal existed
+        existed = store.has(arguments["name"])
 
-
-def _made(view: View, data: Data, status: int) -> Response:
-    place = f"{view.served.prefix}{API}/memories/{quote(data['name'])}"
-    return Json(data, status, _etag(data) | {"Location": place})
-
-
-def _etag(data: Data) -> dict[str, str]:
-    return {"ETag": f'"{data["sha256"]}"'} if data.get("sha256") else {}
+    arguments["overwrite"] = condition is None
+    data = await _call_for_data(
+        request, view, grant, create_memory, arguments, (AlreadyExists,), look_for_note
+    )
+    status = 201
+    if existed:
+        status = 200
+    return _created(view, data, status)
 
 
-def hash_expected(request: Request) -> str:
-    """The hash that `If-Match` names; "" for any, and for no such condition."""
-    said = request.headers.get("if-match", "*").strip()
-    expected = "" if said == "*" else said.removeprefix("W/").strip('"')
-    if expected and not re.fullmatch("[0-9a-f]{12,64}", expected):
+def _created(view: View, data: Data, status: int) -> Response:
+    """Return the response for a note that was created or replaced, with its address."""
+    location = f"{view.served.prefix}{API}/memories/{quote(data['name'])}"
+    return Json(data, status, _etag_header(data) | {"Location": location})
+
+
+def _etag_header(data: Data) -> dict[str, str]:
+    """Return the header with the hash of a note, or nothing if the data have none."""
+    sha256 = data.get("sha256")
+    if not sha256:
+        return {}
+    return {"ETag": f'"{sha256}"'}
+
+
+# --- requests
+
+
+def expected_hash(request: Request) -> str:
+    """Return the hash that `If-Match` names, or "" for any. Raise Refused if it is no hash."""
+    condition = request.headers.get("if-match", "*").strip()
+    if condition == "*":
+        return ""
+
+    sha256 = condition.removeprefix("W/").strip('"')
+    if sha256 and not _SHA256.fullmatch(sha256):
         raise Refused(
             412,
             "If-Match is not the SHA-256 hash of a note",
             code="invalid",
             hint="Send the ETag that came with the note, which is its sha256 in quotation marks.",
         )
-    return expected
+    return sha256
 
 
-async def arguments_of(request: Request) -> dict[str, Any]:
-    """The arguments of a request: of its path, its query, and its body, which is a JSON object or Markdown."""
-    query = request.query_params
-    said: dict[str, Any] = {
-        key: many if len(many := query.getlist(key)) > 1 else many[0] for key in query
-    }
+async def read_arguments(request: Request) -> dict[str, Any]:
+    """Return the arguments of a request: of its query, its body and its path, which counts most.
+
+    The body is a JSON object or Markdown. Raise Invalid or Refused if it is neither.
+    """
+    arguments: dict[str, Any] = {}
+    for name in request.query_params:
+        values = request.query_params.getlist(name)
+        arguments[name] = values
+        if len(values) == 1:
+            arguments[name] = values[0]
+
     if request.method not in ("GET", "HEAD"):
-        body = await request.body()
-        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if kind == MARKDOWN:
-            said["content"] = _decoded(body)
-        elif body.strip():
-            said |= _object_in(body, kind)
-    return said | {key: value for key, value in request.path_params.items() if key != "tool"}
+        arguments |= await _read_body(request)
+
+    for name, value in request.path_params.items():
+        if name != "tool":
+            arguments[name] = value
+    return arguments
 
 
-def _object_in(body: bytes, kind: str) -> dict[str, Any]:
-    if kind not in ("application/json", ""):
-        raise Refused(
-            415, "the body must be JSON", hint="Send it with `Content-Type: application/json`."
-        )
+async def _read_body(request: Request) -> dict[str, Any]:
+    body = await request.body()
+    content_type = request.headers.get("content-type", "")
+    media_type = content_type.partition(";")[0].strip().lower()
+    if media_type == MARKDOWN:
+        return {"content": _decode(body)}
+    if not body.strip():
+        return {}
+    return _parse_object(body, media_type)
+
+
+def _parse_object(body: bytes, media_type: str) -> dict[str, Any]:
+    if media_type not in ("application/json", ""):
+        hint = "Send it with `Content-Type: application/json`."
+        raise Refused(415, "the body must be JSON", hint=hint)
+
     try:
-        found = json.loads(_decoded(body))
+        value = json.loads(_decode(body))
     except (ValueError, RecursionError):
         raise Invalid("the body is not JSON") from None
-    if not isinstance(found, dict):
-        raise Invalid(
-            "the body is not a JSON object", hint='Send an object, such as {"content": "..."}.'
-        )
-    return found
+
+    if not isinstance(value, dict):
+        hint = 'Send an object, such as {"content": "..."}.'
+        raise Invalid("the body is not a JSON object", hint=hint)
+    return value
 
 
-def _decoded(body: bytes) -> str:
+def _decode(body: bytes) -> str:
     try:
         return body.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise Invalid("the body is not UTF-8") from None
 
 
-async def _tags(_request: Request, view: View, _grant: Grant) -> Response:
+# --- the vault
+
+
+async def _list_tags(_request: Request, view: View, _grant: Grant) -> Response:
     return Json({"tags": await view.door.run(lambda: view.door.store().tags())})
 
 
-async def _stats(_request: Request, view: View, grant: Grant) -> Response:
-    """Numbers of the vault as this grant sees it; where it lies is told to its keeper alone."""
+async def _show_stats(_request: Request, view: View, grant: Grant) -> Response:
+    """Return the statistics of the vault as the grant sees it. Only an administrator sees all of them."""
     stats = await view.door.run(lambda: view.door.store().stats())
-    is_keeper = grant.may("admin") and not grant.is_bound
-    return Json({key: each for key, each in stats.items() if is_keeper or key in _TOLD})
+    is_administrator = grant.may("admin") and not grant.is_bound
+    if is_administrator:
+        return Json(stats)
+    return Json({key: value for key, value in stats.items() if key in _PUBLIC_STATS})
 
 
-async def _changes(request: Request, view: View, _grant: Grant) -> Response:
-    """Word of each change as an event; `Last-Event-ID` asks for those since."""
+async def _stream_changes(request: Request, view: View, _grant: Grant) -> Response:
+    """Send an event per change. `Last-Event-ID` asks for those since that event, too."""
     if request.method == "HEAD":
         return Response(media_type="text/event-stream")
+
     view.feed.listen()
     await view.door.run(view.feed.hear)
     events = view.feed.events(request.headers.get("last-event-id", ""))
-    return EventSourceResponse(events, ping=15, headers={"Cache-Control": "no-store"})
+    return EventSourceResponse(events, ping=_PING_SECONDS, headers={"Cache-Control": "no-store"})
 
 
-async def listed(_request: Request, view: View, _grant: Grant) -> Response:
-    return Json({"tools": [each.listing() for each in view.served.tools]})
+async def list_tools(_request: Request, view: View, _grant: Grant) -> Response:
+    """Return the tools of the vault's profile."""
+    return Json({"tools": [tool.listing() for tool in view.served.tools]})
 
 
-async def _any_tool(request: Request, view: View, grant: Grant) -> Response:
-    """Any tool of the vault's profile, by its name."""
-    tool = tool_called(view, request.path_params["tool"])
-    reply = await call(view, tool, await arguments_of(request), grant)
-    return Json(reply.data() or {"text": reply.text}, headers=notice_headers(*reply.notices))
-
-
-def tool_called(view: View, name: str) -> Tool:
-    """A tool of the vault's profile."""
-    if (tool := next((each for each in view.served.tools if each.name == name), None)) is None:
-        raise NotFound(f"no tool called {name[:60]!r}", hint=f"GET {API}/tools lists the tools.")
-    return tool
-
-
-async def _described(_request: Request, view: View, _grant: Grant) -> Response:
+async def _describe_api(_request: Request, view: View, _grant: Grant) -> Response:
+    """Return the OpenAPI document of the vault."""
     from simplemem.web.openapi import document
 
     return Json(document(view.served.prefix, view.served.profile))
+
+
+def notice_headers(*notices: str) -> dict[str, str]:
+    """Return the header for notices that the shape of a response has no field for, or nothing."""
+    text = line(" ".join(dict.fromkeys(notices)), _MAX_NOTICE)
+    if not text:
+        return {}
+    return {NOTICE_HEADER: text.encode("ascii", "replace").decode()}
