@@ -25,9 +25,9 @@ from simplemem.web.guard import AuthMiddleware
 from simplemem.web.limits import MAX_BODY_BYTES
 from simplemem.web.metrics import Metrics
 from simplemem.web.problems import Refused, failed, refused, unknown
+from simplemem.web.routing import ASGIResponse, Handler, granted, handled, route
 from simplemem.web.site import Served, Site, View
 from simplemem.web.tokens import Grant
-from simplemem.web.ways import Handler, Passed, granted, handled, route
 
 log = logging.getLogger("simplemem.web")
 
@@ -94,7 +94,7 @@ def _of_vault(site: Site, served: Served, *, sse: bool) -> list[Route]:
 async def _mcp(request: Request, view: View, grant: Grant) -> Response:
     """MCP over Streamable HTTP, of both generations."""
     request.scope["user"] = _owner_of_session(grant)
-    return Passed(view.manager.handle_request)
+    return ASGIResponse(view.manager.handle_request)
 
 
 def _owner_of_session(grant: Grant) -> AuthenticatedUser:
@@ -118,11 +118,11 @@ class _Sse:
                 )
 
         request.scope["user"] = _owner_of_session(grant)
-        return Passed(stream)
+        return ASGIResponse(stream)
 
     async def post(self, request: Request, _view: View, grant: Grant) -> Response:
         request.scope["user"] = _owner_of_session(grant)
-        return Passed(self._transport.handle_post_message)
+        return ASGIResponse(self._transport.handle_post_message)
 
 
 def _health(site: Site) -> Callable[[Request], Awaitable[Response]]:

@@ -28,9 +28,9 @@ from simplemem.web.rest import (
     notice_headers,
     read_arguments,
 )
+from simplemem.web.routing import Handler, granted, routes_of
 from simplemem.web.site import Served, Site, View
 from simplemem.web.tokens import Grant
-from simplemem.web.ways import Handler, granted, routes_of
 
 if TYPE_CHECKING:
     from simplemem.store import EnhancedStore

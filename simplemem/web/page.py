@@ -25,11 +25,11 @@ from simplemem.web.limits import GuessLimiter
 from simplemem.web.problems import STATUS, Refused
 from simplemem.web.render import MAX_CHARACTERS
 from simplemem.web.rendering import Renderer
+from simplemem.web.routing import Handler, granted, route, view_for
 from simplemem.web.site import Served, Site, View
 from simplemem.web.templating import render_template
 from simplemem.web.tokens import Grant
 from simplemem.web.tokens import Scope as Right
-from simplemem.web.ways import Handler, granted, route, view_for
 
 if TYPE_CHECKING:
     from simplemem.models import Backlink, Found, HistoryEntry, Memory

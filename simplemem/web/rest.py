@@ -26,9 +26,9 @@ from simplemem.tools.tool import Data, Reply, Tool
 from simplemem.tools.wording import in_tool_terms
 from simplemem.tools.writing import create_memory, update_memory
 from simplemem.web.problems import Json, Refused
+from simplemem.web.routing import Handler, granted, routes_of
 from simplemem.web.site import Served, Site, View
 from simplemem.web.tokens import Grant
-from simplemem.web.ways import Handler, granted, routes_of
 
 if TYPE_CHECKING:
     from simplemem.store import EnhancedStore

@@ -1,0 +1,135 @@
+"""What the handlers of all routes share: the check of rights, the vault of a request, and its route."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from simplemem.web.problems import UNAUTHORIZED_HINT, Refused
+from simplemem.web.site import Served, Site, View
+from simplemem.web.tokens import Grant
+from simplemem.web.tokens import Scope as Right
+
+# The commit of a vault on a branch. In a request: the one that the response must include. In a
+# response: the one that it is based on.
+COMMIT: Final = "Simplemem-Commit"
+
+Handler = Callable[[Request, View, Grant], Awaitable[Response]]
+
+
+def granted(scope: Scope, right: Right) -> Grant:
+    """Return the grant of a request. Raise Refused if there is none or it lacks a right."""
+    grant: Grant | None = scope.get("grant")
+    if grant is None:
+        headers = {"WWW-Authenticate": "Bearer"}
+        raise Refused(401, "a token is needed", hint=UNAUTHORIZED_HINT, headers=headers)
+
+    if not grant.may(right):
+        option = ""
+        if right != "read":
+            option = f" --{right}"
+        raise Refused(
+            403,
+            f"this token lacks the scope {right}",
+            code="forbidden",
+            hint=f"Use a token with the scope {right} (`simplemem token new NAME{option}`).",
+            headers={"WWW-Authenticate": f'Bearer error="insufficient_scope", scope="{right}"'},
+        )
+    return grant
+
+
+async def view_for(request: Request, site: Site, served: Served, grant: Grant) -> View:
+    """Return a vault as a grant sees it, in use until the request has been answered."""
+    view = await site.view(served.name, grant)
+    view.begin_request()
+    request.scope["at_end"].append(view.end_request)
+    return view
+
+
+def handled(
+    site: Site, served: Served, handler: Handler, right: Right = "read"
+) -> Callable[[Request], Awaitable[Response]]:
+    """Return an endpoint that calls the handler of a vault for whoever has a right."""
+
+    async def handle(request: Request) -> Response:
+        grant = granted(request.scope, right)
+        view = await view_for(request, site, served, grant)
+        if served.settings.branch.repository:
+            return await _handle_at_commit(handler, request, view, grant)
+        return await handler(request, view, grant)
+
+    return handle
+
+
+async def _handle_at_commit(
+    handler: Handler, request: Request, view: View, grant: Grant
+) -> Response:
+    """Answer a request about a vault on a branch, and name the commit of the response."""
+    wanted = request.headers.get(COMMIT)
+    if wanted:
+        await view.door.run(lambda: view.door.store().reach(wanted))
+
+    # Asked first, because the response must not be older than the commit that it names.
+    commit = await view.door.run(lambda: view.door.store().commit())
+    response = await handler(request, view, grant)
+    if request.method not in ("GET", "HEAD"):
+        commit = await view.door.run(lambda: view.door.store().commit(written=True))
+
+    if commit:
+        response.headers[COMMIT] = commit
+    return response
+
+
+def route(
+    path: str, endpoint: Callable[[Request], Awaitable[Response]], methods: Sequence[str]
+) -> Route:
+    """Return a route that names its pattern to the log and the metrics."""
+
+    async def handle(request: Request) -> Response:
+        request.scope["route_path"] = path
+        return await endpoint(request)
+
+    return Route(path, handle, methods=[*methods])
+
+
+def routes_of(site: Site, served: Served, handlers: Mapping[str, Handler]) -> list[Route]:
+    """Return the routes of a vault, one per path, from handlers by "METHOD /path"."""
+    by_path: dict[str, dict[str, Handler]] = {}
+    for address, handler in handlers.items():
+        method, _, path = address.partition(" ")
+        pattern = path.replace("{name}", "{name:path}")
+        by_path.setdefault(pattern, {})[method] = handler
+
+    routes = []
+    for path, by_method in by_path.items():
+        endpoint = handled(site, served, _choose_by_method(by_method))
+        routes.append(route(served.prefix + path, endpoint, [*by_method]))
+    return routes
+
+
+def _choose_by_method(handlers: Mapping[str, Handler]) -> Handler:
+    """Return a handler that calls the one of the request's method. HEAD is handled as GET."""
+
+    async def handle(request: Request, view: View, grant: Grant) -> Response:
+        method = request.method
+        if method == "HEAD":
+            method = "GET"
+        return await handlers[method](request, view, grant)
+
+    return handle
+
+
+class ASGIResponse(Response):
+    """A response that another ASGI application sends."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        super().__init__()
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._app(scope, receive, send)
