@@ -1,4 +1,4 @@
-"""The address on which a server listens: what it may be called, who may reach it, and its socket."""
+"""The address on which a server listens: its names, its protection and its socket."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ _FILES_PER_CONNECTION: Final = 4  # a connection is an open file, and so is much
 class Address:
     """Where a server listens, and the names under which clients reach it.
 
-    `trusted_proxies` are addresses or networks. Behind a proxy without any, they are those of this machine.
+    `trusted_proxies` are addresses or networks. Behind a proxy without any, they are those of this
+    machine.
     """
 
     host: str = _DEFAULT_HOST
@@ -87,7 +88,7 @@ class Address:
         return any(parsed in ipaddress.ip_network(network) for network in self.proxies())
 
     def check(self) -> None:
-        """Raise Invalid if an option is wrong, or if strangers could reach the server unprotected."""
+        """Raise Invalid if an option is wrong, or other machines need more protection."""
         if bool(self.certificate) != bool(self.key):
             raise Invalid("--tls-cert and --tls-key must be passed together")
         check_is_readable(self.certificate, "--tls-cert")
@@ -124,7 +125,10 @@ def _check_network(text: str) -> None:
 
 
 def parse_address(text: str, default_port: int) -> tuple[str, int]:
-    """Return the host and the port of HOST:PORT, HOST, :PORT or PORT. Raise Invalid for another port."""
+    """Return the host and the port of HOST:PORT, HOST, :PORT or PORT.
+
+    Raise Invalid for another port.
+    """
     host, port = _split_port(text.strip())
     if not port:
         return host or _DEFAULT_HOST, default_port
@@ -182,7 +186,7 @@ def with_brackets(host: str) -> str:
 
 
 def _raise_file_limit() -> None:
-    """Let this process open as many files as its connections and vaults need, where the system allows it."""
+    """Let this process open as many files as the system allows, and it may need."""
     if sys.platform == "win32":
         return
 

@@ -1,4 +1,4 @@
-"""The sessions of browsers: a random number in a cookie stands for a token, which the browser never keeps."""
+"""The sessions of browsers. A random number in a cookie stands for a token."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MAX_SESSIONS_OF_TOKEN: Final = 20
 
 
 class _Session(NamedTuple):
-    """The SHA-256 of the token that signed in, and the time on the monotonic clock at which the session ends."""
+    """The SHA-256 of a session's token, and its end on the monotonic clock."""
 
     token_sha256: str
     ends: float
@@ -26,9 +26,9 @@ class _Session(NamedTuple):
 class BrowserSessions:
     """The sessions that are signed in, in the order of their beginning.
 
-    A browser sends the cookies of a machine to all of its ports. So each port has a cookie name of its own, or else two
-    servers would sign each other's users out. Over TLS the prefix `__Host-` also keeps other hosts and plain HTTP from
-    setting the cookie.
+    A browser sends the cookies of a machine to all of its ports. So each port has a cookie name of
+    its own, or else two servers would sign each other's users out. Over TLS the prefix `__Host-`
+    also keeps other hosts and plain HTTP from setting the cookie.
     """
 
     def __init__(self, tokens: Tokens, port: int, *, is_secure: bool) -> None:
@@ -65,7 +65,7 @@ class BrowserSessions:
         return self._tokens.by_digest(session.token_sha256)
 
     def set_cookie(self, response: Response, number: str) -> None:
-        """Have the browser keep a session, in a cookie that no script and no other site can read."""
+        """Have the browser keep a session, in a cookie that no script can read."""
         response.set_cookie(
             self.cookie_name,
             number,
@@ -85,7 +85,7 @@ class BrowserSessions:
         )
 
     def _end_oldest_of(self, token_sha256: str) -> None:
-        """Make room for one more session of a token, so that no token can end the sessions of others."""
+        """End sessions of a token that has too many, so that no token ends those of others."""
         own = [
             number
             for number, session in self._sessions.items()

@@ -32,7 +32,10 @@ def describe_error(error: OSError) -> str:
 def load_certificate(
     certificate: Path | None, key: Path | None, load: Callable[[], object]
 ) -> None:
-    """Call `load`, which reads a certificate and its key. Raise Invalid with the names of the files."""
+    """Call `load`, which reads a certificate and its key.
+
+    Raise Invalid with the names of the files.
+    """
     check_is_readable(certificate, "--tls-cert")
     check_is_readable(key, "--tls-key")
     try:

@@ -1,7 +1,7 @@
 """Limits on the connections of a server, and the listener that enforces them.
 
-A client needs no token to open a connection, so the server never refuses one. It accepts each new connection. If a
-limit is reached, it first closes the least important existing connection.
+A client needs no token to open a connection, so the server never refuses one. It accepts each new
+connection. If a limit is reached, it first closes the least important existing connection.
 """
 
 from __future__ import annotations
@@ -47,24 +47,30 @@ class Connections:
 
     If there are too many connections, one of them is closed, the first that exists of:
 
-    1. the oldest unauthenticated one, unless only the reserve of unauthenticated connections is left;
+    1. the oldest unauthenticated one, unless only the reserve of unauthenticated connections is
+       left;
     2. the oldest idle one of the token with the most idle connections;
     3. the oldest one of the token with the most requests in progress.
 
-    The reserve keeps a new client long enough to send its token, even if a single token holds all other connections.
+    The reserve keeps a new client long enough to send its token, even if a single token holds all
+    other connections.
     """
 
     def __init__(self, max_connections: int, is_proxy: Callable[[str], bool]) -> None:
         self._max_connections = max_connections
         self._is_proxy = is_proxy
-        # The values are the block of the client's address, or the holder of the token. The oldest come first.
+        # The values are the block of the client's address, or the holder of the token. The oldest
+        # come first.
         self._unauthenticated: dict[Connection, str] = {}
         self._idle: dict[Connection, str] = {}
         self._busy: dict[Connection, str] = {}
         self._unauthenticated_by_block: dict[str, dict[Connection, None]] = {}
 
     def add(self, connection: Connection, address: str) -> None:
-        """Add a new, unauthenticated connection. Close one other connection if a limit is reached."""
+        """Add a new, unauthenticated connection.
+
+        Close one other connection if a limit is reached.
+        """
         address = client_address(address)
         block = client_block(address)
         superfluous = self._find_superfluous(address, block)
@@ -99,7 +105,10 @@ class Connections:
             self._busy[connection] = holder
 
     def end_request(self, connection: Connection) -> None:
-        """Record that a request has ended. After one without a valid token, the connection stays unauthenticated."""
+        """Record that a request has ended.
+
+        After one without a valid token, the connection stays unauthenticated.
+        """
         holder = self._busy.pop(connection, None)
         if holder is not None:
             self._idle[connection] = holder
@@ -129,7 +138,8 @@ class Connections:
 
     def _find_least_important(self) -> Connection | None:
         """Return the connection to close first, or None if there is no connection."""
-        # A share, so that a server with few connections closes unauthenticated ones before any other.
+        # A share, so that a server with few connections closes unauthenticated ones before any
+        # other.
         reserve = min(_MAX_RESERVE, self._count() // _RESERVE_SHARE)
         if len(self._unauthenticated) > reserve:
             return _first(self._unauthenticated)
@@ -177,9 +187,10 @@ def client_address(address: str) -> str:
 
 
 def client_block(address: str) -> str:
-    """Return the addresses that are limited together: an IPv4 address, or the /64 network of an IPv6 address.
+    """Return the addresses that are limited together.
 
-    A provider assigns at least a /64 network to each IPv6 customer.
+    They are an IPv4 address, or the /64 network of an IPv6 address. A provider assigns at least a
+    /64 network to each IPv6 customer.
     """
     plain = client_address(address)
     if ":" not in plain:
@@ -192,7 +203,7 @@ def client_block(address: str) -> str:
 
 
 class PendingConnection:
-    """An accepted socket that is not an HTTP connection yet, because its TLS handshake may still be in progress.
+    """An accepted socket whose TLS handshake may still be in progress.
 
     Owns the socket until a transport does.
     """
@@ -252,7 +263,8 @@ class Listener:
 
     async def wait_closed(self) -> None:
         """Wait until the listener has stopped. `close` must be called first."""
-        # `wait` does not raise the cancellation of these tasks, but still raises the one of the caller.
+        # `wait` does not raise the cancellation of these tasks, but still raises the one of the
+        # caller.
         await asyncio.wait([self._accepting, *self._handshakes])
 
     async def _accept_all(self) -> None:
@@ -263,7 +275,7 @@ class Listener:
                 accepted, peer = await loop.sock_accept(self._listening)
             except ConnectionError:  # the client has disconnected already
                 continue
-            except Exception as error:  # noqa: BLE001 - without this loop the server would be unreachable
+            except Exception as error:  # noqa: BLE001 - the loop must go on
                 await self._recover(error)
                 continue
 
@@ -307,7 +319,10 @@ class Listener:
         task.add_done_callback(finish)
 
     async def _connect(self, pending: PendingConnection, address: str) -> None:
-        """Turn an accepted socket into an HTTP connection. A client that fails to connect causes no log message."""
+        """Turn an accepted socket into an HTTP connection.
+
+        A client that fails to connect causes no log message.
+        """
 
         def create_protocol() -> asyncio.Protocol:
             protocol = self._create_protocol(pending, address)
@@ -331,7 +346,7 @@ class Listener:
                 log.exception("an accepted connection could not be set up")
 
     def _may_log(self) -> bool:
-        """Whether to log a failure now: at most one per minute, because clients could cause many."""
+        """Return whether to log a failure now: at most one per minute."""
         now = time.monotonic()
         if now < self._next_warning:
             return False

@@ -1,7 +1,7 @@
 """What every request passes first: the checks of its headers, host, origin, token and quotas.
 
-A request that fails a check is answered with a problem document. Each request leaves one line in the log, and is counted
-in the metrics.
+A request that fails a check is answered with a problem document. Each request leaves one line in
+the log, and is counted in the metrics.
 """
 
 from __future__ import annotations
@@ -49,8 +49,9 @@ Authenticate = Callable[[str], Awaitable[Grant | None]]
 class Access:
     """How the server finds out who sends a request, and which host names it answers to.
 
-    `authenticate` and `find_session` return the grant of a token and of a cookie, or None. `is_valid` says whether a
-    grant has ended since. `challenge` is the header `WWW-Authenticate` of an answer that asks for a token.
+    `authenticate` and `find_session` return the grant of a token and of a cookie, or None.
+    `is_valid` says whether a grant has ended since. `challenge` is the header `WWW-Authenticate` of
+    an answer that asks for a token.
     """
 
     authenticate: Authenticate
@@ -121,7 +122,9 @@ class AuthMiddleware:
             await self._app(scope, body.receive, exchange.send)
 
     def _check_host_and_origin(self, headers: _Headers) -> str:
-        """Return the header `Origin`, or "". Raise Refused for an unknown `Host` or a foreign origin.
+        """Return the header `Origin`, or "".
+
+        Raise Refused for an unknown `Host` or a foreign origin.
 
         No page but our own may send requests (DNS rebinding, CSRF).
         """
@@ -194,7 +197,7 @@ class AuthMiddleware:
         return grant
 
     def _unauthorized(self, message: str, reason: str = "") -> Refused:
-        """Return the error of a request without a valid token, with the challenge of this server."""
+        """Return the error of a request without a valid token."""
         parameters = [reason, self._access.challenge.removeprefix("Bearer").strip()]
         shown = ", ".join(filter(None, parameters))
         headers = {"WWW-Authenticate": f"Bearer {shown}".strip()}
@@ -223,7 +226,10 @@ class AuthMiddleware:
 
 
 class _Exchange:
-    """A request and its response: when it began, how far the response is, and whether the token has ended since."""
+    """A request and its response: when it began, and how far the response is.
+
+    `is_revoked` is set when the token of the request ends.
+    """
 
     def __init__(self, scope: Scope, send: Send, access: Access) -> None:
         self.headers = _Headers(scope["headers"])
@@ -241,7 +247,10 @@ class _Exchange:
         return time.perf_counter() - self._began
 
     async def send(self, message: Message) -> None:
-        """Send a part of the response. A stream ends with its token, and nothing is sent afterwards."""
+        """Send a part of the response.
+
+        A stream ends with its token, and nothing is sent afterwards.
+        """
         if self.is_revoked.is_set():
             return
 
@@ -319,7 +328,7 @@ def _client_address(scope: Scope) -> str:
 
 
 def _check_headers(headers: _Headers) -> None:
-    """Raise Refused for too many headers, and for a body that is too large, ambiguous or compressed."""
+    """Raise Refused for too many headers, or a body that is too large or compressed."""
     if len(headers) > _MAX_HEADERS:
         message = f"the request has more than {_MAX_HEADERS} headers"
         raise Refused(431, message, code="too_long")
@@ -330,7 +339,8 @@ def _check_headers(headers: _Headers) -> None:
         length = lengths[0]
     has_two_lengths = len(lengths) > 1 or bool(lengths and headers.first(b"transfer-encoding"))
     if not length.isdigit() or has_two_lengths:
-        # The end of the body is unclear. What follows it on this connection must not be read as a request.
+        # The end of the body is unclear. What follows it on this connection must not be read as a
+        # request.
         hint = (
             "Send one Content-Length header with a number of bytes, or use Transfer-Encoding alone."
         )
@@ -352,7 +362,7 @@ def _check_headers(headers: _Headers) -> None:
 
 
 def _is_probe(scope: Scope, headers: _Headers) -> bool:
-    """Return whether a request comes from a load balancer, which knows the server only by its address."""
+    """Return whether a request is one of a load balancer, which knows no host name."""
     is_reading = scope["path"] in _PROBES and scope["method"] in _READING_METHODS
     return is_reading and not headers.all(b"origin") and len(headers.all(b"host")) <= 1
 

@@ -1,4 +1,4 @@
-"""How much one token or address may ask of the server: requests at once, calls, bytes, and wrong tokens."""
+"""Limits per token and per address: requests at once, calls, bytes and wrong tokens."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _HOUR: Final = 3600.0
 
 
 class LimitedBody:
-    """The body of a request while it arrives: its size so far, and the time by which it must be complete.
+    """The body of a request while it arrives: its size so far, and its deadline.
 
-    `spend` is called with the size of each part, and may refuse it. `is_revoked` is set when the token of the request
-    ends.
+    `spend` is called with the size of each part, and may refuse it. `is_revoked` is set when the
+    token of the request ends.
     """
 
     def __init__(
@@ -44,9 +44,12 @@ class LimitedBody:
         self._is_complete = False
 
     async def receive(self) -> Message:
-        """Return the next part of the body, or after the last one the message that the client has gone.
+        """Return the next part of the body.
 
-        Raise Refused if the body is too large, takes too long to arrive, or exceeds the quota of its token.
+        After the last one, wait for the client to go.
+
+        Raise Refused if the body is too large, takes too long to arrive, or exceeds the quota of
+        its token.
         """
         if self._is_complete:
             return await self._wait_for_end()
@@ -92,7 +95,10 @@ def body_too_large() -> Refused:
 
 
 class RequestCounter:
-    """The number of requests of each token that are in progress. A stream that stays open is one."""
+    """The number of requests of each token that are in progress.
+
+    A stream that stays open is one.
+    """
 
     def __init__(self) -> None:
         self._counts: Counter[str] = Counter()
@@ -132,7 +138,8 @@ class _Bucket(NamedTuple):
 class RateLimiter:
     """The buckets of the quotas: calls and bytes per token, wrong tokens per address.
 
-    A bucket refills steadily. Those that were not used for the longest time are forgotten, which makes them full.
+    A bucket refills steadily. Those that were not used for the longest time are forgotten, which
+    makes them full.
     """
 
     def __init__(self) -> None:
@@ -190,8 +197,8 @@ class RateLimiter:
 class GuessLimiter:
     """Counts the wrong tokens that each address sends, in requests and on the sign-in page.
 
-    Right ones are not counted, and are accepted whatever others of the same address have sent: behind a proxy that is
-    not trusted, all clients share its address.
+    Right ones are not counted, and are accepted whatever others of the same address have sent:
+    behind a proxy that is not trusted, all clients share its address.
     """
 
     def __init__(self) -> None:

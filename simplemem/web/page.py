@@ -1,7 +1,7 @@
-"""The web page: search, notes with their backlinks, and what agents changed today with an undo button per change.
+"""The web page: search, notes with their backlinks, and what agents changed today.
 
-Each function below `routes` answers one path. The HTML is in `templates/`. It works without the script, and fetches
-nothing from other hosts.
+Today's changes have an undo button each. Each function below `routes` answers one path. The HTML is
+in `templates/`. It works without the script, and fetches nothing from other hosts.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from simplemem.errors import Invalid, SimplememError
 from simplemem.note.words import format_count
 from simplemem.web.browser_sessions import BrowserSessions
 from simplemem.web.limits import GuessLimiter
-from simplemem.web.problems import STATUS, Refused
+from simplemem.web.problems import Refused, status_of
 from simplemem.web.render import MAX_CHARACTERS
 from simplemem.web.rendering import Renderer
 from simplemem.web.routing import Handler, granted, route, view_for
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 POLICY: Final = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self';"
-    " form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:;"
+    " connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 _MAX_HITS: Final = 20
 _MAX_RECENT_NOTES: Final = 20
@@ -106,7 +106,7 @@ def routes(
 
 
 async def _show_home(request: Request, view: View, grant: Grant) -> Response:
-    """Show the results of a query, or without one the number of today's changes and recent notes."""
+    """Show the results of a query. Without one, show recent notes and how much changed today."""
     query = _query_of(request)
     if query:
         results = await _search(view, query)
@@ -461,12 +461,9 @@ def _sign_in_page(served: Served, destination: str, problem: str = "") -> Respon
 
 
 def _error_page(served: Served, grant: Grant | None, error: SimplememError) -> Response:
-    status = STATUS.get(error.code, 500)
-    if isinstance(error, Refused):
-        status = error.status
     return _html_response(
         "error.html",
-        status,
+        status_of(error),
         prefix=served.prefix,
         title="Error",
         error=error,

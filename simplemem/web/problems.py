@@ -1,5 +1,7 @@
-"""JSON as it is sent; and what goes wrong over HTTP, as problem documents (RFC 9457) with our codes. Nothing of a traceback
-or a note is told."""
+"""JSON responses, and errors as problem documents (RFC 9457) with our codes.
+
+A problem document contains nothing of a traceback or a note.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,7 @@ STATUS: Final[Mapping[str, int]] = {
 
 
 class Json(JSONResponse):
-    """JSON of whatever notes hold: a number that is none is null, half a character of a file's name is escaped."""
+    """A response of JSON. NaN and infinity become null, and bytes that are no UTF-8 are escaped."""
 
     def render(self, content: Any) -> bytes:
         try:
@@ -52,15 +54,18 @@ class Json(JSONResponse):
 
 
 def _finite(value: Any) -> Any:
+    """Return a JSON value in which null replaces each number that JSON cannot express."""
     if isinstance(value, dict):
-        return {key: _finite(each) for key, each in value.items()}
+        return {key: _finite(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_finite(each) for each in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+        return [_finite(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
 
 
 class Refused(SimplememError):
-    """A request that HTTP itself refuses, with its status and what the answer's head says."""
+    """A request that is refused with an HTTP status, and the headers of the response."""
 
     def __init__(
         self,
@@ -72,56 +77,66 @@ class Refused(SimplememError):
         headers: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(message, hint=hint)
-        self.status, self.headers = status, dict(headers or {})
+        self.status = status
+        self.headers = dict(headers or {})
         self.code = code or _code_of(status)  # type: ignore[misc]
 
 
 def _code_of(status: int) -> str:
-    """The first code in `STATUS` with this status."""
-    codes = (code for code, its_status in STATUS.items() if its_status == status)
+    """Return the first code in `STATUS` with a status."""
+    codes = (code for code, code_status in STATUS.items() if code_status == status)
     return next(codes, "invalid")
 
 
 def problem(error: SimplememError) -> Response:
-    """A failure as a problem document: its code, what happened, and the way out."""
-    shown = error_data(error)
-    status = error.status if isinstance(error, Refused) else STATUS.get(error.code, 500)
-    said: dict[str, Any] = {
+    """Return an error as a problem document: its code, message, hint and details."""
+    status = status_of(error)
+    headers = {"Cache-Control": "no-store"}
+    if isinstance(error, Refused):
+        headers |= error.headers
+    elif status == 503:
+        headers["Retry-After"] = "2"
+
+    details = error_data(error)
+    document: dict[str, Any] = {
         "type": "about:blank",
         "title": HTTPStatus(status).phrase,
         "status": status,
+        "detail": details.pop("message"),
     }
-    said |= {"detail": shown.pop("message"), **shown}
-    headers = (
-        error.headers
-        if isinstance(error, Refused)
-        else {"Retry-After": "2"}
-        if status == 503
-        else {}
-    )
-    return Json(said, status, {"Cache-Control": "no-store", **headers}, "application/problem+json")
+    document |= details
+    return Json(document, status, headers, "application/problem+json")
+
+
+def status_of(error: SimplememError) -> int:
+    """Return the HTTP status of an error."""
+    if isinstance(error, Refused):
+        return error.status
+    return STATUS.get(error.code, 500)
 
 
 async def refused(_request: Request, error: Exception) -> Response:
-    """Starlette's handler of our own errors."""
+    """Answer our own errors, as a handler of Starlette."""
     assert isinstance(error, SimplememError)
     return problem(error)
 
 
 async def unknown(request: Request, error: Exception, *, hint: str = "") -> Response:
-    """Answer Starlette's errors: no such route, or not by this method. The hint says which there are."""
+    """Answer Starlette's errors: no such route, or not for this method."""
     assert isinstance(error, HTTPException)
-    words = {
+    messages = {
         404: "nothing is served at this path",
         405: f"{request.method} is not allowed at this path",
     }
-    message = words.get(error.status_code, HTTPStatus(error.status_code).phrase.lower())
-    code = {404: "not_found"}.get(error.status_code, "invalid")
+    message = messages.get(error.status_code, HTTPStatus(error.status_code).phrase.lower())
+    code = "invalid"
+    if error.status_code == 404:
+        code = "not_found"
     return problem(Refused(error.status_code, message, code=code, hint=hint, headers=error.headers))
 
 
 async def failed(request: Request, error: Exception) -> Response:
-    """What nobody foresaw: told in the log by its kind and place."""
+    """Answer any other exception. Only the log says where it was raised."""
     log.error("%s of a route failed", request.method, exc_info=error)
     message = f"internal error in simplemem ({type(error).__name__})"
     return problem(Refused(500, message, code="unavailable", hint="The server's log has details."))

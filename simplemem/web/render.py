@@ -1,7 +1,7 @@
 """Renders the Markdown of a note as HTML for the page.
 
-HTML in a note is shown as text, and nothing that a note names is fetched. Wikilinks and tags lead to the page of their
-note or tag.
+HTML in a note is shown as text, and nothing that a note names is fetched. Wikilinks and tags lead
+to the page of their note or tag.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def _text_of_image(image: Token) -> Token:
 
 
 def _link_attributes(href: str, prefix: str) -> Attributes:
-    """Return the attributes of a link: to the web, to a note, or to nowhere for any other address."""
+    """Return the attributes of a link: to the web, to a note, or else to nowhere."""
     if _WEB_ADDRESS.match(href):
         return {"href": href, "rel": "noopener noreferrer nofollow", "class": "outward"}
 
@@ -155,7 +155,7 @@ def _link_attributes(href: str, prefix: str) -> Attributes:
 
 
 def _first_text(tokens: Sequence[Token], position: int) -> Token | None:
-    """Return the first text of the block that opens at a position, or None if it begins otherwise."""
+    """Return the first text of the block that opens at a position, or None."""
     for token in tokens[position + 1 : position + 3]:
         if token.type != "inline":
             continue

@@ -1,10 +1,11 @@
 """The process that renders Markdown for the page, so that no note can slow down the server.
 
-`simplemem.web.rendering` starts it. A message is a length (4 bytes, big-endian) followed by that many bytes. A
-request is a JSON object with `text` and `prefix`. Its answer is HTML in UTF-8, or `TOO_LARGE`.
+`simplemem.web.rendering` starts it. A message is a length (4 bytes, big-endian) followed by that
+many bytes. A request is a JSON object with `text` and `prefix`. Its answer is HTML in UTF-8, or
+`TOO_LARGE`.
 
-The process ends at a limit: with the signal SIGPROF after too much CPU time, with `EXIT_OUT_OF_MEMORY` if it needs too
-much memory. Any other end is a crash.
+The process ends at a limit: with the signal SIGPROF after too much CPU time, with
+`EXIT_OUT_OF_MEMORY` if it needs too much memory. Any other end is a crash.
 """
 
 from __future__ import annotations
@@ -49,7 +50,8 @@ def main() -> None:
     sys.excepthook = _report_crash
     _limit_this_process()
 
-    # Imported after standard output is safe, so that a library that prints does not break an answer.
+    # Imported after standard output is safe, so that a library that prints does not break an
+    # answer.
     from simplemem.web.render import render_note
 
     while True:
@@ -84,7 +86,7 @@ def _take_standard_output() -> BinaryIO:
 def _report_crash(
     kind: type[BaseException], _error: BaseException, traceback: TracebackType | None
 ) -> None:
-    """Print where this process failed, without the message: it may quote a note, which no log may contain."""
+    """Print where this process failed, but not the message, which may quote a note."""
     place = "an unknown place"
     while traceback is not None:
         place = f"{traceback.tb_frame.f_code.co_filename}:{traceback.tb_lineno}"
@@ -123,8 +125,8 @@ def _limit_this_process() -> None:
 def _end_after(cpu_seconds: float) -> None:
     """End this process after that much CPU time, unless called again. 0 cancels the limit.
 
-    The signal also ends it within a regular expression, and also if the server was killed in the meantime. Windows has
-    no such timer; there, only the limit of the server applies.
+    The signal also ends it within a regular expression, and also if the server was killed in the
+    meantime. Windows has no such timer; there, only the limit of the server applies.
     """
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_PROF, cpu_seconds)

@@ -1,7 +1,8 @@
 """Renders notes as HTML in worker processes with limits on time and size, and caches the results.
 
-Rendering is Python code, and its time may grow with the square of a note's length. In a thread it would keep the
-interpreter lock from the event loop, so it happens in another process (`simplemem.web.render_worker`).
+Rendering is Python code, and its time may grow with the square of a note's length. In a thread it
+would keep the interpreter lock from the event loop, so it happens in another process
+(`simplemem.web.render_worker`).
 """
 
 from __future__ import annotations
@@ -133,8 +134,8 @@ class Renderer:
     async def _render_in_worker(self, text: str, prefix: str) -> str:
         """Return the HTML that a worker makes of a note.
 
-        Raises _LimitExceeded, _WorkerFailed, TimeoutError after too much wall-clock time, and OSError if no worker can
-        be started.
+        Raises _LimitExceeded, _WorkerFailed, TimeoutError after too much wall-clock time, and
+        OSError if no worker can be started.
         """
         request = json.dumps({"text": text[:MAX_CHARACTERS], "prefix": prefix}).encode()
 
@@ -151,7 +152,10 @@ class Renderer:
         return await self._ask(worker, request)
 
     async def _ask(self, worker: _Worker, request: bytes) -> str:
-        """Return a worker's answer, and keep the worker for the next note. End it if it does not answer."""
+        """Return a worker's answer, and keep the worker for the next note.
+
+        End it if it does not answer.
+        """
         is_usable = False
         try:
             async with asyncio.timeout(MAX_SECONDS):
@@ -218,7 +222,8 @@ class _Worker:
     async def ask(self, request: bytes) -> str | None:
         """Send a request and return the answer: HTML, or None if it would be too large.
 
-        Raises _LimitExceeded if the process ends at a limit, _WorkerFailed if it ends otherwise or answers nonsense.
+        Raises _LimitExceeded if the process ends at a limit, _WorkerFailed if it ends otherwise or
+        answers nonsense.
         """
         requests = self._process.stdin
         answers = self._process.stdout
@@ -284,7 +289,7 @@ class _Worker:
 
 
 def _find_import_folders() -> list[str]:
-    """Return the folders from which a worker imports modules: those of this process, except the current one.
+    """Return the folders from which a worker imports: those of this process but the current.
 
     The current folder is often the vault, and a `json.py` in it must not be executed.
     """

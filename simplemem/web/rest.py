@@ -1,7 +1,7 @@
 """The REST API: the default tools by the routes that they declare, whatever tools the profile has.
 
-The path, the query and the body of a request are the arguments of a tool. The response is the tool's data, and the hash
-of a note is its ETag.
+The path, the query and the body of a request are the arguments of a tool. The response is the
+tool's data, and the hash of a note is its ETag.
 """
 
 from __future__ import annotations
@@ -355,7 +355,10 @@ async def _list_tags(_request: Request, view: View, _grant: Grant) -> Response:
 
 
 async def _show_stats(_request: Request, view: View, grant: Grant) -> Response:
-    """Return the statistics of the vault as the grant sees it. Only an administrator sees all of them."""
+    """Return the statistics of the vault as the grant sees it.
+
+    Only an administrator sees all of them.
+    """
     stats = await view.door.run(lambda: view.door.store().stats())
     is_administrator = grant.may("admin") and not grant.is_bound
     if is_administrator:

@@ -1,4 +1,4 @@
-"""What the handlers of all routes share: the check of rights, the vault of a request, and its route."""
+"""What the handlers of all routes share: rights, the vault of a request, its route."""
 
 from __future__ import annotations
 

@@ -52,9 +52,12 @@ def serve_http(
     log_level: str,
     streams: Streams | None = None,
 ) -> int:
-    """Serve until a signal ends the server, and then end the process. Raise an error if it cannot start.
+    """Serve until a signal ends the server, and then end the process.
 
-    With `streams`, MCP is served over standard input and output, too, and the server ends when that client goes.
+    Raise an error if it cannot start.
+
+    With `streams`, MCP is served over standard input and output, too, and the server ends when that
+    client goes.
     """
     address.check()
     listening = open_socket(address)
@@ -178,7 +181,7 @@ def _create_server(
 def _announce(
     site: Site, address: Address, listening: socket.socket, token_file: Path | None
 ) -> None:
-    """Print where the server listens, and where the owner's token is unless the environment gives it."""
+    """Print where the server listens, and the file of the owner's token if there is one."""
     scheme = "http"
     if address.certificate:
         scheme = "https"
@@ -232,8 +235,9 @@ async def _run(
 ) -> None:
     """Serve until the end.
 
-    SIGHUP reloads the settings and the certificate. With standard streams it ends the server, as it ends a server of
-    standard streams alone. Tokens need no signal: the server notices each change of their file.
+    SIGHUP reloads the settings and the certificate. With standard streams it ends the server, as it
+    ends a server of standard streams alone. Tokens need no signal: the server notices each change
+    of their file.
     """
     reloads: set[asyncio.Task[None]] = set()
 

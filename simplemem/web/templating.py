@@ -1,7 +1,7 @@
 """Makes the HTML of the web page from the files in `templates/`.
 
-Jinja2 escapes every value that a template puts in. The only HTML that a template takes unescaped is what
-`simplemem.web.rendering` makes of a note.
+Jinja2 escapes every value that a template puts in. The only HTML that a template takes unescaped is
+what `simplemem.web.rendering` makes of a note.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Exports the graph: as one HTML page to look at, for Graphviz, or as data for other programs.
 
-The page fetches nothing and runs nothing that a note contains. What comes from notes is a block of JSON without `<`, and
-the page's policy allows only the page's own style and script, by their hashes.
+The page fetches nothing and runs nothing that a note contains. What comes from notes is a block of
+JSON without `<`, and the page's policy allows only the page's own style and script, by their
+hashes.
 """
 
 from __future__ import annotations
@@ -31,11 +32,13 @@ _TEXT_LENGTHS: Final = (4000, 1000, 250, 0)  # to which texts are cut in turn, u
 _NOT_PRINTABLE: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 
 Drawing = dict[str, Any]
-"""A graph as D3 and NetworkX read it: `nodes` with an `id`, and `links` between those. The `kind` of a node is entity,
-note, or missing for a name that no note has yet."""
+"""A graph as D3 and NetworkX read it: `nodes` with an `id`, and `links` between those.
+
+The `kind` of a node is entity, note, or missing for a name that no note has yet.
+"""
 
 Details = Mapping[str, Mapping[str, Any]]
-"""What the nodes of some paths show in addition: `tags`, `text`, or `private` for a note without its text."""
+"""What the nodes of some paths show in addition: `tags`, and `text` or `private`."""
 
 
 # --- drawings
@@ -221,7 +224,10 @@ def _add_texts(
 
 
 def node_link(drawing: Drawing) -> str:
-    """Return a drawing as JSON. It is ASCII, because names may contain what UTF-8 cannot express."""
+    """Return a drawing as JSON.
+
+    It is ASCII, because names may contain what UTF-8 cannot express.
+    """
     return json.dumps(drawing, indent=1) + "\n"
 
 
@@ -340,9 +346,10 @@ PICTURES: Final[dict[str, Callable[[Drawing], str]]] = {"html": html, "dot": dot
 def shorten_drawing(
     drawing: Drawing, form: str, max_bytes: int = MAX_BYTES
 ) -> tuple[str, int | None]:
-    """Return a picture below a size, and the number of characters to which it cuts the texts of the drawing.
+    """Return a picture below a size, and to how many characters texts were cut.
 
-    The number is None if nothing had to be cut. A picture of many nodes may be too large even without texts.
+    The number is None if nothing had to be cut. A picture of many nodes may be too large even
+    without texts.
     """
     text = PICTURES[form](drawing)
     if len(text) < max_bytes:
