@@ -29,8 +29,13 @@ _config = default_group(
     "current folder is among other Markdown notes, `~/simplemem` is not used.",
     "$ simplemem config\n$ simplemem config get search.limit\n$ simplemem config set search.limit 10",
 )
-_COVERED = "**********"
-_READ_AT_START = ("access.hidden", "access.only", "access.read_only", "embed.private")
+_COVERED = "**********"  # printed in place of a secret
+_READ_AT_START = (  # settings that a running server does not read again
+    "access.hidden",
+    "access.only",
+    "access.read_only",
+    "embed.private",
+)
 _RESTART = "If a server is running, restart it to apply this."
 
 
@@ -68,12 +73,13 @@ def list_settings(
         find_existing_vault(vault)
     except NotFound as error:
         warnings.append(f"{error.message}. {error.hint}")
-    found = _in_force(vault)
-    rows: Lines = [
-        [key, (in_words(value), "" if source == "default" else "bold"), (source, "dim")]
-        for key, (value, source) in found.items()
-    ]
-    facts = {key: {"value": value, "source": source} for key, (value, source) in found.items()}
+
+    rows = Lines()
+    facts = {}
+    for key, (value, source) in _in_force(vault).items():
+        style = "" if source == "default" else "bold"
+        rows.append([key, (in_words(value), style), (source, "dim")])
+        facts[key] = {"value": value, "source": source}
     return Answer(facts, table=rows, columns=(WHOLE, WHOLE, SHRINKS), warnings=warnings)
 
 
@@ -89,8 +95,11 @@ def get(key: Key, vault: VaultOption = None) -> Answer:
 
     check_is_setting(key)
     value, source = _in_force(vault)[key]
-    shown = "\n".join(map(str, value)) if isinstance(value, list) else in_words(value)
-    return Answer({"key": key, "value": value, "source": source}, [[shown]] if shown else [])
+    text = in_words(value)
+    if isinstance(value, list):
+        text = "\n".join(map(str, value))
+    facts = {"key": key, "value": value, "source": source}
+    return Answer(facts, [[text]] if text else [])
 
 
 @command(_config, name="set")
@@ -123,35 +132,34 @@ def set_(
         finish()
         replace_text(file, before, after)
         if before is None and not in_vault:
-            file.chmod(0o600)  # it may come to contain keys
+            file.chmod(0o600)  # it may contain keys later
 
-    now, source = _in_force(vault)[key]
-    shown = _COVERED if is_secret(key) else _shown(value)
-    done = "Set" if is_changed else "Already set:"
-    lines: Lines = [[(done, "green"), f" {key} = {shown}", (f"  in {file}", "dim")]]
+    printed = _COVERED if is_secret(key) else _as_json(value)
+    verdict = "Set" if is_changed else "Already set:"
+    lines: Lines = [[(verdict, "green"), f" {key} = {printed}", (f"  in {file}", "dim")]]
     if is_changed and old is not None:
-        lines.append(_was(key, old))
+        lines.append(_old_value_line(key, old))
     if is_changed and key in _READ_AT_START:
         lines.append([_RESTART])
 
+    in_force, source = _in_force(vault)[key]
+    warnings = []
+    if str(file) not in source:
+        value_in_force = in_words(in_force)
+        warnings.append(f"{key} is still {value_in_force}, from {source}, which has precedence")
+    if is_secret(key) and not value.startswith("{"):
+        elsewhere = """'{ env = "NAME" }' or '{ path = "FILE" }'"""
+        problem = f"{file} contains the secret in plain text"
+        warnings.append(f"{problem}; to store it elsewhere, set {elsewhere}")
+    if key in _READ_AT_START:
+        warnings += _without_a_match(value_in(after, key, file), vault)
+
     facts = {
         "key": key,
-        "value": _COVERED if is_secret(key) else now,
+        "value": _COVERED if is_secret(key) else in_force,
         "file": str(file),
         "changed": is_changed,
     }
-    warnings = (
-        []
-        if str(file) in source
-        else [f"{key} is still {in_words(now)}, from {source}, which has precedence"]
-    )
-    if is_secret(key) and not value.startswith("{"):
-        elsewhere = """'{ env = "NAME" }' or '{ path = "FILE" }'"""
-        warnings.append(
-            f"{file} contains the secret in plain text; to store it elsewhere, set {elsewhere}"
-        )
-    if key in _READ_AT_START:
-        warnings += _without_a_match(value_in(after, key, file), vault)
     return Answer(facts, lines, warnings=warnings)
 
 
@@ -172,34 +180,40 @@ def unset(key: Key, in_vault: InVault = False, vault: VaultOption = None) -> Ans
     finish()
     replace_text(file, before, after)
 
-    now, source = _in_force(vault)[key]
+    in_force, source = _in_force(vault)[key]
+    text = _COVERED if is_secret(key) and in_force else in_words(in_force)
     lines: Lines = [
         [("Removed", "green"), f" {key}", (f"  from {file}", "dim")],
-        _was(key, old),
-        [
-            f"now: {_COVERED if is_secret(key) and now else in_words(now)}",
-            (f"  from {source}", "dim"),
-        ],
+        _old_value_line(key, old),
+        [f"now: {text}", (f"  from {source}", "dim")],
     ]
     if key in _READ_AT_START:
         lines.append([_RESTART])
-    facts = {"key": key, "value": now, "source": source, "file": str(file), "changed": True}
+    facts = {
+        "key": key,
+        "value": in_force,
+        "source": source,
+        "file": str(file),
+        "changed": True,
+    }
     return Answer(facts, lines)
 
 
 def _one_value(key: str, values: list[str]) -> str:
-    """The value that was typed as one or several words. Raises Invalid for several words if the setting is no list."""
+    """Return the value that was typed as one or several words.
+
+    Raises Invalid for several words if the setting is not a list.
+    """
     from simplemem.settings.editing import is_list
 
     if len(values) > 1 and not is_list(key):
-        raise Invalid(
-            f"{key} takes one value", hint="Put a value that contains spaces in quotation marks."
-        )
+        hint = "Put a value that contains spaces in quotation marks."
+        raise Invalid(f"{key} takes one value", hint=hint)
     return ",".join(values)
 
 
 def _file_to_change(vault: Path | None, in_vault: bool) -> Path:
-    """Your own settings file, or the vault's own. Raises Invalid if the vault's own is a link."""
+    """Return the user's settings file, or the vault's own. Raises Invalid if the vault's own is a link."""
     from simplemem.settings.files import user_config_path
     from simplemem.settings.find_vault import find_existing_vault
 
@@ -207,63 +221,78 @@ def _file_to_change(vault: Path | None, in_vault: bool) -> Path:
         return user_config_path(os.environ)
     file = find_existing_vault(vault) / ".simplemem" / "config.toml"
     if file.is_symlink() or file.parent.is_symlink():
-        raise Invalid(
-            f"{file} is reached through a symbolic link",
-            hint="Replace the link with a file or folder.",
-        )
+        hint = "Replace the link with a file or folder."
+        raise Invalid(f"{file} is reached through a symbolic link", hint=hint)
     return file
 
 
-def _was(key: str, old: Any) -> list[Part]:
-    """The line that shows which value was replaced or removed."""
+def _old_value_line(key: str, old: Any) -> list[Part]:
+    """Return the line with the value that was replaced or removed."""
     from simplemem.settings.editing import is_secret
 
-    shown = in_words(old if isinstance(old, list) else _shown(old))
-    return [(f"was: {_COVERED if is_secret(key) else shown}", "dim")]
+    if is_secret(key):
+        text = _COVERED
+    elif isinstance(old, list):
+        text = in_words(old)
+    else:
+        text = in_words(_as_json(old))
+    return [(f"was: {text}", "dim")]
 
 
 def _without_a_match(rules: Any, vault: Path | None) -> list[str]:
-    """A warning for each rule that names one folder or note which the vault does not contain, with the nearest name."""
-    from simplemem.note.names import compare_key
+    """Return a warning for each rule that names one folder or note which the vault does not contain.
+
+    The warning suggests the most similar name.
+    """
     from simplemem.note.scopes import is_private_by_rule
     from simplemem.settings.find_vault import find_existing_vault
 
-    plain_rules = [rule for rule in rules if not {"*", "?"} & {*rule} and rule.strip("./\\ ")]
     try:
         folders, notes = _folders_and_notes(find_existing_vault(vault))
     except NotFound:
         return []
 
+    paths = notes + [f"{folder}any.md" for folder in folders]
     warnings = []
-    for rule in plain_rules:
-        inside = [f"{folder}any.md" for folder in folders]
-        if any(is_private_by_rule(path, [rule]) for path in [*notes, *inside]):
+    for rule in rules:
+        has_wildcard = "*" in rule or "?" in rule
+        if has_wildcard or not rule.strip("./\\ "):
             continue
-        names = (
-            folders
-            if rule.endswith("/")
-            else [*folders, *(note.removesuffix(".md") for note in notes)]
-        )
-        by_key = {compare_key(name): name for name in names}
-        near = get_close_matches(compare_key(rule.removeprefix("./")), by_key, 1)
-        suggestion = f". Did you mean {by_key[near[0]]}?" if near else ""
+        if any(is_private_by_rule(path, [rule]) for path in paths):
+            continue
+
+        names = folders
+        if not rule.endswith("/"):
+            names = folders + [note.removesuffix(".md") for note in notes]
+        similar = _most_similar(rule, names)
+        suggestion = f". Did you mean {similar}?" if similar else ""
         warnings.append(f"no note matches {rule}{suggestion}")
     return warnings
 
 
+def _most_similar(rule: str, names: list[str]) -> str:
+    """Return the name that is most similar to a rule, or ""."""
+    from simplemem.note.names import compare_key
+
+    by_key = {compare_key(name): name for name in names}
+    keys = get_close_matches(compare_key(rule.removeprefix("./")), by_key, 1)
+    return by_key[keys[0]] if keys else ""
+
+
 def _folders_and_notes(root: Path) -> tuple[list[str], list[str]]:
-    """The folders of a vault, each with a slash at its end, and its notes. Hidden folders are left out."""
-    folders, notes = list[str](), list[str]()
-    for folder, below, files in os.walk(root):
-        below[:] = [name for name in below if not name.startswith(".")]
-        above = Path(folder).relative_to(root)
-        folders += [f"{(above / name).as_posix()}/" for name in below]
-        notes += [(above / name).as_posix() for name in files if name.lower().endswith(".md")]
+    """Return the folders of a vault, each with a slash at its end, and its notes, without hidden folders."""
+    folders: list[str] = []
+    notes: list[str] = []
+    for path, subfolders, files in os.walk(root):
+        subfolders[:] = [name for name in subfolders if not name.startswith(".")]
+        folder = Path(path).relative_to(root)
+        folders += [f"{(folder / name).as_posix()}/" for name in subfolders]
+        notes += [(folder / name).as_posix() for name in files if name.lower().endswith(".md")]
     return folders, notes
 
 
 def _text_of(file: Path) -> str | None:
-    """The text of a settings file, or None if there is none."""
+    """Return the text of a settings file, or None if there is none. Raises Unreadable if it is not UTF-8."""
     from simplemem.settings.files import read_bounded
 
     try:
@@ -271,13 +300,12 @@ def _text_of(file: Path) -> str | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except UnicodeDecodeError as error:
-        raise Unreadable(
-            f"{file} is not UTF-8 (byte {error.start})", hint="Save it as UTF-8 first."
-        ) from error
+        message = f"{file} is not UTF-8 (byte {error.start})"
+        raise Unreadable(message, hint="Save it as UTF-8 first.") from error
 
 
 def _in_force(vault: Path | None) -> dict[str, tuple[Any, str]]:
-    """Every setting by its name: its value as JSON has it, and where it comes from."""
+    """Return each setting by its key: its value as in JSON, and its source."""
     from simplemem.settings.find_vault import find_vault
     from simplemem.settings.loading import settings_with_sources
 
@@ -285,19 +313,18 @@ def _in_force(vault: Path | None) -> dict[str, tuple[Any, str]]:
         root = find_vault(vault)
     except NotFound:
         root = None
-    found = {
-        key: (_shown(value), source)
-        for key, value, source in settings_with_sources({"vault": vault}, vault=root)
-    }
-    found["vault"] = (
-        None if root is None else str(root),
-        _source_of_vault(root, found["vault"][1]),
-    )
-    return found
+
+    settings: dict[str, tuple[Any, str]] = {}
+    for key, value, source in settings_with_sources({"vault": vault}, vault=root):
+        settings[key] = (_as_json(value), source)
+    _, source = settings["vault"]
+    path = None if root is None else str(root)
+    settings["vault"] = (path, _source_of_vault(root, source))
+    return settings
 
 
 def _source_of_vault(root: Path | None, source: str) -> str:
-    """Say where the vault was found if no setting names it."""
+    """Return where the vault was found if no setting names it, or else the source of the setting."""
     if source != "default" or root is None:
         return source
     here = Path.cwd()
@@ -308,12 +335,12 @@ def _source_of_vault(root: Path | None, source: str) -> str:
     return source
 
 
-def _shown(value: Any) -> Any:
-    """A setting as JSON has it: paths are texts, and a secret stays covered."""
+def _as_json(value: Any) -> Any:
+    """Return a setting as in JSON: a path is a text, and no secret is readable."""
     if isinstance(value, tuple):
         return list(value)
     if isinstance(value, str):
-        return re.sub(
-            r"(?<=://)[^/@\s]+@", f"{_COVERED}@", value
-        )  # who asks and by which password, in an address
-    return value if value is None or isinstance(value, (str, int, float, dict)) else str(value)
+        return re.sub(r"(?<=://)[^/@\s]+@", f"{_COVERED}@", value)  # user and password in a URL
+    if value is None or isinstance(value, (int, float, dict)):
+        return value
+    return str(value)
