@@ -16,7 +16,7 @@ from simplemem.errors import Invalid, NotFound, SimplememError, Unavailable
 
 if TYPE_CHECKING:
     from simplemem.profiles.profile import Profile
-    from simplemem.server.serve import Door
+    from simplemem.server.executor import StoreExecutor
     from simplemem.settings.model import Settings
     from simplemem.tools.tool import Tool
     from simplemem.web.beside import Streams
@@ -231,7 +231,8 @@ def _serve(asked: argparse.Namespace, streams: tuple[int, int] | None = None) ->
         message = "--allow-host, --behind-proxy, --trusted-proxy, --stateless, --tls-cert and --tls-key need HTTP"
         raise Invalid(message, hint="Add --http.")
     profile, tools, root, settings, opening = _chosen(asked, has_client=True)
-    from simplemem.server.serve import Door, serve_stdio, take_standard_streams
+    from simplemem.server.executor import StoreExecutor
+    from simplemem.server.serve import serve_stdio, take_standard_streams
 
     if streams is None and sys.stdin is not None and sys.stdin.isatty():
         waits = (
@@ -239,11 +240,11 @@ def _serve(asked: argparse.Namespace, streams: tuple[int, int] | None = None) ->
         )
         print(f"simplemem serves {root} and {waits}", file=sys.stderr, flush=True)
     wire = streams or take_standard_streams()
-    door = Door(lambda: opening(settings), _answer_commands)
+    door = StoreExecutor(lambda: opening(settings), _answer_commands)
     return serve_stdio(profile, tools, root, door, wire, settings.log_level)
 
 
-def _answer_commands(door: Door) -> Callable[[], None]:
+def _answer_commands(door: StoreExecutor) -> Callable[[], None]:
     from simplemem.cli.served import answer_commands  # beside the start, not on its way
 
     return answer_commands(door)
@@ -307,7 +308,7 @@ def _chosen(
     """
     from simplemem.note.dates import now
     from simplemem.profiles.registry import choose_tools
-    from simplemem.server.serve import take_over
+    from simplemem.server.serve import import_legacy_file
 
     now()  # a clock that is no time is said at once
     profile, toolsets, tools = _profile(asked)
@@ -344,7 +345,7 @@ def _chosen(
             print(f"simplemem: creating the vault {root}", file=sys.stderr, flush=True)
         store = open_store(root, settings=settings, read_only=settings.read_only)
         if profile.file_env:
-            take_over(profile, store, os.environ)
+            import_legacy_file(profile, store, os.environ)
         if settings.documents.knowledge_base:
             knowledge_base_of(store)
         return store

@@ -22,7 +22,7 @@ from simplemem.settings.model import AccessSettings, Settings
 
 if TYPE_CHECKING:
     from simplemem.cli.output import Terminal
-    from simplemem.server.serve import Door
+    from simplemem.server.executor import StoreExecutor
     from simplemem.store import EnhancedStore
 
 _MAX_WORDS = 1000  # of a command line
@@ -64,7 +64,7 @@ class _ServerLock:
         self._lock.release()
 
 
-def answer_commands(door: Door) -> Callable[[], None]:
+def answer_commands(door: StoreExecutor) -> Callable[[], None]:
     """Let commands of this user ask the store of a door. Return a function that ends this.
 
     A server that hides part of the vault answers no command, because the command line sees all of it.
@@ -90,7 +90,7 @@ def _sees_whole_vault(settings: Settings) -> bool:
 
 
 def _begin_answer(
-    door: Door, store: EnhancedStore, request: Mapping[str, Any]
+    door: StoreExecutor, store: EnhancedStore, request: Mapping[str, Any]
 ) -> Future[Answer | None] | None:
     """Begin to answer a request in a thread of the door. Return None to decline it."""
     if not _has_same_settings(store, request):

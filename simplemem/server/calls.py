@@ -33,7 +33,7 @@ from simplemem.tools.tool import Caller, Data, Reply, Tool
 from simplemem.tools.wording import in_tool_terms, without_missing_tools
 
 if TYPE_CHECKING:
-    from simplemem.server.serve import Door
+    from simplemem.server.executor import StoreExecutor
 
 log = logging.getLogger("simplemem.server")
 
@@ -50,7 +50,7 @@ _READ_ONLY_HINT: Final = (
 _COMMIT: Final = "simplemem/commit"
 
 
-def assemble(profile: Profile, tools: tuple[Tool, ...], door: Door) -> Server[Any]:
+def assemble(profile: Profile, tools: tuple[Tool, ...], door: StoreExecutor) -> Server[Any]:
     """Return a server of the SDK for a profile on a store, for any transport."""
     sessions = Sessions()
     resources = Resources(
@@ -60,7 +60,7 @@ def assemble(profile: Profile, tools: tuple[Tool, ...], door: Door) -> Server[An
     door.tools = tools
 
     async def list_tools(_ctx: Context, _params: Any) -> types.ListToolsResult:
-        asyncio.get_running_loop().call_later(_SECONDS_AFTER_LIST, door.tend)
+        asyncio.get_running_loop().call_later(_SECONDS_AFTER_LIST, door.start_indexing)
         listed = [types.Tool.model_validate(tool.listing()) for tool in tools]
         return types.ListToolsResult(tools=listed)
 
@@ -128,7 +128,7 @@ def assemble(profile: Profile, tools: tuple[Tool, ...], door: Door) -> Server[An
     return server
 
 
-async def _around(door: Door, ctx: Context, call_next: CallNext) -> HandlerResult:
+async def _around(door: StoreExecutor, ctx: Context, call_next: CallNext) -> HandlerResult:
     """Handle a request. Errors outside the tools become errors of the protocol.
 
     The structured content of an answer passes by the SDK, which would copy and check it twice.
@@ -174,7 +174,7 @@ class ToolCall:
     session: Session | None = None
 
 
-def run_tool(tool: Tool, door: Door, call: ToolCall) -> Reply[Any]:
+def run_tool(tool: Tool, door: StoreExecutor, call: ToolCall) -> Reply[Any]:
     """Run a tool in this thread, as far as the token of the call allows.
 
     The reply has the notices of the store, such as notes that are not indexed yet. Raise ReadOnly if
@@ -206,7 +206,7 @@ def _author(client: str, granted: Granted | None) -> str:
     return f"{granted.name}{AUTHOR_SEPARATOR}{client}" if client else granted.name
 
 
-def answer_call(tool: Tool, door: Door, call: ToolCall) -> types.CallToolResult:
+def answer_call(tool: Tool, door: StoreExecutor, call: ToolCall) -> types.CallToolResult:
     """Run a tool in this thread and return its answer. An error is an answer too.
 
     The answer contains no path outside the vault and names no tool that the client lacks.
@@ -228,7 +228,7 @@ def answer_call(tool: Tool, door: Door, call: ToolCall) -> types.CallToolResult:
     return _result(*tool.manner.failed(error))
 
 
-def _run_for_answer(tool: Tool, door: Door, call: ToolCall) -> types.CallToolResult:
+def _run_for_answer(tool: Tool, door: StoreExecutor, call: ToolCall) -> types.CallToolResult:
     """Run a tool and return its answer, the notices of the store and the commit it includes."""
     if call.after:
         door.store().reach(call.after)
@@ -253,7 +253,7 @@ def _result(text: str, data: Data | None, *, is_error: bool = True) -> types.Cal
 
 
 async def _complete(
-    door: Door, resources: Resources, _ctx: Context, params: types.CompleteRequestParams
+    door: StoreExecutor, resources: Resources, _ctx: Context, params: types.CompleteRequestParams
 ) -> types.CompleteResult:
     """Complete a name or a tag.
 
@@ -274,7 +274,7 @@ async def _complete(
     return types.CompleteResult(completion=completion)
 
 
-def _matching_tags(door: Door, resources: Resources, typed: str) -> list[str]:
+def _matching_tags(door: StoreExecutor, resources: Resources, typed: str) -> list[str]:
     """Return the tags that begin like this, the most frequent first."""
     store = door.store()
     if resources.hides_users(store):

@@ -16,7 +16,7 @@ from simplemem.tools.tool import Reply, Tool, tool
 from simplemem.tools.wording import read_prompt, without_missing_tools
 
 if TYPE_CHECKING:
-    from simplemem.server.serve import Door
+    from simplemem.server.executor import StoreExecutor
     from simplemem.store import EnhancedStore
 
 _CONTEXT_TOKENS: Final = 2000
@@ -133,7 +133,9 @@ def _described(prompt: Prompt) -> types.Prompt:
     )
 
 
-async def get_prompt(door: Door, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+async def get_prompt(
+    door: StoreExecutor, params: types.GetPromptRequestParams
+) -> types.GetPromptResult:
     """Return the text of a prompt.
 
     Raise MCPError if it is not offered, Invalid if an argument is wrong.

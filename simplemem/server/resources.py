@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from simplemem.features.graph.graph import KnowledgeGraph
     from simplemem.models import IndexState, Listed, Memory
-    from simplemem.server.serve import Door
+    from simplemem.server.executor import StoreExecutor
     from simplemem.store import EnhancedStore
     from simplemem.tools.session import Session
 
@@ -164,7 +164,7 @@ class Resources:
 
     def __init__(
         self,
-        door: Door,
+        door: StoreExecutor,
         *,
         is_graph: bool = False,
         has_users: bool = False,

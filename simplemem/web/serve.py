@@ -19,8 +19,8 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from simplemem.errors import SimplememError
+from simplemem.server.logs import log_to_stderr
 from simplemem.server.sdk_compat import SocketServer
-from simplemem.server.serve import log_to_stderr
 from simplemem.settings.model import HttpSettings
 from simplemem.web import page
 from simplemem.web.address import Address, max_connections, open_socket, with_brackets

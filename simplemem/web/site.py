@@ -21,7 +21,7 @@ from mcp.server.lowlevel import Server
 from simplemem.errors import NotFound, SimplememError
 from simplemem.profiles.profile import Profile
 from simplemem.server.calls import assemble
-from simplemem.server.serve import Beside, Door, within
+from simplemem.server.executor import Companion, StoreExecutor, finishes_within
 from simplemem.settings.files import user_config_path
 from simplemem.settings.model import Settings
 from simplemem.tools.tool import Tool
@@ -54,7 +54,7 @@ class Served:
     settings: Settings
     opening: Callable[[Settings], EnhancedStore]
     reading: Callable[[], Settings]  # what the settings are now
-    beside: Beside | None = None  # what runs beside the store of the whole vault
+    beside: Companion | None = None  # what runs beside the store of the whole vault
 
     @property
     def prefix(self) -> str:
@@ -76,7 +76,7 @@ class View:
             access = settings.access.model_copy(update={"only": only})
             settings = settings.model_copy(update={"access": access})
         beside = None if only else served.beside
-        self.door = Door(
+        self.door = StoreExecutor(
             partial(served.opening, settings), beside, private_folders=_folders_of(served)
         )
         self.stop = asyncio.Event()
@@ -190,7 +190,7 @@ class Site:
         """While requests are answered. The index of each whole vault is updated from the start."""
         async with anyio.create_task_group() as self._tasks:
             for served in self.vaults.values():
-                (await self._view(served, ())).door.tend()
+                (await self._view(served, ())).door.start_indexing()
             self.is_running.set()
             self._tasks.start_soon(self._close_idle)
             try:
@@ -272,7 +272,7 @@ class Site:
                 async with self._opening:
                     self.vaults[name] = replace(served, settings=settings)
                     gone = [self._views.pop(key) for key in [*self._views] if key[0] == name]
-                (await self._view(self.vaults[name], ())).door.tend()
+                (await self._view(self.vaults[name], ())).door.start_indexing()
                 await _end(gone)
         if is_read:
             log.info("the settings were reloaded")
@@ -283,4 +283,4 @@ class Site:
     def close(self) -> None:
         """Let what was begun to be written finish, and the stores close; nobody waits long."""
         closing = [partial(view.door.close, writing=2.5, closing=0.7) for view in self.views()]
-        within(3.5, lambda: [within(3.4, each) for each in closing])
+        finishes_within(3.5, lambda: [finishes_within(3.4, each) for each in closing])

@@ -20,7 +20,7 @@ from simplemem.errors import SimplememError
 from simplemem.models import Filter
 from simplemem.profiles.registry import built_in_profiles, choose_tools
 from simplemem.server.calls import ToolCall, answer_call
-from simplemem.server.serve import Door
+from simplemem.server.executor import StoreExecutor
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
@@ -163,7 +163,7 @@ def test_a_mark_in_every_argument_of_every_tool_is_in_no_statement(
         {"embed": {"provider": "none"}, "write": {"durability": "fast"}}
     )
     store = EnhancedStore(vault, settings)
-    door = Door(lambda: store)
+    door = StoreExecutor(lambda: store)
     for k in range(3):
         store.create(
             f"{MARK}{k}", f"A plum {MARK} see [[{MARK}0]] #{MARK}", {"tags": [MARK], "type": MARK}

@@ -26,7 +26,7 @@ from simplemem.note.names import check_name, name_of
 from simplemem.profiles.profile import Profile
 from simplemem.profiles.registry import built_in_profiles, choose_tools
 from simplemem.server.calls import ToolCall, answer_call
-from simplemem.server.serve import Door
+from simplemem.server.executor import StoreExecutor
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 from simplemem.tools.tool import Tool
@@ -65,10 +65,10 @@ def a_page_of_the_web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
 
 
 @contextmanager
-def door_of(room: Room) -> Iterator[Door]:
+def door_of(room: Room) -> Iterator[StoreExecutor]:
     (base := room.vault / "kb").mkdir(exist_ok=True)
     documents = {"allow_private": True, "knowledge_base": base}
-    door = Door(
+    door = StoreExecutor(
         lambda: EnhancedStore(
             room.vault, Settings.model_validate({**PLAIN, "documents": documents})
         )
@@ -83,7 +83,7 @@ def room(tmp_path_factory: pytest.TempPathFactory) -> Room:
 
 
 @pytest.fixture(scope="module")
-def door(room: Room) -> Iterator[Door]:
+def door(room: Room) -> Iterator[StoreExecutor]:
     """For a call or two of each tool. One that is attacked has a vault of its own: else each would read the history of
     all that were attacked before it."""
     with door_of(room) as door:
@@ -127,13 +127,13 @@ def share_of(
     return names[([each.values for each in TOOLS].index((profile, tool)) + number) % every :: every]
 
 
-def call(door: Door, tool: Any, arguments: dict[str, Any]) -> Any:
+def call(door: StoreExecutor, tool: Any, arguments: dict[str, Any]) -> Any:
     return answer_call(tool, door, ToolCall(arguments, "hostile 1"))
 
 
 @pytest.mark.parametrize(("profile", "tool"), TOOLS)
 def test_every_tool_is_known_here_and_does_its_work(
-    room: Room, door: Door, profile: Any, tool: Any
+    room: Room, door: StoreExecutor, profile: Any, tool: Any
 ) -> None:
     put_back(room.vault)
     wanted = harmless(tool)
@@ -157,7 +157,7 @@ MAKING = "create_entities create_relations add_observations delete_entities link
     [each for each in TOOLS if any(tool.name in MAKING for tool in each.values[1:])],
 )
 def test_a_name_without_malice_takes_the_same_way_and_arrives(
-    room: Room, door: Door, profile: Any, tool: Any
+    room: Room, door: StoreExecutor, profile: Any, tool: Any
 ) -> None:
     """Else the hostile ones would be turned away for their form, and prove nothing."""
     for argument, shape in tool.listing()["inputSchema"]["properties"].items():

@@ -18,7 +18,8 @@ from processes import Program
 
 from simplemem.profiles.registry import built_in_profiles, choose_tools
 from simplemem.server.calls import assemble
-from simplemem.server.serve import Door, converse
+from simplemem.server.executor import StoreExecutor
+from simplemem.server.serve import converse
 from simplemem.settings.loading import load_settings
 from simplemem.store import open_store
 
@@ -27,14 +28,15 @@ _FINISHED = object()
 _WITH_TOOL = """
 import sys
 from pathlib import Path
-from simplemem.server.serve import Door, serve_stdio, take_standard_streams
+from simplemem.server.executor import StoreExecutor
+from simplemem.server.serve import serve_stdio, take_standard_streams
 from simplemem.store import open_store
 from simplemem.profiles.registry import built_in_profiles
 from simplemem.tools.tool import Reply, tool
 {code}
 root = Path(sys.argv[1])
 tools = (tool("A tool")({name}),)
-serve_stdio(built_in_profiles()["default"], tools, root, Door(lambda: open_store(root)), take_standard_streams(), "warning")
+serve_stdio(built_in_profiles()["default"], tools, root, StoreExecutor(lambda: open_store(root)), take_standard_streams(), "warning")
 """
 
 
@@ -209,7 +211,7 @@ class Inside(Bare):
         face = built_in_profiles()[profile]
         asked = {name.replace("__", "."): value for name, value in settings.items()}
         own = load_settings({"embed.provider": "none", "no_delete": no_delete} | asked, vault=vault)
-        door = Door(lambda: open_store(vault, settings=own, read_only=own.read_only))
+        door = StoreExecutor(lambda: open_store(vault, settings=own, read_only=own.read_only))
         tools = tuple(tool for tool in choose_tools(face) if not (no_delete and tool.deletes))
 
         def run() -> None:

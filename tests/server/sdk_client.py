@@ -14,7 +14,7 @@ from mcp import Client
 
 from simplemem.profiles.registry import built_in_profiles, choose_tools
 from simplemem.server.calls import assemble
-from simplemem.server.serve import Door
+from simplemem.server.executor import StoreExecutor
 from simplemem.store import open_store
 
 PATIENCE = 20.0
@@ -28,7 +28,7 @@ async def connected(
 ) -> AsyncIterator[Client]:
     """The client on a server in this process: what `serve` puts together, without the wire."""
     face = built_in_profiles()[profile]
-    door = Door(lambda: open_store(vault, read_only=read_only))
+    door = StoreExecutor(lambda: open_store(vault, read_only=read_only))
     about = types.Implementation(name="protocol-test", version="1.2")
     try:
         async with Client(

@@ -19,8 +19,8 @@ from mcp.client.subscriptions import ResourcesListChanged, ResourceUpdated
 from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
 from sdk_client import LEGACY, MODERN, both, connected, run, text_of, until
 
+from simplemem.server.executor import StoreExecutor
 from simplemem.server.resources import CHANGES, Resources, name_in, uri_of
-from simplemem.server.serve import Door
 from simplemem.store import EnhancedStore
 
 
@@ -306,7 +306,7 @@ def test_a_client_that_does_not_read_is_told_each_thing_once_when_it_does(
     write("b.md", "one")
 
     async def body() -> None:
-        door = Door(lambda: EnhancedStore(vault))
+        door = StoreExecutor(lambda: EnhancedStore(vault))
         resources, client = Resources(door), Deaf()
         for uri in ("memory://a", "memory://b", CHANGES):
             await resources.subscribe(cast("Any", client), types.SubscribeRequestParams(uri=uri))
@@ -337,7 +337,7 @@ def test_a_name_and_its_uri_are_the_same_thing(name: str) -> None:
 def test_calls_one_after_the_other_meet_one_thread_and_parallel_ones_have_others(
     tmp_path: Path,
 ) -> None:
-    door, together = Door(lambda: EnhancedStore(tmp_path)), threading.Barrier(3)
+    door, together = StoreExecutor(lambda: EnhancedStore(tmp_path)), threading.Barrier(3)
 
     def work(*, waits: bool = False) -> int:
         if waits:

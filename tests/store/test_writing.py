@@ -12,7 +12,7 @@ import pytest
 from simplemem.errors import AlreadyExists, Conflict, Invalid, SimplememError, TooLong, Unreadable
 from simplemem.profiles.registry import built_in_profiles, choose_tools
 from simplemem.server.calls import ToolCall, answer_call
-from simplemem.server.serve import Door
+from simplemem.server.executor import StoreExecutor
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
@@ -359,7 +359,7 @@ def test_a_profile_whose_answers_have_no_warnings_says_it_beside_the_answer(vaul
     (vault / ".obsidian").mkdir()
     (vault / ".obsidian" / "app.json").write_text('{"userIgnoreFilters": ["graph/"]}')
     tools = {tool.name: tool for tool in choose_tools(built_in_profiles()["server-memory"])}
-    door = Door(
+    door = StoreExecutor(
         lambda: EnhancedStore(vault, Settings.model_validate({"embed": {"provider": "none"}}))
     )
     sent = {"entities": [{"name": "Ada", "entityType": "person", "observations": ["flies"]}]}

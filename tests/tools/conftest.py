@@ -13,7 +13,7 @@ import pytest
 
 from simplemem.profiles.registry import built_in_profiles, choose_tools
 from simplemem.server.calls import ToolCall, answer_call
-from simplemem.server.serve import Door
+from simplemem.server.executor import StoreExecutor
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
@@ -41,7 +41,7 @@ class Asking:
             tool.name: tool
             for tool in choose_tools(built_in_profiles()[profile], ",".join(toolsets))
         }
-        self._door = Door(lambda: EnhancedStore(vault, Settings.model_validate(settings)))
+        self._door = StoreExecutor(lambda: EnhancedStore(vault, Settings.model_validate(settings)))
         self._door.tools = self._tools.values()
 
     @property

@@ -13,7 +13,7 @@ import pytest
 from waiting import eventually
 
 from simplemem.profiles.registry import built_in_profiles, choose_tools
-from simplemem.server.serve import Door
+from simplemem.server.executor import StoreExecutor
 from simplemem.settings.loading import load_settings
 from simplemem.store import EnhancedStore, open_store
 from simplemem.web import site as site_module
@@ -113,7 +113,7 @@ def test_a_store_that_rested_opens_again_and_its_listeners_still_hear(vault: Pat
         return opened[-1]
 
     async def body() -> None:
-        door = Door(opening)
+        door = StoreExecutor(opening)
         heard: list[frozenset[str]] = []
         await door.run(partial(door.on_change, heard.append))
         await door.run(lambda: door.store().create("one", "first"), writes=True)

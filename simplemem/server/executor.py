@@ -1,0 +1,227 @@
+"""Run the work of a server on its store in threads: reads side by side, writes one after another."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable, Collection
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+from simplemem.errors import SimplememError
+
+if TYPE_CHECKING:
+    from simplemem.store import EnhancedStore
+    from simplemem.tools.tool import Tool
+
+log = logging.getLogger("simplemem.server")
+
+T = TypeVar("T")
+Companion: TypeAlias = "Callable[[StoreExecutor], Callable[[], None]]"
+"""Starts a service beside a store that has just been opened, and returns the function that ends it."""
+_SECONDS_BETWEEN_CHECKS = 0.05  # while the store closes
+
+
+class StoreExecutor:
+    """The store of a server, opened by the first work that needs it, and the threads that work on it.
+
+    Guards the open store and its threads. A write that is cancelled before its turn never happens; one that has begun
+    is finished.
+    """
+
+    def __init__(
+        self,
+        open_store: Callable[[], EnhancedStore],
+        companion: Companion | None = None,
+        *,
+        private_folders: Collection[str] = (),
+    ) -> None:
+        self.tools: Collection[Tool] = ()  # the tools that the client sees
+        # Folders of this machine, which no error may name to a caller on another machine.
+        self.private_folders = private_folders
+        self._open_store = open_store
+        self._companion = companion
+        self._end_companion: Callable[[], None] = lambda: None
+        self._opening_lock = threading.Lock()
+        self._store: EnhancedStore | None = None
+        self._is_started = False
+        self._indexing_lock = threading.Lock()  # held since `start_indexing`
+        self._first_reader, self._readers, self._writer = _new_threads()
+        self._latest_first_read: Future[Any] | None = None
+        self._in_progress: set[Future[Any]] = set()
+        self._listeners: list[Callable[[frozenset[str]], None]] = []
+
+    def store(self) -> EnhancedStore:
+        """Return the store, and open it if it is closed. Call it in a thread: it may wait for other processes."""
+        with self._opening_lock:
+            return self._opened_store()
+
+    def _opened_store(self) -> EnhancedStore:
+        """Return the store, and open it if it is closed. The caller holds the lock."""
+        if self._store is None:
+            self._store = self._open_store()
+            self._store.extension.expect_more()
+            for listener in self._listeners:
+                self._store.on_change(listener)
+        return self._store
+
+    def on_change(self, listener: Callable[[frozenset[str]], None]) -> None:
+        """Call `listener` with the names of changed notes, also if the store is closed and opened again.
+
+        Call this in a thread.
+        """
+        with self._opening_lock:
+            self._opened_store().on_change(listener)
+            self._listeners.append(listener)
+
+    async def is_open(self) -> bool:
+        """Return whether the store can be used. Opens it if it is closed."""
+        if self._store is None:
+            with suppress(SimplememError, OSError):
+                await self.run(self.store)
+        return self._store is not None
+
+    def start_indexing(self) -> None:
+        """Start to update the index in the background, if that has not been done. Returns at once."""
+        indexing_lock = self._indexing_lock
+
+        def work() -> None:
+            try:
+                self.start()
+                if self._companion is not None:
+                    self._end_companion = self._companion(self)
+            except Exception as error:
+                if isinstance(error, SimplememError):
+                    log.error("the vault cannot be opened: %s. %s", error.message, error.hint)
+                else:
+                    log.exception("the vault cannot be opened")
+                indexing_lock.release()  # the next tool call tries again, and gets the error
+
+        if indexing_lock.acquire(blocking=False):
+            threading.Thread(target=work, name="tend", daemon=True).start()
+
+    def start(self) -> None:
+        """Make the store update its index in the background. Call it in a thread, as `store`."""
+        with self._opening_lock:
+            store = self._opened_store()
+            if not self._is_started:
+                store.start()
+                self._is_started = True
+
+    async def run(self, work: Callable[[], T], *, writes: bool = False) -> T:
+        """Return the result of `work`, which runs in a thread. Work that writes waits for its turn.
+
+        A caller that is cancelled does not wait for the work. Errors name no private folder.
+        """
+
+        def work_on_started_store() -> T:
+            # The work raises the error again if the store cannot be opened.
+            with suppress(Exception):
+                self.start()  # a search waits for the background thread
+            return work()
+
+        if writes:
+            future = self._submit(self._writer, work_on_started_store)
+        else:
+            future = self.read(work_on_started_store)
+        try:
+            result = await asyncio.wrap_future(future)
+        except SimplememError as error:
+            error.withhold_folders(self.private_folders)
+            raise
+
+        self.start_indexing()
+        return result
+
+    def read(self, work: Callable[[], T]) -> Future[T]:
+        """Start work that only reads, in a thread of its own.
+
+        Consecutive work runs in the same thread, because the SQLite connection of that thread has a warm cache.
+        """
+        is_first_free = self._latest_first_read is None or self._latest_first_read.done()
+        if not is_first_free:
+            return self._submit(self._readers, work)
+
+        future = self._submit(self._first_reader, work)
+        self._latest_first_read = future
+        return future
+
+    def _submit(self, threads: ThreadPoolExecutor, work: Callable[[], T]) -> Future[T]:
+        """Start work in one of the groups of threads. `rest` does nothing until it is done."""
+        future = threads.submit(work)
+        self._in_progress.add(future)
+        future.add_done_callback(self._in_progress.discard)
+        return future
+
+    @property
+    def has_store(self) -> bool:
+        """Whether the store is open."""
+        return self._store is not None
+
+    async def rest(self) -> None:
+        """Close the store and end its threads, unless work is in progress. The next work opens it again.
+
+        Listeners are kept. When the store is open again, they get the changes that its scan finds.
+        """
+        if self._in_progress or self._store is None:
+            return
+        if not self._opening_lock.acquire(blocking=False):
+            return
+
+        # From here on, new work waits in its thread until the lock is free.
+        store = self._store
+        old_threads = (self._first_reader, self._readers, self._writer)
+        self._store = None
+        self._is_started = False
+        self._latest_first_read = None
+        self._indexing_lock = threading.Lock()
+        self._first_reader, self._readers, self._writer = _new_threads()
+
+        def close() -> None:
+            try:
+                store.close()
+            finally:
+                self._opening_lock.release()
+
+        closing = threading.Thread(target=close, name="rest", daemon=True)
+        closing.start()
+        for threads in old_threads:
+            threads.shutdown(wait=False)
+        while closing.is_alive():
+            await asyncio.sleep(_SECONDS_BETWEEN_CHECKS)
+
+    def close(self, *, writing: float, closing: float) -> None:
+        """Start no more work, wait `writing` seconds for a write in progress, and close the store.
+
+        If the write takes longer, the store is left open. Closing may take `closing` seconds.
+        """
+        self._end_companion()
+        for threads in (self._first_reader, self._readers):
+            threads.shutdown(wait=False, cancel_futures=True)
+
+        is_written = finishes_within(writing, partial(self._writer.shutdown, cancel_futures=True))
+        if is_written and self._store is not None:
+            finishes_within(closing, self._store.close)
+
+
+def _new_threads() -> tuple[ThreadPoolExecutor, ThreadPoolExecutor, ThreadPoolExecutor]:
+    """Return the groups of threads: the first reader, three more readers, and the writer.
+
+    A thread starts when it is needed.
+    """
+    return (
+        ThreadPoolExecutor(1, "read"),
+        ThreadPoolExecutor(3, "read"),
+        ThreadPoolExecutor(1, "write"),
+    )
+
+
+def finishes_within(seconds: float, work: Callable[[], object]) -> bool:
+    """Return whether work in a thread is done after at most so many seconds. It is not stopped otherwise."""
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    return not thread.is_alive()

@@ -1,0 +1,94 @@
+"""The log of a server: one line per record, to stderr.
+
+A record of an error has its type and place, never its message, which may quote a note.
+"""
+
+from __future__ import annotations
+
+import logging
+import logging.handlers
+import os
+import queue
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from functools import partial
+from types import TracebackType
+from typing import Any
+
+from simplemem.server.executor import finishes_within
+
+log = logging.getLogger("simplemem.server")
+
+_MAX_WAITING_LINES = 1000  # a reader that is slower loses the others
+_MAX_PLACES = 8  # of a traceback
+_FLUSH_SECONDS = 0.2
+
+
+class _OneLineFormatter(logging.Formatter):
+    """Formats a record as one line, with its control characters escaped."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        time = self.formatTime(record, "%Y-%m-%dT%H:%M:%S")
+        text = f"{time} {record.levelname.lower()} {record.name}: {record.getMessage()}"
+        error = record.exc_info[1] if record.exc_info else None
+        if error is not None:
+            text += f" [{_type_and_place(error)}]"
+        return "".join(_escaped(character) for character in text)
+
+
+def _type_and_place(error: BaseException) -> str:
+    """Return the type of an error and the places in its traceback, the innermost first."""
+    name = type(error).__name__
+    frames = traceback.extract_tb(error.__traceback__)[-_MAX_PLACES:]
+    if not frames:
+        return name
+
+    places = [
+        f"{os.path.basename(frame.filename)}:{frame.lineno} {frame.name}"
+        for frame in reversed(frames)
+    ]
+    return f"{name} at {' < '.join(places)}"
+
+
+def _escaped(character: str) -> str:
+    return character if character.isprintable() else repr(character)[1:-1]
+
+
+def log_to_stderr(level: str) -> Callable[[], object]:
+    """Send all logs and uncaught errors to stderr. Returns a function that flushes them, to be called at the end.
+
+    `level` is that of simplemem's own loggers, which never write the text of a note or a key. Libraries log whole
+    messages and requests below WARNING, so their level is never below it.
+    """
+    lines: queue.Queue[Any] = queue.Queue(_MAX_WAITING_LINES)
+    handler = logging.handlers.QueueHandler(lines)
+    handler.setFormatter(_OneLineFormatter())
+    # Otherwise a full queue would be reported on the stderr that nobody reads.
+    logging.raiseExceptions = False
+    writer = logging.handlers.QueueListener(lines, logging.StreamHandler(sys.stderr))
+    writer.start()
+
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    own = logging.getLogger("simplemem")
+    own.setLevel(level.upper())
+    root.setLevel(max(logging.WARNING, own.level))
+    logging.captureWarnings(True)
+
+    threading.excepthook = _log_thread_error
+    sys.unraisablehook = lambda args: log.error("cleanup failed", exc_info=args.exc_value)
+    sys.excepthook = _log_error
+    return partial(finishes_within, _FLUSH_SECONDS, writer.stop)
+
+
+def _log_thread_error(args: threading.ExceptHookArgs) -> None:
+    name = args.thread.name if args.thread is not None else None
+    log.error("the thread %s failed", name, exc_info=args.exc_value)
+
+
+def _log_error(
+    _type: type[BaseException], error: BaseException, _traceback: TracebackType | None
+) -> None:
+    log.error("the server failed", exc_info=error)
