@@ -116,7 +116,7 @@ def assemble(profile: Profile, tools: tuple[Tool, ...], door: StoreExecutor) -> 
         version=version,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
-        on_list_resources=resources.shown,
+        on_list_resources=resources.list_page,
         on_list_resource_templates=resources.templates,
         on_read_resource=resources.read,
         on_subscribe_resource=resources.subscribe,

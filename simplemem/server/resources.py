@@ -1,5 +1,8 @@
-"""What is read and subscribed to: memories as `memory://{+name}` with the feed `memory://changes`, or the graph alone. A
-subscriber, of 2025 or of 2026, is told under the very URI it asked for, however it spelt the name."""
+"""MCP resources: notes as `memory://{+name}`, the feed `memory://changes`, or the knowledge graph.
+
+A subscriber, of the 2025 or the 2026 protocol, is notified under the URI that it subscribed to, however that URI spells
+the name of the note.
+"""
 
 from __future__ import annotations
 
@@ -39,110 +42,133 @@ if TYPE_CHECKING:
 SCHEME = "memory://"
 CHANGES = SCHEME + "changes"
 _GRAPH = SCHEME + "knowledge-graph"
-_MOST, _LATEST = 100, 50
-_LONGEST = 2000  # characters of a URI that an error repeats
+_PAGE_SIZE = 100  # resources of a list
+_FEED_SIZE = 50  # notes in the feed
+_MAX_ERROR_URI = 2000  # characters of a URI that an error repeats
 _MAX_SUBSCRIPTIONS = 500  # of a session of 2025, or of a request of 2026
 _MAX_SUBSCRIBED_URI = 4000  # characters
 _TOO_MANY = (
     f"this client already has {_MAX_SUBSCRIPTIONS} subscriptions. Unsubscribe from some, or subscribe to memory://changes,"
     " which reports every change."
 )
-_ALWAYS = ""  # the key of what every change concerns
-_DEAF = 0.5  # seconds after which others are told although one does not read
-_THE_LIST = (
-    ""  # stands for the list itself, newest first with titles and sizes: every change changes it
-)
-_MARKDOWN, _JSON = "text/markdown", "application/json"
+_ANY_CHANGE = ""  # the key of a URI that every change concerns
+_NOTIFY_SECONDS = 0.5  # that a client which does not read delays the notification of others
+# Stands for the list itself, which every change changes: it is sorted by time, with titles and sizes.
+_LIST_URI = ""
+_MARKDOWN = "text/markdown"
+_JSON = "application/json"
 
 
 def _resource(
-    uri: str, name: str, title: str, about: str, kind: str = _MARKDOWN, **more: Any
+    uri: str, name: str, title: str, description: str, mime_type: str = _MARKDOWN, **more: Any
 ) -> types.Resource:
     return types.Resource(
-        uri=uri, name=name, title=title, description=about or None, mime_type=kind, **more
+        uri=uri,
+        name=name,
+        title=title,
+        description=description or None,
+        mime_type=mime_type,
+        **more,
     )
 
 
-_HEAR = "The most recently changed memories. Subscribe to be notified of every change."
-_FEED = _resource(CHANGES, "changes", "Latest changes", _HEAR)
-_ALL = "All entities and relations of the knowledge graph"
-_THE_GRAPH = _resource(_GRAPH, "knowledge-graph", "Knowledge Graph", _ALL, _JSON)
-_ABOUT = "One note of the vault by its name, with its frontmatter."
+_FEED = _resource(
+    CHANGES,
+    "changes",
+    "Latest changes",
+    "The most recently changed memories. Subscribe to be notified of every change.",
+)
+_GRAPH_RESOURCE = _resource(
+    _GRAPH,
+    "knowledge-graph",
+    "Knowledge Graph",
+    "All entities and relations of the knowledge graph",
+    _JSON,
+)
 _NOTE = types.ResourceTemplate(
     name="memory",
     title="A memory",
     uri_template=SCHEME + "{+name}",
-    description=_ABOUT,
+    description="One note of the vault by its name, with its frontmatter.",
     mime_type=_MARKDOWN,
 )
 
 
 def uri_of(name: str) -> str:
-    """The URI of a memory, `memory://people/Ada%20Lovelace`, ending in `.md` where it would else mean something else."""
-    ending = ".md" if SCHEME + name == CHANGES or name.lower().endswith(".md") else ""
+    """Return the URI of a note, such as `memory://people/Ada%20Lovelace`.
+
+    It ends in `.md` if it would otherwise mean something else.
+    """
+    is_ambiguous = SCHEME + name == CHANGES or name.lower().endswith(".md")
+    ending = ".md" if is_ambiguous else ""
     return SCHEME + quote(name, safe="/!$&'()*+,;=:@", errors="surrogateescape") + ending
 
 
 def name_in(uri: str) -> str:
-    """The name a URI stands for; `.md` may be there or not."""
+    """Return the name of the note that a URI means, without `.md`. Raises MCPError for another kind of URI."""
     if not uri.startswith(SCHEME) or len(uri) == len(SCHEME):
-        why = "no such resource: URIs begin with memory://"
-        raise MCPError(types.INVALID_PARAMS, why, data={"uri": uri[:_LONGEST]})
+        message = "no such resource: URIs begin with memory://"
+        raise MCPError(types.INVALID_PARAMS, message, data={"uri": uri[:_MAX_ERROR_URI]})
+
     name = unquote(uri.removeprefix(SCHEME), errors="surrogateescape")
     return name[:-3] if name.lower().endswith(".md") else name
 
 
 def _no_such_resource(error: NotFound, uri: str) -> MCPError:
-    data = {**error_data(error), "uri": uri[:_LONGEST]}
+    data = {**error_data(error), "uri": uri[:_MAX_ERROR_URI]}
     return MCPError(types.INVALID_PARAMS, line(error.message, 400), data=data)
 
 
 class _Subscriptions:
-    """Which holder wants to hear of which URI: a session of 2025, or a request of 2026. Used in the event loop alone.
+    """The URIs that each client subscribed to. Used in the event loop only.
 
-    A URI that stands for a note has that note's name as its key; others have none and are always meant.
+    A client is a connection of the 2025 protocol, or a request of the 2026 protocol. The key of a URI is the name of
+    its note, or `_ANY_CHANGE`.
     """
 
     def __init__(self) -> None:
         self._uris: dict[Any, set[str]] = {}
-        self._holders: dict[str, set[Any]] = {}
+        self._clients: dict[str, set[Any]] = {}
         self._key_of: dict[str, str] = {}
         self._uris_of_key: dict[str, set[str]] = {}
 
-    def add(self, holder: Any, uri: str, key: str) -> None:
-        """Subscribe. MCPError if the holder has too many subscriptions."""
-        uris = self._uris.setdefault(holder, set())
+    def add(self, client: Any, uri: str, key: str) -> None:
+        """Subscribe a client. Raises MCPError if it has too many subscriptions."""
+        uris = self._uris.setdefault(client, set())
         if uri not in uris and len(uris) >= _MAX_SUBSCRIPTIONS:
             raise MCPError(types.INVALID_PARAMS, _TOO_MANY)
 
         uris.add(uri)
-        self._holders.setdefault(uri, set()).add(holder)
-        self._forget_key(uri)  # a note of that name may have come since
+        self._clients.setdefault(uri, set()).add(client)
+        self._forget_key(uri)  # a note with that name may exist since then
         self._key_of[uri] = key
         self._uris_of_key.setdefault(key, set()).add(uri)
 
-    def remove(self, holder: Any, uri: str) -> None:
-        self._uris.get(holder, set()).discard(uri)
-        holders = self._holders.get(uri, set())
-        holders.discard(holder)
-        if not holders:
-            self._holders.pop(uri, None)
+    def remove(self, client: Any, uri: str) -> None:
+        """Unsubscribe. Does nothing if the client is not subscribed."""
+        self._uris.get(client, set()).discard(uri)
+        clients = self._clients.get(uri, set())
+        clients.discard(client)
+        if not clients:
+            self._clients.pop(uri, None)
             self._forget_key(uri)
 
-    def drop(self, holder: Any) -> None:
-        """End all subscriptions of a holder that is gone."""
-        for uri in self._uris.pop(holder, set()):
-            self.remove(holder, uri)
+    def drop(self, client: Any) -> None:
+        """Unsubscribe a client that disconnected from everything."""
+        for uri in self._uris.pop(client, set()):
+            self.remove(client, uri)
 
-    def has(self, holder: Any) -> bool:
-        return holder in self._uris
+    def has(self, client: Any) -> bool:
+        """Return whether a client has ever subscribed, and is still connected."""
+        return client in self._uris
 
-    def holders(self, uri: str) -> list[Any]:
-        return [*self._holders.get(uri, ())]
+    def clients(self, uri: str) -> list[Any]:
+        """Return the clients that are subscribed to a URI."""
+        return [*self._clients.get(uri, ())]
 
     def changed(self, names: frozenset[str]) -> set[str]:
         """Return the subscribed URIs that a change of these notes concerns."""
-        uris = set(self._uris_of_key.get(_ALWAYS, ()))
+        uris = set(self._uris_of_key.get(_ANY_CHANGE, ()))
         for name in names:
             uris |= self._uris_of_key.get(compare_key(name), set())
         return uris
@@ -159,18 +185,22 @@ class _Subscriptions:
 
 
 class Resources:
-    """Answers `resources/*`. A subscriber is told of each URI once, however often it changes before the client has
-    read; of the graph with each change made here, before its answer, and when others changed it."""
+    """Answers `resources/*` and notifies subscribers.
+
+    A client is notified of each URI once, however often it changes before the client reads the notification. A
+    subscriber of the graph is notified of each change made by this server before the call is answered, and when another
+    program changed the graph.
+    """
 
     def __init__(
         self,
-        door: StoreExecutor,
+        executor: StoreExecutor,
         *,
         is_graph: bool = False,
         has_users: bool = False,
         sessions: Sessions | None = None,
     ) -> None:
-        self._door = door
+        self._executor = executor
         self._sessions = sessions or Sessions()
         self._is_graph = is_graph
         self._has_users = has_users
@@ -179,43 +209,47 @@ class Resources:
         self._by_session = _Subscriptions()
         self._by_request = _Subscriptions()
         self._sending: dict[tuple[Connection, str], asyncio.Task[None]] = {}
-        self._is_hearing = False
-        self._untold: set[str] = set()
-        self._telling: asyncio.Task[None] | None = None
-        self._told = 0  # of the graph: how often others had changed it when word was given last
+        self._is_watching = False
+        self._changed_uris: set[str] = set()  # of which no client has been notified
+        self._notifying: asyncio.Task[None] | None = None
+        self._graph_changes = 0  # how often others had changed the graph at the last notification
 
     async def templates(self, _ctx: Context, _params: Any) -> types.ListResourceTemplatesResult:
-        return types.ListResourceTemplatesResult(
-            resource_templates=[] if self._is_graph else [_NOTE]
-        )
+        """Answer `resources/templates/list`."""
+        templates = [] if self._is_graph else [_NOTE]
+        return types.ListResourceTemplatesResult(resource_templates=templates)
 
-    async def shown(
+    async def list_page(
         self, _ctx: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
+        """Answer `resources/list`: the feed, then the notes, the last changed first."""
         if self._is_graph:
-            return types.ListResourcesResult(resources=[_THE_GRAPH])
+            return types.ListResourcesResult(resources=[_GRAPH_RESOURCE])
+
         cursor = params.cursor if params else None
-        items, next_cursor, _ = await self._door.run(lambda: self._latest(_MOST, cursor))
+        items, next_cursor, _ = await self._executor.run(lambda: self._latest(_PAGE_SIZE, cursor))
         resources = [] if cursor else [_FEED]
         for item in items:
-            about = line(item.description)
+            title = line(item.title)
+            description = line(item.description)
             resources.append(
-                _resource(uri_of(item.name), item.name, line(item.title), about, size=item.size)
+                _resource(uri_of(item.name), item.name, title, description, size=item.size)
             )
         return types.ListResourcesResult(resources=resources, next_cursor=next_cursor)
 
     def _latest(
         self, limit: int, cursor: str | None = None
     ) -> tuple[list[Listed], str | None, IndexState]:
-        """A page of the notes that may be shown, the last changed first, with the cursor of the next page.
+        """Return a page of visible notes, the last changed first, the cursor of the next page, and the index's state.
 
-        Where users' notes are hidden, further pages are read until one has something to show.
+        A page without visible notes is skipped.
         """
-        store = self._door.store()
+        store = self._executor.store()
         hides_users = self.hides_users(store)
         while True:
             page = store.list(sort="modified", limit=limit, cursor=cursor)
-            items, cursor = [*page.items], page.next_cursor
+            items = [*page.items]
+            cursor = page.next_cursor
             if hides_users:
                 hidden = notes_of_users(store, (item.path for item in items))
                 items = [item for item in items if item.path not in hidden]
@@ -223,67 +257,71 @@ class Resources:
                 return items, cursor, page.index
 
     def hides_users(self, store: EnhancedStore) -> bool:
-        """Whether the notes of users are hidden: where calls name a user, unless the server was narrowed to one."""
+        """Return whether notes of users are hidden: calls name a user, and the server is not limited to one."""
         return self._has_users and not store.settings.access.only
 
     def names(self, prefix: str, limit: int) -> list[str]:
-        """The names of notes that may be shown and begin so, for completion."""
-        store = self._door.store()
+        """Return the names of visible notes that begin with `prefix`, for completion."""
+        store = self._executor.store()
         if not self.hides_users(store):
             return store.names(prefix, limit=limit)
 
-        asked = limit
+        count = limit
         while True:
-            names = store.names(prefix, limit=asked)
-            elsewhere = [name for name in names if not is_in_a_folder_of_users(path_of(name))]
-            if len(elsewhere) >= limit or len(names) < asked:
+            names = store.names(prefix, limit=count)
+            candidates = [name for name in names if not is_in_a_folder_of_users(path_of(name))]
+            if len(candidates) >= limit or len(names) < count:
                 break
-            asked *= 10
-        hidden = notes_of_users(store, map(path_of, elsewhere[:limit]))
-        return [name for name in elsewhere[:limit] if path_of(name) not in hidden]
+            count *= 10
+        candidates = candidates[:limit]
+        hidden = notes_of_users(store, map(path_of, candidates))
+        return [name for name in candidates if path_of(name) not in hidden]
 
     async def read(
         self, ctx: Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
+        """Answer `resources/read`. Raises MCPError if there is no such resource."""
         session = self._sessions.session_of(ctx)
         try:
-            text = await self._door.run(lambda: self._text(params.uri, session))
+            text = await self._executor.run(lambda: self._text(params.uri, session))
         except NotFound as error:
             raise _no_such_resource(error, params.uri) from None
-        kind = _JSON if self._is_graph else _MARKDOWN
-        part = types.TextResourceContents(uri=params.uri, mime_type=kind, text=text)
-        return types.ReadResourceResult(contents=[part])
+        mime_type = _JSON if self._is_graph else _MARKDOWN
+        contents = types.TextResourceContents(uri=params.uri, mime_type=mime_type, text=text)
+        return types.ReadResourceResult(contents=[contents])
 
     def _text(self, uri: str, session: Session) -> str:
-        """The graph; the feed: the memories that changed last, newest first; or a memory."""
-        if self._is_graph and uri != _GRAPH:
-            raise MCPError(types.INVALID_PARAMS, f"MCP error -32602: Resource {uri} not found")
+        """Return the text of a resource: the graph, the feed, or a note."""
         if self._is_graph:
+            if uri != _GRAPH:
+                raise MCPError(types.INVALID_PARAMS, f"MCP error -32602: Resource {uri} not found")
             return pretty(self._graph().read().as_dict())
-        store = self._door.store()
-        if uri != CHANGES:
-            memory = self._note(store, name_in(uri))
-            session.record_read(memory)
-            return memory.text
-        latest, cursor, index = self._latest(_LATEST)
-        while (
-            len(latest) < _LATEST and cursor is not None
-        ):  # a page without the notes of users is a short one
-            more, cursor, index = self._latest(_LATEST, cursor)
-            latest += more
-        lines = [
-            f"- {line(each.modified, 19)} [{line(each.name)}]({uri_of(each.name)}) {each.sha256[:12]}"
-            for each in latest[:_LATEST]
-        ]
-        said = [
-            "# Latest changes",
-            "\n".join(lines) or "There are no memories yet.",
-            index_line(index),
-        ]
-        return "\n\n".join(filter(None, said)) + "\n"
+
+        if uri == CHANGES:
+            return self._feed()
+
+        memory = self._note(self._executor.store(), name_in(uri))
+        session.record_read(memory)
+        return memory.text
+
+    def _feed(self) -> str:
+        """Return the notes that changed last, newest first, as a list in Markdown."""
+        items, cursor, index = self._latest(_FEED_SIZE)
+        # A page without the notes of users may be short.
+        while len(items) < _FEED_SIZE and cursor is not None:
+            more, cursor, index = self._latest(_FEED_SIZE, cursor)
+            items += more
+
+        rows = []
+        for item in items[:_FEED_SIZE]:
+            link = f"[{line(item.name)}]({uri_of(item.name)})"
+            rows.append(f"- {line(item.modified, 19)} {link} {item.sha256[:12]}")
+        notes = "\n".join(rows) or "There are no memories yet."
+        paragraphs = ["# Latest changes", notes, index_line(index)]
+        return "\n\n".join(filter(None, paragraphs)) + "\n"
 
     def _note(self, store: EnhancedStore, name: str) -> Memory:
-        """The note of a name. A user's note that is hidden is as if it were not there, in candidates too."""
+        """Return a note. Raises NotFound for a hidden note of a user, without naming it in candidates."""
         if not self.hides_users(store):
             return store.read(name)
 
@@ -296,32 +334,33 @@ class Resources:
     def _graph(self) -> KnowledgeGraph:
         from simplemem.features.graph.graph import graph_of
 
-        return graph_of(self._door.store())
+        return graph_of(self._executor.store())
 
     async def subscribe(
         self, ctx: Context, params: types.SubscribeRequestParams
     ) -> types.EmptyResult:
-        """2025: word comes on the connection until it is unsubscribed or the session ends.
+        """Answer `resources/subscribe` of the 2025 protocol.
 
-        MCPError if no such note exists, so that nobody can fill the server with invented names.
+        The client is notified on its connection until it unsubscribes or disconnects. Raises MCPError if no such note
+        exists, so that nobody can fill the server with invented names.
         """
         connection = connection_of(ctx)
         uri = params.uri
-        if self._can_change(uri):
-            key = (
-                _ALWAYS
-                if uri in (_GRAPH, CHANGES)
-                else await self._door.run(lambda: self._existing_key(uri))
-            )
-            if not self._by_session.has(connection):
-                connection.exit_stack.callback(self._by_session.drop, connection)
-            self._by_session.add(connection, uri, key)
-            await self._hear_changes()
+        if not self._can_change(uri):
+            return types.EmptyResult()
+
+        key = _ANY_CHANGE
+        if uri not in (_GRAPH, CHANGES):
+            key = await self._executor.run(lambda: self._existing_key(uri))
+        if not self._by_session.has(connection):
+            connection.exit_stack.callback(self._by_session.drop, connection)
+        self._by_session.add(connection, uri, key)
+        await self._watch_store()
         return types.EmptyResult()
 
     def _existing_key(self, uri: str) -> str:
-        """Return the key of the note that a URI means. Call it in a thread."""
-        store = self._door.store()
+        """Return the key of the note that a URI means. Raises MCPError if there is none. Call it in a thread."""
+        store = self._executor.store()
         try:
             if self.hides_users(store):
                 name = self._note(store, name_in(uri)).name
@@ -334,94 +373,113 @@ class Resources:
     async def unsubscribe(
         self, ctx: Context, params: types.UnsubscribeRequestParams
     ) -> types.EmptyResult:
+        """Answer `resources/unsubscribe` of the 2025 protocol."""
         self._by_session.remove(connection_of(ctx), params.uri)
         return types.EmptyResult()
 
     async def listen(
         self, ctx: Context, params: types.SubscriptionsListenRequestParams
     ) -> types.SubscriptionsListenResult:
-        """2026: word comes as long as this request lasts; also of notes that do not exist yet, as the protocol has it."""
+        """Answer `subscriptions/listen` of the 2026 protocol.
+
+        The client is notified as long as this request lasts, also of notes that do not exist yet, as the protocol
+        requires.
+        """
         request = object()
         try:
-            asked = [
+            uris = [
                 uri
                 for uri in params.notifications.resource_subscriptions or []
                 if self._can_change(uri)
             ]
             if self._has_users:
-                asked = await self._door.run(lambda: self._shown_among(asked))
-            for uri in asked:
-                self._by_request.add(
-                    request, uri, _ALWAYS if uri in (_GRAPH, CHANGES) else compare_key(name_in(uri))
-                )
+                uris = await self._executor.run(lambda: self._visible_among(uris))
+            for uri in uris:
+                is_of_note = uri not in (_GRAPH, CHANGES)
+                key = compare_key(name_in(uri)) if is_of_note else _ANY_CHANGE
+                self._by_request.add(request, uri, key)
             if params.notifications.resources_list_changed:
-                self._by_request.add(request, _THE_LIST, _ALWAYS)
-            await self._hear_changes()
+                self._by_request.add(request, _LIST_URI, _ANY_CHANGE)
+            await self._watch_store()
             return await self._listen(ctx, params)
         finally:
             self._by_request.drop(request)
 
     def _can_change(self, uri: str) -> bool:
+        """Return whether a URI can be subscribed to. Raises MCPError if it is too long or no URI of a note."""
         if self._is_graph:
             return uri == _GRAPH
         if len(uri) > _MAX_SUBSCRIBED_URI:
-            raise MCPError(
-                types.INVALID_PARAMS, f"the URI is longer than {_MAX_SUBSCRIBED_URI} characters"
-            )
-        return bool(name_in(uri))  # an error if it can be no memory's
+            message = f"the URI is longer than {_MAX_SUBSCRIBED_URI} characters"
+            raise MCPError(types.INVALID_PARAMS, message)
+        return bool(name_in(uri))
 
-    async def _hear_changes(self) -> None:
-        """Hear of changes from now on, from threads of the store's."""
+    async def _watch_store(self) -> None:
+        """Receive the changes of the store from now on. Its threads report them."""
+        if self._is_watching:
+            return
+
         loop = asyncio.get_running_loop()
 
-        def hear(names: frozenset[str]) -> None:
-            with suppress(RuntimeError):  # the loop has ended: there is nobody left to tell
+        def report(names: frozenset[str]) -> None:
+            with suppress(RuntimeError):  # the loop has ended, and with it all clients
                 loop.call_soon_threadsafe(self.note, names)
 
-        if not self._is_hearing:
-            await self._door.run(lambda: self._door.on_change(hear))
-            self._is_hearing = True
+        await self._executor.run(lambda: self._executor.on_change(report))
+        self._is_watching = True
 
-    def _shown_among(self, uris: list[str]) -> list[str]:
-        """Without those of hidden notes: nobody is told when one of them changes."""
-        store = self._door.store()
+    def _visible_among(self, uris: list[str]) -> list[str]:
+        """Return the URIs without those of hidden notes: no client learns when one of them changes."""
+        store = self._executor.store()
         if not self.hides_users(store):
             return uris
-        paths = {uri: path_of(name_in(uri)) for uri in uris if uri not in (CHANGES, _THE_LIST)}
-        there = [path for path in paths.values() if store.extension.exists(path)]
-        hidden = notes_of_users(store, there)
-        return [uri for uri in uris if uri not in paths or paths[uri] in set(there) - hidden]
+
+        paths = {uri: path_of(name_in(uri)) for uri in uris if uri not in (CHANGES, _LIST_URI)}
+        existing = {path for path in paths.values() if store.extension.exists(path)}
+        visible = existing - notes_of_users(store, existing)
+        return [uri for uri in uris if uri not in paths or paths[uri] in visible]
 
     def note(self, names: frozenset[str]) -> None:
-        """These memories changed. In the event loop."""
-        self._untold |= self._by_session.changed(names) | self._by_request.changed(names)
-        if self._untold and (self._telling is None or self._telling.done()):
-            self._telling = asyncio.ensure_future(self._tell())
+        """Notify the clients that subscribed to these changed notes. Call it in the event loop."""
+        self._changed_uris |= self._by_session.changed(names) | self._by_request.changed(names)
+        is_notifying = self._notifying is not None and not self._notifying.done()
+        if self._changed_uris and not is_notifying:
+            self._notifying = asyncio.ensure_future(self._notify_all())
 
-    async def _tell(self) -> None:
-        while self._untold:
-            uri = self._untold.pop()
-            before = self._told
-            if self._is_graph:  # of the changes made here a call has told already
-                self._told = await self._door.run(lambda: self._graph().changed_by_others())
-            if not self._is_graph or self._told != before:
+    async def _notify_all(self) -> None:
+        """Notify the clients of all changed URIs.
+
+        Of the graph, only changes by others: a tool call has already notified the clients of its own.
+        """
+        while self._changed_uris:
+            uri = self._changed_uris.pop()
+            if not self._is_graph:
+                await self._publish(uri)
+                continue
+
+            old_count = self._graph_changes
+            self._graph_changes = await self._executor.run(
+                lambda: self._graph().changed_by_others()
+            )
+            if self._graph_changes != old_count:
                 await self._publish(uri)
 
     async def _publish(self, uri: str) -> None:
-        await self._bus.publish(
-            ResourceUpdated(uri) if uri != _THE_LIST else ResourcesListChanged()
-        )
-        for each in self._by_session.holders(uri):
-            if (each, uri) not in self._sending:
-                task = asyncio.ensure_future(
-                    each.notify("notifications/resources/updated", {"uri": uri})
-                )
-                self._sending[each, uri] = task
-                task.add_done_callback(lambda _, key=(each, uri): self._sending.pop(key))
-        if sending := [*self._sending.values()]:
-            await asyncio.wait(sending, timeout=_DEAF)
+        """Notify the clients of one URI. A client that does not read delays the others only for a moment."""
+        is_list = uri == _LIST_URI
+        await self._bus.publish(ResourcesListChanged() if is_list else ResourceUpdated(uri))
+        for connection in self._by_session.clients(uri):
+            key = (connection, uri)
+            if key in self._sending:
+                continue
+            notification = connection.notify("notifications/resources/updated", {"uri": uri})
+            task = asyncio.ensure_future(notification)
+            self._sending[key] = task
+            task.add_done_callback(lambda _, key=key: self._sending.pop(key))
+        if self._sending:
+            await asyncio.wait([*self._sending.values()], timeout=_NOTIFY_SECONDS)
 
     async def changed_here(self) -> None:
-        """A call of a tool has changed something."""
+        """Notify the subscribers of the graph that a tool call has changed it."""
         if self._is_graph:
             await self._publish(_GRAPH)

@@ -315,7 +315,7 @@ def test_a_client_that_does_not_read_is_told_each_thing_once_when_it_does(
             await anyio.sleep(0)
         client.reads.set()
         with anyio.fail_after(10):
-            while resources._untold or len(client.heard) < 3:
+            while resources._changed_uris or len(client.heard) < 3:
                 await anyio.sleep(0.01)
         assert set(client.heard) == {"memory://a", "memory://b", CHANGES}
         assert len(client.heard) <= 4  # one was on its way when the rest was noted
