@@ -1,7 +1,8 @@
 """The command `simplemem`: which commands there are, and in which module each one is declared.
 
-`--help` and completion of command names read the table below and load no command. A command's module is imported
-when that command is asked for: importing all of them cost more than running most of them.
+`--help` and completion of command names read the table below and load no command. A command's
+module is imported when that command is asked for: importing all of them cost more than running most
+of them.
 """
 
 from __future__ import annotations
@@ -117,7 +118,8 @@ COMMANDS = (
 class CommandTable(MutableMapping[str, Any]):
     """The commands by name. A command's module is imported when the command is looked up.
 
-    Names, `in` and `len` need no module. Whoever iterates over the values or the items imports all of them.
+    Names, `in` and `len` need no module. Whoever iterates over the values or the items imports all
+    of them.
     """
 
     def __init__(self, declared: MutableMapping[str, Any]) -> None:
@@ -165,7 +167,10 @@ class Program(Group):
         self.commands = CommandTable(self.commands)
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
-        """Return the names of all commands. Typer's own method would import every command for them."""
+        """Return the names of all commands.
+
+        Typer's own method would import every command for them.
+        """
         return list(self.commands)
 
     def summaries(self, _ctx: Any) -> list[tuple[str, str, str]]:

@@ -47,7 +47,10 @@ EntryMaker: TypeAlias = "Callable[[Client], Entry]"
 
 @dataclass(frozen=True)
 class _FileChange:
-    """What a command does to the configuration file of a client. A text of None stands for no file."""
+    """What a command does to the configuration file of a client.
+
+    A text of None stands for no file.
+    """
 
     client: Client
     file: Path
@@ -105,9 +108,10 @@ def connect(
 ) -> Answer:
     """Connect Claude, Cursor, VS Code, Codex or another client.
 
-    The command adds one entry for this server to the client's configuration file; every other byte stays as it is. It
-    shows the difference, asks for confirmation, and keeps a copy of the old file beside the new one. If the vault does
-    not exist, the command creates it. `json` prints an entry for any other client.
+    The command adds one entry for this server to the client's configuration file; every other byte
+    stays as it is. It shows the difference, asks for confirmation, and keeps a copy of the old file
+    beside the new one. If the vault does not exist, the command creates it. `json` prints an entry
+    for any other client.
 
     $ simplemem connect
     $ simplemem connect claude-desktop --vault ~/notes
@@ -167,8 +171,8 @@ def connect(
 def _needs_backup(change: _FileChange, backup: Path, name: str) -> bool:
     """Return whether a copy of the old file is stored.
 
-    The copy is the file without an entry of ours. If the file has one already, the first `connect` stored a copy, or
-    created the file.
+    The copy is the file without an entry of ours. If the file has one already, the first `connect`
+    stored a copy, or created the file.
     """
     from simplemem.clients.splice import entries, is_put_into
 
@@ -189,7 +193,8 @@ def disconnect(
 ) -> Answer:
     """Remove this server from the configuration of a client.
 
-    If nothing else in the file has changed since `connect`, the file becomes what it was before, byte for byte.
+    If nothing else in the file has changed since `connect`, the file becomes what it was before,
+    byte for byte.
 
     $ simplemem disconnect cursor"""
     from simplemem.clients.client import client_called
@@ -297,7 +302,10 @@ def _plan(change: _FileChange) -> Answer:
 
 
 def _confirm(plan: Answer, yes: bool) -> None:
-    """Show the changes, and have the user confirm them. Raises Invalid without a terminal and without --yes."""
+    """Show the changes, and have the user confirm them.
+
+    Raises Invalid without a terminal and without --yes.
+    """
     from simplemem.settings.find_vault import similar_folder
 
     preview(plan)
@@ -320,8 +328,8 @@ def _entries(
 ) -> tuple[Path | None, EntryMaker]:
     """Return the vault of the server, and the function that makes the entry for a client.
 
-    The vault is None for a server that runs already. Raises Invalid if the options contradict each other, and NotFound
-    if there is no vault.
+    The vault is None for a server that runs already. Raises Invalid if the options contradict each
+    other, and NotFound if there is no vault.
     """
     from simplemem.cli.serve import for_a_client
     from simplemem.clients.client import server_command
@@ -349,7 +357,10 @@ def _entries(
 
 
 def _checked_url(url: str, token_env: str) -> str:
-    """Return the URL of MCP on a server. Raises Invalid if it or the variable of its token cannot be right."""
+    """Return the URL of MCP on a server.
+
+    Raises Invalid if it or the variable of its token cannot be right.
+    """
     if not url.startswith(("http://", "https://")):
         hint = "Pass a URL such as http://127.0.0.1:8080/mcp."
         raise Invalid(f"{url!r} is not a URL", hint=hint)
@@ -361,7 +372,10 @@ def _checked_url(url: str, token_env: str) -> str:
 
 
 def _with_path(url: str) -> str:
-    """Return the URL of MCP on a server. Raises Invalid if its path cannot be one of simplemem."""
+    """Return the URL of MCP on a server.
+
+    Raises Invalid if its path cannot be one of simplemem.
+    """
     parts = urlsplit(url)
     path = parts.path.rstrip("/") or "/mcp"
     if path.endswith(("/mcp", "/sse")):
@@ -379,7 +393,10 @@ def _backup(file: Path, name: str) -> Path:
 
 
 def _text_of(file: Path) -> str | None:
-    """Return the text of a file, or None if there is none. Raises Unreadable if it is not UTF-8."""
+    """Return the text of a file, or None if there is none.
+
+    Raises Unreadable if it is not UTF-8.
+    """
     try:
         return file.read_bytes().decode("utf-8")
     except (FileNotFoundError, NotADirectoryError):
@@ -392,7 +409,10 @@ def _text_of(file: Path) -> str | None:
 def _spliced(
     file: Path, edit: Callable[..., Any], client: Client, text: str, *arguments: Any
 ) -> Any:
-    """Call a function of `clients.splice` on a file's text. Raises Unreadable, which names the file."""
+    """Call a function of `clients.splice` on a file's text.
+
+    Raises Unreadable, which names the file.
+    """
     try:
         return edit(client.form, text, client.key, *arguments)
     except Unreadable as error:

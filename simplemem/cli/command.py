@@ -1,7 +1,7 @@
 """Declare and run commands: functions that return an answer, or yield several.
 
-This module prints the answers, for people or with `--json` for programs, and the errors. An answer with `failed` makes
-the exit code 1.
+This module prints the answers, for people or with `--json` for programs, and the errors. An answer
+with `failed` makes the exit code 1.
 """
 
 from __future__ import annotations
@@ -229,7 +229,8 @@ def warn(*messages: str) -> None:
 def progress_bar() -> Iterator[Callable[[str, int, int], None]]:
     """Yield a function that shows progress on stderr: the stage, how much is done, and the total.
 
-    The bar appears if the work takes longer than a second, and disappears at its end. A pipe gets none.
+    The bar appears if the work takes longer than a second, and disappears at its end. A pipe gets
+    none.
     """
     screen = Screen(stderr=True)
     if not screen.is_terminal:
@@ -280,7 +281,10 @@ def _new_bar(screen: Screen) -> Progress:
 
 @contextmanager
 def finishing() -> Iterator[None]:
-    """Delay a Ctrl-C until a write is done. A second Ctrl-C is not delayed; no note is damaged even then."""
+    """Delay a Ctrl-C until a write is done.
+
+    A second Ctrl-C is not delayed; no note is damaged even then.
+    """
     is_main_thread = threading.current_thread() is threading.main_thread()
     old_handler = signal.getsignal(signal.SIGINT)
     if not is_main_thread or old_handler is not signal.default_int_handler:
@@ -314,10 +318,10 @@ def command(
 ) -> Callable[[_Function], _Function]:
     """Declare a command that has `--json`, and its section in `--help`.
 
-    The docstring of the function is the help, with examples after `$`. With `filters`, the command has these options,
-    and the parameter `narrowed` gets the filter that they make. With `dashed_words`, `-word` is a word of a query and
-    not a group of options. `old_options` are earlier names of options, each with its parameter: they work, but no help
-    shows them.
+    The docstring of the function is the help, with examples after `$`. With `filters`, the command
+    has these options, and the parameter `narrowed` gets the filter that they make. With
+    `dashed_words`, `-word` is a word of a query and not a group of options. `old_options` are
+    earlier names of options, each with its parameter: they work, but no help shows them.
     """
 
     def declare(function: _Function) -> _Function:

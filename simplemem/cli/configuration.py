@@ -114,8 +114,9 @@ def set_(
 ) -> Answer:
     """Change one setting in your own settings file.
 
-    The rest of the file stays as it is, with its comments. If the value is not allowed, nothing is changed. A vault's
-    own file can only contain settings that a vault may decide: see docs/configuration.md.
+    The rest of the file stays as it is, with its comments. If the value is not allowed, nothing is
+    changed. A vault's own file can only contain settings that a vault may decide: see
+    docs/configuration.md.
 
     $ simplemem config set search.limit 10
     $ simplemem config set access.hidden Private/ Journal/ --in-vault
@@ -167,7 +168,8 @@ def set_(
 def unset(key: Key, in_vault: InVault = False, vault: VaultOption = None) -> Answer:
     """Remove one setting from your own settings file.
 
-    The value then comes from another file, the environment or the default. The rest of the file stays as it is.
+    The value then comes from another file, the environment or the default. The rest of the file
+    stays as it is.
 
     $ simplemem config unset search.limit
     $ simplemem config unset access.hidden --in-vault"""
@@ -213,7 +215,10 @@ def _one_value(key: str, values: list[str]) -> str:
 
 
 def _file_to_change(vault: Path | None, in_vault: bool) -> Path:
-    """Return the user's settings file, or the vault's own. Raises Invalid if the vault's own is a link."""
+    """Return the user's settings file, or the vault's own.
+
+    Raises Invalid if the vault's own is a link.
+    """
     from simplemem.settings.files import user_config_path
     from simplemem.settings.find_vault import find_existing_vault
 
@@ -292,7 +297,10 @@ def _folders_and_notes(root: Path) -> tuple[list[str], list[str]]:
 
 
 def _text_of(file: Path) -> str | None:
-    """Return the text of a settings file, or None if there is none. Raises Unreadable if it is not UTF-8."""
+    """Return the text of a settings file, or None if there is none.
+
+    Raises Unreadable if it is not UTF-8.
+    """
     from simplemem.settings.files import read_bounded
 
     try:

@@ -40,9 +40,10 @@ def doctor(
 ) -> Answer:
     """Check the vault for problems, and fix broken links.
 
-    The command compares the index with the notes, and looks for broken links, frontmatter that cannot be read, secrets,
-    conflict copies and problems with the disk. It also lists what `.simplemem/` contains. Without --fix, nothing is
-    changed. The exit code is 1 if there is an error or a warning, and 0 otherwise.
+    The command compares the index with the notes, and looks for broken links, frontmatter that
+    cannot be read, secrets, conflict copies and problems with the disk. It also lists what
+    `.simplemem/` contains. Without --fix, nothing is changed. The exit code is 1 if there is an
+    error or a warning, and 0 otherwise.
 
     The checks: index, headers, notes, links, conflicts, secrets, place, git.
 
@@ -91,7 +92,10 @@ def doctor(
 
 
 def _confirm(plan: FixPlan, *, yes: bool) -> None:
-    """Show the planned changes, and have the user confirm them. Raises Invalid without a terminal."""
+    """Show the planned changes, and have the user confirm them.
+
+    Raises Invalid without a terminal.
+    """
     preview(Answer({}, _change_lines(plan)))
     action = f"change {format_count(len(plan.changes), 'file')} in one step"
     refused = f"this would {action}, but there is no terminal to confirm it"
@@ -100,7 +104,10 @@ def _confirm(plan: FixPlan, *, yes: bool) -> None:
 
 
 def _fix_facts(plan: FixPlan, result: FixResult | None) -> dict[str, Any]:
-    """Return the part of the JSON answer that concerns `--fix`. `result` is None if nothing was changed."""
+    """Return the part of the JSON answer that concerns `--fix`.
+
+    `result` is None if nothing was changed.
+    """
     changes = [
         {"path": change.path, "what": [*change.what], "diff": change.diff}
         for change in plan.changes

@@ -1,4 +1,7 @@
-"""The commands eval init and eval run: how well search finds what is in one's own vault. No note is changed."""
+"""The commands eval init and eval run: how well search finds what is in one's own vault.
+
+No note is changed.
+"""
 
 from __future__ import annotations
 

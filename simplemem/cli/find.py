@@ -1,4 +1,7 @@
-"""Commands that find and read notes: search, list, show, backlinks, context. They change none."""
+"""Commands that find and read notes: search, list, show, backlinks, context.
+
+They change none.
+"""
 
 from __future__ import annotations
 
@@ -101,8 +104,9 @@ def search(
 ) -> Answer:
     """Find notes by words, by meaning and by links.
 
-    A query consists of words, or is a question. `"a phrase"`, `-word`, `tag:todo`, `path:people/`, `type:decision`
-    and `author:human` narrow the search. Without words, the newest notes that match the filters are listed.
+    A query consists of words, or is a question. `"a phrase"`, `-word`, `tag:todo`, `path:people/`,
+    `type:decision` and `author:human` narrow the search. Without words, the newest notes that match
+    the filters are listed.
 
     $ simplemem search pressure sensor in deep cold
     $ simplemem search 'how high did Dipper really go' --limit 3
@@ -351,8 +355,9 @@ def _row(item: Listed) -> list[Part]:
 def tasks(narrowed: Filter, vault: VaultOption = None) -> Answer:
     """List open tasks.
 
-    An open task is a line `- [ ] text`. Only the 500 newest notes with open tasks are read. With several --tag, only
-    notes with all of these tags are read. `list --tag task=open` lists the notes.
+    An open task is a line `- [ ] text`. Only the 500 newest notes with open tasks are read. With
+    several --tag, only notes with all of these tags are read. `list --tag task=open` lists the
+    notes.
 
     $ simplemem tasks --prefix projects/"""
     from simplemem.note.note import read_note

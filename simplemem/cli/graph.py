@@ -42,12 +42,13 @@ def export_graph(
 ) -> Answer:
     """Export the knowledge graph as a picture, or as data for other programs.
 
-    `jsonl` is the format of graph memory servers. It always contains the whole graph, including private notes.
+    `jsonl` is the format of graph memory servers. It always contains the whole graph, including
+    private notes.
 
-    `html` is one page that needs no network. It contains the texts of the notes, so everybody who gets the file can
-    read them; `--no-texts` leaves the texts out. Texts of private notes are included only with `--private`. A picture
-    stays below 5 MB by shortening long texts, unless you pass `--texts`. Notes without a type are coloured by folder or
-    by tag.
+    `html` is one page that needs no network. It contains the texts of the notes, so everybody who
+    gets the file can read them; `--no-texts` leaves the texts out. Texts of private notes are
+    included only with `--private`. A picture stays below 5 MB by shortening long texts, unless you
+    pass `--texts`. Notes without a type are coloured by folder or by tag.
 
     $ simplemem export graph > memory.jsonl
     $ simplemem export graph --format html --notes all --output vault.html

@@ -70,7 +70,10 @@ def update(
 
 
 def _sync(store: EnhancedStore, *, rebuild: bool) -> SyncReport:
-    """Update the index and the vectors. If the user stops it, say that it can be continued."""
+    """Update the index and the vectors.
+
+    If the user stops it, say that it can be continued.
+    """
     try:
         with progress_bar() as progress:
             return store.sync(progress=progress, embed=True, rebuild=rebuild)
@@ -103,7 +106,10 @@ def _sync_answer(
 
 
 def _watch(store: EnhancedStore) -> Iterator[Answer]:
-    """Index each change until the user stops the program. Yield the names of the changed notes."""
+    """Index each change until the user stops the program.
+
+    Yield the names of the changed notes.
+    """
     changes: SimpleQueue[frozenset[str]] = SimpleQueue()
     store.on_change(changes.put)
     store.start(embed=True)
@@ -125,9 +131,9 @@ def move_index(
 ) -> Answer:
     """Build the index in another database. The vectors are copied.
 
-    DATABASE is the address of a PostgreSQL database (without a password), a file that contains an address, `settings`
-    for the value of `index.engine`, or `sqlite` for the index in the vault. The index in use stays as it is until a
-    setting names the other one.
+    DATABASE is the address of a PostgreSQL database (without a password), a file that contains an
+    address, `settings` for the value of `index.engine`, or `sqlite` for the index in the vault. The
+    index in use stays as it is until a setting names the other one.
 
     $ simplemem index move postgresql://memory@db.example.org/memory
     $ simplemem index move sqlite"""
@@ -138,7 +144,8 @@ def move_index(
 def _move(store: EnhancedStore, engine: str) -> Answer:
     """Build the index in another database. `sidecar` is the earlier name of `sqlite`.
 
-    Raises Invalid if the address contains a password, or if it should come from the settings and they name none.
+    Raises Invalid if the address contains a password, or if it should come from the settings and
+    they name none.
     """
     from simplemem.settings.loading import settings_with_sources
 
@@ -180,7 +187,10 @@ def _move(store: EnhancedStore, engine: str) -> Answer:
 
 
 def _how_to_use(result: MovedIndex, engine: str, source: str, *, is_sqlite: bool) -> str:
-    """Say how the user makes simplemem use the new index. `source` is where `index.engine` is set now."""
+    """Say how the user makes simplemem use the new index.
+
+    `source` is where `index.engine` is set now.
+    """
     if result.in_use:
         return "Your settings already name this index."
     if is_sqlite:

@@ -1,7 +1,7 @@
 """The options that commands share, their help and their completion.
 
-Completion never updates the index, because the shell waits for it. Typer has no hook for some of what this module
-changes; each such place names the version in which it was read.
+Completion never updates the index, because the shell waits for it. Typer has no hook for some of
+what this module changes; each such place names the version in which it was read.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ _ALIASES = {
 class _PlainHelp:
     """Help as plain text, without the names of Python's types: `--json`, not `--json <bool>`.
 
-    Typer's own help draws boxes with Rich, which imports a Markdown parser and a syntax highlighter: half of what
-    `simplemem --help` cost.
+    Typer's own help draws boxes with Rich, which imports a Markdown parser and a syntax
+    highlighter: half of what `simplemem --help` cost.
     """
 
     def __init__(self, **attributes: Any) -> None:
@@ -97,12 +97,16 @@ def _completion_item() -> Any:
 class _Conversion:
     """Converts an argument to the type of its parameter, without Pydantic where Python can do it.
 
-    Typer builds a Pydantic adapter for each parameter of a command, used or not: importing Pydantic and building 17
-    adapters was a fifth of the cost of a search. Every other value is left to Typer, which also words the errors.
+    Typer builds a Pydantic adapter for each parameter of a command, used or not: importing Pydantic
+    and building 17 adapters was a fifth of the cost of a search. Every other value is left to
+    Typer, which also words the errors.
     """
 
     def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
-        """Return the converted value. Raises what Typer raises for a value that does not fit."""
+        """Return the converted value.
+
+        Raises what Typer raises for a value that does not fit.
+        """
         if value is None:
             is_multiple = param.multiple or param.nargs == -1
             return () if is_multiple else None
@@ -167,7 +171,10 @@ class Group(_PlainHelp, TyperGroup):
         return group.get_command(ctx, subcommand)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Print the help on stdout if no command is named. The exit code is that of a usage error."""
+        """Print the help on stdout if no command is named.
+
+        The exit code is that of a usage error.
+        """
         if not args and self.no_args_is_help and not ctx.resilient_parsing:
             typer.echo(ctx.get_help())
             ctx.exit(2)
@@ -193,7 +200,10 @@ class Group(_PlainHelp, TyperGroup):
                 formatter.write_dl([(f"{name:<{width}}", summary) for name, summary in rows])
 
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
-        """Return completions for the name of a command. They come from the summaries: no command is imported."""
+        """Return completions for the name of a command.
+
+        They come from the summaries: no command is imported.
+        """
         item = _completion_item()
         rows = self.summaries(ctx)
         items = [
@@ -225,7 +235,10 @@ class DefaultGroup(Group):
         return super().parse_args(ctx, args)
 
     def _with_name_first(self, args: list[str]) -> list[str]:
-        """Return the arguments with the name of their command first. Options may precede it, or it may be missing."""
+        """Return the arguments with the name of their command first.
+
+        Options may precede it, or it may be missing.
+        """
         for position, word in enumerate(args):
             is_value = position > 0 and args[position - 1] == "--vault"
             if word in self.commands and not is_value:
@@ -277,7 +290,10 @@ _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 
 
 def duration(typed: str, option_name: str, *, least: timedelta = timedelta(0)) -> timedelta:
-    """Return a duration: `12h`, `30d`, `8w`, or a number of days. Raises a usage error for anything else."""
+    """Return a duration: `12h`, `30d`, `8w`, or a number of days.
+
+    Raises a usage error for anything else.
+    """
     match = re.fullmatch(r"(\d{1,5})([hdw]?)", typed.strip())
     if match is None:
         problem = f"{typed[:20]!r} is not a duration such as 12h, 30d or 8w"
@@ -312,7 +328,10 @@ COMPLETIONS: dict[str, Callable[[EnhancedStore, str], Iterable[str]]] = {
 
 
 def _ask_index(ctx: typer.Context, kind: str, prefix: str) -> list[str]:
-    """Return completions from a server of the vault, or else from its index. Returns none after any failure."""
+    """Return completions from a server of the vault, or else from its index.
+
+    Returns none after any failure.
+    """
     vault = ctx.params.get("vault")
     request = {"complete": kind, "prefix": prefix}
     try:

@@ -1,6 +1,7 @@
 """Print answers to stdout and everything else to stderr, and make texts safe and short for people.
 
-Only terminals get colours; `NO_COLOR` and `FORCE_COLOR` override that. Piped output is never wrapped or cut.
+Only terminals get colours; `NO_COLOR` and `FORCE_COLOR` override that. Piped output is never
+wrapped or cut.
 """
 
 from __future__ import annotations
@@ -191,8 +192,8 @@ def styled(*parts: Part) -> Text:
 class Terminal:
     """Where a command prints, and whether a person reads it.
 
-    A command prints to the streams of its process. If a server runs a command for another process, this describes the
-    streams of that process, and the server sends back what was printed.
+    A command prints to the streams of its process. If a server runs a command for another process,
+    this describes the streams of that process, and the server sends back what was printed.
     """
 
     out: TextIO
@@ -235,7 +236,10 @@ _TERMINAL: ContextVar[Terminal | None] = ContextVar("terminal", default=None)
 
 
 def terminal() -> Terminal:
-    """Return where this command prints. Call it for each output, because streams can be replaced."""
+    """Return where this command prints.
+
+    Call it for each output, because streams can be replaced.
+    """
     current = _TERMINAL.get()
     if current is not None:
         return current
@@ -257,10 +261,13 @@ def printing_to(other: Terminal) -> Iterator[None]:
 def fitted_widths(
     widths: Mapping[int, int], kinds: Mapping[int, Column], room: int
 ) -> dict[int, int]:
-    """Return the widths with which the columns of a table fit into `room`. Columns that are left out are absent.
+    """Return the widths with which the columns of a table fit into `room`.
 
-    Columns that shrink are narrowed first. If that is not enough, a column that is not WHOLE is left out, the last one
-    first. If the WHOLE columns do not fit by themselves, the widest of them are narrowed, and their cells wrap.
+    Columns that are left out are absent.
+
+    Columns that shrink are narrowed first. If that is not enough, a column that is not WHOLE is
+    left out, the last one first. If the WHOLE columns do not fit by themselves, the widest of them
+    are narrowed, and their cells wrap.
     """
     fitted = dict(widths)
     while True:
@@ -385,7 +392,10 @@ class Screen:
             self._stream.write(rendered)
 
     def table(self, rows: Iterable[Sequence[Part]], *, columns: Sequence[Column] = ()) -> None:
-        """Print rows as aligned columns. Empty columns are left out; those without a declaration are WHOLE."""
+        """Print rows as aligned columns.
+
+        Empty columns are left out; those without a declaration are WHOLE.
+        """
         rows = [list(row) for row in rows]
         if self._print_plainly(rows):
             return
@@ -409,7 +419,10 @@ class Screen:
             self._stream.write(f"{line.rstrip()}\n")
 
     def _grid(self, cells: Mapping[int, Sequence[Text]], kinds: Mapping[int, Column]) -> Table:
-        """Return a table of Rich that fits into the terminal. `cells` are its columns by their numbers."""
+        """Return a table of Rich that fits into the terminal.
+
+        `cells` are its columns by their numbers.
+        """
         from rich.table import Table
 
         widths = {number: max(cell.cell_len for cell in column) for number, column in cells.items()}
@@ -425,7 +438,10 @@ class Screen:
         return table
 
     def _print_plainly(self, rows: Sequence[Sequence[Part]]) -> bool:
-        """Print rows to a pipe as Rich would, without Rich. Return False if only Rich can print them."""
+        """Print rows to a pipe as Rich would, without Rich.
+
+        Return False if only Rich can print them.
+        """
         if not self._is_plain:
             return False
 

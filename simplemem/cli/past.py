@@ -1,4 +1,7 @@
-"""Commands about earlier versions: history, diff, restore, undo, redo, sync. Each restore or undo can itself be undone."""
+"""Commands about earlier versions: history, diff, restore, undo, redo, sync.
+
+Each restore or undo can itself be undone.
+"""
 
 from __future__ import annotations
 
@@ -60,8 +63,9 @@ def history(
 ) -> Answer:
     """List changes, newest first.
 
-    Each change has a version, which `undo`, `diff` and `show --version` accept. The history of one note in a git
-    repository includes the commits of the note, which `show --version` and `restore --at` accept.
+    Each change has a version, which `undo`, `diff` and `show --version` accept. The history of one
+    note in a git repository includes the commits of the note, which `show --version` and `restore
+    --at` accept.
 
     $ simplemem history Dipper --diff
     $ simplemem history Dipper --blame
@@ -179,9 +183,9 @@ def restore(
 ) -> Answer:
     """Restore an earlier version of a note, or a deleted note.
 
-    The text is restored byte for byte. A date means the end of that day. A deleted note needs no --at. If another note
-    has its name now, give the restored note a new name with --as. The current text stays in the history, and `undo`
-    takes the restore back.
+    The text is restored byte for byte. A date means the end of that day. A deleted note needs no
+    --at. If another note has its name now, give the restored note a new name with --as. The current
+    text stays in the history, and `undo` takes the restore back.
 
     $ simplemem restore Dipper
     $ simplemem restore Dipper --at '3 days ago' --as 'Dipper as it was'"""
@@ -232,8 +236,8 @@ def undo(
 ) -> Answer:
     """Undo the last change, or every change of one author.
 
-    A second `undo` undoes the change before that; `redo` redoes what was undone. With --author, a note that somebody
-    else has changed since is left as it is, and listed.
+    A second `undo` undoes the change before that; `redo` redoes what was undone. With --author, a
+    note that somebody else has changed since is left as it is, and listed.
 
     $ simplemem undo
     $ simplemem undo Dipper
@@ -302,9 +306,10 @@ def redo(vault: VaultOption = None) -> Answer:
 def sync(vault: VaultOption = None) -> Answer:
     """Exchange changes with your other machines through git.
 
-    The command commits changes that you have not staged, under your name. It merges changes from elsewhere note by
-    note, and your git pushes the result. If two texts cannot be merged, one becomes a conflict copy beside the note, and
-    `simplemem conflicts` lists it. Everything that was pulled is one step, which one `undo` takes back.
+    The command commits changes that you have not staged, under your name. It merges changes from
+    elsewhere note by note, and your git pushes the result. If two texts cannot be merged, one
+    becomes a conflict copy beside the note, and `simplemem conflicts` lists it. Everything that was
+    pulled is one step, which one `undo` takes back.
 
     $ simplemem sync"""
     with opened(vault) as store:
@@ -330,7 +335,10 @@ def sync(vault: VaultOption = None) -> Answer:
 
 
 def _undo_one(store: EnhancedStore, what: str | None) -> Answer:
-    """Undo the last change, or the named one. Raises Conflict, whose hint names the command to use instead."""
+    """Undo the last change, or the named one.
+
+    Raises Conflict, whose hint names the command to use instead.
+    """
     try:
         version = store.next_to_undo() if what is None else what
         return _undo_answer(store.undo(version, who=WHO, tool="undo"))

@@ -69,8 +69,8 @@ def new(
 ) -> Answer:
     """Create a token.
 
-    The token is printed once, on standard output. Only its hash is stored. `simplemem undo --author NAME --since WHEN`
-    undoes what was changed with it.
+    The token is printed once, on standard output. Only its hash is stored. `simplemem undo --author
+    NAME --since WHEN` undoes what was changed with it.
 
     $ simplemem token new laptop --write
     $ simplemem token new 'build server' --folder projects/apollo --expires 90d

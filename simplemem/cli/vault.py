@@ -45,9 +45,10 @@ def init(
 ) -> Answer:
     """Make a folder a vault. No note is changed.
 
-    simplemem writes its own files to `.simplemem/` in the folder, which git and Obsidian ignore. Only the index,
-    `index.db`, can be rebuilt (`simplemem index --rebuild`); the folder also contains the history and the trash. If the
-    folder is a vault already, the command shows what it contains.
+    simplemem writes its own files to `.simplemem/` in the folder, which git and Obsidian ignore.
+    Only the index, `index.db`, can be rebuilt (`simplemem index --rebuild`); the folder also
+    contains the history and the trash. If the folder is a vault already, the command shows what it
+    contains.
 
     $ simplemem init
     $ simplemem init ~/Documents/notes

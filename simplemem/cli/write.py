@@ -1,4 +1,7 @@
-"""Commands that write notes: new, edit, daily, tag, move, delete. Each prints what it did, and how to undo it."""
+"""Commands that write notes: new, edit, daily, tag, move, delete.
+
+Each prints what it did, and how to undo it.
+"""
 
 from __future__ import annotations
 
@@ -118,8 +121,8 @@ def daily(
 ) -> Answer:
     """Create today's daily note, or add text to it.
 
-    Obsidian's settings name the folder, the file name and the template. Other commands find the note under the name
-    `daily`: `simplemem show daily`.
+    Obsidian's settings name the folder, the file name and the template. Other commands find the
+    note under the name `daily`: `simplemem show daily`.
 
     $ simplemem daily
     $ simplemem daily '- [ ] Order helium'"""
@@ -134,7 +137,10 @@ def daily(
 
 
 def _property(typed: str) -> tuple[str, Any]:
-    """One `key=value`. Values that read as JSON (numbers, true, lists) are that, anything else is text."""
+    """One `key=value`.
+
+    Values that read as JSON (numbers, true, lists) are that, anything else is text.
+    """
     key, sign, value = typed.partition("=")
     if not sign or not key.strip():
         raise typer.BadParameter(f"a property is KEY=VALUE, not {typed!r}")
@@ -156,8 +162,9 @@ def edit(
 ) -> Answer:
     """Edit a note in $EDITOR.
 
-    If somebody else changes the note meanwhile, nothing is overwritten: you see the merged text and are asked whether
-    to save it. Without a terminal, your text is kept in a file and the difference is printed.
+    If somebody else changes the note meanwhile, nothing is overwritten: you see the merged text and
+    are asked whether to save it. Without a terminal, your text is kept in a file and the difference
+    is printed.
 
     $ simplemem edit Dipper
     $ EDITOR='code --wait' simplemem edit 'decisions/Hydrogen for lift'"""
@@ -253,8 +260,8 @@ def delete(
 ) -> Answer:
     """Delete notes without confirmation. `undo` restores them.
 
-    Several notes are deleted in one step, which one `undo` takes back. If one of the names is not found, no note is
-    deleted.
+    Several notes are deleted in one step, which one `undo` takes back. If one of the names is not
+    found, no note is deleted.
 
     $ simplemem delete 'archive/Old packing list'
     $ simplemem delete inbox/a inbox/b && simplemem undo"""

@@ -28,8 +28,8 @@ _SECONDS_BETWEEN_CHECKS = 0.05  # while the store closes
 class StoreExecutor:
     """The store of a server, opened by the first work that needs it, and the threads that work on it.
 
-    Guards the open store and its threads. A write that is cancelled before its turn never happens; one that has begun
-    is finished.
+    Guards the open store and its threads. A write that is cancelled before its turn never happens;
+    one that has begun is finished.
     """
 
     def __init__(
@@ -55,7 +55,10 @@ class StoreExecutor:
         self._listeners: list[Callable[[frozenset[str]], None]] = []
 
     def store(self) -> EnhancedStore:
-        """Return the store, and open it if it is closed. Call it in a thread: it may wait for other processes."""
+        """Return the store, and open it if it is closed.
+
+        Call it in a thread: it may wait for other processes.
+        """
         with self._opening_lock:
             return self._opened_store()
 
@@ -85,7 +88,10 @@ class StoreExecutor:
         return self._store is not None
 
     def start_indexing(self) -> None:
-        """Start to update the index in the background, if that has not been done. Returns at once."""
+        """Start to update the index in the background, if that has not been done.
+
+        Returns at once.
+        """
         indexing_lock = self._indexing_lock
 
         def work() -> None:
@@ -104,7 +110,10 @@ class StoreExecutor:
             threading.Thread(target=work, name="tend", daemon=True).start()
 
     def start(self) -> None:
-        """Make the store update its index in the background. Call it in a thread, as `store`."""
+        """Make the store update its index in the background.
+
+        Call it in a thread, as `store`.
+        """
         with self._opening_lock:
             store = self._opened_store()
             if not self._is_started:
@@ -112,7 +121,9 @@ class StoreExecutor:
                 self._is_started = True
 
     async def run(self, work: Callable[[], T], *, writes: bool = False) -> T:
-        """Return the result of `work`, which runs in a thread. Work that writes waits for its turn.
+        """Return the result of `work`, which runs in a thread.
+
+        Work that writes waits for its turn.
 
         A caller that is cancelled does not wait for the work. Errors name no private folder.
         """
@@ -139,7 +150,8 @@ class StoreExecutor:
     def read(self, work: Callable[[], T]) -> Future[T]:
         """Start work that only reads, in a thread of its own.
 
-        Consecutive work runs in the same thread, because the SQLite connection of that thread has a warm cache.
+        Consecutive work runs in the same thread, because the SQLite connection of that thread has a
+        warm cache.
         """
         is_first_free = self._latest_first_read is None or self._latest_first_read.done()
         if not is_first_free:
@@ -150,7 +162,10 @@ class StoreExecutor:
         return future
 
     def _submit(self, threads: ThreadPoolExecutor, work: Callable[[], T]) -> Future[T]:
-        """Start work in one of the groups of threads. `rest` does nothing until it is done."""
+        """Start work in one of the groups of threads.
+
+        `rest` does nothing until it is done.
+        """
         future = threads.submit(work)
         self._in_progress.add(future)
         future.add_done_callback(self._in_progress.discard)
@@ -162,7 +177,9 @@ class StoreExecutor:
         return self._store is not None
 
     async def rest(self) -> None:
-        """Close the store and end its threads, unless work is in progress. The next work opens it again.
+        """Close the store and end its threads, unless work is in progress.
+
+        The next work opens it again.
 
         Listeners are kept. When the store is open again, they get the changes that its scan finds.
         """
@@ -220,7 +237,10 @@ def _new_threads() -> tuple[ThreadPoolExecutor, ThreadPoolExecutor, ThreadPoolEx
 
 
 def finishes_within(seconds: float, work: Callable[[], object]) -> bool:
-    """Return whether work in a thread is done after at most so many seconds. It is not stopped otherwise."""
+    """Return whether work in a thread is done after at most so many seconds.
+
+    It is not stopped otherwise.
+    """
     thread = threading.Thread(target=work, daemon=True)
     thread.start()
     thread.join(seconds)

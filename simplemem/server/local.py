@@ -1,6 +1,7 @@
 """The server's end of the Unix socket in `.simplemem/`, through which commands on this machine ask it.
 
-This module does not interpret requests: the command line passes a function that answers them (`BeginAnswer`).
+This module does not interpret requests: the command line passes a function that answers them
+(`BeginAnswer`).
 """
 
 from __future__ import annotations
@@ -28,7 +29,10 @@ log = logging.getLogger("simplemem.server")
 
 Answer = dict[str, Any]
 BeginAnswer = Callable[[dict[str, Any]], Future[Answer | None] | None]
-"""Begins to answer a request. None, here or as the result, declines it: the command then opens the vault itself."""
+"""Begins to answer a request.
+
+None, here or as the result, declines it: the command then opens the vault itself.
+"""
 
 DECLINED: Answer = {"declined": True}
 ANSWER_SECONDS = 14.0  # that an answer may take; after 15, the command gives up
@@ -52,7 +56,8 @@ class ServerLock(Protocol):
 class LocalServer:
     """Listens at one vault's socket, in its own threads, while this process holds the lock.
 
-    Guards the listening socket and the lock, which belong together: no process holds the lock without listening.
+    Guards the listening socket and the lock, which belong together: no process holds the lock
+    without listening.
     """
 
     def __init__(

@@ -57,10 +57,12 @@ def _escaped(character: str) -> str:
 
 
 def log_to_stderr(level: str) -> Callable[[], object]:
-    """Send all logs and uncaught errors to stderr. Returns a function that flushes them, to be called at the end.
+    """Send all logs and uncaught errors to stderr.
 
-    `level` is that of simplemem's own loggers, which never write the text of a note or a key. Libraries log whole
-    messages and requests below WARNING, so their level is never below it.
+    Returns a function that flushes them, to be called at the end.
+
+    `level` is that of simplemem's own loggers, which never write the text of a note or a key.
+    Libraries log whole messages and requests below WARNING, so their level is never below it.
     """
     lines: queue.Queue[Any] = queue.Queue(_MAX_WAITING_LINES)
     handler = logging.handlers.QueueHandler(lines)

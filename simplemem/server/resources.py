@@ -1,7 +1,7 @@
 """MCP resources: notes as `memory://{+name}`, the feed `memory://changes`, or the knowledge graph.
 
-A subscriber, of the 2025 or the 2026 protocol, is notified under the URI that it subscribed to, however that URI spells
-the name of the note.
+A subscriber, of the 2025 or the 2026 protocol, is notified under the URI that it subscribed to,
+however that URI spells the name of the note.
 """
 
 from __future__ import annotations
@@ -105,7 +105,10 @@ def uri_of(name: str) -> str:
 
 
 def name_in(uri: str) -> str:
-    """Return the name of the note that a URI means, without `.md`. Raises MCPError for another kind of URI."""
+    """Return the name of the note that a URI means, without `.md`.
+
+    Raises MCPError for another kind of URI.
+    """
     if not uri.startswith(SCHEME) or len(uri) == len(SCHEME):
         message = "no such resource: URIs begin with memory://"
         raise MCPError(types.INVALID_PARAMS, message, data={"uri": uri[:_MAX_ERROR_URI]})
@@ -122,8 +125,8 @@ def _no_such_resource(error: NotFound, uri: str) -> MCPError:
 class _Subscriptions:
     """The URIs that each client subscribed to. Used in the event loop only.
 
-    A client is a connection of the 2025 protocol, or a request of the 2026 protocol. The key of a URI is the name of
-    its note, or `_ANY_CHANGE`.
+    A client is a connection of the 2025 protocol, or a request of the 2026 protocol. The key of a
+    URI is the name of its note, or `_ANY_CHANGE`.
     """
 
     def __init__(self) -> None:
@@ -187,9 +190,9 @@ class _Subscriptions:
 class Resources:
     """Answers `resources/*` and notifies subscribers.
 
-    A client is notified of each URI once, however often it changes before the client reads the notification. A
-    subscriber of the graph is notified of each change made by this server before the call is answered, and when another
-    program changed the graph.
+    A client is notified of each URI once, however often it changes before the client reads the
+    notification. A subscriber of the graph is notified of each change made by this server before
+    the call is answered, and when another program changed the graph.
     """
 
     def __init__(
@@ -321,7 +324,10 @@ class Resources:
         return "\n\n".join(filter(None, paragraphs)) + "\n"
 
     def _note(self, store: EnhancedStore, name: str) -> Memory:
-        """Return a note. Raises NotFound for a hidden note of a user, without naming it in candidates."""
+        """Return a note.
+
+        Raises NotFound for a hidden note of a user, without naming it in candidates.
+        """
         if not self.hides_users(store):
             return store.read(name)
 
@@ -341,8 +347,8 @@ class Resources:
     ) -> types.EmptyResult:
         """Answer `resources/subscribe` of the 2025 protocol.
 
-        The client is notified on its connection until it unsubscribes or disconnects. Raises MCPError if no such note
-        exists, so that nobody can fill the server with invented names.
+        The client is notified on its connection until it unsubscribes or disconnects. Raises
+        MCPError if no such note exists, so that nobody can fill the server with invented names.
         """
         connection = connection_of(ctx)
         uri = params.uri
@@ -359,7 +365,10 @@ class Resources:
         return types.EmptyResult()
 
     def _existing_key(self, uri: str) -> str:
-        """Return the key of the note that a URI means. Raises MCPError if there is none. Call it in a thread."""
+        """Return the key of the note that a URI means.
+
+        Raises MCPError if there is none. Call it in a thread.
+        """
         store = self._executor.store()
         try:
             if self.hides_users(store):
@@ -382,8 +391,8 @@ class Resources:
     ) -> types.SubscriptionsListenResult:
         """Answer `subscriptions/listen` of the 2026 protocol.
 
-        The client is notified as long as this request lasts, also of notes that do not exist yet, as the protocol
-        requires.
+        The client is notified as long as this request lasts, also of notes that do not exist yet,
+        as the protocol requires.
         """
         request = object()
         try:
@@ -406,7 +415,10 @@ class Resources:
             self._by_request.drop(request)
 
     def _can_change(self, uri: str) -> bool:
-        """Return whether a URI can be subscribed to. Raises MCPError if it is too long or no URI of a note."""
+        """Return whether a URI can be subscribed to.
+
+        Raises MCPError if it is too long or no URI of a note.
+        """
         if self._is_graph:
             return uri == _GRAPH
         if len(uri) > _MAX_SUBSCRIBED_URI:
@@ -440,7 +452,10 @@ class Resources:
         return [uri for uri in uris if uri not in paths or paths[uri] in visible]
 
     def note(self, names: frozenset[str]) -> None:
-        """Notify the clients that subscribed to these changed notes. Call it in the event loop."""
+        """Notify the clients that subscribed to these changed notes.
+
+        Call it in the event loop.
+        """
         self._changed_uris |= self._by_session.changed(names) | self._by_request.changed(names)
         is_notifying = self._notifying is not None and not self._notifying.done()
         if self._changed_uris and not is_notifying:
@@ -449,7 +464,8 @@ class Resources:
     async def _notify_all(self) -> None:
         """Notify the clients of all changed URIs.
 
-        Of the graph, only changes by others: a tool call has already notified the clients of its own.
+        Of the graph, only changes by others: a tool call has already notified the clients of its
+        own.
         """
         while self._changed_uris:
             uri = self._changed_uris.pop()
@@ -465,7 +481,10 @@ class Resources:
                 await self._publish(uri)
 
     async def _publish(self, uri: str) -> None:
-        """Notify the clients of one URI. A client that does not read delays the others only for a moment."""
+        """Notify the clients of one URI.
+
+        A client that does not read delays the others only for a moment.
+        """
         is_list = uri == _LIST_URI
         await self._bus.publish(ResourcesListChanged() if is_list else ResourceUpdated(uri))
         for connection in self._by_session.clients(uri):

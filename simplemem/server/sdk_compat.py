@@ -1,8 +1,9 @@
 """Everything that reaches into undocumented parts of the MCP SDK and of uvicorn's server.
 
-Each part names the version in which it was read. Read those lines again before a new version of either package is
-allowed in `pyproject.toml`. The rest of the program uses only their documented interfaces, except for
-`web/wire.py`, a subclass of uvicorn's protocol: importing it here costs each start over standard streams 8 ms.
+Each part names the version in which it was read. Read those lines again before a new version of
+either package is allowed in `pyproject.toml`. The rest of the program uses only their documented
+interfaces, except for `web/wire.py`, a subclass of uvicorn's protocol: importing it here costs each
+start over standard streams 8 ms.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ Owner: TypeAlias = AuthorizationContext
 def connection_of(ctx: ServerRequestContext[Any, Any]) -> Connection:
     """Return the connection that a request came over.
 
-    The SDK makes a new `ctx.session` for each request, so only the connection can identify a client. It has no
-    public accessor (mcp 2.3.0, `mcp/server/session.py`).
+    The SDK makes a new `ctx.session` for each request, so only the connection can identify a
+    client. It has no public accessor (mcp 2.3.0, `mcp/server/session.py`).
     """
     return ctx.session._connection  # noqa: SLF001
 
@@ -45,9 +46,9 @@ def connection_of(ctx: ServerRequestContext[Any, Any]) -> Connection:
 class SessionManager(StreamableHTTPSessionManager):
     """The SDK's manager of HTTP sessions, for a subclass that decides which session to close.
 
-    Guards the table of open sessions, in the order of their last use, and the number of requests in flight of each.
-    The SDK refuses each new session at its limit, for all clients alike, and lets nobody close an old one
-    (mcp 2.3.0, `mcp/server/streamable_http_manager.py`).
+    Guards the table of open sessions, in the order of their last use, and the number of requests in
+    flight of each. The SDK refuses each new session at its limit, for all clients alike, and lets
+    nobody close an old one (mcp 2.3.0, `mcp/server/streamable_http_manager.py`).
     """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
@@ -55,11 +56,17 @@ class SessionManager(StreamableHTTPSessionManager):
         self._requests_in_flight: Counter[str] = Counter()  # by the id of the session
 
     def create_event_store(self) -> EventStore | None:
-        """Return the event store of a new session. The SDK would give all sessions the same one."""
+        """Return the event store of a new session.
+
+        The SDK would give all sessions the same one.
+        """
         return None
 
     def make_room(self, owner: Owner | None) -> bool:  # noqa: ARG002
-        """Return whether `owner` may open one more session. Closes other sessions for it if necessary."""
+        """Return whether `owner` may open one more session.
+
+        Closes other sessions for it if necessary.
+        """
         return True
 
     def has_sessions(self) -> bool:
@@ -79,11 +86,17 @@ class SessionManager(StreamableHTTPSessionManager):
         return list(self._session_owners.values())
 
     def is_idle(self, session_id: str) -> bool:
-        """Return whether no request of a session is in flight. An open stream is a request."""
+        """Return whether no request of a session is in flight.
+
+        An open stream is a request.
+        """
         return session_id not in self._requests_in_flight
 
     def close_session(self, session_id: str) -> None:
-        """End an open session that has an owner. Its number is free at once; its transport closes in the background."""
+        """End an open session that has an owner.
+
+        Its number is free at once; its transport closes in the background.
+        """
         transport = self._server_instances.pop(session_id)
         del self._session_owners[session_id]
         assert self._task_group is not None
@@ -134,8 +147,8 @@ class SocketListener(Protocol):
 class SocketServer(uvicorn.Server):
     """uvicorn's server, with listeners of our own. It ends at the first signal.
 
-    `uvicorn.Server.startup` creates `asyncio` servers, which count no connection before its TLS handshake, and it has
-    no hook for others (uvicorn 0.54.0, `uvicorn/server.py`).
+    `uvicorn.Server.startup` creates `asyncio` servers, which count no connection before its TLS
+    handshake, and it has no hook for others (uvicorn 0.54.0, `uvicorn/server.py`).
     """
 
     def __init__(

@@ -37,7 +37,10 @@ _END_SIGNALS = ("SIGTERM", "SIGINT", "SIGHUP")
 
 
 def take_standard_streams() -> tuple[int, int]:
-    """Return new descriptors of standard input and output. Whatever prints from now on prints to stderr."""
+    """Return new descriptors of standard input and output.
+
+    Whatever prints from now on prints to stderr.
+    """
     if sys.platform == "win32":
         import msvcrt
 
@@ -56,7 +59,9 @@ def take_standard_streams() -> tuple[int, int]:
 
 
 def import_legacy_file(profile: Profile, store: EnhancedStore, env: Mapping[str, str]) -> None:
-    """Import the graph file of the server that a profile replaces, once. The file is never changed.
+    """Import the graph file of the server that a profile replaces, once.
+
+    The file is never changed.
 
     Logs an error if that fails.
     """
@@ -84,7 +89,8 @@ def import_legacy_file(profile: Profile, store: EnhancedStore, env: Mapping[str,
 def recover(executor: StoreExecutor, root: Path) -> None:
     """Remove what a server that died during a write has left, before a client is served.
 
-    This looks only at the top folder of the vault, so that it costs no start anything. The first scan finds the rest.
+    This looks only at the top folder of the vault, so that it costs no start anything. The first
+    scan finds the rest.
     """
 
     def work() -> None:
@@ -136,8 +142,8 @@ async def converse(
 ) -> None:
     """Serve until there are no more messages, or a signal arrives.
 
-    Profiles of graph memory servers announce notifications of changed lists. Without `handle_signals`, the signals are
-    left to the caller.
+    Profiles of graph memory servers announce notifications of changed lists. Without
+    `handle_signals`, the signals are left to the caller.
     """
     from mcp.server.lowlevel.server import NotificationOptions
 
@@ -157,5 +163,8 @@ async def converse(
 
 
 def _log_task_error(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """Log the error of a task that nobody awaits. The event loop would print its message, too."""
+    """Log the error of a task that nobody awaits.
+
+    The event loop would print its message, too.
+    """
     log.error("a task failed", exc_info=context.get("exception"))

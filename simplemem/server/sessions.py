@@ -69,12 +69,12 @@ def grant_of(ctx: Context) -> Granted | None:
 class Sessions:
     """The sessions of one server. Used in the event loop only.
 
-    A client of the handshake protocol, or on standard input and output, has a channel that lasts. Its
-    session belongs to that channel, and ends with it.
+    A client of the handshake protocol, or on standard input and output, has a channel that lasts.
+    Its session belongs to that channel, and ends with it.
 
-    A request of the 2026 protocol over HTTP has no such channel. Its session belongs to all requests that
-    have the same token and the same client name. It ends when `_MAX_CLIENT_SESSIONS` others were used
-    after it.
+    A request of the 2026 protocol over HTTP has no such channel. Its session belongs to all
+    requests that have the same token and the same client name. It ends when `_MAX_CLIENT_SESSIONS`
+    others were used after it.
     """
 
     def __init__(self) -> None:
