@@ -78,33 +78,45 @@ def new(
     """
     from simplemem.web.tokens import Grant, Tokens, token_folder
 
-    scopes = ("read", *(("write",) if write else ()), *(("admin",) if admin else ()))
-    if user == "" or not all(each.strip("/") for each in folder or ()):
-        raise Invalid(
-            "--user and --folder must not be empty",
-            hint="To allow the whole vault, leave them out.",
-        )
-    for each in folder or ():
-        if (
-            os.path.isabs(each)
-            or each.startswith("/")
-            or ".." in each.replace("\\", "/").split("/")
-        ):
-            hint = "Pass the path of the folder inside the vault, such as projects/apollo."
-            raise Invalid(f"--folder {each[:60]!r} is not a folder in the vault", hint=hint)
-    places = tuple(f"{each.strip('/')}/" for each in folder or ())
-    until = (
-        int(time.time() + duration(expires, "--expires", least=timedelta(hours=1)).total_seconds())
-        if expires
-        else None
-    )
-    grant = Grant(name, scopes, tuple(vault or ()), places, user or "", calls, kilobytes, until)
+    scopes = ["read"]
+    if write:
+        scopes.append("write")
+    if admin:
+        scopes.append("admin")
+    if user == "":
+        raise _empty_limit()
+    folders = tuple(f"{_checked_folder(path)}/" for path in folder or ())
+
+    expiry: int | None = None
+    if expires:
+        validity = duration(expires, "--expires", least=timedelta(hours=1))
+        expiry = int(time.time() + validity.total_seconds())
+    vaults = tuple(vault or ())
+    grant = Grant(name, tuple(scopes), vaults, folders, user or "", calls, kilobytes, expiry)
     token = Tokens(token_folder(os.environ)).new(grant)
-    notes = [] if vault else _about_missing_folders(places)
+
     # On standard error, so that TOKEN=$(simplemem token new NAME) contains the token alone.
-    notes.append("the token is not shown again; send it as `Authorization: Bearer TOKEN`")
-    facts = {"name": name, "token": token, "scopes": list(scopes)}
-    return Answer(facts, [[(token, "bold")]], warnings=notes)
+    warnings = [] if vault else _about_missing_folders(folders)
+    warnings.append("the token is not shown again; send it as `Authorization: Bearer TOKEN`")
+    facts = {"name": name, "token": token, "scopes": scopes}
+    return Answer(facts, [[(token, "bold")]], warnings=warnings)
+
+
+def _checked_folder(path: str) -> str:
+    """Return the path of a folder without slashes around it. Raises Invalid if it is not in a vault."""
+    if not path.strip("/"):
+        raise _empty_limit()
+
+    is_absolute = os.path.isabs(path) or path.startswith("/")
+    if is_absolute or ".." in path.replace("\\", "/").split("/"):
+        hint = "Pass the path of the folder inside the vault, such as projects/apollo."
+        raise Invalid(f"--folder {path[:60]!r} is not a folder in the vault", hint=hint)
+    return path.strip("/")
+
+
+def _empty_limit() -> Invalid:
+    hint = "To allow the whole vault, leave them out."
+    return Invalid("--user and --folder must not be empty", hint=hint)
 
 
 def _about_missing_folders(places: Sequence[str]) -> list[str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
@@ -76,19 +77,16 @@ def new(
     from simplemem.cli.editor import DraftFile
 
     if stdin not in (None, "-"):
-        raise typer.BadParameter(
-            f"only `-` may follow the name, not {stdin!r}; give the text with --content"
-        )
+        message = f"only `-` may follow the name, not {stdin!r}; give the text with --content"
+        raise typer.BadParameter(message)
     if stdin and (content is not None or edit):
-        raise typer.BadParameter(f"`-` and {'--edit' if edit else '--content'} cannot be combined")
-    try:
-        text = sys.stdin.buffer.read().decode("utf-8") if stdin else content or ""
-    except UnicodeDecodeError as error:
-        why = f"standard input is not UTF-8 (byte {error.start})"
-        raise Invalid(why, hint="Convert it first, for example with iconv.") from error
+        other = "--edit" if edit else "--content"
+        raise typer.BadParameter(f"`-` and {other} cannot be combined")
+
+    text = _read_stdin() if stdin else content or ""
     metadata: dict[str, Any] = dict(map(_property, properties or ()))
-    named = {"title": title, "description": description, "type": kind}
-    metadata |= {key: value for key, value in named.items() if value is not None}
+    header = {"title": title, "description": description, "type": kind}
+    metadata |= {key: value for key, value in header.items() if value is not None}
     if tag:
         metadata["tags"] = dict(map(_tag_change, tag))
     with (
@@ -99,19 +97,36 @@ def new(
         if draft is not None:
             text = draft.edited()
             if not text.strip():
-                raise Invalid(
-                    "the text is empty: no note was created",
-                    hint="To create an empty note, leave out --edit.",
-                )
+                hint = "To create an empty note, leave out --edit."
+                raise Invalid("the text is empty: no note was created", hint=hint)
+
         finish()
         if template:
-            saved = store.create_from(template, name, who=WHO, tool="new")
-            more: dict[str, Any] = {"append": text or None, "metadata": metadata or None}
-            return _saved(
-                store.update(saved.name, **more, who=WHO, tool="new") if text or metadata else saved
-            )
-        saved = store.create(name, text, metadata, overwrite=overwrite, who=WHO, tool="new")
-        return _saved(with_replaced(store, saved))
+            return _saved(_create_from_template(store, template, name, text, metadata))
+        result = store.create(name, text, metadata, overwrite=overwrite, who=WHO, tool="new")
+        return _saved(with_replaced(store, result))
+
+
+def _read_stdin() -> str:
+    """Return the text at standard input. Raises Invalid if it is not UTF-8."""
+    try:
+        return sys.stdin.buffer.read().decode("utf-8")
+    except UnicodeDecodeError as error:
+        message = f"standard input is not UTF-8 (byte {error.start})"
+        hint = "Convert it first, for example with iconv."
+        raise Invalid(message, hint=hint) from error
+
+
+def _create_from_template(
+    store: EnhancedStore, template: str, name: str, text: str, metadata: Mapping[str, Any]
+) -> Saved:
+    """Create a note from a template, then add a text at its end and properties."""
+    result = store.create_from(template, name, who=WHO, tool="new")
+    if not text and not metadata:
+        return result
+    return store.update(
+        result.name, append=text or None, metadata=metadata or None, who=WHO, tool="new"
+    )
 
 
 @command(commands, _PANEL, dashed_words=True)
@@ -128,12 +143,10 @@ def daily(
     $ simplemem daily '- [ ] Order helium'"""
     with opened(vault, make=True) as store:
         finish()
-        saved = store.daily(who=WHO, tool="daily")
-        return _saved(
-            store.update(saved.name, append=" ".join(text), who=WHO, tool="daily")
-            if text
-            else saved
-        )
+        result = store.daily(who=WHO, tool="daily")
+        if text:
+            result = store.update(result.name, append=" ".join(text), who=WHO, tool="daily")
+        return _saved(result)
 
 
 def _property(typed: str) -> tuple[str, Any]:
