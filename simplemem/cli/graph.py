@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -12,6 +14,10 @@ from simplemem.cli.command import Answer, command, for_a_program, opened
 from simplemem.cli.options import Group, VaultOption, flag, option
 from simplemem.errors import Invalid
 from simplemem.note.words import format_count
+
+if TYPE_CHECKING:
+    from simplemem.features.graph.values import Graph
+    from simplemem.store import EnhancedStore
 
 commands = typer.Typer()
 _PANEL = "Vault"
@@ -21,7 +27,7 @@ commands.add_typer(
 )
 
 Form = StrEnum("Form", "jsonl html dot json")
-Beside = StrEnum("Beside", "all linked")
+Selection = StrEnum("Selection", "all linked")
 _NOTES_HELP = "Notes to draw: those that entities link to, or all. Without entities, all are drawn."
 
 
@@ -33,7 +39,7 @@ def export_graph(
     file: Annotated[
         Path | None, option("--output --out -o", "FILE", "Write to this file instead of printing.")
     ] = None,
-    notes: Annotated[Beside | None, typer.Option("--notes", help=_NOTES_HELP)] = None,
+    notes: Annotated[Selection | None, typer.Option("--notes", help=_NOTES_HELP)] = None,
     texts: Annotated[
         bool | None, flag("--texts/--no-texts", "Include the complete texts of the notes, or none.")
     ] = None,
@@ -55,60 +61,110 @@ def export_graph(
     $ simplemem export graph --format dot | dot -Tsvg > graph.svg
     $ simplemem export graph --format json --no-texts | jq '.links[].type'"""
     from simplemem.features.graph.graph import graph_of
-    from simplemem.features.graph.graph_export import PICTURES, build_store_drawing, shorten_drawing
-    from simplemem.features.graph.jsonl import format_graph
     from simplemem.store import write_file
 
-    if file is None and for_a_program():
-        raise Invalid(
-            "--json needs --output FILE", hint="To print the graph as JSON, pass `--format json`."
-        )
-    if form == "jsonl" and (notes or texts is False or private):
-        message = "--notes, --no-texts and --private do not apply to the format jsonl"
-        raise Invalid(message, hint="Leave them out, or pass `--format html`, `dot` or `json`.")
+    _check_options(file, form, has_picture_options=bool(notes or texts is False or private))
     file = file and file.expanduser()
-    withheld, warnings = 0, []
     with opened(vault) as store:
-        if (
-            file
-            and file.suffix.lower() == ".md"
-            and file.resolve().is_relative_to(store.root.resolve())
-        ):
-            raise Invalid(
-                f"{file} would become a note in the vault",
-                hint="Use another extension, such as .html.",
-            )
+        if file is not None:
+            _refuse_note(file, store.root)
         graph = graph_of(store).read()
         if form == "jsonl":
-            text, nodes, edges = format_graph(graph), len(graph.entities), len(graph.relations)
+            export = _as_jsonl(graph)
         else:
-            beside: Any = notes or ("linked" if graph.entities else "all")
-            drawing = build_store_drawing(
-                store, graph, notes=beside, texts=texts is not False, private=private
+            export = _as_picture(
+                store, graph, form, _notes_to_draw(notes, graph), texts=texts, private=private
             )
-            text, length = (
-                (PICTURES[form](drawing), None) if texts else shorten_drawing(drawing, form)
-            )
-            nodes, edges = len(drawing["nodes"]), len(drawing["links"])
-            if length is not None:
-                warnings.append(
-                    f"texts are cut after {length:,} characters, to stay below 5 MB; --texts includes the complete texts"
-                )
-            if withheld := sum("private" in node for node in drawing["nodes"]):
-                warnings.append(
-                    f"{format_count(withheld, 'private note')} drawn without text; --private includes the text"
-                )
-    size = len(text.encode())
+
+    size = len(export.text.encode())
     facts = {
         "file": str(file),
         "format": form,
-        "nodes": nodes,
-        "edges": edges,
+        "nodes": export.nodes,
+        "edges": export.edges,
         "bytes": size,
-        "private": withheld,
+        "private": export.withheld,
     }
     if file is None:
-        return Answer(facts, text=text, warnings=warnings)
-    write_file(file, text.encode())
-    drawn = f"  {format_count(nodes, 'node')}, {format_count(edges, 'edge')}, {max(1, size // 1000):,} kB"
-    return Answer(facts, [[(str(file), "cyan"), drawn]], warnings=warnings)
+        return Answer(facts, text=export.text, warnings=export.warnings)
+
+    write_file(file, export.text.encode())
+    nodes = format_count(export.nodes, "node")
+    edges = format_count(export.edges, "edge")
+    summary = f"  {nodes}, {edges}, {max(1, size // 1000):,} kB"
+    return Answer(facts, [[(str(file), "cyan"), summary]], warnings=export.warnings)
+
+
+@dataclass(frozen=True)
+class _Export:
+    """The text of an export, and what it contains."""
+
+    text: str
+    nodes: int
+    edges: int
+    withheld: int = 0  # private notes that are drawn without their text
+    warnings: Sequence[str] = ()
+
+
+def _check_options(file: Path | None, form: Form, *, has_picture_options: bool) -> None:
+    """Raise Invalid if the options contradict each other."""
+    if file is None and for_a_program():
+        hint = "To print the graph as JSON, pass `--format json`."
+        raise Invalid("--json needs --output FILE", hint=hint)
+    if form == "jsonl" and has_picture_options:
+        message = "--notes, --no-texts and --private do not apply to the format jsonl"
+        raise Invalid(message, hint="Leave them out, or pass `--format html`, `dot` or `json`.")
+
+
+def _refuse_note(file: Path, root: Path) -> None:
+    """Raise Invalid if a file would be a note of the vault."""
+    is_markdown = file.suffix.lower() == ".md"
+    if is_markdown and file.resolve().is_relative_to(root.resolve()):
+        hint = "Use another extension, such as .html."
+        raise Invalid(f"{file} would become a note in the vault", hint=hint)
+
+
+def _notes_to_draw(notes: Selection | None, graph: Graph) -> Literal["all", "linked"]:
+    """Return which notes to draw: by default those that entities link to, or all without entities."""
+    if notes is None:
+        return "linked" if graph.entities else "all"
+    return "all" if notes == "all" else "linked"
+
+
+def _as_jsonl(graph: Graph) -> _Export:
+    """Return the whole graph in the format of graph memory servers."""
+    from simplemem.features.graph.jsonl import format_graph
+
+    return _Export(format_graph(graph), len(graph.entities), len(graph.relations))
+
+
+def _as_picture(
+    store: EnhancedStore,
+    graph: Graph,
+    form: Form,
+    selection: Literal["all", "linked"],
+    *,
+    texts: bool | None,
+    private: bool,
+) -> _Export:
+    """Return the graph and notes as a picture. Texts are cut to stay below 5 MB, unless `texts` is True."""
+    from simplemem.features.graph.graph_export import PICTURES, build_store_drawing, shorten_drawing
+
+    drawing = build_store_drawing(
+        store, graph, notes=selection, texts=texts is not False, private=private
+    )
+    warnings = []
+    if texts:
+        text = PICTURES[form](drawing)
+    else:
+        text, length = shorten_drawing(drawing, form)
+        if length is not None:
+            warnings.append(
+                f"texts are cut after {length:,} characters, to stay below 5 MB; --texts includes"
+                " the complete texts"
+            )
+    withheld = sum("private" in node for node in drawing["nodes"])
+    if withheld:
+        notes = format_count(withheld, "private note")
+        warnings.append(f"{notes} drawn without text; --private includes the text")
+    return _Export(text, len(drawing["nodes"]), len(drawing["links"]), withheld, warnings)
