@@ -1,5 +1,7 @@
 """Plug-ins: objects that other packages offer as entry points, loaded when they are used.
 
+docs/plugins.md shows a package with one plug-in of each kind.
+
 A package offers a plug-in under the group `simplemem.KIND`, for example `simplemem.profiles`. Entry
 points are read only for a name that simplemem itself does not have, and to list all plug-ins.
 """
@@ -16,7 +18,7 @@ from simplemem.errors import Unavailable
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-KINDS: Final = ("profiles", "importers", "embedders", "rerankers")
+KINDS: Final = ("profiles", "importers")
 """What a package can add to simplemem."""
 
 

@@ -108,6 +108,12 @@ COMMANDS = (
         "Remove this server from the configuration of a client.",
     ),
     CommandEntry("tools", "tools", "Agents and servers", "Show the tools that an agent sees."),
+    CommandEntry(
+        "plugins",
+        "plugins",
+        "Agents and servers",
+        "List what other packages add to simplemem.",
+    ),
     CommandEntry("serve", "", "Agents and servers", "Serve the vault to agents over MCP and HTTP."),
     CommandEntry(
         "token", "token", "Agents and servers", "Manage the access tokens of served vaults."

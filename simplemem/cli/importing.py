@@ -13,7 +13,7 @@ from simplemem.cli.options import Group, VaultOption, YesOption, argument, flag,
 from simplemem.cli.output import Lines
 from simplemem.cli.write import undo_with
 from simplemem.errors import Invalid
-from simplemem.importers import SOURCES, Source
+from simplemem.importers import SOURCES, Source, plugin_sources
 from simplemem.note.words import format_count
 
 if TYPE_CHECKING:
@@ -185,5 +185,5 @@ def _graph(
 
 
 _OWN: dict[str, Callable[..., Answer]] = {"sessions": _sessions, "graph": _graph}
-for _source in SOURCES.values():
+for _source in (*SOURCES.values(), *plugin_sources().values()):
     _declare(_source, _OWN.get(_source.name) or _reading(_source))

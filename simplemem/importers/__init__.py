@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 import pkgutil
 import tomllib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from simplemem.errors import Unavailable
+from simplemem.errors import Invalid, SimplememError, Unavailable
+from simplemem.plugins import Plugin, plugins_of
 
 if TYPE_CHECKING:
     from simplemem.importers.export import Item, Left
+
+
+log = logging.getLogger("simplemem.importers")
 
 
 class Source(NamedTuple):
@@ -35,8 +40,52 @@ class Source(NamedTuple):
                 f"no file or folder {path}", hint=f"Pass an existing path. Expected: {self.file}"
             )
         with files(path, self.wanted) as every:
-            yield from pkgutil.resolve_name(f"simplemem.importers.{self.reader}")(every)
+            yield from pkgutil.resolve_name(self.reader)(every)
 
 
 _TABLE = (Path(__file__).parent / "sources.toml").read_text(encoding="utf-8")
-SOURCES = {name: Source(name, **row) for name, row in tomllib.loads(_TABLE).items()}
+
+
+def _built_in_source(name: str, row: dict[str, Any]) -> Source:
+    """Return a source of the table, whose readers are in this package."""
+    reader = row.get("reader", "")
+    if reader:
+        reader = f"simplemem.importers.{reader}"
+    return Source(name, **{**row, "reader": reader})
+
+
+SOURCES = {name: _built_in_source(name, row) for name, row in tomllib.loads(_TABLE).items()}
+
+
+def plugin_sources() -> dict[str, Source]:
+    """Return the sources that other packages offer, by name. One that cannot be loaded is left out."""
+    sources: dict[str, Source] = {}
+    for name, plugin in plugins_of("importers").items():
+        if name in SOURCES:
+            continue
+        try:
+            sources[name] = load_source(plugin)
+        except SimplememError as error:
+            log.warning("%s", error.message)
+    return sources
+
+
+def load_source(plugin: Plugin) -> Source:
+    """Return the source of a plug-in.
+
+    Raises:
+        Unavailable: The package cannot be loaded.
+        Invalid: What it offers is not a source of the plug-in's name with a reader.
+    """
+    source = plugin.load()
+    if not isinstance(source, Source) or not source.reader:
+        raise Invalid(
+            f"the plug-in {plugin.name!r} of {plugin.package} is not a Source with a reader",
+            hint=f"{plugin.target} is a {type(source).__name__}.",
+        )
+    if source.name != plugin.name:
+        raise Invalid(
+            f"the plug-in {plugin.name!r} of {plugin.package} has a source {source.name!r}",
+            hint="The entry point and the source need the same name.",
+        )
+    return source

@@ -1,7 +1,7 @@
 """The profiles that there are, and the tools that a choice of tool groups makes.
 
 Each package of this folder is a built-in profile: `__init__.py` declares its PROFILE. Other packages
-offer profiles as entry points of the group `simplemem.profiles`, which are read only
+offer profiles as entry points of the group `simplemem.profiles` (docs/plugins.md), which are read only
 for a name that is not built in, and to list all profiles.
 """
 

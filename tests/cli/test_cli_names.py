@@ -36,7 +36,7 @@ PANELS = {
         "config",
         "eval",
     ],
-    "Agents and servers": ["connect", "disconnect", "tools", "serve", "token"],
+    "Agents and servers": ["connect", "disconnect", "tools", "plugins", "serve", "token"],
 }
 OLD_COMMANDS = ["install", "uninstall", "mv", "rm", "atoms", "garden", "knowledge", "ingest"]
 

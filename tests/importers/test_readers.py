@@ -237,7 +237,7 @@ def test_a_file_of_another_kind_is_an_error_that_says_so(
 
     noise = tmp_path / "noise"
     noise.write_bytes(b"\x00\xff\x00 not what was meant")
-    if SOURCES[kind].reader.startswith("markdown:") and kind != "notion":
+    if SOURCES[kind].reader.startswith("simplemem.importers.markdown:") and kind != "notion":
         noise.unlink()
         noise.mkdir()
     with pytest.raises(SimplememError) as error:

@@ -1,0 +1,71 @@
+"""The command `plugins`: what other installed packages add to simplemem."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import typer
+
+from simplemem.cli.command import Answer, command
+from simplemem.cli.output import SHRINKS, WHOLE, Lines
+from simplemem.errors import SimplememError
+from simplemem.plugins import KINDS, Plugin, plugins_of
+
+commands = typer.Typer()
+
+
+@command(commands, panel="Agents and servers")
+def plugins() -> Answer:
+    """List what other packages add to simplemem.
+
+    Each plug-in is loaded. If that fails, the reason is shown.
+
+    $ simplemem plugins
+    $ simplemem plugins --json"""
+    found = [plugin for kind in KINDS for plugin in plugins_of(kind).values()]
+    errors = {plugin: _problem_with(plugin) for plugin in found}
+
+    facts = [
+        {
+            "kind": plugin.kind,
+            "name": plugin.name,
+            "package": plugin.package,
+            "version": plugin.version,
+            "error": errors[plugin] or None,
+        }
+        for plugin in found
+    ]
+    rows: Lines = [
+        [
+            (plugin.kind, "dim"),
+            (plugin.name, "cyan"),
+            f"{plugin.package} {plugin.version}",
+            (errors[plugin], "red"),
+        ]
+        for plugin in found
+    ]
+    lines: Lines = []
+    if not found:
+        lines = [["No installed package adds a plug-in."]]
+    return Answer({"plugins": facts}, lines, rows, columns=(WHOLE, WHOLE, WHOLE, SHRINKS))
+
+
+def _problem_with(plugin: Plugin) -> str:
+    """Load a plug-in, and return why that failed; "" if it did not."""
+    try:
+        _loader_of(plugin.kind)(plugin)
+    except SimplememError as error:
+        return error.message
+    return ""
+
+
+def _loader_of(kind: str) -> Callable[[Plugin], object]:
+    """Return the function that loads and checks plug-ins of a kind."""
+    if kind == "profiles":
+        from simplemem.profiles.registry import load_profile
+
+        return load_profile
+
+    from simplemem.importers import load_source
+
+    return load_source

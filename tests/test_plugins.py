@@ -1,0 +1,232 @@
+"""Another package adds a profile and an importer: the package of docs/plugins.md, installed beside simplemem."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+EXAMPLE = REPOSITORY / "plugin-example"
+PAGE = REPOSITORY / "docs" / "plugins.md"
+
+
+def install(site: Path, package: Path) -> None:
+    """Put a package into a folder of Python packages, with the metadata that pip would write."""
+    project = tomllib.loads((package / "pyproject.toml").read_text("utf-8"))["project"]
+    shutil.copytree(package, site, dirs_exist_ok=True)
+    metadata = site / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n"
+    )
+    lines = []
+    for group, entries in project["entry-points"].items():
+        lines.append(f"[{group}]")
+        lines += [f"{name} = {target}" for name, target in entries.items()]
+    (metadata / "entry_points.txt").write_text("\n".join(lines) + "\n")
+
+
+class Environment:
+    """A folder of packages and a vault. Commands run in processes of their own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.site = folder / "site"
+        self.vault = folder / "vault"
+        self.site.mkdir()
+        (self.vault / ".simplemem").mkdir(parents=True)
+        self.env = {
+            **{key: value for key, value in os.environ.items() if "SIMPLEMEM" not in key},
+            "PYTHONPATH": os.pathsep.join([str(self.site), str(REPOSITORY)]),
+            "HOME": str(folder),
+            "SIMPLEMEM_EMBED_PROVIDER": "none",
+        }
+
+    def run(self, *arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "simplemem", *arguments]
+        return subprocess.run(
+            command,
+            input=given,
+            capture_output=True,
+            text=True,
+            env=self.env,
+            cwd=self.site,
+            timeout=60,
+            check=False,
+        )
+
+    def plugins(self) -> list[dict[str, Any]]:
+        listed = self.run("plugins", "--json")
+        assert listed.returncode == 0, listed.stderr
+        plugins: list[dict[str, Any]] = json.loads(listed.stdout)["plugins"]
+        return plugins
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> Environment:
+    return Environment(tmp_path)
+
+
+@pytest.fixture
+def with_example(environment: Environment) -> Environment:
+    install(environment.site, EXAMPLE)
+    return environment
+
+
+def test_the_page_shows_the_package_that_is_tested() -> None:
+    page = [line.strip() for line in PAGE.read_text("utf-8").splitlines() if line.strip()]
+    text = "\n".join(page)
+    shown = [*EXAMPLE.rglob("*.py"), EXAMPLE / "pyproject.toml"]
+    for file in shown:
+        lines = [line.strip() for line in file.read_text("utf-8").splitlines() if line.strip()]
+        assert "\n".join(lines) in text, file.name
+
+
+def test_plugins_lists_what_a_package_adds(with_example: Environment) -> None:
+    about = {"package": "simplemem-recipes", "version": "1.0", "error": None}
+    assert with_example.plugins() == [
+        {"kind": "profiles", "name": "recipes", **about},
+        {"kind": "importers", "name": "recipe-cards", **about},
+    ]
+    text = with_example.run("plugins").stdout
+    assert "recipe-cards" in text and "simplemem-recipes 1.0" in text
+
+
+def test_without_plug_ins_the_list_says_so(environment: Environment) -> None:
+    assert environment.plugins() == []
+    assert "No installed package adds a plug-in." in environment.run("plugins").stdout
+
+
+def test_a_profile_of_a_package_serves_its_tools_over_mcp(with_example: Environment) -> None:
+    about = {"protocolVersion": "2025-06-18", "capabilities": {}}
+    about["clientInfo"] = {"name": "test", "version": "1"}
+    kept = {"title": "Soup", "text": "Leeks and potatoes."}
+    calls = [
+        ("initialize", about),
+        ("tools/list", {}),
+        ("tools/call", {"name": "keep_recipe", "arguments": kept}),
+        ("tools/call", {"name": "find_recipes", "arguments": {"ingredients": "leeks"}}),
+    ]
+    messages = [
+        {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+        for number, (method, params) in enumerate(calls)
+    ]
+    messages.insert(1, {"jsonrpc": "2.0", "method": "notifications/initialized"})
+    answers = converse(with_example, messages)
+
+    assert answers[0]["instructions"].startswith("Keep the recipes that the user likes. Before")
+    assert [tool["name"] for tool in answers[1]["tools"]] == ["keep_recipe", "find_recipes"]
+    assert answers[2]["content"][0]["text"] == "Kept Soup."
+    assert answers[3]["structuredContent"] == {"names": ["recipes/Soup"]}
+    assert "Leeks and potatoes." in (with_example.vault / "recipes/Soup.md").read_text("utf-8")
+
+
+def converse(environment: Environment, messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Send messages to a server over standard streams one by one, and return the results."""
+    command = [sys.executable, "-m", "simplemem", "serve", "--profile", "recipes"]
+    command += ["--vault", str(environment.vault)]
+    results = []
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env=environment.env,
+        cwd=environment.site,
+    ) as server:
+        assert server.stdin is not None and server.stdout is not None
+        for message in messages:
+            server.stdin.write(json.dumps(message) + "\n")
+            server.stdin.flush()
+            while "id" in message:
+                answer = json.loads(server.stdout.readline())
+                if answer.get("id") == message["id"]:
+                    results.append(answer["result"])
+                    break
+        server.stdin.close()
+    return results
+
+
+def test_a_tool_group_of_a_package_is_added_to_another_profile(with_example: Environment) -> None:
+    listed = with_example.run("tools", "list", "--tools", "recipes", "--json").stdout
+    names = [tool["name"] for tool in json.loads(listed)["tools"]]
+    assert names[-2:] == ["keep_recipe", "find_recipes"] and "search_memories" in names
+
+
+def test_an_importer_of_a_package_is_a_command(with_example: Environment) -> None:
+    cards = with_example.vault.parent / "cards"
+    cards.mkdir()
+    (cards / "one.txt").write_text("Soup\nLeeks and potatoes.\n")
+    (cards / "two.txt").write_text("\nNo name.\n")
+    where = ["--vault", str(with_example.vault)]
+    ran = with_example.run("import", "recipe-cards", str(cards), "--yes", "--json", *where)
+    assert ran.returncode == 0, ran.stderr
+
+    note = (with_example.vault / "recipes/Soup.md").read_text("utf-8")
+    assert "Leeks and potatoes." in note and "source: recipe-cards:one.txt" in note
+    assert "its first line is empty" in ran.stdout
+    assert "recipe-cards" in with_example.run("import", "--help").stdout
+
+
+@pytest.mark.parametrize(
+    ("module", "problem"),
+    [
+        ("raise RuntimeError('no network')", "RuntimeError: no network"),
+        ("PROFILE = SOURCE = 1", "is not a"),
+        ("", "AttributeError"),
+    ],
+)
+def test_a_broken_plug_in_is_named_and_stops_nothing(
+    environment: Environment, module: str, problem: str
+) -> None:
+    package = environment.vault.parent / "broken"
+    package.mkdir()
+    (package / "broken_one.py").write_text(module + "\n")
+    (package / "pyproject.toml").write_text(
+        textwrap.dedent("""
+            [project]
+            name = "broken-one"
+            version = "2"
+            [project.entry-points."simplemem.profiles"]
+            broken = "broken_one:PROFILE"
+            [project.entry-points."simplemem.importers"]
+            broken = "broken_one:SOURCE"
+        """)
+    )
+    install(environment.site, package)
+
+    for plugin in environment.plugins():
+        assert plugin["package"] == "broken-one" and problem in plugin["error"]
+
+    where = ["--vault", str(environment.vault)]
+    assert environment.run("serve", *where).returncode == 0
+    assert environment.run("import", "markdown", "--help").returncode == 0
+
+    wanted = environment.run("serve", "--profile", "broken", *where)
+    assert wanted.returncode == 1 and problem in wanted.stderr and "broken-one" in wanted.stderr
+
+    unknown = environment.run("serve", "--profile", "nothing", *where)
+    assert unknown.returncode == 1 and "no profile called 'nothing'" in unknown.stderr
+
+
+def test_a_plug_in_does_not_replace_a_profile_of_simplemem(environment: Environment) -> None:
+    package = environment.vault.parent / "other"
+    package.mkdir()
+    (package / "other.py").write_text("raise RuntimeError('was imported')\n")
+    (package / "pyproject.toml").write_text(
+        '[project]\nname = "other"\nversion = "1"\n'
+        '[project.entry-points."simplemem.profiles"]\nchatgpt = "other:PROFILE"\n'
+    )
+    install(environment.site, package)
+    listed = environment.run("tools", "list", "--profile", "chatgpt", "--json")
+    names = [tool["name"] for tool in json.loads(listed.stdout)["tools"]]
+    assert names == ["search", "fetch"]
