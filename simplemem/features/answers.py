@@ -1,7 +1,7 @@
 """The shapes of what tools answer about facts, documents and conversations.
 
-Only types, so that a server that lists its tools does not import the features. These classes have no
-docstrings, since those would become descriptions in the schemas that clients see.
+Only types, so that a server that lists its tools does not import the features. These classes have
+no docstrings, since those would become descriptions in the schemas that clients see.
 """
 
 from __future__ import annotations

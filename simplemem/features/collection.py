@@ -51,10 +51,10 @@ class ChangeSet:
         return read.text
 
     def _read_unchanged(self, path: str) -> Read:
-        """Read a note. If the collection has other contents of it, update that and raise Conflict."""
+        """Read a note. If the collection has another text of it, update that; raise Conflict."""
         read = next(iter(self.extension.read([path])), None)
-        known = self._collection.items[path].sha256
-        if read is not None and read.sha256 == known:
+        known_sha256 = self._collection.items[path].sha256
+        if read is not None and read.sha256 == known_sha256:
             return read
 
         self.extension.look_at([path])
@@ -216,21 +216,15 @@ class NoteCollection(Generic[T]):
             remaining = changed.keys() if news.whole else self.extension.indexed()
             deleted = self._all_paths - remaining
 
-        # A conflict copy is no item. A name such as "Plan 2" may be a note of its own.
-        copies = set[str]()
-        for path, note in changed.items():
-            conflict = parse_conflict_name(path) if note.is_copy else None
-            if conflict is not None and conflict.certain:
-                copies.add(path)
-
-        wanted = [
+        copies = {path for path, note in changed.items() if note.is_copy and _is_copy_name(path)}
+        stale = [
             path
             for path, note in changed.items()
             if path not in copies and self._is_stale(path, note.sha256, note.type)
         ]
-        if self.mark is not None and (wanted or deleted & self.items.keys()):
+        if self.mark is not None and (stale or deleted & self.items.keys()):
             self.external_changes += 1
-        notes = self.extension.read(sorted(wanted))
+        notes = self.extension.read(sorted(stale))
         self.apply(notes, deleted=deleted | copies, created=created | copies)
         self.mark = news.mark  # last, so that whatever failed before is noticed again
 
@@ -287,3 +281,9 @@ class NoteCollection(Generic[T]):
         """Remove an item, if the collection has it."""
         self.items.pop(path, None)
         self._order = None
+
+
+def _is_copy_name(path: str) -> bool:
+    """Return whether a name can only be that of a conflict copy; "Plan 2" may be a note."""
+    conflict = parse_conflict_name(path)
+    return conflict is not None and conflict.certain

@@ -135,10 +135,10 @@ def str_replace(store: EnhancedStore, path: str, old_str: str, new_str: str, by:
         _check_occurs_once(text, old_str, path)
         return text.replace(old_str, new_str)
 
-    before, after = _edit(store, path, replace_once, by)
-    changed_line = before.count("\n", 0, before.find(old_str))
+    old_text, new_text = _edit(store, path, replace_once, by)
+    changed_line = old_text.count("\n", 0, old_text.find(old_str))
     start = max(0, changed_line - _SNIPPET_MARGIN)
-    snippet = after.split("\n")[start : changed_line + _SNIPPET_MARGIN + 1]
+    snippet = new_text.split("\n")[start : changed_line + _SNIPPET_MARGIN + 1]
     return (
         "The memory file has been edited. Here is the snippet showing the change "
         f"(with line numbers):\n{_number_lines(snippet, start + 1)}"
@@ -324,10 +324,10 @@ def _edit(
 
     def draft() -> list[Draft]:
         nonlocal texts
-        before = _read(store, file, path).text
-        after = change(before)
-        texts = (before, after)
-        return [Draft(file, after, before)] if after != before else []
+        old_text = _read(store, file, path).text
+        new_text = change(old_text)
+        texts = (old_text, new_text)
+        return [Draft(file, new_text, old_text)] if new_text != old_text else []
 
     _change(store, draft, by)
     return texts

@@ -1,4 +1,4 @@
-"""What a feature declares about its type of note: the folder, how a note is read, and how a new one is rendered."""
+"""What a feature declares about its type of note: folder, type, and how a note is read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which notes belong to one user: facts, documents, user profiles, and notes with a `scope:` property.
+"""Which notes belong to one user: facts, documents, profiles, and those with a `scope:`.
 
 A profile whose tools name a user in each call shows such a note only to calls that name its user.
 """
@@ -21,7 +21,7 @@ def is_in_a_folder_of_users(path: str) -> bool:
 
 
 def notes_of_users(store: EnhancedStore, paths: Iterable[str]) -> set[str]:
-    """Return those of these notes that belong to one user; a note that cannot be read counts as one."""
+    """Return the notes that belong to one user; one that cannot be read counts as one."""
     candidates = set(paths)
     elsewhere = sorted(path for path in candidates if not is_in_a_folder_of_users(path))
     shared = {read.path for read in store.extension.read(elsewhere) if not _names_a_user(read.text)}

@@ -1,8 +1,8 @@
 """Convert files to Markdown.
 
-Plain text is decoded here. PDF, DOCX and HTML are read in a process of its own (`reader.py`), one at
-a time, with limits of time and memory and without a network: files are hostile, and the libraries
-that read them are large.
+Plain text is decoded here. PDF, DOCX and HTML are read in a process of its own (`reader.py`), one
+at a time, with limits of time and memory and without a network: files are hostile, and the
+libraries that read them are large.
 """
 
 from __future__ import annotations

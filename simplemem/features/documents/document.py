@@ -1,4 +1,4 @@
-"""A document: the note `documents/<user>/<title>.md` with its text as Markdown and where that came from."""
+"""A document: the note `documents/<user>/<title>.md` with a text and where that came from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Extract facts from documents: by rules at once, or by the chat model in a thread beside the store."""
+"""Extract facts from documents: by rules at once, or by the chat model in a thread."""
 
 from __future__ import annotations
 

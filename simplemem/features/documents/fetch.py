@@ -1,8 +1,8 @@
 """Fetch a page or a file from the web.
 
-The addresses of each hop are checked, and the connection goes to an address that was checked: nothing
-on this machine or its network is contacted unless the user allows that. No proxy, cookie or password
-is used.
+The addresses of each hop are checked, and the connection goes to an address that was checked:
+nothing on this machine or its network is contacted unless the user allows that. No proxy, cookie
+or password is used.
 """
 
 from __future__ import annotations

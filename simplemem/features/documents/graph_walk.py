@@ -30,25 +30,22 @@ def walk_from_question(
     entity_paths = {
         normalize_name(entity.name): entity.path for entity in graph.entities if not entity.is_note
     }
-    ways = [*facts.values(), *_relations_as_facts(graph)]
-    names = _names_in(question)
-    for path in best:
-        if path in facts:
-            names.update(facts[path].names)
-    names.update(name for name, path in entity_paths.items() if path in best)
+    candidates = [*facts.values(), *_relations_as_facts(graph)]
+    names = _names_in(question) | _names_of_hits(best, facts, entity_paths)
 
     walked = dict[Fact, None]()
     scores = dict[str, float]()
     for score in _STEP_SCORES:
-        next_ways = [way for way in ways if not names.isdisjoint(way.names) and way not in walked][
-            :_MAX_EDGES
+        steps = [
+            fact for fact in candidates if not names.isdisjoint(fact.names) and fact not in walked
         ]
+        steps = steps[:_MAX_EDGES]
         paths = [entity_paths[name] for name in names & entity_paths.keys()]
-        paths += [way.path for way in next_ways if way.path]
+        paths += [fact.path for fact in steps if fact.path]
         # Notes of the last step come first; the higher score of an earlier step stays.
         scores = dict.fromkeys(paths, score) | scores
-        walked.update(dict.fromkeys(next_ways))
-        names = {name for way in next_ways for name in way.names}
+        walked.update(dict.fromkeys(steps))
+        names = {name for fact in steps for name in fact.names}
 
     return GraphWalk(_edges(walked), scores)
 
@@ -71,16 +68,27 @@ def _names_in(question: str) -> set[str]:
     }
 
 
-def _edges(ways: Iterable[Fact]) -> list[Edge]:
+def _names_of_hits(
+    best: Collection[str], facts: Mapping[str, Fact], entity_paths: Mapping[str, str]
+) -> set[str]:
+    """Return the names of the facts and entities among the best hits."""
+    names = {name for name, path in entity_paths.items() if path in best}
+    for path in best:
+        if path in facts:
+            names.update(facts[path].names)
+    return names
+
+
+def _edges(facts: Iterable[Fact]) -> list[Edge]:
     edges = list[Edge]()
-    for way in ways:
-        if way.slot is not None:
+    for fact in facts:
+        if fact.slot is not None:
             edges.append(
                 {
-                    "from": way.slot.subject or way.scope,
-                    "relation": way.slot.relation,
-                    "to": way.slot.object,
-                    "id": way.id,
+                    "from": fact.slot.subject or fact.scope,
+                    "relation": fact.slot.relation,
+                    "to": fact.slot.object,
+                    "id": fact.id,
                 }
             )
     return edges

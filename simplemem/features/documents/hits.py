@@ -1,4 +1,4 @@
-"""Hits of a recall: facts, entities of the graph, and passages of documents, as answers show them."""
+"""Hits of a recall: facts, entities of the graph, and passages of documents."""
 
 from __future__ import annotations
 
@@ -43,17 +43,17 @@ class Hit(NamedTuple):
         return self._replace(result=cast("Result", {**self.result, **fields}))
 
 
-def raise_scores(scores: dict[str, Score], others: Mapping[str, Score]) -> None:
-    """Raise the scores of paths to others, and add the paths that are missing."""
-    for path, other in others.items():
-        known = scores.get(path, other)
-        rank = max(known.rank, other.rank)
-        own = max(known.own, other.own)
+def raise_scores(scores: dict[str, Score], new_scores: Mapping[str, Score]) -> None:
+    """Raise the scores of paths to new ones, and add the paths that are missing."""
+    for path, score in new_scores.items():
+        current = scores.get(path, score)
+        rank = max(current.rank, score.rank)
+        own = max(current.own, score.own)
         scores[path] = Score(rank, own)
 
 
 def fact_hit(fact: Fact, score: Score, document: Document | None) -> Hit:
-    """Return a fact as a hit; its source is the document that it was drawn from, if there is one."""
+    """Return a fact as a hit; its source is the document of the fact, if it has one."""
     result = _result("memory", fact.id, fact.statement, score, fact.scope)
     result |= _fact_fields(fact)
     result["source"] = _source(fact.id, fact.statement, fact.path, document)

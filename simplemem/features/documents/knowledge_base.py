@@ -125,12 +125,16 @@ class KnowledgeBase(FeatureService):
         return passages, found.notice if passages else ""
 
     def update(
-        self, file_path: str, content: str, known: str | None = None, **by: Unpack[AuthorArgs]
+        self,
+        file_path: str,
+        content: str,
+        expected_sha256: str | None = None,
+        **by: Unpack[AuthorArgs],
     ) -> WrittenFile:
         """Write a text to a file, byte for byte, whether or not the file exists.
 
-        `known` is the hash of the text that the caller has seen. Raise Conflict if the file has
-        another text by now, Invalid if the path is not one of a note.
+        `expected_sha256` is the hash of the text that the caller has seen. Raise Conflict if the
+        file has another text by now, Invalid if the path is not one of a note.
         """
         if name_of(file_path) == file_path:
             raise Invalid(
@@ -141,8 +145,8 @@ class KnowledgeBase(FeatureService):
 
         def draft() -> list[Draft]:
             current = self.extension.bytes_of(path)
-            if known and current is not None:
-                _check_unchanged(file_path, current, known, content)
+            if expected_sha256 and current is not None:
+                _check_unchanged(file_path, current, expected_sha256, content)
             return [Draft(path, content, current)]
 
         written = self.extension.change(draft, **by).written[0]
@@ -157,10 +161,10 @@ class KnowledgeBase(FeatureService):
 knowledge_base_of: Final = KnowledgeBase.of
 
 
-def _check_unchanged(file_path: str, current: bytes, known: str, content: str) -> None:
-    """Raise Conflict if a file has neither the text that is known nor the one to be written."""
+def _check_unchanged(file_path: str, current: bytes, expected_sha256: str, content: str) -> None:
+    """Raise Conflict if a file has neither the expected text nor the one to be written."""
     sha256 = hashlib.sha256(current).hexdigest()
-    if sha256 == known or current == content.encode("utf-8", "surrogatepass"):
+    if sha256 == expected_sha256 or current == content.encode("utf-8", "surrogatepass"):
         return
     raise Conflict(
         f"{file_path} has changed since it was written",

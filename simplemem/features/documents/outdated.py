@@ -74,7 +74,9 @@ def with_outdated_marks(
         return list(hits)
 
     users = {by_path[hit.path].scope for hit in passages}
-    known = {user: _KnownFacts(documents.memories.facts(user, expired=True)) for user in users}
+    known_facts = {
+        user: _KnownFacts(documents.memories.facts(user, expired=True)) for user in users
+    }
     claims = list[tuple[Document, _Claim]]()
     for hit in passages:
         document = by_path[hit.path]
@@ -82,19 +84,25 @@ def with_outdated_marks(
 
     marked = list[Hit]()
     for hit in hits:
-        if not _is_passage(hit, by_path):
+        if _is_passage(hit, by_path):
+            document = by_path[hit.path]
+            other_claims = _claims_of_others(document, claims)
+            marks = _marks(_claims_of(hit, document), known_facts[document.scope], other_claims)
+            marked.append(hit.with_fields(marks))
+        else:
             marked.append(hit)
-            continue
-        document = by_path[hit.path]
-        of_other_documents = [
-            claim
-            for other, claim in claims
-            if other.scope == document.scope and other.path != document.path
-        ]
-        own = _claims_of(hit, document)
-        marks = _marks(own, known[document.scope], of_other_documents)
-        marked.append(hit.with_fields(marks))
     return marked
+
+
+def _claims_of_others(
+    document: Document, claims: Iterable[tuple[Document, _Claim]]
+) -> list[_Claim]:
+    """Return the claims in other documents of the same user."""
+    return [
+        claim
+        for other, claim in claims
+        if other.scope == document.scope and other.path != document.path
+    ]
 
 
 def _is_passage(hit: Hit, documents: Mapping[str, Document]) -> bool:
@@ -113,17 +121,20 @@ def _claims_of(hit: Hit, document: Document) -> list[_Claim]:
 
 
 def _marks(
-    sentences: Sequence[_Claim], known: _KnownFacts, others: Sequence[_Claim]
+    sentences: Sequence[_Claim], known_facts: _KnownFacts, other_claims: Sequence[_Claim]
 ) -> dict[str, Any]:
     """Return since when a passage is outdated or disputed, and by which of its sentences."""
     outdated = dict[str, datetime]()
     disputed = dict[str, datetime]()
     for sentence in sentences:
-        replaced_at = [*_superseded_at(sentence, known), *_replaced_at(sentence, known, others)]
+        replaced_at = [
+            *_superseded_at(sentence, known_facts),
+            *_replaced_at(sentence, known_facts, other_claims),
+        ]
         if replaced_at:
             outdated[sentence.text] = min(replaced_at)
             continue
-        disputed_at = list(_disputed_at(sentence, known))
+        disputed_at = list(_disputed_at(sentence, known_facts))
         if disputed_at:
             disputed[sentence.text] = min(disputed_at)
 
@@ -137,9 +148,9 @@ def _marks(
     return marks
 
 
-def _superseded_at(sentence: _Claim, known: _KnownFacts) -> Iterator[datetime]:
+def _superseded_at(sentence: _Claim, known_facts: _KnownFacts) -> Iterator[datetime]:
     """Yield when facts in the same words were superseded, unless they have been stated again."""
-    same_words = known.by_words.get(_words(sentence.text), [])
+    same_words = known_facts.by_words.get(_words(sentence.text), [])
     if any(fact.status == "active" for fact in same_words):
         return
     for fact in same_words:
@@ -150,7 +161,7 @@ def _superseded_at(sentence: _Claim, known: _KnownFacts) -> Iterator[datetime]:
 
 
 def _replaced_at(
-    sentence: _Claim, known: _KnownFacts, others: Sequence[_Claim]
+    sentence: _Claim, known_facts: _KnownFacts, other_claims: Sequence[_Claim]
 ) -> Iterator[datetime]:
     """Yield when later claims gave another value for what a sentence states."""
     reading = sentence.reading
@@ -159,7 +170,7 @@ def _replaced_at(
     if sentence.is_from_web and not reading.slot.subject:
         return  # whoever says "I" on a page of the web is not the user
 
-    for claim in (*known.by_relation[reading.slot.relation], *others):
+    for claim in (*known_facts.by_relation[reading.slot.relation], *other_claims):
         if claim.at <= sentence.at or claim.reading.slot is None:
             continue
         if claim.is_from_web and not sentence.is_from_web:
@@ -168,12 +179,12 @@ def _replaced_at(
             yield claim.at
 
 
-def _disputed_at(sentence: _Claim, known: _KnownFacts) -> Iterator[datetime]:
+def _disputed_at(sentence: _Claim, known_facts: _KnownFacts) -> Iterator[datetime]:
     """Yield when later facts said that what a sentence states has changed."""
-    if sentence.is_from_web or not known.changes:
+    if sentence.is_from_web or not known_facts.changes:
         return
     subjects = [StatedSubject(subject_of(sentence.text), sentence.at.year)]
-    for change, at in known.changes:
+    for change, at in known_facts.changes:
         if at > sentence.at and find_doubtful(subjects, change):
             yield at
 

@@ -1,6 +1,6 @@
-"""Read PDF, DOCX and HTML. `convert.py` runs this module as a process, which may not use the network.
+"""Read PDF, DOCX and HTML; `convert.py` runs this module as a process.
 
-The process reads a file from its standard input and answers with one JSON object.
+The process may not use the network. It reads a file from its standard input and answers with one JSON object.
 """
 
 from __future__ import annotations
@@ -129,8 +129,8 @@ def _with_main_heading(text: str, page: str) -> str:
     """
     headings = [_plain_text(heading) for heading in _MAIN_HEADING.findall(page)]
     headings = [heading for heading in headings if heading]
-    kept = {line.strip() for line in _HEADING_LINE.findall(text)}
-    if text and headings and kept.isdisjoint(headings):
+    kept_headings = {line.strip() for line in _HEADING_LINE.findall(text)}
+    if text and headings and kept_headings.isdisjoint(headings):
         return f"# {headings[0]}\n\n{text}"
     return text
 

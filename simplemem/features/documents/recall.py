@@ -137,11 +137,11 @@ def recall(store: EnhancedStore, request: RecallRequest) -> RecallResult:
     hits = _with_disputes(documents, hits, candidates)
     hits = with_outdated_marks(documents, hits, scope)
 
-    taken, tokens, left_out = _within_limits(hits, request, log)
+    selected, tokens, left_out = _within_limits(hits, request, log)
     degraded = matches.degraded
-    if taken and not direct and not edges and matches.notice:
+    if selected and not direct and not edges and matches.notice:
         degraded = f"{matches.notice} {degraded}".strip()
-    return RecallResult(taken, edges, log.steps, tokens, left_out, degraded)
+    return RecallResult(selected, edges, log.steps, tokens, left_out, degraded)
 
 
 def _load_candidates(
@@ -329,7 +329,7 @@ def _fact_hits(
 
 def _without_repetitions(hits: Sequence[Hit], log: _StepLog) -> list[Hit]:
     """Drop a hit if an earlier one has its text, or is the passage that it was drawn from."""
-    kept = list[Hit]()
+    unique_hits = list[Hit]()
     seen = set[tuple[str, str]]()
     texts_of_source = defaultdict[str, list[str]](list)
     for hit in hits:
@@ -338,13 +338,13 @@ def _without_repetitions(hits: Sequence[Hit], log: _StepLog) -> list[Hit]:
         earlier_texts = texts_of_source[hit.result["source"]["id"]]
         if key in seen or any(text in earlier for earlier in earlier_texts):
             continue
-        kept.append(hit)
+        unique_hits.append(hit)
         seen.add(key)
         earlier_texts.append(text)
 
-    count = len(hits) - len(kept)
+    count = len(hits) - len(unique_hits)
     log.add("dedupe", count, f"{count} repeated another hit")
-    return kept
+    return unique_hits
 
 
 def _with_disputes(
@@ -358,6 +358,22 @@ def _with_disputes(
         return list(hits)
 
     scores = _scores_of_both_sides(hits, disputing)
+    raised = _raised_fact_hits(documents, hits, candidates, scores, disputing)
+    newest_first = documents.memories.newest_first([facts[path] for path in raised])
+    ordered = [raised[fact.path] for fact in newest_first]
+    ordered += [hit for hit in hits if hit.fact is None]
+    return sort_by_rank(ordered)
+
+
+def _raised_fact_hits(
+    documents: DocumentService,
+    hits: Iterable[Hit],
+    candidates: _Candidates,
+    scores: Mapping[str, Score],
+    disputing: Mapping[str, str],
+) -> dict[str, Hit]:
+    """Return the facts among the hits and the other sides of their disputes, with these scores."""
+    facts = candidates.facts
     fact_hits = {hit.path: hit for hit in hits if hit.fact is not None}
     missing = [facts[path] for path in scores if path in facts and path not in fact_hits]
     for hit in _fact_hits(documents, missing, scores, candidates):
@@ -369,11 +385,7 @@ def _with_disputes(
         if path in disputing:
             fields["disputed_by"] = facts[disputing[path]].id
         raised[path] = hit.with_fields(fields)._replace(rank=scores[path].rank)
-
-    newest_first = documents.memories.newest_first([facts[path] for path in raised])
-    ordered = [raised[fact.path] for fact in newest_first]
-    ordered += [hit for hit in hits if hit.fact is None]
-    return sort_by_rank(ordered)
+    return raised
 
 
 def _scores_of_both_sides(hits: Iterable[Hit], disputing: Mapping[str, str]) -> dict[str, Score]:
@@ -398,20 +410,20 @@ def _within_limits(
     A hit that is too long is skipped; shorter ones behind it may still fit.
     """
     best = hits[: request.limit]
-    taken = list[Hit]()
+    selected = list[Hit]()
     tokens = 0
     for hit in best:
         size = count_tokens(hit.result["text"])
         if request.max_tokens is None or tokens + size <= request.max_tokens:
-            taken.append(hit)
+            selected.append(hit)
             tokens += size
 
-    left_out = len(best) - len(taken)
+    left_out = len(best) - len(selected)
     if request.max_tokens is None:
         log.add("budget", False, "no budget given")
     else:
         log.add("budget", True, f"{left_out} left out")
-    return _with_falling_scores(taken), tokens, left_out
+    return _with_falling_scores(selected), tokens, left_out
 
 
 def _with_falling_scores(hits: Sequence[Hit]) -> list[Hit]:

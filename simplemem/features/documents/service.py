@@ -1,4 +1,4 @@
-"""The documents of a vault: ingest texts, files and pages, and change or delete what was remembered.
+"""Ingest texts, files and pages as documents, and change or delete what was remembered.
 
 The same content again is the same document. Other content from the same address, or with the same
 title and user, is a new version: it replaces the old text, which the history keeps.
@@ -156,8 +156,8 @@ class DocumentService(FeatureService):
         return self._ingest(document, by)
 
     def _ingest(self, new: Document, by: AuthorArgs) -> Ingested:
-        kept = self._keep(new, by)
-        document = kept.document
+        stored = self._keep(new, by)
+        document = stored.document
         answer: Ingested = {
             "id": document.id,
             "status": document.status,
@@ -165,12 +165,12 @@ class DocumentService(FeatureService):
             "container_tag": document.scope,
             "content_type": document.content_type,
             "name": name_of(document.path),
-            "memories": kept.added.events,
+            "memories": stored.added.events,
             "chunks": count_passages(new.text) if document.path else 0,
             "extraction": self._extraction_method(),
-            "warnings": kept.added.warnings,
+            "warnings": stored.added.warnings,
         }
-        if kept.is_duplicate:
+        if stored.is_duplicate:
             answer["duplicate"] = True
         if new.source_url:
             answer["source_url"] = new.source_url
@@ -191,9 +191,9 @@ class DocumentService(FeatureService):
         new = new_document(content, "", scope, "conversation")
         sentences = statements_in(new.text)
         if sentences is None:
-            kept = self._keep(replace(new, properties=metadata or {}), by)
+            stored = self._keep(replace(new, properties=metadata or {}), by)
             method = self._extraction_method()
-            return _remembered(kept.added, kept.document.id, method, "")
+            return _remembered(stored.added, stored.document.id, method, "")
 
         sentences = [sentence for sentence in sentences if not is_small_talk(sentence)]
         chat = self.memories.model_for(new.scope, new.text)

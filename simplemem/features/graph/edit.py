@@ -1,4 +1,4 @@
-"""A change of the graph: the pages it creates and deletes, and the bullets it adds, changes and removes.
+"""A change of the graph: pages to create and delete, bullets to add, change and remove.
 
 A change looks at the graph as it was before. What it adds to a page is put at the end at once.
 """
@@ -161,7 +161,7 @@ class GraphEdit(ChangeSet):
         Raise NoSuchEntity for a name of no entity, or leave it out if `missing` is "skip".
         """
         added: Added = []
-        known_texts: dict[str, set[str]] = {}
+        texts_by_path: dict[str, set[str]] = {}
         for name, observations in additions:
             page = self._graph.page_of(name, owner)
             if page is None:
@@ -169,10 +169,14 @@ class GraphEdit(ChangeSet):
                     continue
                 raise NoSuchEntity(name)
 
-            known = known_texts.setdefault(page.path, set(page.texts))
-            new = [observation for observation in observations if observation.text not in known]
+            existing_texts = texts_by_path.setdefault(page.path, set(page.texts))
+            new = [
+                observation
+                for observation in observations
+                if observation.text not in existing_texts
+            ]
             texts = [observation.text for observation in new]
-            known.update(texts)
+            existing_texts.update(texts)
             self._add_bullets(page.path, new)
             added.append((name, texts))
         return added
@@ -266,29 +270,41 @@ class GraphEdit(ChangeSet):
         deleted = {
             page.path: page.name for found in named.values() for page in found if page.is_own
         }
-        ends = [*deleted.items(), *(("", name) for name in named)]
-        sources = {source.path: source for end in ends for source in self._graph.pointing_at(*end)}
+        sources = self._pages_pointing_at(deleted, named)
         for path in deleted:
             self.drop(path)
         for path in sorted(sources.keys() - deleted.keys()):
-            page = sources[path]
-            bullets = [
-                bullet for bullet, relation in self._relations_on(page) if relation.target in named
-            ]
-            self._remove_bullets(page, bullets)
+            self._remove_relations_to(sources[path], named)
         return [name for name in names if all(page.is_stub for page in named[name])]
+
+    def _pages_pointing_at(
+        self, deleted: Mapping[str, str], names: Iterable[str]
+    ) -> dict[str, GraphPage]:
+        """Return the pages with relations to deleted pages, given by path and name, or to names."""
+        ends = [*deleted.items(), *(("", name) for name in names)]
+        sources: dict[str, GraphPage] = {}
+        for path, name in ends:
+            for page in self._graph.pointing_at(path, name):
+                sources[page.path] = page
+        return sources
+
+    def _remove_relations_to(self, page: GraphPage, targets: Collection[str]) -> None:
+        bullets = [
+            bullet for bullet, relation in self._relations_on(page) if relation.target in targets
+        ]
+        self._remove_bullets(page, bullets)
 
     def delete_observations(
         self, deletions: Iterable[tuple[str, Iterable[str]]]
     ) -> tuple[int, list[str]]:
         """Remove all observations with these texts. Return their number and the names of none."""
-        wanted = defaultdict[str, set[str]](set)
+        texts_by_name = defaultdict[str, set[str]](set)
         for name, texts in deletions:
-            wanted[name].update(texts)
+            texts_by_name[name].update(texts)
 
         count = 0
         absent: list[str] = []
-        for name, wanted_texts in wanted.items():
+        for name, wanted_texts in texts_by_name.items():
             page = self._graph.page_of(name)
             if page is None:
                 absent.append(name)
@@ -303,15 +319,13 @@ class GraphEdit(ChangeSet):
 
     def delete_relations(self, relations: Iterable[Relation]) -> int:
         """Remove relations, and return how many there were."""
-        wanted = {relation.key for relation in relations}
-        sources = sorted({source for source, _, _ in wanted})
+        keys = {relation.key for relation in relations}
+        sources = sorted({source for source, _, _ in keys})
         count = 0
         for source in sources:
             for page in self._graph.all_named(source):
                 bullets = [
-                    bullet
-                    for bullet, relation in self._relations_on(page)
-                    if relation.key in wanted
+                    bullet for bullet, relation in self._relations_on(page) if relation.key in keys
                 ]
                 count += self._remove_bullets(page, bullets)
         return count

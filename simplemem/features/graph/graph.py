@@ -235,16 +235,12 @@ class KnowledgeGraph(NoteCollection[GraphPage]):
         Add the notes that entities now have relations to, and remove those that they no longer
         have relations to.
         """
-        paths = set(changed)
-        for path in files:
-            paths.update(self._by_link.get(_link_key(path), ()))
-        ties = self.resolve_relations(self.items[path] for path in paths if path in self.items)
-        touched = set(paths)
-        for path in paths:
-            touched |= self._replace_ties(path, ties.get(path, []))
+        touched = self._update_ties(changed, files)
 
-        wanted = sorted(path for path in touched if path not in self.items and self.is_needed(path))
-        added = [self.note_type.read(read) for read in self.extension.read(wanted)]
+        missing = sorted(
+            path for path in touched if path not in self.items and self.is_needed(path)
+        )
+        added = [self.note_type.read(read) for read in self.extension.read(missing)]
         for page in added:
             self.add(page)
         unneeded = [path for path in touched if self._is_unneeded(path)]
@@ -252,6 +248,18 @@ class KnowledgeGraph(NoteCollection[GraphPage]):
             self.remove(path)
         if added or unneeded:
             self.update_derived([*(page.path for page in added), *unneeded], ())
+
+    def _update_ties(self, changed: Collection[str], files: Collection[str]) -> set[str]:
+        """Resolve relations again. Return the paths of their pages, and old and new targets."""
+        paths = set(changed)
+        for path in files:
+            paths.update(self._by_link.get(_link_key(path), ()))
+
+        ties = self.resolve_relations(self.items[path] for path in paths if path in self.items)
+        touched = set(paths)
+        for path in paths:
+            touched |= self._replace_ties(path, ties.get(path, []))
+        return touched
 
     def _replace_ties(self, path: str, new: list[Tie]) -> set[str]:
         """Set what the relations of a page lead to. Return the paths of old and new targets."""
@@ -314,16 +322,16 @@ class KnowledgeGraph(NoteCollection[GraphPage]):
         What has been deleted since is in it too.
         """
         pages, files = self._notes_at(when)
-        shown = {path: page for path, page in pages.items() if page.is_own}
-        ties = self.resolve_relations(shown.values(), files)
+        included = {path: page for path, page in pages.items() if page.is_own}
+        ties = self.resolve_relations(included.values(), files)
         targets = {tie.path for own in ties.values() for tie in own if tie.path}
-        for path in targets - shown.keys():
+        for path in targets - included.keys():
             page = pages.get(path) or self.page_at(path)
             if page is not None:
-                shown[page.path] = page
+                included[page.path] = page
 
-        in_order = sorted(shown.values(), key=ENTITY.sort_key)
-        return graph_of_pages(in_order, self.resolve_relations(shown.values(), files), shown)
+        in_order = sorted(included.values(), key=ENTITY.sort_key)
+        return graph_of_pages(in_order, self.resolve_relations(included.values(), files), included)
 
     def _notes_at(self, when: datetime) -> tuple[Mapping[str, GraphPage], set[str]]:
         """Return the pages of the graph and the paths of all notes at a moment."""

@@ -52,9 +52,9 @@ class PageHistory:
     def states(self, store: EnhancedStore, path: str, *, cache: bool) -> list[PageState]:
         """Return a page after each of its changes, oldest first. `cache` keeps the answer."""
         self._remove_changed()
-        known = self._states.get(path)
-        if known is not None:
-            return known
+        cached = self._states.get(path)
+        if cached is not None:
+            return cached
 
         states = _read_states(store, path)
         if cache:
@@ -84,14 +84,14 @@ def _read_states(store: EnhancedStore, path: str) -> list[PageState]:
             # Text that our log does not have was written by another program.
             is_gap = last_sha256 and entry.before and entry.before != last_sha256
             if is_gap and entry.source != "git":
-                before = _page_in(store, entry.name, entry.before)
-                states.append(PageState(before, _as_utc(entry.when), ""))
+                previous = _page_in(store, entry.name, entry.before)
+                states.append(PageState(previous, _as_utc(entry.when), ""))
 
             last_sha256 = entry.sha256 or ""
-            after = None
+            changed = None
             if last_sha256:
-                after = _page_in(store, entry.new_name or entry.name, entry.version)
-            states.append(PageState(after, _as_utc(entry.when), entry.who))
+                changed = _page_in(store, entry.new_name or entry.name, entry.version)
+            states.append(PageState(changed, _as_utc(entry.when), entry.who))
 
     with suppress(SimplememError):
         current = store.read(name)

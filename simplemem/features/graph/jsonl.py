@@ -1,7 +1,7 @@
 """The file of graph memory servers: one line of JSON per entity, then one per relation.
 
-`.simplemem/imports.jsonl` records which files were imported, so that what was deleted from the graph
-does not come back when the server starts again.
+`.simplemem/imports.jsonl` records which files were imported, so that what was deleted from the
+graph does not come back when the server starts again.
 """
 
 from __future__ import annotations
@@ -112,8 +112,10 @@ def _parse_item(item: Any, *, allow_entity: bool) -> Entity | Relation | None:
 def _merge_entities(first: Entity | None, second: Entity) -> Entity:
     """Return an entity with the type of the first and the observations of both."""
     first = first or Entity(second.name, second.type)
-    known = set(first.texts)
-    new = [observation for observation in second.observations if observation.text not in known]
+    first_texts = set(first.texts)
+    new = [
+        observation for observation in second.observations if observation.text not in first_texts
+    ]
     return Entity(first.name, first.type, (*first.observations, *new))
 
 

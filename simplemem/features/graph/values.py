@@ -1,4 +1,4 @@
-"""The values of a graph: entities with observations, relations between them, and a walk along those.
+"""The values of a graph: entities with observations, relations, and a walk along those.
 
 Names, types and texts are arbitrary strings, compared exactly. This module does no I/O.
 """
@@ -130,12 +130,12 @@ def walk(
     waiting = deque([start])
     while waiting:
         name = waiting.popleft()
-        way = reached[name]
-        if len(way) >= depth:
+        route = reached[name]
+        if len(route) >= depth:
             break
         for edge in edges[name]:
             if edge.end not in reached and direction in (edge.direction, "both"):
-                reached[edge.end] = (*way, edge.relation)
+                reached[edge.end] = (*route, edge.relation)
                 waiting.append(edge.end)
 
     del reached[start]
