@@ -1,6 +1,9 @@
-"""What a person states, by rules that say nothing when in doubt: only what somebody says of their own, no question,
-condition, quotation or word of others. A fact as the note `facts/<key>.md`: its value, the sentence it was said in, and
-its history with links to the turns; and which facts a question asks for. Pure."""
+"""What the user states in conversations, and the facts that are kept of it.
+
+Rules read only what the user says of their own: no question, condition, quotation or word of others. In doubt they read
+nothing. A fact is the note `facts/<key>.md`: its value, the sentence in which it was stated, and its history with links
+to the turns. `find_facts` finds the facts that a question asks for. Pure.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ from simplemem.features.fact import Fact, Slot
 from simplemem.features.graph.page import spell, unspelled
 from simplemem.features.note_type import NoteType
 from simplemem.note.dates import format_moment, parse_moment
-from simplemem.note.header import read_header
+from simplemem.note.header import Header, read_header
 from simplemem.note.names import base_name
 from simplemem.note.passages import add_line, section_span
 from simplemem.note.properties import remove_property, set_property
@@ -32,9 +35,13 @@ _QUOTED: Final = re.compile(
     r"```.*?(?:```|\Z)|^[ \t]*>.*?$|\"[^\"\n]*\"|“[^”\n]*”|«[^»\n]*»", re.MULTILINE | re.DOTALL
 )
 _QUOTE: Final = re.compile(r"^> ?([^\r\n]*)", re.MULTILINE)
-_TELLING: Final = re.compile(r"^- (.*?) · (\S+) · \[\[([^\[\]\n]*)\]\]", re.MULTILINE)
-_MOST_SENTENCE, _MOST_QUOTE, _MOST_KEY = 500, 300, 80  # characters
-_NAMES: Final = (
+_VERSION: Final = re.compile(r"^- (.*?) · (\S+) · \[\[([^\[\]\n]*)\]\]", re.MULTILINE)
+_MAX_SENTENCE: Final = 500  # characters
+_MAX_QUOTE: Final = 300  # characters
+_MAX_KEY: Final = 80  # characters
+_VALUE_WORDS: Final = 5  # of a value that may become part of a key
+_UNKNOWN_CONFIDENCE: Final = 0.8  # of a note that states none
+_PROPERTIES: Final = (
     "key",
     "value",
     "category",
@@ -42,10 +49,10 @@ _NAMES: Final = (
     "valid_from",
     "block_id",
     "decided_by",
-)  # of properties
-_UNKNOWN_CONFIDENCE: Final = 0.8  # of a note that states none
+)
 _OTHERS: Final = ("her", "his", "its", "their")
-_GENERIC, _IN_EVERY_KEY = WORDS["generic"], WORDS["key"]
+_GENERIC: Final = WORDS["generic"]
+_IN_EVERY_KEY: Final = WORDS["key"]
 
 
 class StatedFact(NamedTuple):
@@ -60,7 +67,7 @@ class StatedFact(NamedTuple):
 
 
 class FactVersion(NamedTuple):
-    """A line of a fact's history: when something was said, what, and a link to where."""
+    """A line of a fact's history: when a value was stated, and a link to the turn."""
 
     at: datetime
     value: str
@@ -82,74 +89,93 @@ def stated_subject(fact: Fact) -> StatedSubject:
 
 
 def fact_out(fact: Fact | StatedFact, block_id: str) -> FactOut:
-    """A fact as clients know it."""
-    return {
-        "key": fact.key,
-        "value": fact.value,
-        "block_id": block_id,
-        "confidence": fact.confidence,
-    }
+    """Return a fact as clients know it."""
+    return FactOut(key=fact.key, value=fact.value, block_id=block_id, confidence=fact.confidence)
 
 
 def stated_sentences(message: str) -> Iterator[str]:
-    """The sentences in which a person states something of their own."""
-    text = _QUOTED.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), message)
+    """Yield the sentences in which the user states something of their own."""
+    text = _QUOTED.sub(_blank_out, message)
     for start, stop in sentence_spans(text):
         sentence = " ".join(text[start:stop].split())
-        if len(sentence) <= _MOST_SENTENCE and not PATTERNS["not_stated"].search(sentence):
+        if len(sentence) <= _MAX_SENTENCE and not PATTERNS["not_stated"].search(sentence):
             yield sentence
 
 
+def _blank_out(match: re.Match[str]) -> str:
+    return re.sub(r"[^\n]", " ", match[0])
+
+
 def stated_changes(message: str) -> dict[str, Change]:
-    """Return the sentences in which a person states that something changed, with what."""
+    """Return the sentences in which the user states that something changed, with what."""
     changes = {sentence: read_change(sentence) for sentence in stated_sentences(message)}
     return {sentence: change for sentence, change in changes.items() if change is not None}
 
 
 def read_stated_facts(message: str) -> list[StatedFact]:
-    """The facts in a user's message."""
-    found: dict[str, StatedFact] = {}
-    subject = credential = (
-        ""  # of whom and of what was told last, for "her phone number is" and "the new one is"
-    )
-    for sentence, (category, confidence, about, rule) in product(
+    """Return the facts that the user states in a message, the last one of each key."""
+    reader = _FactReader()
+    for sentence, (category, confidence, key_form, rule) in product(
         stated_sentences(message), RULES["statements"]
     ):
         for match in rule.finditer(sentence):
-            said = defaultdict(
-                str, {name: text for name, text in match.groupdict().items() if text}
+            reader.read(match, sentence, category, confidence, key_form)
+    return list(reader.facts.values())
+
+
+class _FactReader:
+    """Collects the facts of one message. Guards what "her" and "the new one" refer to."""
+
+    def __init__(self) -> None:
+        self.facts: dict[str, StatedFact] = {}
+        self._person = ""  # who was named last, for "her phone number is"
+        self._credential = ""  # what was named last, for "the new one is"
+
+    def read(
+        self,
+        match: re.Match[str],
+        sentence: str,
+        category: str,
+        confidence: float,
+        key_form: str,
+    ) -> None:
+        """Add the fact of a match of a rule, if its words name one."""
+        groups = {name: text for name, text in match.groupdict().items() if text}
+        parts = defaultdict[str, str](str, groups)
+        value = parts["value"].strip().rstrip(".,;:!)")
+        parts["start"] = " ".join(value.split()[:_VALUE_WORDS])
+        if category == "name":
+            self._person = parts["of"]
+        elif parts["whose"].lower() in _OTHERS and not parts["of"]:
+            if not self._person:
+                return
+            parts["of"] = self._person
+
+        name = key_form.format_map(parts)
+        if category == "secret":
+            name = name or self._credential
+            self._credential = name
+        key = key_of(name)
+        if key and value:
+            self.facts[key] = StatedFact(
+                key, value, category, sentence, f"rule:{category}", confidence
             )
-            value = said["value"].strip().rstrip(".,;:!)")
-            said["start"] = " ".join(value.split()[:5])
-            if category == "name":
-                subject = said["of"]
-            elif said["whose"].lower() in _OTHERS and not said["of"]:
-                if not subject:
-                    continue
-                said["of"] = subject
-            name = about.format_map(said)
-            if category == "secret":
-                name = credential = name or credential
-            if (key := key_of(name)) and value:
-                found[key] = StatedFact(
-                    key, value, category, sentence, f"rule:{category}", confidence
-                )
-    return list(found.values())
 
 
 def fact_stated_by(who: str, name: str, value: str, sentence: str, confidence: float) -> StatedFact:
-    """What no rule read, but an agent or a model: what opens something is for nobody else."""
+    """Return a fact that an agent or a model read. Its category is "secret" if the name is a credential's."""
     key = key_of(name)
-    category = (
-        "secret" if PATTERNS["credential"].search(key.replace("_", " ")) else who.partition(":")[0]
-    )
+    category = who.partition(":")[0]
+    if PATTERNS["credential"].search(key.replace("_", " ")):
+        category = "secret"
     return StatedFact(key, value, category, sentence, who, confidence)
 
 
 def key_of(text: str) -> str:
-    """A key in snake case, without words that every key could have."""
-    said = re.findall(r"\w+", re.sub(r"['’]s\b", "", text.lower()).replace("_", " "))
-    return "_".join(word for word in said if word not in _IN_EVERY_KEY)[:_MOST_KEY].strip("_")
+    """Return a key in snake case, without words that every key could have."""
+    plain = re.sub(r"['’]s\b", "", text.lower()).replace("_", " ")
+    words = [word for word in re.findall(r"\w+", plain) if word not in _IN_EVERY_KEY]
+    return "_".join(words)[:_MAX_KEY].strip("_")
 
 
 def read_conversation_fact(read: Read) -> Fact:
@@ -157,18 +183,17 @@ def read_conversation_fact(read: Read) -> Fact:
     note, fields = CONVERSATION_FACT.parse(read)
     versions = [version for _, version in fact_versions(note.text)]
     last = versions[-1] if versions else FactVersion(EPOCH, "", "")
-    key = key_of(note.text_property("key") or note.text_property("title") or base_name(read.path))
+    name = base_name(read.path)
+    key = key_of(note.text_property("key") or note.text_property("title") or name)
     value = unspelled(note.text_property("value") or last.value)
-    confidence = note.header.get("confidence")
-    is_confidence = isinstance(confidence, (int, float)) and 0 < confidence <= 1
     quote = _QUOTE.search(note.text, note.header.body_start)
     disputed = parse_moment(note.text_property("disputed") or "")
     return Fact(
-        id=base_name(read.path),
+        id=name,
         statement=quote[1].strip() if quote else "",
         scope="default",
         slot=Slot("", key.replace("_", " "), value),
-        confidence=float(confidence) if is_confidence else _UNKNOWN_CONFIDENCE,
+        confidence=_read_confidence(note.header),
         valid_from=parse_moment(note.text_property("valid_from") or "") or last.at,
         status="active" if disputed is None else "disputed",
         disputed=disputed,
@@ -177,6 +202,13 @@ def read_conversation_fact(read: Read) -> Fact:
         text=note.text,
         **fields,
     )
+
+
+def _read_confidence(header: Header) -> float:
+    confidence = header.get("confidence")
+    if isinstance(confidence, (int, float)) and 0 < confidence <= 1:
+        return float(confidence)
+    return _UNKNOWN_CONFIDENCE
 
 
 def _block_of_link(link: str) -> str:
@@ -190,79 +222,133 @@ CONVERSATION_FACT: Final[NoteType[Fact]] = NoteType(
 
 
 def fact_versions(text: str) -> list[tuple[int, FactVersion]]:
-    """The lines of a history with where they begin."""
-    lines = _TELLING.finditer(text, *(section_span(text, "History") or (0, 0)))
-    return [
-        (line.start(), FactVersion(at, unspelled(line[1]), line[3]))
-        for line in lines
-        if (at := parse_moment(line[2]))
-    ]
+    """Return the history of a fact, with the offset of each line."""
+    span = section_span(text, "History")
+    if span is None:
+        return []
+
+    versions = list[tuple[int, FactVersion]]()
+    for line in _VERSION.finditer(text, *span):
+        value, time, link = line.groups()
+        at = parse_moment(time)
+        if at:
+            versions.append((line.start(), FactVersion(at, unspelled(value), link)))
+    return versions
 
 
-def new_fact(said: StatedFact, told: FactVersion, block_id: str, now: str) -> str:
-    """The text of a new fact's note."""
-    properties = {"title": said.key.replace("_", " ")} | _properties(said, told, block_id)
-    return CONVERSATION_FACT.render(properties, f"{_quote(said)}\n\n## History\n\n{told}\n", now)
+def new_fact(stated: StatedFact, version: FactVersion, block_id: str, now: str) -> str:
+    """Return the text of a new fact's note."""
+    properties: dict[str, object] = {"title": stated.key.replace("_", " ")}
+    properties |= _properties(stated, version, block_id)
+    body = f"{_render_quote(stated)}\n\n## History\n\n{version}\n"
+    return CONVERSATION_FACT.render(properties, body, now)
 
 
-def add_version(text: str, fact: Fact, said: StatedFact, told: FactVersion, block_id: str) -> str:
-    """The note with one telling more, where it belongs in time; what was said last is the value."""
-    lines = fact_versions(text)
-    if any(each[:2] == told[:2] for _, each in lines):
+def add_version(
+    text: str, fact: Fact, stated: StatedFact, version: FactVersion, block_id: str
+) -> str:
+    """Return a fact's note with a version in its place of the history.
+
+    The latest version is the value. It settles an earlier dispute. A version that the history has changes nothing.
+    """
+    versions = fact_versions(text)
+    if any(_sort_key(known) == _sort_key(version) for _, known in versions):
         return text
-    later = [at for at, each in lines if each[:2] > told[:2]]
-    behind = [text.find("\n", at) + 1 or None for at, _ in lines[-1:]]
-    text = add_line(text, "History", str(told), next(iter([*later, *behind]), None))
-    if told[:2] >= (stated_at(fact), fact.value):
-        start = read_header(text).body_start
-        text = text[:start] + _QUOTE.sub(lambda _: _quote(said), text[start:], count=1)
-        for key, value in _properties(said, told, block_id).items():
-            text = set_property(text, key, value)
-        if fact.disputed is not None and told.at >= fact.disputed:
-            text = remove_property(remove_property(text, "disputed"), "disputed_by")
+
+    text = add_line(text, "History", str(version), _find_line(text, versions, version))
+    if _sort_key(version) < (stated_at(fact), fact.value):
+        return text
+
+    body_start = read_header(text).body_start
+    body = _QUOTE.sub(lambda _: _render_quote(stated), text[body_start:], count=1)
+    text = text[:body_start] + body
+    for key, value in _properties(stated, version, block_id).items():
+        text = set_property(text, key, value)
+    if fact.disputed is not None and version.at >= fact.disputed:
+        text = remove_property(text, "disputed")
+        text = remove_property(text, "disputed_by")
     return text
 
 
-def _properties(said: StatedFact, told: FactVersion, block_id: str) -> dict[str, object]:
-    about = said._asdict() | {
-        "value": spell(said.value),
-        "valid_from": format_moment(told.at),
-        "block_id": block_id,
-    }
-    return {name: about[name] for name in _NAMES} | (
-        {"private": True} if said.category == "secret" else {}
-    )
+def _sort_key(version: FactVersion) -> tuple[datetime, str]:
+    return version.at, version.value
 
 
-def _quote(said: StatedFact) -> str:
-    return f"> {spell(shorten(said.sentence, _MOST_QUOTE))}"
+def _find_line(
+    text: str, versions: Sequence[tuple[int, FactVersion]], version: FactVersion
+) -> int | None:
+    """Return the offset at which a version belongs, None for the end of the section."""
+    for offset, known in versions:
+        if _sort_key(known) > _sort_key(version):
+            return offset
+    if not versions:
+        return None
+    last_offset, _ = versions[-1]
+    return text.find("\n", last_offset) + 1 or None
+
+
+def _properties(stated: StatedFact, version: FactVersion, block_id: str) -> dict[str, object]:
+    fields = stated._asdict()
+    fields["value"] = spell(stated.value)
+    fields["valid_from"] = format_moment(version.at)
+    fields["block_id"] = block_id
+    properties: dict[str, object] = {name: fields[name] for name in _PROPERTIES}
+    if stated.category == "secret":
+        properties["private"] = True
+    return properties
+
+
+def _render_quote(stated: StatedFact) -> str:
+    return f"> {spell(shorten(stated.sentence, _MAX_QUOTE))}"
 
 
 def find_facts(question: str, facts: Sequence[Fact], labels: Mapping[str, str]) -> list[Fact]:
-    """The facts that a question asks for, best first; what was never said is not answered (docs/decisions.md)."""
-    phrases = [_parts(phrase) - _ASKING for phrase in _BREAK.split(question.lower())]
+    """Return the facts that a question asks for, best first; none if it asks for what nobody stated.
+
+    `labels` are those of the topics, by id. docs/decisions.md has the reasons.
+    """
+    phrases = [_stems(phrase) - _ASKING for phrase in _PHRASE_END.split(question.lower())]
     asked = set[str]().union(*phrases)
-    own, kinds, found = asked - _GENERIC, asked & _KINDS, []
+
+    found = list[tuple[float, datetime, str, Fact]]()
     for fact in facts:
-        key = _parts(fact.key.replace("_", " "))
-        about = key | _parts(fact.statement) | _parts(labels.get(fact.block_id, ""))
-        special, foreign = key - _GENERIC, own - about
-        is_meant = bool(own) and len(foreign) * 2 <= len(own) if special else not foreign
-        is_other = (kinds and not kinds & key) or any(
-            phrase & key and phrase & foreign for phrase in phrases
-        )
-        if asked & key and special <= asked and is_meant and not is_other:
-            found.append((len(asked & key) / len(asked | key), stated_at(fact), fact.path, fact))
-    return [each[-1] for each in sorted(found, key=lambda each: each[:3], reverse=True)]
+        key = _stems(fact.key.replace("_", " "))
+        about = key | _stems(fact.statement) | _stems(labels.get(fact.block_id, ""))
+        if _asks_for(asked, phrases, key, about):
+            overlap = len(asked & key) / len(asked | key)
+            found.append((overlap, stated_at(fact), fact.path, fact))
+    found.sort(key=lambda row: row[:3], reverse=True)
+    return [fact for *_, fact in found]
 
 
-def _parts(text: str) -> set[str]:
-    said = (
-        word for word in re.findall(r"(?<!['’])\b[\w-]+", text.lower()) if word not in STOP_WORDS
-    )
-    return {stem(SYNONYMS.get(word, word), "") for word in said}
+def _asks_for(asked: set[str], phrases: Sequence[set[str]], key: set[str], about: set[str]) -> bool:
+    """Return whether a question asks for the fact with this key, which is about these words."""
+    special = key - _GENERIC
+    if not asked & key or not special <= asked:
+        return False
+
+    own = asked - _GENERIC
+    foreign = own - about
+    if special:
+        is_meant = bool(own) and len(foreign) * 2 <= len(own)
+    else:
+        is_meant = not foreign
+    if not is_meant:
+        return False
+
+    asked_kinds = asked & _KINDS
+    if asked_kinds and not asked_kinds & key:
+        return False
+    return not any(phrase & key and phrase & foreign for phrase in phrases)
 
 
-_ASKING, _KINDS = (_parts(" ".join(WORDS[name])) for name in ("asking", "kind"))
-# Of a question, where one noun with all that belongs to it ends.
-_BREAK: Final = re.compile(rf"[^\w\s'’-]+|\b(?:{'|'.join(STOP_WORDS - _IN_EVERY_KEY)})\b")
+def _stems(text: str) -> set[str]:
+    """Return the stems of the words of a text, one for words that mean the same, without stop words."""
+    words = re.findall(r"(?<!['’])\b[\w-]+", text.lower())
+    return {stem(SYNONYMS.get(word, word), "") for word in words if word not in STOP_WORDS}
+
+
+_ASKING: Final = _stems(" ".join(WORDS["asking"]))
+_KINDS: Final = _stems(" ".join(WORDS["kind"]))
+# The end of a noun with all that belongs to it.
+_PHRASE_END: Final = re.compile(rf"[^\w\s'’-]+|\b(?:{'|'.join(STOP_WORDS - _IN_EVERY_KEY)})\b")

@@ -1,5 +1,8 @@
-"""What a person says of themselves, by rules: a name, constraints, preferences, languages; and the profile as the note
-`profiles/default.md`, a bullet a statement. Taking a bullet out forgets it. Pure."""
+"""The profile of the user: the note `profiles/default.md`, with one bullet for each thing that the user said.
+
+`traits` reads by rules what a message says about the user: a name, constraints, preferences, languages. Who deletes a
+bullet makes simplemem forget it. Pure.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import product
-from typing import Any, Final
+from typing import Final, NamedTuple
 
 from simplemem.features.answers import Constraint
 from simplemem.features.changes import Change, StatedSubject, find_doubtful, subject_of
@@ -23,11 +26,12 @@ from simplemem.note.text_edits import apply_edits
 from simplemem.note.words import STOP_WORDS
 from simplemem.store import Read
 
-Trait = tuple[
-    str, str
-]  # what a person said, behind its section, or "name", or "gone" for what is taken back
+Trait = tuple[str, str]
+"""A section and what the user said; "name" with the name, or "gone" with what is no longer so."""
+
 SECTIONS: Final = ("Constraints", "Preferences", "Identity")
-_NO_NAMES, _IN_EVERY_TRAIT = WORDS["no_name"], STOP_WORDS | WORDS["trait"]
+_NOT_NAMES: Final = WORDS["no_name"]
+_IN_EVERY_TRAIT: Final = STOP_WORDS | WORDS["trait"]
 _BULLET: Final = re.compile(
     r"(?m)^[-*+] (?P<text>.*?)(?: %%(?P<marks>[^%\n]*)%%)?(?: \[\[[^\[\]\n]*\]\])*[ \t]*\r?$"
 )
@@ -35,7 +39,7 @@ _BULLET: Final = re.compile(
 
 @dataclass(frozen=True)
 class Profile(ConversationNote):
-    """The person, as the note has it; without one, nothing is known."""
+    """What the note says about the user; nothing if there is no note."""
 
     name: str = ""
     constraints: tuple[Constraint, ...] = ()
@@ -44,52 +48,52 @@ class Profile(ConversationNote):
     modified: str = ""
 
 
+class _Bullet(NamedTuple):
+    """A bullet of the profile, and where its line is."""
+
+    start: int
+    end: int
+    content: Constraint
+
+    @property
+    def removal(self) -> tuple[int, int, str]:
+        """The edit that removes it."""
+        return self.start, self.end, ""
+
+
 def traits(message: str) -> list[Trait]:
-    """What a user's message says of the user; moods, plans and other people are nothing."""
+    """Return what a message says about the user, without moods, plans and other people."""
     found: dict[Trait, None] = {}
     for sentence, (section, rule) in product(stated_sentences(message), RULES["traits"]):
         for match in rule.finditer(sentence):
             text = " ".join(match["says"].split())
-            if section != "name" or text.split()[0] not in _NO_NAMES:
-                found[section, re.sub(r"\Aan? | any ?more\Z", "", text)] = None
+            if section == "name" and text.split()[0] in _NOT_NAMES:
+                continue
+            found[section, re.sub(r"\Aan? | any ?more\Z", "", text)] = None
     return list(found)
 
 
 def severity_of(constraint: str) -> str:
-    """How strict a constraint is by its own words."""
+    """Return how strict a constraint is by its own words."""
     return "strict" if PATTERNS["strict"].search(constraint) else "firm"
 
 
 def read_profile(read: Read) -> Profile:
-    """The profile that a note is; bullets a person wrote count like ours."""
-    note, where = PROFILE.parse(read)
+    """Return the profile that a note is, with the bullets that the user wrote."""
+    note, fields = PROFILE.parse(read)
     constraints, preferences, identity = (
-        [said for _, said in _bullets(read.text, section)] for section in SECTIONS
+        _disputed_last([bullet.content for bullet in _read_bullets(read.text, section)])
+        for section in SECTIONS
     )
+    modified = parse_moment(note.text_property("modified") or "")
     return Profile(
         name=note.text_property("name") or "",
-        constraints=tuple(_disputed_last(constraints)),
-        preferences={noun_of(each["text"]): _shown(each) for each in _disputed_last(preferences)},
-        identity=tuple(_shown(each) for each in _disputed_last(identity)),
-        modified=format_moment(at)
-        if (at := parse_moment(note.text_property("modified") or ""))
-        else "",
+        constraints=tuple(constraints),
+        preferences={noun_of(content["text"]): _display(content) for content in preferences},
+        identity=tuple(_display(content) for content in identity),
+        modified=format_moment(modified) if modified else "",
         text=note.text,
-        **where,
-    )
-
-
-def _disputed_last(bullets: Sequence[Constraint]) -> list[Constraint]:
-    """Return bullets in their order, but those that a later one puts in doubt behind all others."""
-    return sorted(bullets, key=lambda bullet: "disputed" in bullet)
-
-
-def _shown(bullet: Constraint) -> str:
-    """Return what a bullet says, with a mark where it is in doubt."""
-    return (
-        f"{bullet['text']} (disputed since {bullet['disputed']})"
-        if "disputed" in bullet
-        else bullet["text"]
+        **fields,
     )
 
 
@@ -98,56 +102,101 @@ PROFILE: Final[NoteType[Profile]] = NoteType(
 )
 
 
-def _bullets(text: str, section: str) -> list[tuple[tuple[int, int, str], Constraint]]:
-    """The bullets of a section: the edit that takes one out, and what it says."""
-    found = list[tuple[tuple[int, int, str], Constraint]]()
-    for bullet in _BULLET.finditer(text, *(section_span(text, section) or (0, 0))):
-        marks = dict(re.findall(r"\b(severity|since|disputed)=(\S+)", bullet["marks"] or ""))
-        said: Any = {
-            "text": bullet["text"],
-            "severity": severity_of(bullet["text"]),
-            "since": "",
-            **marks,
-        }
-        found.append(((bullet.start(), bullet.end() + 1, ""), said))
-    return found
+def _disputed_last(contents: Sequence[Constraint]) -> list[Constraint]:
+    """Return bullets in their order, but the disputed ones behind all others."""
+    return sorted(contents, key=lambda content: "disputed" in content)
+
+
+def _display(content: Constraint) -> str:
+    """Return the text of a bullet, with a mark if it is disputed."""
+    if "disputed" not in content:
+        return content["text"]
+    return f"{content['text']} (disputed since {content['disputed']})"
+
+
+def _read_bullets(text: str, section: str) -> list[_Bullet]:
+    """Return the bullets of a section, none if the note does not have it."""
+    span = section_span(text, section)
+    if span is None:
+        return []
+    return [
+        _Bullet(match.start(), match.end() + 1, _read_content(match))
+        for match in _BULLET.finditer(text, *span)
+    ]
+
+
+def _read_content(bullet: re.Match[str]) -> Constraint:
+    """Return what a bullet says, with what its marks say."""
+    marks = dict(re.findall(r"\b(severity|since|disputed)=(\S+)", bullet["marks"] or ""))
+    content = Constraint(
+        text=bullet["text"],
+        severity=marks.get("severity", severity_of(bullet["text"])),
+        since=marks.get("since", ""),
+    )
+    if "disputed" in marks:
+        content["disputed"] = marks["disputed"]
+    return content
 
 
 def noun_of(statement: str) -> str:
-    """What a preference is about: its last word that says something, before what it is preferred to."""
-    words = re.findall(
-        r"[^\W_][\w'’-]*", re.split(r" (?:to|over|than|for|when|with) ", statement.lower())[0]
-    )
+    """Return what a preference is about: its last content word, before what it is preferred to."""
+    head = re.split(r" (?:to|over|than|for|when|with) ", statement.lower())[0]
+    words = re.findall(r"[^\W_][\w'’-]*", head)
     return next((word for word in reversed(words) if word not in STOP_WORDS), statement.lower())
 
 
 def with_traits(text: str, found: Sequence[Trait], at: datetime, link: str) -> str:
-    """The profile's note with what was said, unless it says something later of that. Every other byte stays."""
+    """Return the profile's note with what a turn says about the user. Every other byte stays.
+
+    What the note has from a later turn is not replaced. `link` is the turn, without brackets.
+    """
     since = f"{at.astimezone():%Y-%m-%d}"
-    for section, said in found:
-        core, there = _core(said), _bullets(text, section)
+    for section, statement in found:
         if section == "name":
-            text = set_property(text, "name", said)
+            text = set_property(text, "name", statement)
         elif section == "gone":
-            every = [bullet for each in SECTIONS for bullet in _bullets(text, each)]
-            gone = [
-                cut
-                for cut, each in every
-                if each["since"] <= since and core and core <= _core(each["text"])
-            ]
-            text = apply_edits(text, gone)
-        elif all(_core(each["text"]) != core for _, each in there):
-            # Of preferences, one of a kind: the line before it goes.
-            alike = [
-                each
-                for each in there
-                if section == "Preferences" and noun_of(each[1]["text"]) == noun_of(said)
-            ]
-            if all(each["since"] <= since for _, each in alike):
-                marks = f"severity={severity_of(said)} " if section == "Constraints" else ""
-                text = add_line(text, section, f"- {said} %%{marks}since={since}%% [[{link}]]")
-                text = apply_edits(text, [cut for cut, _ in alike])
+            text = _without_bullets(text, statement, since)
+        else:
+            text = _with_bullet(text, section, statement, since, link)
     return text
+
+
+def _without_bullets(text: str, statement: str, since: str) -> str:
+    """Return a note without the earlier bullets that say what is no longer so."""
+    words = _core_words(statement)
+    if not words:
+        return text
+    bullets = [bullet for section in SECTIONS for bullet in _read_bullets(text, section)]
+    removals = [
+        bullet.removal
+        for bullet in bullets
+        if bullet.content["since"] <= since and words <= _core_words(bullet.content["text"])
+    ]
+    return apply_edits(text, removals)
+
+
+def _with_bullet(text: str, section: str, statement: str, since: str, link: str) -> str:
+    """Return a note with a bullet for a statement, unless it has one.
+
+    A preference replaces the earlier one that is about the same.
+    """
+    bullets = _read_bullets(text, section)
+    words = _core_words(statement)
+    if any(_core_words(bullet.content["text"]) == words for bullet in bullets):
+        return text
+
+    replaced = list[_Bullet]()
+    if section == "Preferences":
+        noun = noun_of(statement)
+        replaced = [bullet for bullet in bullets if noun_of(bullet.content["text"]) == noun]
+    if any(bullet.content["since"] > since for bullet in replaced):
+        return text
+
+    severity = f"severity={severity_of(statement)} " if section == "Constraints" else ""
+    line = f"- {statement} %%{severity}since={since}%% [[{link}]]"
+    # The line is added behind the bullets, so their places stay.
+    text = add_line(text, section, line)
+    return apply_edits(text, [bullet.removal for bullet in replaced])
 
 
 def with_disputes(
@@ -155,44 +204,51 @@ def with_disputes(
 ) -> str:
     """Return the profile's note with marks on what a turn says has changed. Every other byte stays.
 
-    `changes` are the sentences that say so. Where the turn states no trait that was read, the sentence itself is kept
-    in the section, so that both are shown.
+    `changes` are the sentences that say so. If no rule read a trait in the turn (`is_read`), the sentence itself is
+    added to the section, so that both are shown.
     """
     since = f"{at.astimezone():%Y-%m-%d}"
     for sentence, change in changes.items():
         for section in SECTIONS:
-            bullets = [each for each in _bullets(text, section) if each[1]["since"] <= since]
-            bullets = [each for each in bullets if "disputed" not in each[1]]
-            subjects = [
-                StatedSubject(subject_of(_as_sentence(bullet["text"])), None)
-                for _, bullet in bullets
-            ]
-            doubtful = find_doubtful(subjects, change)
+            disputed = _find_disputed(text, section, change, since)
             text = apply_edits(
-                text, [_with_mark(text, bullets[index][0], since) for index in doubtful]
+                text, [_mark_as_disputed(text, bullet, since) for bullet in disputed]
             )
-            if doubtful and not is_read:
+            if disputed and not is_read:
                 text = add_line(text, section, f"- {sentence} %%since={since}%% [[{link}]]")
     return text
 
 
+def _find_disputed(text: str, section: str, change: Change, since: str) -> list[_Bullet]:
+    """Return the earlier bullets of a section that a change disputes and that are not disputed yet."""
+    earlier = [
+        bullet
+        for bullet in _read_bullets(text, section)
+        if bullet.content["since"] <= since and "disputed" not in bullet.content
+    ]
+    subjects = [
+        StatedSubject(subject_of(_as_sentence(bullet.content["text"])), None) for bullet in earlier
+    ]
+    return [earlier[index] for index in find_doubtful(subjects, change)]
+
+
 def _as_sentence(statement: str) -> str:
-    """Return what a bullet says as the person would say it."""
+    """Return what a bullet says as the user would say it."""
     return statement if re.match(r"I\b|My\b", statement) else f"I am {statement}"
 
 
-def _with_mark(text: str, cut: tuple[int, int, str], since: str) -> tuple[int, int, str]:
-    """Return the edit that marks the bullet at a place of a note as disputed."""
-    start, end, _ = cut
-    line = text[start:end]
+def _mark_as_disputed(text: str, bullet: _Bullet, since: str) -> tuple[int, int, str]:
+    """Return the edit that marks a bullet as disputed."""
+    line = text[bullet.start : bullet.end]
     if "%%" in line:
         marked = re.sub(r"%%(?=[^%\n]*%%)", f"%%disputed={since} ", line, count=1)
     else:
-        statement, ending = line.rstrip(), line[len(line.rstrip()) :]
+        statement = line.rstrip()
+        ending = line[len(statement) :]
         marked = f"{statement} %%disputed={since}%%{ending}"
-    return start, end, marked
+    return bullet.start, bullet.end, marked
 
 
-def _core(text: str) -> set[str]:
-    """The words of a statement that make it what it is."""
+def _core_words(text: str) -> set[str]:
+    """Return the words of a statement that tell it from others."""
     return {*re.findall(r"\w+", text.lower())} - _IN_EVERY_TRAIT
