@@ -1,4 +1,7 @@
-"""What a server counts, in the text format of Prometheus. Routes are told by their patterns, never by a note's name."""
+"""The metrics of a server, in the text format of Prometheus.
+
+A route appears as its pattern, so that no metric contains the name of a note.
+"""
 
 from __future__ import annotations
 
@@ -7,57 +10,66 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-_BUCKETS: Final = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
+_BUCKETS: Final = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)  # seconds
+_METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+_REQUESTS: Final = "simplemem_requests_total"
+_SECONDS: Final = "simplemem_request_seconds"
+
+Gauges = Mapping[str, Iterable[tuple[str, str, float]]]
+"""The rows of each gauge: a help text, labels and a value."""
 
 
 class Metrics:
-    """Requests by method, route and status, and how long they took."""
+    """The numbers of requests by method, route and status, and how long each route took.
+
+    All methods may be called from any thread.
+    """
 
     def __init__(self) -> None:
-        self._guard = threading.Lock()
+        self._lock = threading.Lock()
         self._requests: Counter[tuple[str, str, int]] = Counter()
-        self._within: Counter[tuple[str, float]] = Counter()
-        self._seconds: Counter[str] = Counter()
-        self._answered: Counter[str] = Counter()
+        self._requests_by_bucket: Counter[tuple[str, float]] = Counter()
+        self._requests_by_route: Counter[str] = Counter()
+        self._seconds_by_route: dict[str, float] = {}
 
     def count(self, method: str, route: str, status: int, seconds: float) -> None:
-        method = (
-            method
-            if method in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
-            else "OTHER"
-        )
-        with self._guard:
-            self._requests[method, route, status] += 1
-            self._answered[route] += 1
-            self._seconds[route] += seconds  # type: ignore[assignment]  # a float counts as well
-            self._within.update((route, most) for most in _BUCKETS if seconds <= most)
+        """Count a request. An unknown method counts as OTHER, as a client may send any."""
+        if method not in _METHODS:
+            method = "OTHER"
 
-    def text(self, gauges: Mapping[str, Iterable[tuple[str, str, float]]]) -> str:
-        """All of it: name -> (help, labels, value), beside what was counted."""
-        with self._guard:
-            requests, answered = sorted(self._requests.items()), sorted(self._answered.items())
-            within, seconds = dict(self._within), dict(self._seconds)
-        lines = [
-            "# HELP simplemem_requests_total Requests answered.",
-            "# TYPE simplemem_requests_total counter",
-        ]
-        for (method, route, status), count in requests:
-            lines.append(
-                f'simplemem_requests_total{{method="{method}",route="{route}",status="{status}"}} {count}'
-            )
-        name = "simplemem_request_seconds"
-        lines += [f"# HELP {name} Response time in seconds.", f"# TYPE {name} histogram"]
-        for route, count in answered:
-            for most in _BUCKETS:
-                lines.append(
-                    f'{name}_bucket{{route="{route}",le="{most}"}} {within.get((route, most), 0)}'
-                )
-            lines.append(f'{name}_bucket{{route="{route}",le="+Inf"}} {count}')
-            lines += [
-                f'{name}_sum{{route="{route}"}} {seconds[route]:.6f}',
-                f'{name}_count{{route="{route}"}} {count}',
-            ]
-        for gauge, rows in gauges.items():
-            lines.append(f"# TYPE {gauge} gauge")
-            lines += [f"{gauge}{{{labels}}} {value:g}" for _, labels, value in rows]
+        with self._lock:
+            self._requests[method, route, status] += 1
+            self._requests_by_route[route] += 1
+            self._seconds_by_route[route] = self._seconds_by_route.get(route, 0.0) + seconds
+            for limit in _BUCKETS:
+                if seconds <= limit:
+                    self._requests_by_bucket[route, limit] += 1
+
+    def text(self, gauges: Gauges) -> str:
+        """Return all metrics, followed by the gauges."""
+        with self._lock:
+            lines = [*self._request_lines(), *self._second_lines()]
+
+        for name, rows in gauges.items():
+            lines.append(f"# TYPE {name} gauge")
+            lines += [f"{name}{{{labels}}} {value:g}" for _, labels, value in rows]
         return "\n".join(lines) + "\n"
+
+    def _request_lines(self) -> list[str]:
+        lines = [f"# HELP {_REQUESTS} Requests answered.", f"# TYPE {_REQUESTS} counter"]
+        for (method, route, status), count in sorted(self._requests.items()):
+            labels = f'method="{method}",route="{route}",status="{status}"'
+            lines.append(f"{_REQUESTS}{{{labels}}} {count}")
+        return lines
+
+    def _second_lines(self) -> list[str]:
+        lines = [f"# HELP {_SECONDS} Response time in seconds.", f"# TYPE {_SECONDS} histogram"]
+        for route, count in sorted(self._requests_by_route.items()):
+            label = f'route="{route}"'
+            for limit in _BUCKETS:
+                within = self._requests_by_bucket[route, limit]
+                lines.append(f'{_SECONDS}_bucket{{{label},le="{limit}"}} {within}')
+            lines.append(f'{_SECONDS}_bucket{{{label},le="+Inf"}} {count}')
+            lines.append(f"{_SECONDS}_sum{{{label}}} {self._seconds_by_route[route]:.6f}")
+            lines.append(f"{_SECONDS}_count{{{label}}} {count}")
+        return lines
