@@ -193,10 +193,10 @@ def _raise_file_limit() -> None:
     import resource
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = _FILES_PER_CONNECTION * MAX_CONNECTIONS
+    max_files = _FILES_PER_CONNECTION * MAX_CONNECTIONS
     if hard != resource.RLIM_INFINITY:
-        wanted = min(hard, wanted)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))
+        max_files = min(hard, max_files)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, max_files), hard))
 
 
 def max_connections() -> int:

@@ -199,8 +199,8 @@ class AuthMiddleware:
     def _unauthorized(self, message: str, reason: str = "") -> Refused:
         """Return the error of a request without a valid token."""
         parameters = [reason, self._access.challenge.removeprefix("Bearer").strip()]
-        shown = ", ".join(filter(None, parameters))
-        headers = {"WWW-Authenticate": f"Bearer {shown}".strip()}
+        challenge = ", ".join(filter(None, parameters))
+        headers = {"WWW-Authenticate": f"Bearer {challenge}".strip()}
         return Refused(401, message, hint=UNAUTHORIZED_HINT, headers=headers)
 
     def _record(self, scope: Scope, exchange: _Exchange) -> None:

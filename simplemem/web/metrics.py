@@ -67,8 +67,8 @@ class Metrics:
         for route, count in sorted(self._requests_by_route.items()):
             label = f'route="{route}"'
             for limit in _BUCKETS:
-                within = self._requests_by_bucket[route, limit]
-                lines.append(f'{_SECONDS}_bucket{{{label},le="{limit}"}} {within}')
+                bucket_count = self._requests_by_bucket[route, limit]
+                lines.append(f'{_SECONDS}_bucket{{{label},le="{limit}"}} {bucket_count}')
             lines.append(f'{_SECONDS}_bucket{{{label},le="+Inf"}} {count}')
             lines.append(f"{_SECONDS}_sum{{{label}}} {self._seconds_by_route[route]:.6f}")
             lines.append(f"{_SECONDS}_count{{{label}}} {count}")

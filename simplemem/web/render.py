@@ -38,8 +38,8 @@ def render_note(text: str, prefix: str) -> str:
     """Return the HTML of the beginning of a note's body, without comments and block ids."""
     beginning = text[:MAX_CHARACTERS]
     without_comments = _COMMENT.sub("", beginning)
-    shown = _BLOCK_ID.sub("", without_comments)
-    html: str = _parser().render(shown, {"prefix": prefix})
+    text_only = _BLOCK_ID.sub("", without_comments)
+    html: str = _parser().render(text_only, {"prefix": prefix})
     return html
 
 
@@ -85,8 +85,8 @@ def _parse_tag(state: StateInline, silent: bool) -> bool:
     if state.src[state.pos] != "#":
         return False
 
-    before = state.src[state.pos - 1 : state.pos]
-    if before and not before.isspace():
+    previous = state.src[state.pos - 1 : state.pos]
+    if previous and not previous.isspace():
         return False
 
     match = _TAG.match(state.src, state.pos)

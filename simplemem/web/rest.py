@@ -69,10 +69,10 @@ def routes(site: Site, served: Served) -> list[Route]:
         "GET /tools": list_tools,
         "GET /openapi.json": _describe_api,
     }
-    handlers = {address: _with_routes_in_hints(each) for address, each in handlers.items()}
+    handlers = {address: _with_routes_in_hints(handler) for address, handler in handlers.items()}
     # The hints of a tool that the client calls by its name stay as they are.
     handlers["POST /tools/{tool}"] = _call_any_tool
-    below_api = {address.replace(" ", f" {API}"): each for address, each in handlers.items()}
+    below_api = {address.replace(" ", f" {API}"): handler for address, handler in handlers.items()}
     return routes_of(site, served, below_api)
 
 
@@ -114,16 +114,16 @@ async def call_tool(
     tool: Tool,
     arguments: Mapping[str, Any],
     grant: Grant,
-    before: Callable[[EnhancedStore], None] | None = None,
+    prepare: Callable[[EnhancedStore], None] | None = None,
 ) -> Reply[Any]:
     """Return what a tool answers.
 
-    `before` reads the store first. This process writes nothing between the two.
+    `prepare` reads the store first. This process writes nothing between the two.
     """
 
     def work() -> Reply[Any]:
-        if before is not None:
-            before(view.door.store())
+        if prepare is not None:
+            prepare(view.door.store())
         return run_tool(tool, view.door, ToolCall(arguments, client="", grant=grant))
 
     return await view.door.run(work, writes=tool.writes)
@@ -136,7 +136,7 @@ async def _call_for_data(
     tool: Tool,
     arguments: dict[str, Any],
     failed_condition: tuple[type[SimplememError], ...] = (Conflict,),
-    before: Callable[[EnhancedStore], None] | None = None,
+    prepare: Callable[[EnhancedStore], None] | None = None,
 ) -> Data:
     """Return the data of a tool.
 
@@ -150,7 +150,7 @@ async def _call_for_data(
         arguments["if_sha256"] = sha256
 
     try:
-        reply = await call_tool(view, tool, arguments, grant, before)
+        reply = await call_tool(view, tool, arguments, grant, prepare)
         data: Data = reply.data() or {}
     except failed_condition as error:
         if "if-match" not in request.headers and "if-none-match" not in request.headers:

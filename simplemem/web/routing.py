@@ -70,9 +70,9 @@ async def _handle_at_commit(
     handler: Handler, request: Request, view: View, grant: Grant
 ) -> Response:
     """Answer a request about a vault on a branch, and name the commit of the response."""
-    wanted = request.headers.get(COMMIT)
-    if wanted:
-        await view.door.run(lambda: view.door.store().reach(wanted))
+    required = request.headers.get(COMMIT)
+    if required:
+        await view.door.run(lambda: view.door.store().reach(required))
 
     # Asked first, because the response must not be older than the commit that it names.
     commit = await view.door.run(lambda: view.door.store().commit())

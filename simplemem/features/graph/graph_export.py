@@ -97,11 +97,11 @@ class _DrawingBuilder:
 
         source = self._ids_by_name[relation.source]
         attributes = dict(relation.attributes)
-        shown = {}
+        more = {}
         if attributes and "private" not in self.nodes[source]:
-            shown["attributes"] = attributes
+            more["attributes"] = attributes
         target = self._ids_by_name[relation.target]
-        self._add_edge(source, target, relation.type, link=False, **shown)
+        self._add_edge(source, target, relation.type, link=False, **more)
 
     def add_links(self, links: Iterable[tuple[str, str]]) -> None:
         """Add an edge for each link between two nodes, unless a relation joins them already."""
@@ -117,13 +117,13 @@ class _DrawingBuilder:
 
     def _add_node(self, kind: str, entity: Entity) -> None:
         node_id = self._find_free_id(entity)
-        shown: dict[str, Any] = {"path": entity.path, "observations": entity.texts}
-        shown |= self._details.get(entity.path, {})
-        if "private" in shown:
-            del shown["observations"]
+        extra: dict[str, Any] = {"path": entity.path, "observations": entity.texts}
+        extra |= self._details.get(entity.path, {})
+        if "private" in extra:
+            del extra["observations"]
 
         node = {"id": node_id, "label": entity.name, "type": entity.type, "kind": kind}
-        node |= {key: value for key, value in shown.items() if value}
+        node |= {key: value for key, value in extra.items() if value}
         self.nodes[node_id] = node
         self._ids_by_name.setdefault(entity.name, node_id)
         self._ids_by_path.setdefault(entity.path, node_id)
@@ -215,9 +215,9 @@ def _add_texts(
         details.setdefault(note.path, {})["text"] = text
 
     for path in paths:
-        shown = details.setdefault(path, {})
-        if "text" not in shown:
-            shown["private"] = True
+        note_details = details.setdefault(path, {})
+        if "text" not in note_details:
+            note_details["private"] = True
 
 
 # --- formats
