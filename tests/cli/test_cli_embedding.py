@@ -97,7 +97,7 @@ def test_a_run_that_is_ended_halfway_goes_on_where_it_was(
 def test_vectors_show_progress_when_they_are_made(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("simplemem.cli.command._PATIENCE", 0.0)
+    monkeypatch.setattr("simplemem.cli.command._SECONDS_BEFORE_BAR", 0.0)
     monkeypatch.setenv("FORCE_COLOR", "1")
     assert re.search(r"vectors.*3/3", run("search", "launch").err)
     assert "vectors" not in run("search", "launch").err
