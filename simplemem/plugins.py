@@ -8,15 +8,18 @@ points are read only for a name that simplemem itself does not have, and to list
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeGuard, TypeVar
 
-from simplemem.errors import Unavailable
+from simplemem.errors import Invalid, SimplememError, Unavailable
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
+
+T = TypeVar("T")
+NamedT = TypeVar("NamedT", bound="Named")
 
 KINDS: Final = ("profiles", "importers")
 """What a package can add to simplemem."""
@@ -51,6 +54,61 @@ class Plugin:
 def plugins_of(kind: str) -> Mapping[str, Plugin]:
     """Return the plug-ins of a kind by name, sorted by name. None of them is imported."""
     return {name: _describe(kind, entry) for name, entry in _entry_points(kind).items()}
+
+
+class Named(Protocol):
+    """What a plug-in offers: an object with the name of its entry point."""
+
+    @property
+    def name(self) -> str:
+        """The name under which it is found."""
+
+
+def load_named(
+    plugin: Plugin,
+    is_expected: Callable[[object], TypeGuard[NamedT]],
+    *,
+    description: str,
+    noun: str,
+) -> NamedT:
+    """Return the object of a plug-in, after checking its type and its name.
+
+    `description` says in an error what is expected, as "a Profile"; `noun` is the word for it.
+
+    Raises:
+        Unavailable: The package cannot be loaded.
+        Invalid: The object is not as expected, or has another name than the plug-in.
+    """
+    offered = plugin.load()
+    if not is_expected(offered):
+        raise Invalid(
+            f"the plug-in {plugin.name!r} of {plugin.package} is not {description}",
+            hint=f"{plugin.target} is a {type(offered).__name__}.",
+        )
+    if offered.name != plugin.name:
+        raise Invalid(
+            f"the plug-in {plugin.name!r} of {plugin.package} has a {noun} {offered.name!r}",
+            hint=f"The entry point and the {noun} need the same name.",
+        )
+    return offered
+
+
+def load_plugins(kind: str, load: Callable[[Plugin], T], *, built_in: Container[str]) -> list[T]:
+    """Return what `load` makes of the plug-ins of a kind whose names are not `built_in`, by name.
+
+    A plug-in for which it raises is logged and left out.
+    """
+    loaded = []
+    for name, plugin in plugins_of(kind).items():
+        if name in built_in:
+            continue
+        try:
+            loaded.append(load(plugin))
+        except SimplememError as error:
+            import logging  # costs 5 ms, which `serve --help` does not pay
+
+            logging.getLogger(f"simplemem.{kind}").warning("%s", error.message)
+    return loaded
 
 
 @cache

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import logging
 import pkgutil
 import tomllib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
-from simplemem.errors import Invalid, SimplememError, Unavailable
-from simplemem.plugins import Plugin, plugins_of
+from simplemem.errors import Unavailable
+from simplemem.plugins import Plugin, load_named, load_plugins
 
 if TYPE_CHECKING:
     from simplemem.importers.export import Item, Left
-
-
-log = logging.getLogger("simplemem.importers")
 
 
 class Source(NamedTuple):
@@ -59,15 +55,8 @@ SOURCES = {name: _built_in_source(name, row) for name, row in tomllib.loads(_TAB
 
 def plugin_sources() -> dict[str, Source]:
     """Return the sources that other packages offer, by name. One that cannot be loaded is left out."""
-    sources: dict[str, Source] = {}
-    for name, plugin in plugins_of("importers").items():
-        if name in SOURCES:
-            continue
-        try:
-            sources[name] = load_source(plugin)
-        except SimplememError as error:
-            log.warning("%s", error.message)
-    return sources
+    sources = load_plugins("importers", load_source, built_in=SOURCES)
+    return {source.name: source for source in sources}
 
 
 def load_source(plugin: Plugin) -> Source:
@@ -77,15 +66,9 @@ def load_source(plugin: Plugin) -> Source:
         Unavailable: The package cannot be loaded.
         Invalid: What it offers is not a source of the plug-in's name with a reader.
     """
-    source = plugin.load()
-    if not isinstance(source, Source) or not source.reader:
-        raise Invalid(
-            f"the plug-in {plugin.name!r} of {plugin.package} is not a Source with a reader",
-            hint=f"{plugin.target} is a {type(source).__name__}.",
-        )
-    if source.name != plugin.name:
-        raise Invalid(
-            f"the plug-in {plugin.name!r} of {plugin.package} has a source {source.name!r}",
-            hint="The entry point and the source need the same name.",
-        )
-    return source
+    return load_named(plugin, _is_source, description="a Source with a reader", noun="source")
+
+
+def _is_source(offered: object) -> TypeGuard[Source]:
+    """Return whether a plug-in offers a source that can be read."""
+    return isinstance(offered, Source) and bool(offered.reader)

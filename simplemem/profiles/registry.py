@@ -12,10 +12,10 @@ import os
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeGuard
 
-from simplemem.errors import Invalid, SimplememError
-from simplemem.plugins import Plugin, plugins_of
+from simplemem.errors import Invalid
+from simplemem.plugins import Plugin, load_named, load_plugins, plugins_of
 from simplemem.profiles.profile import Profile
 from simplemem.profiles.references import resolve
 
@@ -55,15 +55,9 @@ def all_profiles() -> dict[str, Profile]:
 
     A plug-in that cannot be loaded is logged and left out.
     """
-    others = []
-    for name, plugin in plugins_of("profiles").items():
-        if name in built_in_profiles():
-            continue
-        try:
-            others.append(load_profile(plugin))
-        except SimplememError as error:
-            _log_broken(error)
-    return {**built_in_profiles(), **{each.name: each for each in sorted(others, key=_place)}}
+    built_in = built_in_profiles()
+    others = load_plugins("profiles", load_profile, built_in=built_in)
+    return {**built_in, **{profile.name: profile for profile in sorted(others, key=_place)}}
 
 
 def load_profile(plugin: Plugin) -> Profile:
@@ -73,18 +67,12 @@ def load_profile(plugin: Plugin) -> Profile:
         Unavailable: The package cannot be loaded.
         Invalid: What it offers is not a profile of the plug-in's name.
     """
-    profile = plugin.load()
-    if not isinstance(profile, Profile):
-        raise Invalid(
-            f"the plug-in {plugin.name!r} of {plugin.package} is not a Profile",
-            hint=f"{plugin.target} is a {type(profile).__name__}.",
-        )
-    if profile.name != plugin.name:
-        raise Invalid(
-            f"the plug-in {plugin.name!r} of {plugin.package} has a profile {profile.name!r}",
-            hint="The entry point and the profile need the same name.",
-        )
-    return profile
+    return load_named(plugin, _is_profile, description="a Profile", noun="profile")
+
+
+def _is_profile(offered: object) -> TypeGuard[Profile]:
+    """Return whether a plug-in offers a profile."""
+    return isinstance(offered, Profile)
 
 
 def choose_tools(profile: Profile, changes: str = "") -> tuple[Tool, ...]:
@@ -169,12 +157,6 @@ def _built_in_packages() -> Mapping[str, str]:
 def _built_in_profile(name: str) -> Profile:
     profile: Profile = importlib.import_module(_built_in_packages()[name]).PROFILE
     return profile
-
-
-def _log_broken(error: SimplememError) -> None:
-    import logging  # costs 5 ms, which `serve --help` does not pay
-
-    logging.getLogger("simplemem.profiles").warning("%s", error.message)
 
 
 def _place(profile: Profile) -> tuple[int, str]:
