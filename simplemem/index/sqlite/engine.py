@@ -660,11 +660,9 @@ class SqliteEngine:
         try:
             # Only the folder `.simplemem` is made, not the folder of a vault that was removed.
             self.path.parent.mkdir(parents=not is_beside_notes(self.path), exist_ok=True)
-            self._leave_newer_alone()
             if not self._is_usable(bad):
                 with self._lock(), translating_errors():
                     # Another server that started at the same moment may have made it.
-                    self._leave_newer_alone()
                     is_made_meanwhile = self._is_usable(bad)
                     if not is_made_meanwhile:
                         remove_file(self.path)
@@ -687,19 +685,12 @@ class SqliteEngine:
                 self._identity = identity
                 self.generation += 1
 
-    def _leave_newer_alone(self) -> None:
-        """Use a file beside the path from now on, if the index there is of a newer simplemem."""
-        if identify_file(self.path) == "newer":
-            name = f"{self.path.stem}-v{SCHEMA_VERSION}{self.path.suffix}"
-            self.path = self.path.with_name(name)
-            self.place = str(self.path)
-
     def _is_usable(self, bad: _FileIdentity | None) -> bool:
         """Return whether a sound index of ours is there that is not the `bad` one.
 
         Raises Unavailable for a file of another program.
         """
-        owner = identify_file(self.path)
+        owner = self._identify_own_file()
         if owner == "foreign":
             raise Unavailable(
                 f"{self.path} belongs to another program",
@@ -707,6 +698,19 @@ class SqliteEngine:
                 "simplemem never changes a file of another program.",
             )
         return owner == "ours" and (bad is None or self._identity_on_disk() != bad)
+
+    def _identify_own_file(self) -> IndexFile:
+        """Return what `identify_file` does, but never "newer".
+
+        If the index at the path is of a newer simplemem, a path beside it is used from now on.
+        """
+        owner = identify_file(self.path)
+        if owner != "newer":
+            return owner
+        name = f"{self.path.stem}-v{SCHEMA_VERSION}{self.path.suffix}"
+        self.path = self.path.with_name(name)
+        self.place = str(self.path)
+        return identify_file(self.path)
 
     def _identity_on_disk(self) -> _FileIdentity | None:
         """Return device and inode of the file that is at the path now; None if there is none."""
