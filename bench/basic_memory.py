@@ -1,12 +1,15 @@
 """basic-memory as it is published beside `--profile basic-memory`: the arguments of each tool, and a sequence of calls.
 
-    python -m venv theirs && theirs/bin/pip install basic-memory          (it wants Python 3.12)
+    python3.12 -m venv theirs && theirs/bin/pip install basic-memory
     python bench/basic_memory.py --theirs theirs/bin/basic-memory
 
-Both serve a new folder. Of tools it compares names, arguments, types, defaults and what is needed; of answers whether
-they failed, the shape of the data, and in texts the first sentence and the names of fields. Exits with 1 when something
-differs that a prompt may depend on; what differs on purpose is printed with its reason. Calls and reasons:
-basic_memory.toml.
+Both serve a new folder. Compared are
+
+- of tools: names, arguments, types, defaults, and which arguments are required
+- of answers: whether they failed, the structure of JSON, and the first sentence and the field names of texts
+
+Exits with 1 if a difference remains that a prompt may depend on. Intended differences are printed with
+their reason. The calls and the reasons are in basic_memory.toml. basic-memory needs Python 3.12.
 """
 
 from __future__ import annotations
@@ -18,6 +21,8 @@ import sys
 import tempfile
 import tomllib
 from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,117 +31,228 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from bench.conversation import Conversation, serve
 
 VOLATILE = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}|\b[0-9a-f]{8,64}\b|\d+")
+"""Ids, hashes and numbers: they differ between two runs of one server."""
+
+FIELD_NAME = re.compile(r"#+ [^:]*+$|(?:- )?\**[A-Za-z_ ]++\**:(?= |$)")
+"""A heading, or the name of a field at the beginning of a line."""
+
+NOTE_CONTENT = {"frontmatter"}
+"""Keys whose value comes from the note: its keys may differ."""
 
 
-def argument(schema: dict[str, Any], name: str) -> tuple[Any, ...]:
-    """What a prompt may depend on of an argument: types, words, default, whether it is needed."""
-    about = schema["properties"][name]
-    forms = about.get("anyOf", [about])
-    words = sorted(word for each in forms for word in each.get("enum", ()))
-    return (
-        sorted(each["type"] for each in forms),
-        words,
-        about.get("default"),
-        name in schema.get("required", ()),
-    )
+@dataclass(frozen=True)
+class Servers:
+    """basic-memory and simplemem, each serving a folder of its own."""
 
+    theirs: Conversation
+    ours: Conversation
 
-def unlike(one: Any, other: Any, at: str = "") -> Iterator[str]:
-    """Where keys of data, or the kinds of values, differ. Null goes with anything, a list by its first item."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        yield from (
-            f"{at}.{key} is only {'theirs' if key in one else 'ours'}"
-            for key in sorted(one.keys() ^ other.keys())
-        )
-        for key in one.keys() & other.keys() - {"frontmatter"}:
-            yield from unlike(one[key], other[key], f"{at}.{key}")
-    elif isinstance(one, list) and isinstance(other, list):
-        yield from unlike(one[0], other[0], f"{at}[]") if one and other else ()
-    elif (
-        None not in (one, other)
-        and type(one) is not type(other)
-        and not {type(one), type(other)} <= {int, float}
-    ):
-        yield f"{at}: theirs is {type(one).__name__}, ours {type(other).__name__}"
-
-
-def form(text: str) -> tuple[str, list[str]]:
-    """The first sentence of a text, and its fields and headings, without what differs by chance."""
-    lines = [VOLATILE.sub("*", line) for line in text.strip().split("\n")]
-    named = (re.match(r"#+ [^:]*+$|(?:- )?\**[A-Za-z_ ]++\**:(?= |$)", line) for line in lines)
-    return re.split(r"(?<=\.) ", lines[0])[0], sorted({each[0] for each in named if each})
-
-
-def _data(text: str) -> Any:
-    try:
-        return json.loads(text) if text[:1] in ("{", "[") else None
-    except ValueError:
-        return None
-
-
-def answers(theirs: dict[str, Any], ours: dict[str, Any]) -> Iterator[str]:
-    """How two answers to one call differ."""
-    if bool(theirs.get("isError")) != bool(ours.get("isError")):
-        yield f"theirs {'failed' if theirs.get('isError') else 'did not fail'}"
-    texts = ["".join(part["text"] for part in each["content"]) for each in (theirs, ours)]
-    data = [_data(text) for text in texts]
-    if None not in data:
-        yield from unlike(*data)
-        return
-    (first, fields), (head, names) = map(form, texts)
-    if first != head:
-        yield f"begins: theirs {first[:90]!r}, ours {head[:90]!r}"
-    elif missing := [each for each in fields if each not in names]:
-        yield f"lacks {missing}"
+    def tools(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the tool lists of both, by tool name."""
+        return _tools_by_name(self.theirs), _tools_by_name(self.ours)
 
 
 def main() -> int:
+    """Compare the two servers. Return the exit code: 1 if an unintended difference was found."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--theirs", required=True, help="the command basic-memory")
-    asked, table = (
-        parser.parse_args(),
-        tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")),
-    )
-    found = list[str]()
-    with tempfile.TemporaryDirectory() as room:
-        home, folders = Path(room, "home"), [Path(room, each) for each in ("theirs", "ours")]
-        for folder in (home, *folders):
-            folder.mkdir()
-        env = {
-            "HOME": str(home),
-            "BASIC_MEMORY_HOME": str(folders[0]),
-            "BASIC_MEMORY_SEMANTIC_SEARCH_ENABLED": "false",
-        }
-        commands = ([asked.theirs, "mcp"], serve(folders[1], "--profile", "basic-memory"))
-        with (
-            Conversation(commands[0], env=env, quiet=True) as theirs,
-            Conversation(commands[1], quiet=True) as ours,
-        ):
-            lists = [
-                {each["name"]: each for each in server.ask("tools/list", {})["tools"]}
-                for server in (theirs, ours)
-            ]
-            for name in lists[1]:
-                schemas = [each[name]["inputSchema"] for each in lists]
-                found += unlike(*(dict.fromkeys(each["properties"]) for each in schemas), name)
-                for key in schemas[0]["properties"].keys() & schemas[1]["properties"].keys():
-                    one, other = (argument(each, key) for each in schemas)
-                    found += [f"{name}({key}): theirs {one}, ours {other}"] if one != other else []
-            for call in table["calls"]:
-                name, _, sent = call.partition(" ")
-                both = [server.use(name, **json.loads(sent)) for server in (theirs, ours)]
-                found += [f"{call}\n    {each}" for each in answers(*both)]
-    bad = 0
-    for each in found:
-        why = next((known["why"] for known in table["known"] if re.search(known["what"], each)), "")
-        bad += not why
-        print(f"{'known' if why else 'DIFFERS'}: {each}" + (f"\n    ({why})" if why else ""))
+    options = parser.parse_args()
+    script = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+
+    with ExitStack() as stack:
+        servers = _start_both(options.theirs, stack)
+        differences = [*compare_tools(servers), *compare_calls(servers, script["calls"])]
+        tool_count = len(servers.tools()[1])
+
+    unintended = _print_differences(differences, script["known"])
+    intended = len(differences) - unintended
     print(
-        f"{len(lists[1])} tools, {len(table['calls'])} calls: {bad} differences, {len(found) - bad} on purpose"
+        f"{tool_count} tools, {len(script['calls'])} calls: "
+        f"{unintended} differences, {intended} on purpose"
     )
-    return 1 if bad else 0
+    return 1 if unintended else 0
+
+
+def _start_both(their_command: str, stack: ExitStack) -> Servers:
+    """Start both servers in new folders, which `stack` removes after the servers have ended."""
+    root = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+    home = root / "home"
+    their_folder = root / "theirs"
+    our_folder = root / "ours"
+    for folder in (home, their_folder, our_folder):
+        folder.mkdir()
+
+    their_environment = {
+        "HOME": str(home),
+        "BASIC_MEMORY_HOME": str(their_folder),
+        "BASIC_MEMORY_SEMANTIC_SEARCH_ENABLED": "false",
+    }
+    theirs = Conversation([their_command, "mcp"], env=their_environment, quiet=True)
+    stack.enter_context(theirs)
+    ours = Conversation(serve(our_folder, "--profile", "basic-memory"), quiet=True)
+    stack.enter_context(ours)
+    return Servers(theirs, ours)
+
+
+def _tools_by_name(server: Conversation) -> dict[str, Any]:
+    return {tool["name"]: tool for tool in server.ask("tools/list", {})["tools"]}
+
+
+def compare_tools(servers: Servers) -> Iterator[str]:
+    """Yield a line for each difference between the arguments of the tools that simplemem has."""
+    their_tools, our_tools = servers.tools()
+    for name in our_tools:
+        their_schema = their_tools[name]["inputSchema"]
+        our_schema = our_tools[name]["inputSchema"]
+        their_names = dict.fromkeys(their_schema["properties"])
+        our_names = dict.fromkeys(our_schema["properties"])
+
+        yield from compare_values(their_names, our_names, name)
+        for argument in their_names.keys() & our_names.keys():
+            their_argument = describe_argument(their_schema, argument)
+            our_argument = describe_argument(our_schema, argument)
+            if their_argument != our_argument:
+                yield f"{name}({argument}): theirs {their_argument}, ours {our_argument}"
+
+
+def describe_argument(schema: dict[str, Any], name: str) -> tuple[Any, ...]:
+    """Return what a prompt may depend on: types, permitted words, default, whether it is required."""
+    argument = schema["properties"][name]
+    alternatives = argument.get("anyOf", [argument])
+    words: list[str] = []
+    for alternative in alternatives:
+        words += alternative.get("enum", ())
+    return (
+        sorted(alternative["type"] for alternative in alternatives),
+        sorted(words),
+        argument.get("default"),
+        name in schema.get("required", ()),
+    )
+
+
+def compare_calls(servers: Servers, calls: list[str]) -> Iterator[str]:
+    """Make each call to both servers, in order, and yield each difference between their answers.
+
+    A call is the name of a tool, a space, and its arguments as JSON.
+    """
+    for call in calls:
+        tool, _, arguments_json = call.partition(" ")
+        arguments = json.loads(arguments_json)
+        their_answer = servers.theirs.use(tool, **arguments)
+        our_answer = servers.ours.use(tool, **arguments)
+        for difference in compare_answers(their_answer, our_answer):
+            yield f"{call}\n    {difference}"
+
+
+def compare_answers(theirs: dict[str, Any], ours: dict[str, Any]) -> Iterator[str]:
+    """Yield how two results of one call differ: as JSON if both are, otherwise as texts."""
+    they_failed = bool(theirs.get("isError"))
+    we_failed = bool(ours.get("isError"))
+    if they_failed != we_failed:
+        yield f"theirs {'failed' if they_failed else 'did not fail'}"
+
+    their_text = _text_of(theirs)
+    our_text = _text_of(ours)
+    their_data = _parse_json(their_text)
+    our_data = _parse_json(our_text)
+    if their_data is not None and our_data is not None:
+        yield from compare_values(their_data, our_data)
+    else:
+        yield from compare_texts(their_text, our_text)
+
+
+def compare_values(theirs: Any, ours: Any, path: str = "") -> Iterator[str]:
+    """Yield where the keys of two values, or the types of their values, differ.
+
+    Null equals anything. Of lists the first items are compared.
+    """
+    if isinstance(theirs, dict) and isinstance(ours, dict):
+        yield from _compare_objects(theirs, ours, path)
+    elif isinstance(theirs, list) and isinstance(ours, list):
+        if theirs and ours:
+            yield from compare_values(theirs[0], ours[0], f"{path}[]")
+    elif not _have_same_type(theirs, ours):
+        yield f"{path}: theirs is {type(theirs).__name__}, ours {type(ours).__name__}"
+
+
+def _compare_objects(theirs: dict[str, Any], ours: dict[str, Any], path: str) -> Iterator[str]:
+    for key in sorted(theirs.keys() ^ ours.keys()):
+        owner = "theirs" if key in theirs else "ours"
+        yield f"{path}.{key} is only {owner}"
+    for key in (theirs.keys() & ours.keys()) - NOTE_CONTENT:
+        yield from compare_values(theirs[key], ours[key], f"{path}.{key}")
+
+
+def _have_same_type(theirs: Any, ours: Any) -> bool:
+    if theirs is None or ours is None:
+        return True
+    types = {type(theirs), type(ours)}
+    return len(types) == 1 or types == {int, float}
+
+
+def compare_texts(theirs: str, ours: str) -> Iterator[str]:
+    """Yield how the first sentences differ, or else which fields of theirs are missing in ours."""
+    their_sentence = _first_sentence(theirs)
+    our_sentence = _first_sentence(ours)
+    if their_sentence != our_sentence:
+        yield f"begins: theirs {their_sentence[:90]!r}, ours {our_sentence[:90]!r}"
+        return
+
+    missing = sorted(_field_names(theirs) - _field_names(ours))
+    if missing:
+        yield f"lacks {missing}"
+
+
+def _first_sentence(text: str) -> str:
+    return re.split(r"(?<=\.) ", _stable_lines(text)[0])[0]
+
+
+def _field_names(text: str) -> set[str]:
+    """Return the headings and the names of fields in a text."""
+    matches = (FIELD_NAME.match(line) for line in _stable_lines(text))
+    return {match[0] for match in matches if match and match[0]}
+
+
+def _stable_lines(text: str) -> list[str]:
+    """Return the lines of a text with `*` for what differs between two runs."""
+    return [VOLATILE.sub("*", line) for line in text.strip().split("\n")]
+
+
+def _text_of(result: dict[str, Any]) -> str:
+    return "".join(part["text"] for part in result["content"])
+
+
+def _parse_json(text: str) -> Any:
+    """Return the value of a text that is a JSON object or list, and None for every other text."""
+    if not text.startswith(("{", "[")):
+        return None
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None
+
+
+def _print_differences(differences: list[str], intended: list[dict[str, str]]) -> int:
+    """Print each difference with its reason, if it is intended. Return how many are not."""
+    unintended = 0
+    for difference in differences:
+        reason = _reason_for(difference, intended)
+        if reason:
+            print(f"known: {difference}\n    ({reason})")
+        else:
+            print(f"DIFFERS: {difference}")
+            unintended += 1
+    return unintended
+
+
+def _reason_for(difference: str, intended: list[dict[str, str]]) -> str:
+    """Return the reason of the first pattern that occurs in a difference, or an empty text."""
+    for entry in intended:
+        if re.search(entry["what"], difference):
+            return entry["why"]
+    return ""
 
 
 if __name__ == "__main__":

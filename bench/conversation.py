@@ -1,5 +1,4 @@
-"""A plain client of one server over its standard streams, for the commands that measure and for those that break
-things."""
+"""A plain MCP client of one server over standard streams, for measurements and for tests of faults."""
 
 from __future__ import annotations
 
@@ -19,18 +18,17 @@ class Gone(Exception):
 
 @dataclass(frozen=True)
 class Figures:
-    """What a server holds at a moment, in MB and seconds. `private` is what is its own: without files that are
-    mapped."""
+    """What a server process uses at one moment."""
 
-    resident: float
-    private: float
-    files: int
+    resident: float  # MB
+    private: float  # MB, without mapped files
+    files: int  # open descriptors
     threads: int
-    cpu: float
+    cpu: float  # seconds since its start
 
 
 def serve(vault: Path, *options: str) -> list[str]:
-    """The command that serves a vault with this Python."""
+    """Return the command that serves a vault with this Python."""
     return [sys.executable, "-m", "simplemem", "serve", "--vault", str(vault), *options]
 
 
@@ -45,6 +43,13 @@ class Conversation:
         quiet: bool = False,
         name: str = "bench",
     ) -> None:
+        """Start the server and initialize the session.
+
+        `env` is added to this process's environment. `quiet` drops what the server logs.
+
+        Raises:
+            Gone: The server ended before it answered.
+        """
         self.process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -53,17 +58,19 @@ class Conversation:
             bufsize=0,
             env={**os.environ, **(env or {})},
         )
-        assert self.process.stdin is not None and self.process.stdout is not None
-        self._input, self._output = self.process.stdin, self.process.stdout.fileno()
-        self._held = b""
-        self._next = 0
-        self.told = 0
-        about = {
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self._input = self.process.stdin
+        self._output = self.process.stdout.fileno()
+        self._buffer = b""
+        self._last_id = 0
+
+        parameters = {
             "protocolVersion": "2025-11-25",
             "capabilities": {},
             "clientInfo": {"name": name, "version": "1"},
         }
-        self.ask("initialize", about)
+        self.ask("initialize", parameters)
         self._send({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
     def __enter__(self) -> Conversation:
@@ -73,30 +80,44 @@ class Conversation:
         self.kill()
 
     def ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
-        """The answer to a request; a protocol error as `{"error": …}`."""
-        self._next += 1
-        self._send({"jsonrpc": "2.0", "id": self._next, "method": method, "params": params})
-        while (answer := json.loads(self._line())).get("id") != self._next:
-            self.told += 1
-        return dict(answer["result"]) if "result" in answer else {"error": answer["error"]}
+        """Return the result of a request, or a protocol error as `{"error": …}`.
+
+        Notifications that arrive first are dropped.
+
+        Raises:
+            Gone: The server ended before it answered.
+        """
+        self._last_id += 1
+        self._send({"jsonrpc": "2.0", "id": self._last_id, "method": method, "params": params})
+
+        answer = json.loads(self._read_line())
+        while answer.get("id") != self._last_id:
+            answer = json.loads(self._read_line())
+        if "error" in answer:
+            return {"error": answer["error"]}
+        return dict(answer["result"])
 
     def use(self, tool: str, /, **arguments: Any) -> dict[str, Any]:
-        """The whole result of a tool."""
+        """Call a tool and return its whole result."""
         return self.ask("tools/call", {"name": tool, "arguments": arguments})
 
     def call(self, tool: str, arguments: dict[str, Any]) -> str:
-        """The code of the failure, or nothing."""
+        """Call a tool and return the code of its failure, or an empty text."""
         return failure_in(self.use(tool, **arguments))
 
     def end(self, seconds: float = 10) -> int:
-        """Say goodbye: the exit code."""
+        """Close the server's input and return its exit code.
+
+        Raises:
+            subprocess.TimeoutExpired: It did not end within `seconds`.
+        """
         self._input.close()
         code = self.process.wait(seconds)
         self.kill()
         return code
 
     def kill(self) -> None:
-        """End it as kill -9 does."""
+        """Kill the server at once, if it runs, and close its streams."""
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait()
@@ -105,49 +126,57 @@ class Conversation:
                 stream.close()
 
     def figures(self) -> Figures:
-        at = Path("/proc") / str(self.process.pid)
-        status = dict(
-            row.split(":", 1) for row in (at / "status").read_text().split("\n") if ":" in row
-        )
-        fields = (at / "stat").read_text().rsplit(")", 1)[1].split()
+        """Return what the server uses now. Linux only."""
+        folder = Path("/proc") / str(self.process.pid)
+        lines = (folder / "status").read_text().split("\n")
+        status = dict(line.split(":", 1) for line in lines if ":" in line)
+        # proc(5): after the name in parentheses, the 12th and 13th fields are user and system ticks.
+        times = (folder / "stat").read_text().rsplit(")", 1)[1].split()[11:13]
+        ticks = sum(map(int, times))
+
         return Figures(
-            resident=int(status["VmRSS"].split()[0]) / 1024,
-            private=int(status["RssAnon"].split()[0]) / 1024,
-            files=len(os.listdir(at / "fd")),
+            resident=_megabytes(status["VmRSS"]),
+            private=_megabytes(status["RssAnon"]),
+            files=len(os.listdir(folder / "fd")),
             threads=int(status["Threads"]),
-            cpu=(int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK"),
+            cpu=ticks / os.sysconf("SC_CLK_TCK"),
         )
 
     def _send(self, message: dict[str, Any]) -> None:
-        left = memoryview(json.dumps(message).encode() + b"\n")
+        unsent = memoryview(json.dumps(message).encode() + b"\n")
         try:
-            while left:
-                left = left[self._input.write(left) or 0 :]
+            while unsent:
+                count = self._input.write(unsent) or 0
+                unsent = unsent[count:]
         except (OSError, ValueError) as error:
             raise Gone from error
 
-    def _line(self) -> bytes:
-        while b"\n" not in self._held:
+    def _read_line(self) -> bytes:
+        while b"\n" not in self._buffer:
             try:
                 chunk = os.read(self._output, 1 << 16)
             except OSError as error:
                 raise Gone from error
             if not chunk:
                 raise Gone
-            self._held += chunk
-        line, self._held = self._held.split(b"\n", 1)
+            self._buffer += chunk
+        line, _, self._buffer = self._buffer.partition(b"\n")
         return line
 
 
+def _megabytes(field: str) -> float:
+    """Return the MB of a field of /proc/PID/status, such as `1234 kB`."""
+    return int(field.split()[0]) / 1024
+
+
 def failure_in(result: dict[str, Any]) -> str:
-    """The code of the failure in a tool's result, or nothing."""
+    """Return the code of the failure in a tool's result, else its text, or "" if it did not fail."""
     if "error" in result:
         return "protocol error"
     if not result.get("isError"):
         return ""
-    told = result.get("structuredContent", {}).get("error", {}).get("code")
-    return str(
-        told
-        or "".join(part.get("text", "") for part in result.get("content", []))[:200]
-        or "failed"
-    )
+    code = result.get("structuredContent", {}).get("error", {}).get("code")
+    if code:
+        return str(code)
+    text = "".join(part.get("text", "") for part in result.get("content", []))
+    return text[:200] or "failed"
