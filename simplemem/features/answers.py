@@ -6,53 +6,50 @@ no docstrings, since those would become descriptions in the schemas that clients
 
 from __future__ import annotations
 
-from typing import Any, NotRequired, TypeAlias, TypedDict
-
-Maybe: TypeAlias = "str | None"
-
+from typing import Any, NotRequired, TypedDict
 
 # Facts
 
 
-class Told(TypedDict):
+class FactReference(TypedDict):
     id: str
     memory: str
 
 
-class Candidate(TypedDict):
+class ReviewCandidate(TypedDict):
     id: str
     memory: str
     similarity: float
 
 
-class Event(TypedDict):
+class FactEvent(TypedDict):
     event: str
-    relation: Maybe
+    relation: str | None
     id: str
     memory: str
     rule: str
-    previous: NotRequired[Told]
-    disputes: NotRequired[list[Told]]
+    previous: NotRequired[FactReference]
+    disputes: NotRequired[list[FactReference]]
 
 
-class Review(TypedDict):
+class ReviewRequest(TypedDict):
     id: str
-    candidates: list[Candidate]
+    candidates: list[ReviewCandidate]
 
 
-class Remembered(TypedDict):
-    events: list[Event]
-    document: Maybe
+class RememberResult(TypedDict):
+    events: list[FactEvent]
+    document: str | None
     extraction: str
     reconciliation: str
-    needs_review: list[Review]
+    needs_review: list[ReviewRequest]
     warnings: list[str]
 
 
 # Documents and what recall finds
 
 
-class Ingested(TypedDict):
+class IngestResult(TypedDict):
     id: str
     status: str
     title: str
@@ -60,7 +57,7 @@ class Ingested(TypedDict):
     content_type: str
     name: str
     chunks: int
-    memories: list[Event]
+    memories: list[FactEvent]
     extraction: str
     warnings: list[str]
     duplicate: NotRequired[bool]
@@ -68,7 +65,7 @@ class Ingested(TypedDict):
     fetched: NotRequired[str]
 
 
-class Profile(TypedDict):
+class ScopeProfile(TypedDict):
     container_tag: str
     static: list[str]
     dynamic: list[str]
@@ -86,39 +83,39 @@ class Passage(TypedDict):
     line: int
 
 
-class Written(TypedDict):
+class SavedDocument(TypedDict):
     file_path: str
     sha256: str
     created: bool
     notice: NotRequired[str]
 
 
-class Source(TypedDict):
+class ResultSource(TypedDict):
     id: str
     title: str
     name: str
     heading: str
     line: int
-    url: Maybe
+    url: str | None
 
 
 # `from` is a keyword, so this one cannot have the form of a class.
 Edge = TypedDict("Edge", {"from": str, "relation": str, "to": str, "id": str})
 
 
-class Step(TypedDict):
+class RecallStep(TypedDict):
     step: str
     used: bool
     why: str
 
 
-class Result(TypedDict):
+class RecallResult(TypedDict):
     kind: str
     id: str
     text: str
     score: float
     container_tag: str
-    source: Source
+    source: ResultSource
     memory_type: NotRequired[str]
     confidence: NotRequired[float]
     valid_from: NotRequired[str]
@@ -131,7 +128,7 @@ class Result(TypedDict):
     outdated_sentences: NotRequired[list[str]]
 
 
-class Row(TypedDict):
+class MemoryRow(TypedDict):
     id: str
     memory: str
     memory_type: str
@@ -139,17 +136,17 @@ class Row(TypedDict):
     is_latest: bool
     confidence: float
     base_confidence: float
-    valid_from: Maybe
-    valid_to: Maybe
-    forgotten_at: Maybe
-    source_doc_id: Maybe
-    updates: Maybe
-    extends: Maybe
+    valid_from: str | None
+    valid_to: str | None
+    forgotten_at: str | None
+    source_doc_id: str | None
+    updates: str | None
+    extends: str | None
     derived_from: list[str]
-    superseded_by: Maybe
+    superseded_by: str | None
     status: str
-    disputed: Maybe
-    disputed_by: Maybe
+    disputed: str | None
+    disputed_by: str | None
     created_at: str
     name: str
 
@@ -166,7 +163,7 @@ class FactOut(TypedDict):
     disputed: NotRequired[str]
 
 
-class Stored(TypedDict):
+class RecordedTurn(TypedDict):
     block_id: str
     turn_id: str
     routing_scenario: str
@@ -185,7 +182,7 @@ class TurnOut(TypedDict):
     ai_response: str
 
 
-class Topic(TypedDict):
+class TopicRow(TypedDict):
     block_id: str
     topic_label: str
     status: str
@@ -193,18 +190,18 @@ class Topic(TypedDict):
     created_at: str
 
 
-class Topics(TypedDict):
-    topics: list[Topic]
+class TopicList(TypedDict):
+    topics: list[TopicRow]
 
 
-class Story(TypedDict):
+class TopicHistory(TypedDict):
     block_id: str
     topic_label: str
     turns: list[TurnOut]
     summary: str
 
 
-class Spoken(TypedDict):
+class RecalledTopic(TypedDict):
     block_id: str
     topic: str
     relevance_score: float
@@ -212,8 +209,8 @@ class Spoken(TypedDict):
     turns: list[TurnOut]
 
 
-class Recalled(TypedDict):
-    memories: list[Spoken]
+class ConversationRecall(TypedDict):
+    memories: list[RecalledTopic]
     facts: list[FactOut]
     method: str
     degraded: NotRequired[str]
@@ -227,7 +224,7 @@ class Constraint(TypedDict):
     disputed: NotRequired[str]
 
 
-class Person(TypedDict):
+class UserProfile(TypedDict):
     name: str
     preferences: dict[str, str]
     topics_of_interest: list[str]
@@ -235,18 +232,18 @@ class Person(TypedDict):
     constraints: list[Constraint]
 
 
-class Known(TypedDict):
-    profile: Person
+class UserProfileAnswer(TypedDict):
+    profile: UserProfile
 
 
-class Context(TypedDict):
+class MessageContext(TypedDict):
     text: str
     tokens: int
     items: list[dict[str, Any]]
     left_out: int
 
 
-class Closed(TypedDict):
+class ArchiveResult(TypedDict):
     closed: list[str]
     continued: list[str]
     facts: list[FactOut]

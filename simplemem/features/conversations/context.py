@@ -8,7 +8,13 @@ from heapq import nlargest
 from typing import Any, Final
 
 from simplemem.errors import TooLong
-from simplemem.features.answers import Constraint, Context, FactOut, Recalled, TurnOut
+from simplemem.features.answers import (
+    Constraint,
+    ConversationRecall,
+    FactOut,
+    MessageContext,
+    TurnOut,
+)
 from simplemem.features.conversations.exchange import new_exchange
 from simplemem.features.conversations.profile import Profile
 from simplemem.features.conversations.recall import MAX_ANSWER, content_stems, recall
@@ -29,7 +35,7 @@ Lines = dict[str, dict[str, Any]]
 
 def build_context(
     service: ConversationService, message: str, budget: int, session: str = ""
-) -> Context:
+) -> MessageContext:
     """Return what to know before answering a message.
 
     All constraints are first, then the user, facts, the current topic, other topics, the session's last turns, and
@@ -119,9 +125,9 @@ class _ContextBuilder:
         self._sections.append("\n".join([title, *in_order]))
         self.items += [lines[line] for line in in_order]
 
-    def build(self) -> Context:
+    def build(self) -> MessageContext:
         """Return the context, with the message as its last section."""
-        return Context(
+        return MessageContext(
             text="\n\n".join([*self._sections, self._message]),
             tokens=self._count_tokens(),
             items=self.items,
@@ -136,12 +142,12 @@ def _profile_lines(profile: Profile) -> Lines:
     return {f"- {text}": {"kind": "person", "text": text} for text in texts}
 
 
-def _fact_lines(recalled: Recalled) -> Lines:
+def _fact_lines(recalled: ConversationRecall) -> Lines:
     return {_fact_line(fact): {"kind": "fact", "key": fact["key"]} for fact in recalled["facts"]}
 
 
 def _add_other_topics(
-    context: _ContextBuilder, message: str, recalled: Recalled, current: Topic | None
+    context: _ContextBuilder, message: str, recalled: ConversationRecall, current: Topic | None
 ) -> None:
     """Add a section for each of the best topics that answer the message, without the current one."""
     is_only_nearest = bool(recalled.get("only_nearest"))

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
-from simplemem.features.answers import FactOut, Recalled, Spoken
+from simplemem.features.answers import ConversationRecall, FactOut, RecalledTopic
 from simplemem.features.changes import find_doubtful
 from simplemem.features.conversations.facts import (
     fact_out,
@@ -37,7 +37,7 @@ _DISPUTED: Final = 0.5
 """Confidence of a sentence that no rule reads, and the share that the fact it disputes keeps."""
 
 
-def recall(service: ConversationService, query: str, limit: int = 5) -> Recalled:
+def recall(service: ConversationService, query: str, limit: int = 5) -> ConversationRecall:
     """Return the topics, with turns, and the facts that answer a question, best first.
 
     The question is taken as words, whatever query syntax it contains.
@@ -50,7 +50,7 @@ def recall(service: ConversationService, query: str, limit: int = 5) -> Recalled
     labels = {topic.id: topic.label for topic in topics.values()}
     found_facts = find_facts(question, facts, labels)[:_MAX_FACTS]
     rows = [row for fact in found_facts for row in _fact_rows(fact, topics.values())]
-    answer = Recalled(memories=[], facts=rows, method="words")
+    answer = ConversationRecall(memories=[], facts=rows, method="words")
     if question.strip() and topics:
         _add_topics(service, question, topics, limit, answer)
     return answer
@@ -61,7 +61,7 @@ def _add_topics(
     question: str,
     topics: Mapping[str, Topic],
     limit: int,
-    answer: Recalled,
+    answer: ConversationRecall,
 ) -> None:
     """Search for the topics that answer a question, and add them to an answer."""
     wanted = as_words(_without_common_names(question, topics.values()))
@@ -88,10 +88,10 @@ def _add_topics(
             answer["memories"].append(_topic_row(topic, lowest, question))
 
 
-def _topic_row(topic: Topic, score: float, question: str) -> Spoken:
+def _topic_row(topic: Topic, score: float, question: str) -> RecalledTopic:
     # The summary of an active topic is what it was about before it was resumed.
     summary = "" if topic.status == "active" else topic.summary
-    return Spoken(
+    return RecalledTopic(
         block_id=topic.id,
         topic=topic.label,
         relevance_score=score,

@@ -14,7 +14,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, TypeVar, Unpack
 
 from simplemem.errors import Invalid, SimplememError
-from simplemem.features.answers import Closed, FactOut, Stored
+from simplemem.features.answers import ArchiveResult, FactOut, RecordedTurn
 from simplemem.features.changes import find_doubtful
 from simplemem.features.collection import ChangeSet, NoteCollection
 from simplemem.features.conversations.exchange import Exchange
@@ -134,7 +134,7 @@ class ConversationService(FeatureService):
         reachable = reachable_topics(topics, exchange.session)
         return current, self._router.decide(turn.message, turn.at, reachable, current)
 
-    def record(self, exchange: Exchange, **by: Unpack[AuthorArgs]) -> Stored:
+    def record(self, exchange: Exchange, **by: Unpack[AuthorArgs]) -> RecordedTurn:
         """Store an exchange as one step, which one undo takes back.
 
         Raise Invalid if it contains a credential and the settings refuse secrets, and what writing raises.
@@ -147,7 +147,7 @@ class ConversationService(FeatureService):
 
         advice = self._ask_for_topic(exchange)
 
-        def draft(change_set: ChangeSet) -> Stored:
+        def draft(change_set: ChangeSet) -> RecordedTurn:
             return _Recording(self, change_set, exchange, advice).record()
 
         stored, result = self.collection.change(draft, by)
@@ -191,7 +191,7 @@ class ConversationService(FeatureService):
         *,
         dry_run: bool = False,
         **by: Unpack[AuthorArgs],
-    ) -> Closed:
+    ) -> ArchiveResult:
         """Close the topics that have been paused for so long, or the one topic `ref`, as one step.
 
         If a model is configured, it reads the facts of closed topics that are not private. `continued` has the
@@ -204,7 +204,7 @@ class ConversationService(FeatureService):
             to_close = [topic for topic in topics if topic.status != "closed"]
 
         chat = self.chat
-        result = Closed(
+        result = ArchiveResult(
             closed=[topic.id for topic in to_close],
             continued=[],
             facts=[],
@@ -243,7 +243,7 @@ class ConversationService(FeatureService):
         self,
         topics: Sequence[Topic],
         readings: Sequence[FactReading],
-        result: Closed,
+        result: ArchiveResult,
         by: AuthorArgs,
     ) -> None:
         """Close topics and store the facts that a model read, and enter both into a result."""
@@ -359,7 +359,7 @@ class _Recording:
             exchange.turn.at < topic.last for topic in self._reachable if topic.status == "active"
         )
 
-    def record(self) -> Stored:
+    def record(self) -> RecordedTurn:
         """Write the turn into its topic, and what it states; return what was stored where."""
         current, decision = self._service.decide(self._exchange, self._topics)
         new_label = self._exchange.topic
@@ -382,7 +382,7 @@ class _Recording:
         link = self._service.link_text(path, self._turn.mark)
         self._dispute_facts(link, {fact["key"] for fact in facts})
         warnings = self._update_profile(link[2:-2])
-        return Stored(
+        return RecordedTurn(
             block_id=topic_id,
             turn_id=self._turn.id,
             routing_scenario=self._scenario(topic, current),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
 
-from simplemem.features.answers import Result
+from simplemem.features.answers import RecallResult
 from simplemem.features.documents.document import Document
 from simplemem.features.fact import Fact
 from simplemem.features.facts import decay
@@ -33,14 +33,14 @@ class Score(NamedTuple):
 class Hit(NamedTuple):
     """Something that answers a question: how it is shown, the path of its note, and its fact."""
 
-    result: Result
+    result: RecallResult
     path: str
     fact: Fact | None = None
     rank: float = 0.0
 
     def with_fields(self, fields: Mapping[str, Any]) -> Self:
         """Return the hit with other fields in its result."""
-        return self._replace(result=cast("Result", {**self.result, **fields}))
+        return self._replace(result=cast("RecallResult", {**self.result, **fields}))
 
 
 def raise_scores(scores: dict[str, Score], new_scores: Mapping[str, Score]) -> None:
@@ -121,7 +121,7 @@ def _source(id_: str, text: str, path: str, document: Document | None = None) ->
 
 
 def _hit(result: dict[str, Any], path: str, score: Score, fact: Fact | None = None) -> Hit:
-    return Hit(cast("Result", result), path, fact, round(score.rank, 4))
+    return Hit(cast("RecallResult", result), path, fact, round(score.rank, 4))
 
 
 def sort_by_rank(hits: Iterable[Hit]) -> list[Hit]:

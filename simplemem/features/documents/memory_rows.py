@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from simplemem.features.answers import Row
+from simplemem.features.answers import MemoryRow
 from simplemem.features.documents.service import DocumentService, document_service
 from simplemem.features.fact import Fact
 from simplemem.features.facts import decay
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from simplemem.store import EnhancedStore
 
 
-def memory_rows(store: EnhancedStore, facts: Sequence[Fact]) -> list[Row]:
+def memory_rows(store: EnhancedStore, facts: Sequence[Fact]) -> list[MemoryRow]:
     """Return facts as rows, with the ids of the facts and documents that they link to."""
     linked_ids = _linked_ids(document_service(store), facts)
     moment = now()
@@ -50,13 +50,15 @@ def _links_of(fact: Fact) -> list[str]:
     return [link for link in links if link]
 
 
-def _row(fact: Fact, linked_ids: Mapping[tuple[Fact, str], str | None], moment: datetime) -> Row:
+def _row(
+    fact: Fact, linked_ids: Mapping[tuple[Fact, str], str | None], moment: datetime
+) -> MemoryRow:
     def id_of(link: str) -> str | None:
         return linked_ids.get((fact, link))
 
     derived_from = [id_of(link) for link in fact.derived_from]
     valid_from = _formatted(fact.valid_from)
-    row: Row = {
+    row: MemoryRow = {
         "id": fact.id,
         "memory": fact.statement,
         "memory_type": fact.memory_type,

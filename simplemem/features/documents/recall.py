@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from simplemem.features.answers import Edge, Step
+from simplemem.features.answers import Edge, RecallStep
 from simplemem.features.documents.document import Document
 from simplemem.features.documents.extraction import ask_model
 from simplemem.features.documents.graph_walk import walk_from_question
@@ -68,7 +68,7 @@ class RecallResult(NamedTuple):
 
     hits: list[Hit]
     edges: list[Edge]
-    steps: list[Step]
+    steps: list[RecallStep]
     tokens: int
     left_out: int
     degraded: str
@@ -78,7 +78,7 @@ class _StepLog:
     """The steps of a recall, with whether each was used and why."""
 
     def __init__(self) -> None:
-        self.steps = list[Step]()
+        self.steps = list[RecallStep]()
 
     def add(self, step: str, used: object, why: str) -> None:
         self.steps.append({"step": step, "used": bool(used), "why": why})

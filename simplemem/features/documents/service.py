@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Unpack
 
 from simplemem.errors import Invalid, Unreadable
-from simplemem.features.answers import Ingested, Remembered
+from simplemem.features.answers import IngestResult, RememberResult
 from simplemem.features.changes import changes_in
 from simplemem.features.collection import ChangeSet, NoteCollection
 from simplemem.features.documents.convert import SourceFile, convert, form_of
@@ -100,14 +100,14 @@ class DocumentService(FeatureService):
         title: str = "",
         metadata: Mapping[str, Any] | None = None,
         **by: Unpack[AuthorArgs],
-    ) -> Ingested:
+    ) -> IngestResult:
         """Store a text as a document. A text that only asks to forget something is not saved."""
         document = new_document(content, title, scope, "text", properties=metadata or {})
         return self._ingest(document, by)
 
     def ingest_file(
         self, data: bytes, name: str, scope: str, title: str = "", **by: Unpack[AuthorArgs]
-    ) -> Ingested:
+    ) -> IngestResult:
         """Store a file as a document, a PDF or DOCX with its original beside it.
 
         Raise Invalid if simplemem cannot read the format, Unreadable if the file has no text.
@@ -129,7 +129,7 @@ class DocumentService(FeatureService):
 
     def ingest_url(
         self, url: str, scope: str, title: str = "", **by: Unpack[AuthorArgs]
-    ) -> Ingested:
+    ) -> IngestResult:
         """Fetch a page or a file of the web and store it as a document.
 
         Raise what `fetch` raises, and what `ingest_file` raises for the contents.
@@ -155,10 +155,10 @@ class DocumentService(FeatureService):
             document = replace(document, has_title=False)
         return self._ingest(document, by)
 
-    def _ingest(self, new: Document, by: AuthorArgs) -> Ingested:
+    def _ingest(self, new: Document, by: AuthorArgs) -> IngestResult:
         stored = self._keep(new, by)
         document = stored.document
-        answer: Ingested = {
+        answer: IngestResult = {
             "id": document.id,
             "status": document.status,
             "title": document.title,
@@ -186,7 +186,7 @@ class DocumentService(FeatureService):
         scope: str,
         metadata: Mapping[str, Any] | None = None,
         **by: Unpack[AuthorArgs],
-    ) -> Remembered:
+    ) -> RememberResult:
         """Remember a short text as facts, a long one as a document with the facts in it."""
         new = new_document(content, "", scope, "conversation")
         sentences = statements_in(new.text)
@@ -462,7 +462,7 @@ def _version_warnings(saved: _Saved) -> list[str]:
     return [f"This is a new version of {name}. The history has its earlier text."]
 
 
-def _remembered(added: AddResult, document_id: str | None, method: str, why: str) -> Remembered:
+def _remembered(added: AddResult, document_id: str | None, method: str, why: str) -> RememberResult:
     warnings = [why] if why else []
     return {
         "events": added.events,

@@ -11,7 +11,7 @@ from itertools import count
 from typing import Final, Unpack
 
 from simplemem.errors import Unreadable
-from simplemem.features.answers import Profile
+from simplemem.features.answers import ScopeProfile
 from simplemem.features.conversations.profile import PROFILE
 from simplemem.features.fact import Fact
 from simplemem.features.facts import decay
@@ -29,7 +29,7 @@ _RECENT: Final = timedelta(days=30)
 
 def profile_of(
     service: FactService, scope: str, regenerate: bool = False, **by: Unpack[AuthorArgs]
-) -> Profile:
+) -> ScopeProfile:
     """Return the profile of a scope, and write it into the note if that differs.
 
     Raise Unreadable if the note cannot be changed.
@@ -47,7 +47,7 @@ def profile_of(
     is_written = False
     if (facts or regenerate) and not service.extension.read_only:
         is_written = _write_note(service, scope, sections, by)
-    return Profile(
+    return ScopeProfile(
         container_tag=scope,
         static=[decay.display_text(fact) for fact in sections["static"]],
         dynamic=[decay.display_text(fact) for fact in sections["dynamic"]],

@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final, NamedTuple, Unpack
 
 from simplemem.errors import Invalid, NotFound, SimplememError, Unreadable
-from simplemem.features.answers import Candidate, Event, Review, Told
+from simplemem.features.answers import FactEvent, FactReference, ReviewCandidate, ReviewRequest
 from simplemem.features.changes import StatedSubject, find_doubtful, read_change, subject_of
 from simplemem.features.collection import ChangeSet, NoteCollection
 from simplemem.features.fact import CURRENT_STATUSES, Fact, Slot
@@ -57,8 +57,8 @@ _UNDISPUTED: Final = {"status": "active", "disputed": None, "disputed_by": None}
 class AddResult(NamedTuple):
     """What became of new facts, who decided, and warnings."""
 
-    events: list[Event]
-    needs_review: list[Review]
+    events: list[FactEvent]
+    needs_review: list[ReviewRequest]
     reconciliation: str
     warnings: list[str]
 
@@ -649,7 +649,7 @@ class _Adding:
     def _dispute(self, new: Fact, older: Sequence[Fact]) -> None:
         """Mark older facts as disputed by a new one, except those that were replaced."""
         link = self._service.link_text(new.path)
-        disputes = list[Told]()
+        disputes = list[FactReference]()
         for fact in older:
             if fact.path == new.path or self._facts.get(fact.path) is not fact:
                 continue
@@ -660,19 +660,21 @@ class _Adding:
             self._facts[fact.path] = replace(
                 fact, status="disputed", disputed=since, disputed_by=link_target(link)
             )
-            disputes.append(Told(id=fact.id, memory=fact.statement))
+            disputes.append(FactReference(id=fact.id, memory=fact.statement))
         if disputes:
             self.result.events[-1]["disputes"] = disputes
 
     def _suggest_review(self, new: Fact, similar: Sequence[SimilarFact]) -> None:
         """Name the current facts that are so similar to a new one that it may replace them."""
         candidates = [
-            Candidate(id=fact.id, memory=fact.statement, similarity=round((1 + similarity) / 2, 4))
+            ReviewCandidate(
+                id=fact.id, memory=fact.statement, similarity=round((1 + similarity) / 2, 4)
+            )
             for fact, similarity in similar
             if similarity >= _MIN_SIMILARITY and fact.path in self._facts
         ]
         if candidates:
-            review = Review(id=new.id, candidates=candidates[:_MAX_CANDIDATES])
+            review = ReviewRequest(id=new.id, candidates=candidates[:_MAX_CANDIDATES])
             self.result.needs_review.append(review)
 
     def _derive(self, ruling: Ruling, new: Fact) -> None:
@@ -688,9 +690,11 @@ class _Adding:
         self, event: str, relation: str | None, fact: Fact, rule: str, old: Fact | None = None
     ) -> None:
         """Enter into the result what happened to a fact, and to the one that it replaces or extends."""
-        report = Event(event=event, relation=relation, id=fact.id, memory=fact.statement, rule=rule)
+        report = FactEvent(
+            event=event, relation=relation, id=fact.id, memory=fact.statement, rule=rule
+        )
         if old is not None:
-            report["previous"] = Told(id=old.id, memory=old.statement)
+            report["previous"] = FactReference(id=old.id, memory=old.statement)
         self.result.events.append(report)
 
 

@@ -8,7 +8,15 @@ from typing import Annotated, Final
 
 from pydantic import AfterValidator, Field
 
-from simplemem.features.answers import Closed, Context, Known, Recalled, Stored, Story, Topics
+from simplemem.features.answers import (
+    ArchiveResult,
+    ConversationRecall,
+    MessageContext,
+    RecordedTurn,
+    TopicHistory,
+    TopicList,
+    UserProfileAnswer,
+)
 from simplemem.features.conversations.context import build_context
 from simplemem.features.conversations.exchange import new_exchange
 from simplemem.features.conversations.recall import recall
@@ -43,7 +51,7 @@ def store_conversation(
     ] = [],  # noqa: B006
     timestamp: Annotated[str, about("time of the message, ISO 8601; default now")] = "",
     session_id: Annotated[str, about("one per parallel conversation")] = "",
-) -> Reply[Stored]:
+) -> Reply[RecordedTurn]:
     """Store the user's message and your reply. They are added to their topic; facts and preferences that the user
     states are stored too."""
     told = [(each.key, each.value) for each in facts]
@@ -58,13 +66,13 @@ def retrieve_memory(
     max_results: Annotated[
         int, AfterValidator(lambda most: min(max(most, 1), 50)), also("max_results", "limit")
     ] = 5,
-) -> Reply[Recalled]:
+) -> Reply[ConversationRecall]:
     """Find what was said about a subject, by words and meaning. Returns facts, and topics with the turns that answer."""
     return as_json(recall(talk, query, max_results))
 
 
 @tool("List the topics of conversation")
-def list_active_topics(talk: ConversationService) -> Reply[Topics]:
+def list_active_topics(talk: ConversationService) -> Reply[TopicList]:
     """List the active topic, then paused topics, newest first. Archived topics are not listed."""
     topics = [
         {"block_id": each.id, "topic_label": each.label, "status": each.status.upper()}
@@ -77,7 +85,7 @@ def list_active_topics(talk: ConversationService) -> Reply[Topics]:
 @tool("Read a topic")
 def get_topic_history(
     talk: ConversationService, block_id: Annotated[str, about("block_id or label")]
-) -> Reply[Story]:
+) -> Reply[TopicHistory]:
     """Read all turns of one topic, in order."""
     found = talk.find(block_id)
     story = {"block_id": found.id, "topic_label": found.label, "turns": turns_out(found.turns)}
@@ -87,7 +95,7 @@ def get_topic_history(
 
 
 @tool("Read the user's profile")
-def get_user_profile(talk: ConversationService) -> Reply[Known]:
+def get_user_profile(talk: ConversationService) -> Reply[UserProfileAnswer]:
     """Read what the user said about themselves: name, constraints to respect, preferences, and topics of interest."""
     known = talk.profile()
     fullest = Counter(each.label for each in talk.topics() for _ in each.turns).most_common(5)
@@ -105,7 +113,7 @@ def talk_context(
     message: Annotated[str, about("the user's current message")],
     budget_tokens: Annotated[int, Field(ge=50, le=100_000), also("budget_tokens", "budget")] = 1500,
     session_id: str = "",
-) -> Reply[Context]:
+) -> Reply[MessageContext]:
     """Collect what to know before you answer a message, within a token budget: constraints, the user, facts, and what
     was said on the topic and elsewhere. Changes nothing."""
     return as_json(build_context(talk, message, budget_tokens, session_id))
@@ -120,7 +128,7 @@ def garden_topics(
     ] = "all",
     after_days: Annotated[int, Field(ge=1)] = 60,
     dry_run: Annotated[bool, about("only list what would be archived")] = False,
-) -> Reply[Closed]:
+) -> Reply[ArchiveResult]:
     """Archive topics that have been paused for a long time, as one change. Nothing is deleted; searches still find them."""
     return as_json(talk.archive_stale(block_id, after_days, dry_run=dry_run, **caller))
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NotRequired, TypedDict,
 from pydantic import Field
 
 from simplemem.errors import Conflict
-from simplemem.features.answers import Edge, Maybe, Passage, Remembered, Result, Written
+from simplemem.features.answers import Edge, Passage, RecallResult, RememberResult, SavedDocument
 from simplemem.note.names import name_of
 from simplemem.tools import render
 from simplemem.tools.arguments import Object, about, also
@@ -34,7 +34,7 @@ MemoryId = Annotated[
 ]
 More = Annotated[Object, about("frontmatter for the note of a long text")]
 Known = TypedDict("Known", {
-    "id": str, "key": str, "value": str, "memory": str, "confidence": float, "valid_from": Maybe,
+    "id": str, "key": str, "value": str, "memory": str, "confidence": float, "valid_from": str | None,
     "disputed": NotRequired[str],
 })  # fmt: skip
 Said = TypedDict("Said", {
@@ -42,7 +42,7 @@ Said = TypedDict("Said", {
     "outdated": NotRequired[str],
 })  # fmt: skip
 Found = TypedDict("Found", {
-    "query": str, "answer": Maybe, "synthesis": str, "facts": list[Known], "memories": list[Said],
+    "query": str, "answer": str | None, "synthesis": str, "facts": list[Known], "memories": list[Said],
     "graph": list[Edge], "degraded": str,
 })  # fmt: skip
 Updated = TypedDict("Updated", {"id": str, "sha256": str, "notice": NotRequired[str]})
@@ -57,7 +57,7 @@ def add_memory(
     content: Annotated[str, about("what to remember, word for word")],
     user_id: User,
     metadata: More = {},  # noqa: B006
-) -> Reply[Remembered]:
+) -> Reply[RememberResult]:
     """Remember what the user said: a few facts, or a long text. Facts that no longer hold are replaced and kept as
     history."""
     made = documents.add_memory(content, user_id, metadata, **caller)
@@ -105,19 +105,19 @@ def _facts_of(hits: Sequence[Hit]) -> list[Known]:
     return facts
 
 
-def _fact_of(result: Result, key: str, value: str) -> Known:
+def _fact_of(result: RecallResult, key: str, value: str) -> Known:
     fact: Any = {"id": result["id"], "key": key, "value": value, "memory": result["text"]}
     fact |= {"confidence": result.get("confidence"), "valid_from": result.get("valid_from")}
     return cast("Known", fact | _marks_of(result))
 
 
-def _memory_of(result: Result) -> Said:
+def _memory_of(result: RecallResult) -> Said:
     memory: Any = {"id": result["id"], "kind": result["kind"], "memory": result["text"]}
     memory |= {"score": result["score"], "source": result["source"]["name"]}
     return cast("Said", memory | _marks_of(result))
 
 
-def _marks_of(result: Result) -> dict[str, Any]:
+def _marks_of(result: RecallResult) -> dict[str, Any]:
     """Return since when a statement is in doubt, or a passage outdated."""
     marks = {"disputed": result.get("disputed"), "outdated": result.get("outdated")}
     return {name: since for name, since in marks.items() if since}
@@ -212,7 +212,7 @@ def update_knowledge_base(
     session: Session,
     file_path: Annotated[str, about("path inside the knowledge base, ending in .md")],
     content: Annotated[str, about("the whole document")],
-) -> Reply[Written]:
+) -> Reply[SavedDocument]:
     """Create or replace a document of the knowledge base."""
     place = base.unique_path(file_path)
     known = session.known_hash(place)
@@ -225,7 +225,11 @@ def update_knowledge_base(
         raise
     session.record_hash(place, change.sha256)
 
-    data: Written = {"file_path": file_path, "sha256": change.sha256, "created": change.is_new}
+    data: SavedDocument = {
+        "file_path": file_path,
+        "sha256": change.sha256,
+        "created": change.is_new,
+    }
     if known is None and change.replaced is not None:
         where = " in the folder of the knowledge base" if base.has_own_store else ""
         data["notice"] = replaced_and_undo(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from simplemem.features.answers import Ingested
+from simplemem.features.answers import IngestResult
 from simplemem.profiles.route import CompatibilityRoute
 from simplemem.profiles.supermemento.tools import Tag, Text, Title
 from simplemem.tools.arguments import Object
@@ -23,7 +23,7 @@ def take_document(
     container_tag: Tag = "default",
     title: Title = "",
     metadata: Object = {},  # noqa: B006
-) -> Reply[Ingested]:
+) -> Reply[IngestResult]:
     """Store a document that another program sends, and the facts in it as memories."""
     title = title or str(metadata.get("title", ""))
     return Reply("", documents.ingest_text(content, container_tag, title, metadata, **caller))

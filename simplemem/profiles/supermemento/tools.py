@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NotRequired, T
 
 from pydantic import Field
 
-from simplemem.features.answers import Ingested, Profile, Result, Row, Step
+from simplemem.features.answers import (
+    IngestResult,
+    MemoryRow,
+    RecallResult,
+    RecallStep,
+    ScopeProfile,
+)
 from simplemem.note.dates import now
 from simplemem.profiles.memento import tools as memento
 from simplemem.profiles.server_memory import tools as verbs
@@ -43,15 +49,15 @@ Cursor = Annotated[
     str | None, about("next_cursor of the previous page"), Field(pattern=r"^\d{1,9}$")
 ]
 Budget = Annotated[int | None, Field(ge=1, le=100_000), about("at most this many tokens of text")]
-Page = TypedDict("Page", {"memories": list[Row], "total": int, "next_cursor": "str | None"})
+Page = TypedDict("Page", {"memories": list[MemoryRow], "total": int, "next_cursor": "str | None"})
 Found = TypedDict("Found", {
-    "query": str, "search_mode": str, "results": list[Result], "steps": list[Step], "tokens": int, "left_out": int,
+    "query": str, "search_mode": str, "results": list[RecallResult], "steps": list[RecallStep], "tokens": int, "left_out": int,
     "degraded": NotRequired[str],
 })  # fmt: skip
 Alike = TypedDict("Alike", {
     "entities": list[Data], "relations": list[Data], "total": int, "timeTaken": int, "scores": list[Data],
-    "diagnostics": NotRequired[Data], "memories": NotRequired[list[Row]], "chunks": NotRequired[list[Result]],
-    "steps": NotRequired[list[Step]],
+    "diagnostics": NotRequired[Data], "memories": NotRequired[list[MemoryRow]], "chunks": NotRequired[list[RecallResult]],
+    "steps": NotRequired[list[RecallStep]],
 })  # fmt: skip
 
 
@@ -138,7 +144,7 @@ def semantic_search(
 @tool("Ingest a text", writes=True)
 def ingest_text(
     documents: DocumentService, caller: Caller, content: Text, container_tag: Tag, title: Title = ""
-) -> Reply[Ingested]:
+) -> Reply[IngestResult]:
     """Store a text as a document, and the facts in it as memories."""
     return as_json(documents.ingest_text(content, container_tag, title, **caller))
 
@@ -146,7 +152,7 @@ def ingest_text(
 @tool("Ingest a page", writes=True)
 def ingest_url(
     documents: DocumentService, caller: Caller, url: Url, container_tag: Tag, title: Title = ""
-) -> Reply[Ingested]:
+) -> Reply[IngestResult]:
     """Fetch a page or file and store it as a document. Facts from it never replace what the user said."""
     return as_json(documents.ingest_url(url, container_tag, title, **caller))
 
@@ -154,7 +160,7 @@ def ingest_url(
 @tool("Read a profile", writes=True)
 def get_user_profile(
     memories: FactService, caller: Caller, container_tag: Tag, regenerate: Anew = False
-) -> Reply[Profile]:
+) -> Reply[ScopeProfile]:
     """Read what is known about a user, in their own words: static for what lasts, dynamic for what is recent."""
     from simplemem.features.facts.profile import profile_of
 

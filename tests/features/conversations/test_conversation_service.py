@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from simplemem.errors import Ambiguous, Invalid, NotFound, SimplememError, TooLong, Unreadable
-from simplemem.features.answers import Closed, Stored
+from simplemem.features.answers import ArchiveResult, RecordedTurn
 from simplemem.features.conversations.context import build_context
 from simplemem.features.conversations.exchange import new_exchange
 from simplemem.features.conversations.recall import recall
@@ -35,7 +35,7 @@ def talk(tmp_path: Path) -> Iterator[ConversationService]:
 
 def tell(
     talk: ConversationService, message: str, at: str = "2026-11-20T09:00:00Z", **more: object
-) -> Stored:
+) -> RecordedTurn:
     return talk.record(new_exchange(message, timestamp=at, **more))  # type: ignore[arg-type]
 
 
@@ -45,7 +45,7 @@ def notes(talk: ConversationService, kind: str) -> list[Path]:
     )
 
 
-def labels(talk: ConversationService, done: Closed) -> list[str]:
+def labels(talk: ConversationService, done: ArchiveResult) -> list[str]:
     return [talk.find(each).label for each in done["closed"]]
 
 

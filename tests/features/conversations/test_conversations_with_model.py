@@ -11,7 +11,7 @@ import pytest
 from chat_service import ChatService
 from embedding_service import HANGS_UP, Answer, failing, slow
 
-from simplemem.features.answers import Stored
+from simplemem.features.answers import RecordedTurn
 from simplemem.features.conversations.exchange import new_exchange
 from simplemem.features.conversations.facts import fact_versions
 from simplemem.features.conversations.router import Decision, TopicRouter
@@ -42,7 +42,7 @@ def talking(root: Path, service: ChatService, **llm: Any) -> Iterator[Conversati
         yield conversation_service(store)
 
 
-def tell(talk: ConversationService, message: str, minute: int = 0, **more: Any) -> Stored:
+def tell(talk: ConversationService, message: str, minute: int = 0, **more: Any) -> RecordedTurn:
     return talk.record(new_exchange(message, timestamp=f"2026-01-20T09:{minute:02}:00Z", **more))
 
 
