@@ -1,8 +1,9 @@
-"""PostgreSQL beside the sidecar: `python bench/engine.py 50000`, for so many passages of a vault made by bench/corpus.py.
+"""PostgreSQL beside SQLite: `python bench/engine.py 50000`, for so many passages of a vault made by bench/corpus.py.
 
-Both engines index the same notes and are asked the same questions, each by a process of its own. CPU and memory are those of
-this process and of the server's together, pages that its processes share counted once. The server is one of its own, from a
-wheel, on a socket in a temporary folder (Linux). Passages of more numbers than `most_held` have pgvector's index.
+Both engines index the same notes and answer the same questions, each in a process of its own. CPU and memory are those of
+this process and of the database server together; pages that several processes share count once. The server is a new one,
+from a wheel, on a socket in a temporary folder (Linux). Where the vectors have more numbers than `--most-held`, PostgreSQL
+uses pgvector's index instead of comparing all of them.
 """
 
 from __future__ import annotations
@@ -14,10 +15,12 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from statistics import median
+from typing import Final
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -33,137 +36,191 @@ from simplemem.search.rank import Mode
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
-_TICKS = os.sysconf("SC_CLK_TCK")
-FILTERS = {
+FILTERS: Final = {
     "none": Filter(),
     "a tag": Filter.of(tags={"project": ""}),
     "a folder": Filter.of(prefix="area-07/"),
     "since a day": Filter.of(since="2025-01-01"),
 }
-MODES: dict[str, Mode] = {"words": "text", "meaning": "semantic", "both": "hybrid"}
+MODES: Final[dict[str, Mode]] = {"words": "text", "meaning": "semantic", "both": "hybrid"}
+
 Answers = dict[str, list[list[str]]]
-"""The ten hits of each question, by what was asked for."""
+"""The names of the ten hits of each question, by "MODE, FILTER"."""
 
 
 def main() -> None:
+    """Make the vault, measure the engines one after the other, and compare their answers."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("passages", type=int)
     parser.add_argument("--queries", type=int, default=60)
     parser.add_argument("--most-held", type=int, default=PostgresEngine.max_compared_numbers)
-    parser.add_argument("--alone", action="store_true", help="PostgreSQL without the sidecar")
-    given = parser.parse_args()
-    corpus = Corpus(max(1, given.passages // PASSAGES_A_NOTE), 1)
-    with tempfile.TemporaryDirectory(prefix="simplemem-engine-") as made, running() as url:
-        vault = Path(made)
+    parser.add_argument("--alone", action="store_true", help="only PostgreSQL, without SQLite")
+    options = parser.parse_args()
+
+    corpus = Corpus(max(1, options.passages // PASSAGES_A_NOTE), 1)
+    with tempfile.TemporaryDirectory(prefix="simplemem-engine-") as folder, running() as url:
+        vault = Path(folder)
         for _ in corpus.write(vault):
             pass
-        answers: list[Answers] = []
-        for engine in (url,) if given.alone else ("", url):
-            with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
-                asked = process.submit(
-                    measured, vault, engine, corpus, given.queries, given.most_held
+
+        engines = [url] if options.alone else ["", url]
+        answers = []
+        for engine in engines:
+            with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as executor:
+                result = executor.submit(
+                    measure, vault, engine, corpus, options.queries, options.most_held
                 )
-                answers.append(asked.result())
-    exact, *others = answers
-    for name in exact if others else ():
-        pairs = list(zip(exact[name], others[0][name], strict=True))
-        share = [len({*one} & {*two}) / len(one) for one, two in pairs if one]
-        same = sum(one == two for one, two in pairs)
-        print(
-            f"{name}: recall@10 {sum(share) / max(1, len(share)):.3f}, in the same order {same} of {len(pairs)}"
-        )
+                answers.append(result.result())
+    if not options.alone:
+        compare(*answers)
 
 
-def measured(vault: Path, engine: str, corpus: Corpus, queries: int, most_held: int) -> Answers:
-    """What an engine costs is printed, and what it finds is returned."""
+def compare(exact: Answers, other: Answers) -> None:
+    """Print how many of the hits, and how many whole lists of hits, two engines have in common."""
+    for name in exact:
+        pairs = list(zip(exact[name], other[name], strict=True))
+        shares = [
+            len({*expected} & {*found}) / len(expected) for expected, found in pairs if expected
+        ]
+        recall = sum(shares) / len(shares) if shares else 1.0  # nothing was to be found
+        equal = sum(expected == found for expected, found in pairs)
+        print(f"{name}: recall@10 {recall:.3f}, in the same order {equal} of {len(pairs)}")
+
+
+def measure(vault: Path, engine: str, corpus: Corpus, queries: int, most_held: int) -> Answers:
+    """Index a vault and search it with one engine, print what it costs, and return the answers.
+
+    `engine` is the value of the setting `index.engine`: empty for SQLite.
+    """
     PostgresEngine.max_compared_numbers = most_held
-    every = [text for text, _ in corpus.questions(queries * len(MODES) * len(FILTERS))]
+    questions = corpus.questions(queries * len(MODES) * len(FILTERS))
+    unused = iter([text for text, _ in questions])  # each search asks what no other has asked
     answers: Answers = {}
+
     with EnhancedStore(vault, Settings.model_validate({"index": {"engine": engine}})) as store:
-        of = [os.getpid(), *(_server(engine) if engine else ())]
-        say(f"{store.stats()['engine']}: {corpus.notes} notes")
-        spent = _spent(of, lambda: store.sync())
-        say(
-            f"  index {spent:.1f} s CPU, {store.stats()['index_bytes'] / 1e6:.0f} MB on disk; {_memory(of)}"
-        )
-        for mode, kind in MODES.items():
-            for name, narrow in FILTERS.items():
-                found: list[list[str]] = []
-                questions, every = (
-                    every[:queries],
-                    every[queries:],
-                )  # new ones: nothing of them was read yet
+        processes = Processes(_server_of(engine) if engine else None)
+        print_line(f"{store.stats()['engine']}: {corpus.notes} notes")
 
-                def search(text: str, kind: Mode = kind, narrow: Filter = narrow) -> list[str]:
-                    return [
-                        hit.name
-                        for hit in store.search(text, limit=10, filter=narrow, mode=kind).hits
-                    ]
-
-                for text in ("what", "is read once"):
-                    search(text)
-                times = [
-                    _spent(of, partial(found.extend, map(search, [text]))) for text in questions
-                ]
-                answers[f"{mode}, {name}"] = found
-                say(f"  search by {mode:<7} {name:<11} {1000 * median(times):6.1f} ms CPU p50")
-        say(f"  {_memory(of)}")
-        store.create("changing", "First line.")
-        cpu = _spent(of, lambda: store.update("changing", append="A quixotic line."))
-        seen: list[str] = []
-        after = _spent(of, lambda: seen.extend(hit.name for hit in store.search("quixotic").hits))
-        say(
-            f"  a change {1000 * cpu:.1f} ms CPU, the search after it {1000 * after:.1f}, which finds {seen[:1]}"
+        seconds = processes.cpu_seconds(lambda: store.sync())
+        megabytes = store.stats()["index_bytes"] / 1e6
+        print_line(
+            f"  index {seconds:.1f} s CPU, {megabytes:.0f} MB on disk; {processes.describe_memory()}"
         )
-        store.delete("changing")
+        for mode_name, mode in MODES.items():
+            for filter_name, narrow_filter in FILTERS.items():
+                search = partial(_names_found, store, mode=mode, narrow_filter=narrow_filter)
+                texts = [next(unused) for _ in range(queries)]
+                found, milliseconds = _measure_searches(processes, search, texts)
+                answers[f"{mode_name}, {filter_name}"] = found
+                print_line(
+                    f"  search by {mode_name:<7} {filter_name:<11} {milliseconds:6.1f} ms CPU p50"
+                )
+        print_line(f"  {processes.describe_memory()}")
+        _measure_change(store, processes)
     return answers
 
 
-def say(line: str) -> None:
+def _names_found(
+    store: EnhancedStore, text: str, *, mode: Mode, narrow_filter: Filter
+) -> list[str]:
+    result = store.search(text, limit=10, filter=narrow_filter, mode=mode)
+    return [hit.name for hit in result.hits]
+
+
+def _measure_searches(
+    processes: Processes, search: Callable[[str], list[str]], texts: list[str]
+) -> tuple[list[list[str]], float]:
+    """Return what each text found, and the median of the CPU milliseconds."""
+    for text in ("what", "is read once"):
+        search(text)
+
+    found: list[list[str]] = []
+    times = []
+    for text in texts:
+        seconds = processes.cpu_seconds(lambda text=text: found.append(search(text)))  # type: ignore[misc]
+        times.append(1000 * seconds)
+    return found, median(times)
+
+
+def _measure_change(store: EnhancedStore, processes: Processes) -> None:
+    """Print the cost of an append, and of the search after it, which must find the change."""
+    store.create("changing", "First line.")
+    change = processes.cpu_seconds(lambda: store.update("changing", append="A quixotic line."))
+    names: list[str] = []
+
+    def search() -> None:
+        names.extend(hit.name for hit in store.search("quixotic").hits)
+
+    seconds = processes.cpu_seconds(search)
+    print_line(
+        f"  a change {1000 * change:.1f} ms CPU, the search after it {1000 * seconds:.1f}, "
+        f"which finds {names[:1]}"
+    )
+    store.delete("changing")
+
+
+def print_line(line: str) -> None:
+    """Print a line at once: another process prints the next one."""
     print(line, flush=True)
 
 
-def _spent(of: list[int], work: Callable[[], object]) -> float:
-    """CPU seconds of this process, and of a server's and its children."""
-    began = time.process_time() + sum(map(_cpu, of[1:]))
-    work()
-    return time.process_time() + sum(map(_cpu, of[1:])) - began
+@dataclass(frozen=True)
+class Processes:
+    """This process and, if there is one, the database server with its children."""
+
+    server: int | None
+
+    def cpu_seconds(self, work: Callable[[], object]) -> float:
+        """Do some work and return the CPU seconds that all processes spent on it."""
+        start = self._cpu()
+        work()
+        return self._cpu() - start
+
+    def _cpu(self) -> float:
+        seconds = time.process_time()
+        if self.server is not None:
+            seconds += _server_cpu(self.server)
+        return seconds
+
+    def describe_memory(self) -> str:
+        """Say how many MB this process and the server use. Shared pages are divided."""
+        sizes = [_proportional_size(os.getpid())]
+        if self.server is not None:
+            sizes.append(sum(map(_proportional_size, _with_children(self.server))))
+        return "memory " + " + ".join(f"{size / 1e3:.0f}" for size in sizes) + " MB"
 
 
-def _server(url: str) -> list[int]:
-    with psycopg.connect(url) as db:
-        return [int(_stat(db.info.backend_pid)[1])]
+def _server_of(url: str) -> int:
+    """Return the process number of the server to which a URL connects."""
+    with psycopg.connect(url) as connection:
+        return int(_stat_fields(connection.info.backend_pid)[1])
 
 
-def _stat(pid: int) -> list[str]:
-    """The fields behind the name of a process."""
-    return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-
-
-def _processes(server: int) -> Iterator[int]:
+def _with_children(server: int) -> Iterator[int]:
     yield server
-    yield from map(
-        int, Path(f"/proc/{server}/task/{server}/children").read_text(encoding="utf-8").split()
-    )
+    children = Path(f"/proc/{server}/task/{server}/children").read_text(encoding="utf-8")
+    yield from map(int, children.split())
 
 
-def _cpu(server: int) -> float:
-    """Seconds of those that run, to the microsecond, and of those that ended."""
-    running = sum(
-        int(Path(f"/proc/{pid}/schedstat").read_text(encoding="utf-8").split()[0])
-        for pid in _processes(server)
-    )
-    return running / 1e9 + sum(map(int, _stat(server)[13:15])) / _TICKS
+def _server_cpu(server: int) -> float:
+    """Return the CPU seconds of a server, its running children, and those that have ended."""
+    nanoseconds = 0
+    for process in _with_children(server):
+        schedule = Path(f"/proc/{process}/schedstat").read_text(encoding="utf-8")
+        nanoseconds += int(schedule.split()[0])
+    ended_ticks = sum(map(int, _stat_fields(server)[13:15]))
+    return nanoseconds / 1e9 + ended_ticks / os.sysconf("SC_CLK_TCK")
 
 
-def _memory(of: list[int]) -> str:
-    """What this process and the server's hold, in MB: their part of pages that several share."""
-    sizes = [_pss(of[0]), *(sum(map(_pss, _processes(server))) for server in of[1:])]
-    return "memory " + " + ".join(f"{size / 1e3:.0f}" for size in sizes) + " MB"
+def _stat_fields(process: int) -> list[str]:
+    """Return the fields of /proc/PID/stat after the name, which may contain spaces."""
+    text = Path(f"/proc/{process}/stat").read_text(encoding="utf-8")
+    return text.rpartition(")")[2].split()
 
 
-def _pss(pid: int) -> int:
-    lines = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="utf-8").splitlines()
+def _proportional_size(process: int) -> int:
+    """Return the kB of a process, with its part of the pages that it shares."""
+    lines = Path(f"/proc/{process}/smaps_rollup").read_text(encoding="utf-8").splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
 
 

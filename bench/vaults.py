@@ -7,51 +7,68 @@ are made of syllables, so that nothing in them helps or hinders a stemmer.
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from pathlib import Path
 
-_TAGS = ["project", "idea", "decision", "todo", "meeting", "status/open", "status/done", "person"]
+TAGS = ["project", "idea", "decision", "todo", "meeting", "status/open", "status/done", "person"]
 
 
 def vocabulary(seed: int, count: int = 20_000) -> list[str]:
-    """Made-up words, most frequent first."""
-    chance = random.Random(seed)
-    syllables = [
-        start + end
-        for start in "bdfgklmnprstvz"
-        for end in ("a", "e", "i", "o", "u", "ar", "en", "il", "om")
-    ]
-    return ["".join(chance.choices(syllables, k=chance.randint(2, 4))) for _ in range(count)]
+    """Return invented words, most frequent first."""
+    rng = random.Random(seed)
+    vowels = ("a", "e", "i", "o", "u", "ar", "en", "il", "om")
+    syllables = [start + end for start in "bdfgklmnprstvz" for end in vowels]
+    return ["".join(rng.choices(syllables, k=rng.randint(2, 4))) for _ in range(count)]
 
 
 def make_vault(folder: Path, count: int, seed: int = 11, folders: int = 20) -> None:
     """Write `count` notes of 150 to 300 words."""
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     words = vocabulary(seed)
+    names = [f"area-{number % folders:02d}/note-{number:06d}" for number in range(count)]
 
-    def word() -> str:
-        return words[int(len(words) ** chance.random()) - 1]
-
-    names = [f"area-{k % folders:02d}/note-{k:06d}" for k in range(count)]
-    for k, name in enumerate(names):
-        title = " ".join(chance.choices(words[:2000], k=4)).capitalize()
-        tags = "".join(f"  - {tag}\n" for tag in chance.sample(_TAGS, 2))
-        day = f"2026-{1 + k % 12:02d}-{1 + k % 28:02d}T08:00:00"
-        parts = [f"---\ntitle: {title}\ntags:\n{tags}created: {day}\n---\n\n# {title}\n"]
-        sections = chance.randint(2, 3)
-        for section in range(sections):
-            text = [word() for _ in range(chance.randint(150, 300) // sections)]
-            text[len(text) // 2] = f"[[{names[chance.randrange(count)].rsplit('/', 1)[1]}]]"
-            parts.append(f"\n## {word().capitalize()} {section}\n\n{' '.join(text)}.\n")
+    for number, name in enumerate(names):
         path = folder / f"{name}.md"
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes("".join(parts).encode())
+        path.write_bytes(_make_note(number, names, words, rng).encode())
+
+
+def _make_note(number: int, names: Sequence[str], words: Sequence[str], rng: random.Random) -> str:
+    """Return the text of a note whose sections link to random notes."""
+    # The order of the draws decides the bytes of all notes that follow.
+    title = " ".join(rng.choices(words[:2000], k=4)).capitalize()
+    header = note_header(number, title, rng.sample(TAGS, 2))
+
+    section_count = rng.randint(2, 3)
+    sections = []
+    for section in range(section_count):
+        size = rng.randint(150, 300) // section_count
+        text = [_draw_word(words, rng) for _ in range(size)]
+        target = names[rng.randrange(len(names))].rsplit("/", 1)[1]
+        text[size // 2] = f"[[{target}]]"
+        heading = _draw_word(words, rng).capitalize()
+        sections.append(f"\n## {heading} {section}\n\n{' '.join(text)}.\n")
+    return header + "".join(sections)
+
+
+def note_header(number: int, title: str, tags: Sequence[str]) -> str:
+    """Return the properties and the heading of a note. Its date follows from its number."""
+    tag_lines = "".join(f"  - {tag}\n" for tag in tags)
+    day = f"2026-{1 + number % 12:02d}-{1 + number % 28:02d}T08:00:00"
+    return f"---\ntitle: {title}\ntags:\n{tag_lines}created: {day}\n---\n\n# {title}\n"
+
+
+def _draw_word(words: Sequence[str], rng: random.Random) -> str:
+    """Return a word; those at the beginning are the most probable, as Zipf's law has it."""
+    return words[int(len(words) ** rng.random()) - 1]
 
 
 def make_queries(count: int, seed: int = 11) -> list[str]:
-    """Questions of four to eight words, drawn as the notes' words are."""
-    chance = random.Random(seed + 1)
+    """Return questions of four to eight words, drawn as the words of the notes are."""
+    rng = random.Random(seed + 1)
     words = vocabulary(seed)
-    return [
-        " ".join(words[int(len(words) ** chance.random()) - 1] for _ in range(chance.randint(4, 8)))
-        for _ in range(count)
-    ]
+    queries = []
+    for _ in range(count):
+        size = rng.randint(4, 8)
+        queries.append(" ".join(_draw_word(words, rng) for _ in range(size)))
+    return queries
