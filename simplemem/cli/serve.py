@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from simplemem.server.executor import StoreExecutor
     from simplemem.settings.model import Settings
     from simplemem.tools.tool import Tool
-    from simplemem.web.beside import Streams
+    from simplemem.web.standard_streams import StandardStreams
 
 _EXAMPLES = """\
 examples:
@@ -201,7 +201,7 @@ def _serve_both(asked: argparse.Namespace) -> int:
     A second client starts a second server: where the address is taken, it is served over standard
     streams alone.
     """
-    from simplemem.web.beside import Streams, has_client
+    from simplemem.web.standard_streams import StandardStreams, has_client
 
     if not has_client():
         return _serve_http(asked)
@@ -210,7 +210,7 @@ def _serve_both(asked: argparse.Namespace) -> int:
     from simplemem.server.serve import take_standard_streams
 
     again = copy(asked)
-    streams = Streams(*take_standard_streams())
+    streams = StandardStreams(*take_standard_streams())
     try:
         return _serve_http(asked, streams)
     except Unavailable as error:
@@ -250,11 +250,11 @@ def _answer_commands(door: StoreExecutor) -> Callable[[], None]:
     return answer_commands(door)
 
 
-def _serve_http(asked: argparse.Namespace, streams: Streams | None = None) -> int:
+def _serve_http(asked: argparse.Namespace, streams: StandardStreams | None = None) -> int:
     has_client = streams is not None
     from simplemem.web.address import Address, parse_address
     from simplemem.web.serve import serve_http
-    from simplemem.web.site import Served
+    from simplemem.web.vault_view import MountedVault
 
     if unknown := asked.profiles.keys() - asked.vaults.keys() - {""}:
         raise Invalid(
@@ -271,7 +271,7 @@ def _serve_http(asked: argparse.Namespace, streams: Streams | None = None) -> in
         profile, tools, root, settings, opening = _chosen(asked, has_client=has_client)
         reading = partial(_settings, copy(asked), profile, root)
         vaults.append(
-            Served(name, root, profile, tools, settings, opening, reading, _answer_commands)
+            MountedVault(name, root, profile, tools, settings, opening, reading, _answer_commands)
         )
     if len(vaults) > 1 and any(each.settings.db for each in vaults):
         hint = "Remove --db, the setting db, SIMPLEMEM_DB and GOMEM_DB_PATH."

@@ -50,17 +50,20 @@ _READ_ONLY_HINT: Final = (
 _COMMIT: Final = "simplemem/commit"
 
 
-def assemble(profile: Profile, tools: tuple[Tool, ...], door: StoreExecutor) -> Server[Any]:
+def assemble(profile: Profile, tools: tuple[Tool, ...], executor: StoreExecutor) -> Server[Any]:
     """Return a server of the SDK for a profile on a store, for any transport."""
     sessions = Sessions()
     resources = Resources(
-        door, is_graph=profile.known_as is not None, has_users=profile.has_users, sessions=sessions
+        executor,
+        is_graph=profile.known_as is not None,
+        has_users=profile.has_users,
+        sessions=sessions,
     )
     tools_by_name = {tool.name: tool for tool in tools}
-    door.tools = tools
+    executor.tools = tools
 
     async def list_tools(_ctx: Context, _params: Any) -> types.ListToolsResult:
-        asyncio.get_running_loop().call_later(_SECONDS_AFTER_LIST, door.start_indexing)
+        asyncio.get_running_loop().call_later(_SECONDS_AFTER_LIST, executor.start_indexing)
         listed = [types.Tool.model_validate(tool.listing()) for tool in tools]
         return types.ListToolsResult(tools=listed)
 
@@ -79,7 +82,7 @@ def assemble(profile: Profile, tools: tuple[Tool, ...], door: StoreExecutor) -> 
             after if isinstance(after, str) else "",
             sessions.session_of(ctx),
         )
-        result = await door.run(partial(answer_call, tool, door, call), writes=tool.writes)
+        result = await executor.run(partial(answer_call, tool, executor, call), writes=tool.writes)
         if tool.writes and not result.is_error:
             await resources.changed_here()
         if result.structured_content:
@@ -89,12 +92,12 @@ def assemble(profile: Profile, tools: tuple[Tool, ...], door: StoreExecutor) -> 
         return result
 
     async def on_list_prompts(_ctx: Context, _params: Any) -> types.ListPromptsResult:
-        return list_prompts(door.tools)
+        return list_prompts(executor.tools)
 
     async def on_get_prompt(
         _ctx: Context, params: types.GetPromptRequestParams
     ) -> types.GetPromptResult:
-        return await get_prompt(door, params)
+        return await get_prompt(executor, params)
 
     more: dict[str, Any] = {}
     if profile.known_as is None:
@@ -108,7 +111,7 @@ def assemble(profile: Profile, tools: tuple[Tool, ...], door: StoreExecutor) -> 
             ),
             "on_list_prompts": on_list_prompts,
             "on_get_prompt": on_get_prompt,
-            "on_completion": partial(_complete, door, resources),
+            "on_completion": partial(_complete, executor, resources),
         }
     name, version = profile.known_as or ("simplemem", __version__)
     server: Server[Any] = Server(
@@ -124,11 +127,11 @@ def assemble(profile: Profile, tools: tuple[Tool, ...], door: StoreExecutor) -> 
         on_subscriptions_listen=resources.listen,
         **more,
     )
-    server.middleware.append(partial(_around, door))
+    server.middleware.append(partial(_around, executor))
     return server
 
 
-async def _around(door: StoreExecutor, ctx: Context, call_next: CallNext) -> HandlerResult:
+async def _around(executor: StoreExecutor, ctx: Context, call_next: CallNext) -> HandlerResult:
     """Handle a request. Errors outside the tools become errors of the protocol.
 
     The structured content of an answer passes by the SDK, which would copy and check it twice.
@@ -138,7 +141,7 @@ async def _around(door: StoreExecutor, ctx: Context, call_next: CallNext) -> Han
         after = (ctx.meta or {}).get(_COMMIT)
         # `answer_call` does this for a tool: its answer says that a commit is missing.
         if isinstance(after, str) and ctx.method != "tools/call":
-            await door.run(lambda: door.store().reach(after))
+            await executor.run(lambda: executor.store().reach(after))
         answer = await call_next(ctx)
     except SimplememError as error:
         raise MCPError(
@@ -174,7 +177,7 @@ class ToolCall:
     session: Session | None = None
 
 
-def run_tool(tool: Tool, door: StoreExecutor, call: ToolCall) -> Reply[Any]:
+def run_tool(tool: Tool, executor: StoreExecutor, call: ToolCall) -> Reply[Any]:
     """Run a tool in this thread, as far as the token of the call allows.
 
     The reply has the notices of the store, such as notes that are not indexed yet. Raise ReadOnly if
@@ -185,9 +188,9 @@ def run_tool(tool: Tool, door: StoreExecutor, call: ToolCall) -> Reply[Any]:
         if tool.writes and not call.grant.may("write"):
             message = f"{tool.name} writes, and this token may only read"
             raise ReadOnly(message, hint=_READ_ONLY_HINT)
-        arguments = call.grant.bound(arguments, tool.arguments)
+        arguments = call.grant.restrict_arguments(arguments, tool.arguments)
 
-    store = door.store()
+    store = executor.store()
     store.extension.take_notices()  # of an earlier call in this thread
 
     validated = tool.manner.read(tool, arguments)
@@ -206,15 +209,15 @@ def _author(client: str, granted: Granted | None) -> str:
     return f"{granted.name}{AUTHOR_SEPARATOR}{client}" if client else granted.name
 
 
-def answer_call(tool: Tool, door: StoreExecutor, call: ToolCall) -> types.CallToolResult:
+def answer_call(tool: Tool, executor: StoreExecutor, call: ToolCall) -> types.CallToolResult:
     """Run a tool in this thread and return its answer. An error is an answer too.
 
     The answer contains no path outside the vault and names no tool that the client lacks.
     """
     try:
-        return _run_for_answer(tool, door, call)
+        return _run_for_answer(tool, executor, call)
     except SimplememError as raised:
-        raised.withhold_folders(door.private_folders)
+        raised.withhold_folders(executor.private_folders)
         error = raised
     except Exception as bug:
         # Its message may quote a note or a path. The log says where it happened.
@@ -224,24 +227,24 @@ def answer_call(tool: Tool, door: StoreExecutor, call: ToolCall) -> types.CallTo
             hint="The server's log has details. Read the memory before you try again.",
         )
 
-    error.hint = without_missing_tools(in_tool_terms(error.hint), door.tools).strip()
+    error.hint = without_missing_tools(in_tool_terms(error.hint), executor.tools).strip()
     return _result(*tool.manner.failed(error))
 
 
-def _run_for_answer(tool: Tool, door: StoreExecutor, call: ToolCall) -> types.CallToolResult:
+def _run_for_answer(tool: Tool, executor: StoreExecutor, call: ToolCall) -> types.CallToolResult:
     """Run a tool and return its answer, the notices of the store and the commit it includes."""
     if call.after:
-        door.store().reach(call.after)
-    commit = "" if tool.writes else door.store().commit()  # not later than what is read
+        executor.store().reach(call.after)
+    commit = "" if tool.writes else executor.store().commit()  # not later than what is read
 
-    reply = run_tool(tool, door, call)
+    reply = run_tool(tool, executor, call)
     result = _result(reply.text, reply.data(), is_error=False)
     for notice in reply.notices:
         if notice not in reply.text:  # the format of some profiles has no place for it
             result.content.append(types.TextContent(type="text", text=line(notice, 600)))
 
     if tool.writes:
-        commit = door.store().commit(written=True)
+        commit = executor.store().commit(written=True)
     if commit:
         result.meta = {_COMMIT: commit}
     return result
@@ -253,7 +256,10 @@ def _result(text: str, data: Data | None, *, is_error: bool = True) -> types.Cal
 
 
 async def _complete(
-    door: StoreExecutor, resources: Resources, _ctx: Context, params: types.CompleteRequestParams
+    executor: StoreExecutor,
+    resources: Resources,
+    _ctx: Context,
+    params: types.CompleteRequestParams,
 ) -> types.CompleteResult:
     """Complete a name or a tag.
 
@@ -262,9 +268,9 @@ async def _complete(
     argument = params.argument
     values: list[str] = []
     if argument.name in ("topic", "name"):
-        values = await door.run(lambda: resources.names(argument.value, _MAX_COMPLETIONS + 1))
+        values = await executor.run(lambda: resources.names(argument.value, _MAX_COMPLETIONS + 1))
     elif argument.name == "tag":
-        values = await door.run(lambda: _matching_tags(door, resources, argument.value))
+        values = await executor.run(lambda: _matching_tags(executor, resources, argument.value))
 
     completion = types.Completion(
         values=values[:_MAX_COMPLETIONS],
@@ -274,9 +280,9 @@ async def _complete(
     return types.CompleteResult(completion=completion)
 
 
-def _matching_tags(door: StoreExecutor, resources: Resources, typed: str) -> list[str]:
+def _matching_tags(executor: StoreExecutor, resources: Resources, typed: str) -> list[str]:
     """Return the tags that begin like this, the most frequent first."""
-    store = door.store()
+    store = executor.store()
     if resources.hides_users(store):
         return []
     counts = store.tags()

@@ -134,25 +134,25 @@ def _described(prompt: Prompt) -> types.Prompt:
 
 
 async def get_prompt(
-    door: StoreExecutor, params: types.GetPromptRequestParams
+    executor: StoreExecutor, params: types.GetPromptRequestParams
 ) -> types.GetPromptResult:
     """Return the text of a prompt.
 
     Raise MCPError if it is not offered, Invalid if an argument is wrong.
     """
-    prompt = prompts_for(door.tools).get(params.name)
+    prompt = prompts_for(executor.tools).get(params.name)
     if prompt is None:
         raise MCPError(types.INVALID_PARAMS, f"no prompt called {line(params.name, 60)!r}")
 
     passed = {name: text for name, text in (params.arguments or {}).items() if text.strip()}
     arguments = prompt.manner.read(prompt, passed)
-    reply = await door.run(
-        lambda: prompt(door.store(), {"who": "", "tool": prompt.name}, arguments)
+    reply = await executor.run(
+        lambda: prompt(executor.store(), {"who": "", "tool": prompt.name}, arguments)
     )
 
     # Only our own sentences are left out. A quotation from notes stays as it is.
     ours, mark, quotation = reply.text.partition(_QUOTATION)
-    text = without_missing_tools(ours, door.tools) + mark + quotation
+    text = without_missing_tools(ours, executor.tools) + mark + quotation
     content = types.TextContent(type="text", text=text)
     message = types.PromptMessage(role="user", content=content)
     return types.GetPromptResult(description=prompt.description, messages=[message])

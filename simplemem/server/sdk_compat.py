@@ -2,7 +2,7 @@
 
 Each part names the version in which it was read. Read those lines again before a new version of
 either package is allowed in `pyproject.toml`. The rest of the program uses only their documented
-interfaces, except for `web/wire.py`, a subclass of uvicorn's protocol: importing it here costs each
+interfaces, except for `web/http_connection.py`, a subclass of uvicorn's protocol: importing it here costs each
 start over standard streams 8 ms.
 """
 

@@ -147,13 +147,13 @@ async def converse(
     """
     from mcp.server.lowlevel.server import NotificationOptions
 
-    from simplemem.server.wire import stdio_wire
+    from simplemem.server.stdio_transport import stdio_transport
 
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(_log_task_error)
     is_graph = profile.known_as is not None
     changes = NotificationOptions(tools_changed=is_graph, resources_changed=is_graph)
-    async with stdio_wire(*wire) as (messages, answers, close):
+    async with stdio_transport(*wire) as (messages, answers, close):
         if handle_signals and threading.current_thread() is threading.main_thread():
             for name in _END_SIGNALS:
                 number = getattr(signal, name, None)  # Windows has no SIGHUP

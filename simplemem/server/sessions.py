@@ -33,7 +33,7 @@ class Granted(Protocol):
     def may(self, scope: str) -> bool:
         """Return whether the token has a scope such as `write`."""
 
-    def bound(
+    def restrict_arguments(
         self, arguments: Mapping[str, Any] | None, takes: Mapping[str, Any]
     ) -> Mapping[str, Any] | None:
         """Return the arguments of a tool, limited to the user that the token speaks for.

@@ -20,20 +20,21 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from simplemem.errors import SimplememError
 from simplemem.profiles.registry import built_in_profiles
-from simplemem.web import contracts, rest
+from simplemem.web import compatibility, rest
 from simplemem.web.guard import AuthMiddleware
 from simplemem.web.limits import MAX_BODY_BYTES
 from simplemem.web.metrics import Metrics
-from simplemem.web.problems import Refused, failed, refused, unknown
+from simplemem.web.problems import HTTPError, failed, refused, unknown
 from simplemem.web.routing import ASGIResponse, Handler, granted, handled, route
-from simplemem.web.site import Served, Site, View
 from simplemem.web.tokens import Grant
+from simplemem.web.vault_registry import VaultRegistry
+from simplemem.web.vault_view import MountedVault, VaultView
 
 log = logging.getLogger("simplemem.web")
 
 
 def application(
-    site: Site,
+    registry: VaultRegistry,
     guard: Callable[[ASGIApp, Metrics], AuthMiddleware],
     *,
     sse: bool,
@@ -44,20 +45,20 @@ def application(
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
-        async with site.running():
+        async with registry.running():
             yield
 
     routes = [
-        *(route(path, _health(site), ["GET"]) for path in ("/health", f"{rest.API}/health")),
-        route("/ready", _ready(site), ["GET"]),
-        route("/metrics", _metrics(site, metrics), ["GET"]),
+        *(route(path, _health(registry), ["GET"]) for path in ("/health", f"{rest.API}/health")),
+        route("/ready", _ready(registry), ["GET"]),
+        route("/metrics", _metrics(registry, metrics), ["GET"]),
     ]
-    for served in site.vaults.values():
-        routes += _of_vault(site, served, sse=sse)
+    for vault in registry.vaults.values():
+        routes += _of_vault(registry, vault, sse=sse)
     routes += more
     handlers: dict[Any, Any] = {
         SimplememError: refused,
-        HTTPException: partial(unknown, hint=_hint_of_routes(site)),
+        HTTPException: partial(unknown, hint=_hint_of_routes(registry)),
         Exception: failed,
     }
     app = Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers)
@@ -65,33 +66,33 @@ def application(
     return guard(app, metrics)
 
 
-def _hint_of_routes(site: Site) -> str:
+def _hint_of_routes(registry: VaultRegistry) -> str:
     """Say where the routes are described. Names no vault, as a token may be limited to another."""
-    if len(site.vaults) == 1:
-        [served] = site.vaults.values()
-        return f"`GET {served.prefix}{rest.API}/openapi.json` describes the routes. MCP is at {served.prefix}/mcp."
+    if len(registry.vaults) == 1:
+        [vault] = registry.vaults.values()
+        return f"`GET {vault.prefix}{rest.API}/openapi.json` describes the routes. MCP is at {vault.prefix}/mcp."
     return (
         "This server has several vaults. Each path begins with the name of one:"
         f" `GET /NAME{rest.API}/openapi.json` describes the routes. MCP is at /NAME/mcp."
     )
 
 
-def _of_vault(site: Site, served: Served, *, sse: bool) -> list[Route]:
+def _of_vault(registry: VaultRegistry, vault: MountedVault, *, sse: bool) -> list[Route]:
     def at(path: str, handler: Handler, *methods: str) -> Route:
-        return route(served.prefix + path, handled(site, served, handler), methods)
+        return route(vault.prefix + path, handled(registry, vault, handler), methods)
 
     routes = [
         at("/mcp", _mcp, "GET", "POST", "DELETE"),
-        *rest.routes(site, served),
-        *contracts.routes(site, served),
+        *rest.routes(registry, vault),
+        *compatibility.routes(registry, vault),
     ]
     if sse:
-        old = _Sse(f"{served.prefix}/messages")
+        old = _Sse(f"{vault.prefix}/messages")
         routes += [at("/sse", old.listen, "GET"), at("/messages", old.post, "POST")]
     return routes
 
 
-async def _mcp(request: Request, view: View, grant: Grant) -> Response:
+async def _mcp(request: Request, view: VaultView, grant: Grant) -> Response:
     """MCP over Streamable HTTP, of both generations."""
     request.scope["user"] = _owner_of_session(grant)
     return ASGIResponse(view.manager.handle_request)
@@ -110,7 +111,7 @@ class _Sse:
     def __init__(self, posts: str) -> None:
         self._transport = SseServerTransport(posts, max_request_body_size=MAX_BODY_BYTES)
 
-    async def listen(self, request: Request, view: View, grant: Grant) -> Response:
+    async def listen(self, request: Request, view: VaultView, grant: Grant) -> Response:
         async def stream(scope: Scope, receive: Receive, send: Send) -> None:
             async with self._transport.connect_sse(scope, receive, send) as (messages, answers):
                 await view.server.run(
@@ -120,20 +121,20 @@ class _Sse:
         request.scope["user"] = _owner_of_session(grant)
         return ASGIResponse(stream)
 
-    async def post(self, request: Request, _view: View, grant: Grant) -> Response:
+    async def post(self, request: Request, _view: VaultView, grant: Grant) -> Response:
         request.scope["user"] = _owner_of_session(grant)
         return ASGIResponse(self._transport.handle_post_message)
 
 
-def _health(site: Site) -> Callable[[Request], Awaitable[Response]]:
+def _health(registry: VaultRegistry) -> Callable[[Request], Awaitable[Response]]:
     of_profiles: dict[str, str] = {}
     for profile in built_in_profiles().values():
         of_profiles |= profile.health
 
     async def health(_request: Request) -> Response:
         """Whether every vault and its index could be opened, with what clients of other servers expect."""
-        whole = [view for view in site.views() if not view.only]
-        is_open = all([await view.door.is_open() for view in whole])
+        whole = [view for view in registry.views() if not view.only]
+        is_open = all([await view.executor.is_open() for view in whole])
         facts = {
             "status": "ok" if is_open else "degraded",
             **of_profiles,
@@ -144,10 +145,10 @@ def _health(site: Site) -> Callable[[Request], Awaitable[Response]]:
     return health
 
 
-def _ready(site: Site) -> Callable[[Request], Awaitable[Response]]:
+def _ready(registry: VaultRegistry) -> Callable[[Request], Awaitable[Response]]:
     async def ready(_request: Request) -> Response:
         """Say whether every vault can be searched; nothing more, since anybody may ask."""
-        states = [await _state_of(view) for view in site.views() if not view.only]
+        states = [await _state_of(view) for view in registry.views() if not view.only]
         for state in ("unavailable", "indexing"):
             if state in states:
                 return JSONResponse({"status": state}, 503)
@@ -156,31 +157,31 @@ def _ready(site: Site) -> Callable[[Request], Awaitable[Response]]:
     return ready
 
 
-async def _state_of(view: View) -> str:
+async def _state_of(view: VaultView) -> str:
     """Return `ready`, `indexing`, or `unavailable` for a vault that cannot be opened."""
     try:
-        state = await view.door.run(lambda: view.door.store().state())
+        state = await view.executor.run(lambda: view.executor.store().state())
     except SimplememError as error:
         log.error(
-            "the vault %s is not ready: %s", view.served.name or view.served.root, error.message
+            "the vault %s is not ready: %s", view.vault.name or view.vault.root, error.message
         )
         return "unavailable"
     return "ready" if state.state == "ready" else "indexing"
 
 
-def _metrics(site: Site, metrics: Metrics) -> Callable[[Request], Awaitable[Response]]:
+def _metrics(registry: VaultRegistry, metrics: Metrics) -> Callable[[Request], Awaitable[Response]]:
     async def shown(request: Request) -> Response:
-        if granted(request.scope, "admin").is_bound:
+        if granted(request.scope, "admin").is_limited:
             hint = "Use a token that is not limited to vaults, folders or a user."
-            raise Refused(
+            raise HTTPError(
                 403,
                 "metrics cover the whole server, and this token is limited to a part of it",
                 hint=hint,
             )
         rows = []
-        for view in (each for each in site.views() if not each.only):
-            state = await view.door.run(lambda view=view: view.door.store().state())  # type: ignore[misc]
-            rows.append(("", f'vault="{view.served.name}"', float(state.notes)))
+        for view in (each for each in registry.views() if not each.only):
+            state = await view.executor.run(lambda view=view: view.executor.store().state())  # type: ignore[misc]
+            rows.append(("", f'vault="{view.vault.name}"', float(state.notes)))
         return PlainTextResponse(
             metrics.text({"simplemem_notes": rows}), media_type="text/plain; version=0.0.4"
         )

@@ -30,7 +30,7 @@ from simplemem.web.limits import (
     body_too_large,
 )
 from simplemem.web.metrics import Metrics
-from simplemem.web.problems import UNAUTHORIZED_HINT, Refused, problem
+from simplemem.web.problems import UNAUTHORIZED_HINT, HTTPError, problem
 from simplemem.web.tokens import Grant
 
 log = logging.getLogger("simplemem.web")
@@ -94,7 +94,7 @@ class AuthMiddleware:
             self._record(scope, exchange)
 
     async def _check_and_pass(self, scope: Scope, receive: Receive, exchange: _Exchange) -> None:
-        """Pass a request to the application. Raise Refused if it fails a check."""
+        """Pass a request to the application. Raise HTTPError if it fails a check."""
         headers = exchange.headers
         _check_headers(headers)
 
@@ -124,7 +124,7 @@ class AuthMiddleware:
     def _check_host_and_origin(self, headers: _Headers) -> str:
         """Return the header `Origin`, or "".
 
-        Raise Refused for an unknown `Host` or a foreign origin.
+        Raise HTTPError for an unknown `Host` or a foreign origin.
 
         No page but our own may send requests (DNS rebinding, CSRF).
         """
@@ -132,12 +132,14 @@ class AuthMiddleware:
         host = headers.first(b"host").decode("latin-1").lower()
         if len(headers.all(b"host")) != 1 or host not in host_names:
             hint = "To accept the name, start the server with --allow-host NAME."
-            raise Refused(421, "this server does not accept requests for that host name", hint=hint)
+            raise HTTPError(
+                421, "this server does not accept requests for that host name", hint=hint
+            )
 
         origin = headers.first(b"origin").decode("latin-1").lower()
         is_own = origin in ("", f"http://{host}", f"https://{host}")
         if not is_own or len(headers.all(b"origin")) > 1:
-            raise Refused(
+            raise HTTPError(
                 403,
                 "requests from pages of another origin are not accepted",
                 code="forbidden",
@@ -149,7 +151,7 @@ class AuthMiddleware:
         return origin
 
     async def _identify(self, scope: Scope, headers: _Headers, origin: str) -> Grant | None:
-        """Return the grant of a request. Raise Refused if its token is wrong or missing.
+        """Return the grant of a request. Raise HTTPError if its token is wrong or missing.
 
         Return None for a page without a token: its own routes show the sign-in page.
         """
@@ -193,15 +195,15 @@ class AuthMiddleware:
         grant = await self._access.authenticate(api_key.strip())
         if grant is None:
             self._access.guesses.count(address)
-            raise Refused(403, "unknown API key", code="forbidden")
+            raise HTTPError(403, "unknown API key", code="forbidden")
         return grant
 
-    def _unauthorized(self, message: str, reason: str = "") -> Refused:
+    def _unauthorized(self, message: str, reason: str = "") -> HTTPError:
         """Return the error of a request without a valid token."""
         parameters = [reason, self._access.challenge.removeprefix("Bearer").strip()]
         challenge = ", ".join(filter(None, parameters))
         headers = {"WWW-Authenticate": f"Bearer {challenge}".strip()}
-        return Refused(401, message, hint=UNAUTHORIZED_HINT, headers=headers)
+        return HTTPError(401, message, hint=UNAUTHORIZED_HINT, headers=headers)
 
     def _record(self, scope: Scope, exchange: _Exchange) -> None:
         """Count a request in the metrics, and log it."""
@@ -328,10 +330,10 @@ def _client_address(scope: Scope) -> str:
 
 
 def _check_headers(headers: _Headers) -> None:
-    """Raise Refused for too many headers, or a body that is too large or compressed."""
+    """Raise HTTPError for too many headers, or a body that is too large or compressed."""
     if len(headers) > _MAX_HEADERS:
         message = f"the request has more than {_MAX_HEADERS} headers"
-        raise Refused(431, message, code="too_long")
+        raise HTTPError(431, message, code="too_long")
 
     lengths = headers.all(b"content-length")
     length = b"0"
@@ -344,7 +346,7 @@ def _check_headers(headers: _Headers) -> None:
         hint = (
             "Send one Content-Length header with a number of bytes, or use Transfer-Encoding alone."
         )
-        raise Refused(
+        raise HTTPError(
             400,
             "the length of the request is ambiguous",
             hint=hint,
@@ -354,7 +356,7 @@ def _check_headers(headers: _Headers) -> None:
         raise body_too_large()
 
     if headers.first(b"content-encoding") not in (b"", b"identity"):
-        raise Refused(
+        raise HTTPError(
             415,
             "compressed requests are not accepted",
             hint="Send the body without Content-Encoding.",
@@ -374,7 +376,7 @@ def _is_open(path: str) -> bool:
 
 
 def _check_form_origin(scope: Scope, origin: str) -> None:
-    """Raise Refused for a form that names no origin: browsers name it for the forms of our page."""
+    """Raise HTTPError for a form that names no origin: browsers name it for the forms of our page."""
     if scope["method"] not in _READING_METHODS and not origin:
         message = "forms are accepted only from this server's own page"
-        raise Refused(403, message, code="forbidden")
+        raise HTTPError(403, message, code="forbidden")

@@ -13,7 +13,7 @@ from starlette.types import Message, Receive
 
 from simplemem.note.words import format_count
 from simplemem.web.connections import client_block
-from simplemem.web.problems import Refused
+from simplemem.web.problems import HTTPError
 from simplemem.web.tokens import Grant
 
 MAX_BODY_BYTES: Final = 8 * 1024 * 1024  # as large as a message over stdio may be
@@ -48,7 +48,7 @@ class LimitedBody:
 
         After the last one, wait for the client to go.
 
-        Raise Refused if the body is too large, takes too long to arrive, or exceeds the quota of
+        Raise HTTPError if the body is too large, takes too long to arrive, or exceeds the quota of
         its token.
         """
         if self._is_complete:
@@ -73,7 +73,7 @@ class LimitedBody:
             message = (
                 f"the body of the request took longer than {_BODY_SECONDS:.0f} seconds to arrive"
             )
-            raise Refused(408, message) from None
+            raise HTTPError(408, message) from None
 
     async def _wait_for_end(self) -> Message:
         """Wait until the client disconnects or its token ends."""
@@ -89,9 +89,9 @@ class LimitedBody:
             revocation.cancel()
 
 
-def body_too_large() -> Refused:
+def body_too_large() -> HTTPError:
     """Return the error for a body that is too large."""
-    return Refused(413, f"the request is larger than {MAX_BODY_BYTES // 1024 // 1024} MB")
+    return HTTPError(413, f"the request is larger than {MAX_BODY_BYTES // 1024 // 1024} MB")
 
 
 class RequestCounter:
@@ -105,14 +105,14 @@ class RequestCounter:
 
     @contextmanager
     def count(self, grant: Grant) -> Iterator[None]:
-        """Count a request until it ends. Raise Refused if its token has too many."""
+        """Count a request until it ends. Raise HTTPError if its token has too many."""
         max_requests = _MAX_IN_FLIGHT
         if grant.may("admin"):
             max_requests = _MAX_IN_FLIGHT_OF_ADMIN
 
         holder = grant.identity
         if self._counts[holder] >= max_requests:
-            raise Refused(
+            raise HTTPError(
                 429,
                 f"this token already has {max_requests} requests in progress",
                 hint="Close a stream, or wait for an answer.",
@@ -146,7 +146,7 @@ class RateLimiter:
         self._buckets: OrderedDict[tuple[str, str], _Bucket] = OrderedDict()
 
     def count_call(self, grant: Grant) -> None:
-        """Count a call of a token. Raise Refused if it has made too many in a minute."""
+        """Count a call of a token. Raise HTTPError if it has made too many in a minute."""
         if not grant.calls:
             return
 
@@ -155,7 +155,7 @@ class RateLimiter:
             raise _too_many(f"this token is limited to {grant.calls} calls per minute", wait)
 
     def count_bytes(self, grant: Grant | None, size: int) -> None:
-        """Count bytes that a token sends. Raise Refused if it has sent too many in an hour."""
+        """Count bytes that a token sends. Raise HTTPError if it has sent too many in an hour."""
         if grant is None or not grant.kilobytes or not size:
             return
 
@@ -165,7 +165,7 @@ class RateLimiter:
             raise _too_many(message, wait)
 
     def count_guess(self, address: str) -> None:
-        """Count a wrong token. Raise Refused if its address has sent too many in a minute."""
+        """Count a wrong token. Raise HTTPError if its address has sent too many in a minute."""
         wait = self._take(("guess", client_block(address)), 1, _MAX_GUESSES, _MINUTE)
         if wait:
             raise _too_many("too many wrong tokens came from this address", wait)
@@ -205,11 +205,11 @@ class GuessLimiter:
         self._limiter = RateLimiter()
 
     def count(self, address: str) -> None:
-        """Count a wrong token. Raise Refused if the address has sent too many."""
+        """Count a wrong token. Raise HTTPError if the address has sent too many."""
         self._limiter.count_guess(address)
 
 
-def _too_many(message: str, wait: float) -> Refused:
+def _too_many(message: str, wait: float) -> HTTPError:
     seconds = int(wait) + 1
     hint = f"Try again in {format_count(seconds, 'second')}."
-    return Refused(429, message, hint=hint, headers={"Retry-After": str(seconds)})
+    return HTTPError(429, message, hint=hint, headers={"Retry-After": str(seconds)})

@@ -22,14 +22,15 @@ from simplemem.errors import Invalid, SimplememError
 from simplemem.note.words import format_count
 from simplemem.web.browser_sessions import BrowserSessions
 from simplemem.web.limits import GuessLimiter
-from simplemem.web.problems import Refused, status_of
+from simplemem.web.problems import HTTPError, status_of
 from simplemem.web.render import MAX_CHARACTERS
 from simplemem.web.rendering import Renderer
 from simplemem.web.routing import Handler, granted, route, view_for
-from simplemem.web.site import Served, Site, View
 from simplemem.web.templating import render_template
 from simplemem.web.tokens import Grant
 from simplemem.web.tokens import Scope as Right
+from simplemem.web.vault_registry import VaultRegistry
+from simplemem.web.vault_view import MountedVault, VaultView
 
 if TYPE_CHECKING:
     from simplemem.models import Backlink, Found, HistoryEntry, Memory
@@ -64,26 +65,30 @@ class TextPart:
 
 
 def routes(
-    site: Site, served: Served, sessions: BrowserSessions, guesses: GuessLimiter, renderer: Renderer
+    registry: VaultRegistry,
+    vault: MountedVault,
+    sessions: BrowserSessions,
+    guesses: GuessLimiter,
+    renderer: Renderer,
 ) -> list[Route]:
     """Return the routes of the page of one vault."""
 
     def at(path: str, handler: Handler, method: str = "GET", *, right: Right = "read") -> Route:
         async def handle(request: Request) -> Response:
             if request.scope.get("grant") is None:
-                return _sign_in_page(served, str(request.url.path))
+                return _sign_in_page(vault, str(request.url.path))
 
             try:
                 grant = granted(request.scope, right)
-                view = await view_for(request, site, served, grant)
+                view = await view_for(request, registry, vault, grant)
                 return await handler(request, view, grant)
             except SimplememError as error:
-                return _error_page(served, request.scope.get("grant"), error)
+                return _error_page(vault, request.scope.get("grant"), error)
 
-        return route(served.prefix + path, handle, [method])
+        return route(vault.prefix + path, handle, [method])
 
-    sign_in = partial(_sign_in, served, sessions, guesses)
-    sign_out = partial(_sign_out, served, sessions)
+    sign_in = partial(_sign_in, vault, sessions, guesses)
+    sign_out = partial(_sign_out, vault, sessions)
     return [
         at("/", _show_home),
         at("/search", _show_results),
@@ -96,16 +101,16 @@ def routes(
         at("/graph", _show_graph),
         at("/doctor", _show_doctor, right="admin"),
         at("/undo", _undo, "POST", right="write"),
-        route(f"{served.prefix}/login", sign_in, ["POST"]),
-        route(f"{served.prefix}/logout", sign_out, ["POST"]),
-        route(f"{served.prefix}/static/{{file}}", _send_static_file, ["GET"]),
+        route(f"{vault.prefix}/login", sign_in, ["POST"]),
+        route(f"{vault.prefix}/logout", sign_out, ["POST"]),
+        route(f"{vault.prefix}/static/{{file}}", _send_static_file, ["GET"]),
     ]
 
 
 # --- search and recent changes
 
 
-async def _show_home(request: Request, view: View, grant: Grant) -> Response:
+async def _show_home(request: Request, view: VaultView, grant: Grant) -> Response:
     """Show the results of a query. Without one, show recent notes and how much changed today."""
     query = _query_of(request)
     if query:
@@ -117,13 +122,13 @@ async def _show_home(request: Request, view: View, grant: Grant) -> Response:
         view,
         grant,
         "home.html",
-        view.served.root.name,
+        view.vault.root.name,
         changes_today=format_count(len(changes), "change"),
         notes=await _list_recent_notes(view),
     )
 
 
-async def _show_results(request: Request, view: View, _grant: Grant) -> Response:
+async def _show_results(request: Request, view: VaultView, _grant: Grant) -> Response:
     """Return the results part of the page, which the script fetches while the user types."""
     query = _query_of(request)
     if query:
@@ -131,7 +136,7 @@ async def _show_results(request: Request, view: View, _grant: Grant) -> Response
     return _part(view, "recent.html", notes=await _list_recent_notes(view))
 
 
-async def _show_latest(_request: Request, view: View, _grant: Grant) -> Response:
+async def _show_latest(_request: Request, view: VaultView, _grant: Grant) -> Response:
     """Return the list of recent notes, which the script fetches after a change."""
     return _part(view, "latest.html", notes=await _list_recent_notes(view))
 
@@ -140,7 +145,7 @@ def _query_of(request: Request) -> str:
     return request.query_params.get("q", "").strip()
 
 
-async def _search(view: View, query: str) -> dict[str, Any]:
+async def _search(view: VaultView, query: str) -> dict[str, Any]:
     """Return the values of `results.html` for a query."""
     found = await _ask(view, lambda store: store.search(query, limit=_MAX_HITS, explain=True))
     return {"hits": found.hits, "messages": _describe_results(found)}
@@ -169,7 +174,7 @@ def _describe_results(found: Found) -> list[str]:
     return [message for message in messages if message]
 
 
-async def _list_recent_notes(view: View) -> Sequence[Any]:
+async def _list_recent_notes(view: VaultView) -> Sequence[Any]:
     page = await _ask(view, lambda store: store.list(sort="modified", limit=_MAX_RECENT_NOTES))
     return page.items
 
@@ -177,7 +182,9 @@ async def _list_recent_notes(view: View) -> Sequence[Any]:
 # --- one note
 
 
-async def _show_note(renderer: Renderer, request: Request, view: View, grant: Grant) -> Response:
+async def _show_note(
+    renderer: Renderer, request: Request, view: VaultView, grant: Grant
+) -> Response:
     """Show a note, with its links, backlinks, properties and latest versions."""
     name = request.path_params["name"]
 
@@ -201,7 +208,7 @@ async def _show_note(renderer: Renderer, request: Request, view: View, grant: Gr
         "note.html",
         note.title,
         note=note,
-        rendered_body=await renderer.render(body, view.served.prefix),
+        rendered_body=await renderer.render(body, view.vault.prefix),
         is_cut=len(body) > MAX_CHARACTERS,
         linking_notes=[link for link in backlinks if link.kind == "link"],
         link_targets=list(dict.fromkeys(link.target for link in note.links if link.resolved)),
@@ -252,7 +259,7 @@ def _join_with_commas(items: Sequence[Sequence[TextPart]]) -> list[TextPart]:
 # --- history
 
 
-async def _show_history(request: Request, view: View, grant: Grant) -> Response:
+async def _show_history(request: Request, view: VaultView, grant: Grant) -> Response:
     """Show the versions of a note, with the diff of each."""
     name = request.path_params["name"]
     entries = await _ask(
@@ -269,7 +276,7 @@ async def _show_history(request: Request, view: View, grant: Grant) -> Response:
     )
 
 
-async def _show_today(request: Request, view: View, grant: Grant) -> Response:
+async def _show_today(request: Request, view: VaultView, grant: Grant) -> Response:
     """Show what agents changed today, with an undo button per change."""
     return _page(
         view,
@@ -282,7 +289,7 @@ async def _show_today(request: Request, view: View, grant: Grant) -> Response:
     )
 
 
-async def _list_changes_today(view: View, *, diff: bool = False) -> list[HistoryEntry]:
+async def _list_changes_today(view: VaultView, *, diff: bool = False) -> list[HistoryEntry]:
     """Return today's changes by agents. Only the names of their tools contain `_`."""
     entries = await _ask(
         view, lambda store: store.history(since="today", limit=_MAX_CHANGES_TODAY, diff=diff)
@@ -290,11 +297,11 @@ async def _list_changes_today(view: View, *, diff: bool = False) -> list[History
     return [entry for entry in entries if "_" in entry.tool]
 
 
-def _can_undo(view: View, grant: Grant) -> bool:
-    return grant.may("write") and not view.served.settings.read_only
+def _can_undo(view: VaultView, grant: Grant) -> bool:
+    return grant.may("write") and not view.vault.settings.read_only
 
 
-async def _undo(request: Request, view: View, grant: Grant) -> Response:
+async def _undo(request: Request, view: VaultView, grant: Grant) -> Response:
     """Undo a version, and show today's changes again. Raises Invalid if the form names none."""
     form = await _read_form(request)
     version = form.get("version", "")
@@ -305,24 +312,24 @@ async def _undo(request: Request, view: View, grant: Grant) -> Response:
         )
 
     def undo() -> str:
-        return view.door.store().undo(version, who=grant.name, tool="page").what
+        return view.executor.store().undo(version, who=grant.name, tool="page").what
 
-    undone = await view.door.run(undo, writes=True)
+    undone = await view.executor.run(undo, writes=True)
     query = urlencode({"undone": undone})
-    return RedirectResponse(f"{view.served.prefix}/today?{query}", 303)
+    return RedirectResponse(f"{view.vault.prefix}/today?{query}", 303)
 
 
 # --- tags, graph and problems
 
 
-async def _show_tags(_request: Request, view: View, grant: Grant) -> Response:
+async def _show_tags(_request: Request, view: VaultView, grant: Grant) -> Response:
     """Show all tags, the most frequent first."""
     counts = await _ask(view, lambda store: store.tags())
     by_frequency = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     return _page(view, grant, "tags.html", "Tags", counts=by_frequency)
 
 
-async def _show_tagged(request: Request, view: View, grant: Grant) -> Response:
+async def _show_tagged(request: Request, view: VaultView, grant: Grant) -> Response:
     """Show the notes with a tag."""
     from simplemem.models import Filter
 
@@ -332,7 +339,7 @@ async def _show_tagged(request: Request, view: View, grant: Grant) -> Response:
     return _page(view, grant, "tagged.html", f"#{tag}", tag=tag, notes=page.items)
 
 
-async def _show_graph(_request: Request, view: View, _grant: Grant) -> Response:
+async def _show_graph(_request: Request, view: VaultView, _grant: Grant) -> Response:
     """Show the graph of the vault: a page of its own, whose policy allows only its own script."""
 
     def draw(store: EnhancedStore) -> str:
@@ -348,17 +355,17 @@ async def _show_graph(_request: Request, view: View, _grant: Grant) -> Response:
     return HTMLResponse(html, headers={"Content-Security-Policy": "frame-ancestors 'none'"})
 
 
-async def _show_doctor(_request: Request, view: View, grant: Grant) -> Response:
+async def _show_doctor(_request: Request, view: VaultView, grant: Grant) -> Response:
     """Show the problems that `simplemem doctor` finds."""
     findings = await _ask(view, lambda store: store.doctor())
     return _page(view, grant, "doctor.html", "Doctor", findings=findings)
 
 
 async def _send_static_file(request: Request) -> Response:
-    """Send the style sheet or the script. Raises Refused for any other name."""
+    """Send the style sheet or the script. Raises HTTPError for any other name."""
     name = request.path_params["file"]
     if name not in _STATIC_FILES:
-        raise Refused(404, "nothing is served at this path", code="not_found")
+        raise HTTPError(404, "nothing is served at this path", code="not_found")
 
     headers = {"Cache-Control": "public, max-age=600"}
     return Response(_read_static_file(name), media_type=_STATIC_FILES[name], headers=headers)
@@ -373,11 +380,11 @@ def _read_static_file(name: str) -> bytes:
 
 
 async def _sign_in(
-    served: Served, sessions: BrowserSessions, guesses: GuessLimiter, request: Request
+    vault: MountedVault, sessions: BrowserSessions, guesses: GuessLimiter, request: Request
 ) -> Response:
     """Begin a session and go to the page that was asked for, or ask for the token again."""
     form = await _read_form(request)
-    destination = _destination_within(served, form.get("to", ""))
+    destination = _destination_within(vault, form.get("to", ""))
 
     session = sessions.sign_in(form.get("token", "").strip())
     if session is None:
@@ -385,26 +392,26 @@ async def _sign_in(
         if request.client:
             address = request.client.host
         guesses.count(address)
-        return _sign_in_page(served, destination, "This token is unknown, revoked or expired.")
+        return _sign_in_page(vault, destination, "This token is unknown, revoked or expired.")
 
     response = RedirectResponse(destination, 303)
     sessions.set_cookie(response, session)
     return response
 
 
-async def _sign_out(served: Served, sessions: BrowserSessions, request: Request) -> Response:
+async def _sign_out(vault: MountedVault, sessions: BrowserSessions, request: Request) -> Response:
     """End the session of a browser, and go to the home page."""
     session = request.cookies.get(sessions.cookie_name, "")
     sessions.sign_out(session)
 
-    response = RedirectResponse(f"{served.prefix}/", 303)
+    response = RedirectResponse(f"{vault.prefix}/", 303)
     sessions.delete_cookie(response)
     return response
 
 
-def _destination_within(served: Served, path: str) -> str:
+def _destination_within(vault: MountedVault, path: str) -> str:
     """Return a path to go to after signing in: of this page, or else its home page."""
-    home = f"{served.prefix}/"
+    home = f"{vault.prefix}/"
     leads_elsewhere = re.match(r"[/\\]{2}", path)  # a browser takes `//host` for another host
     if path.startswith(home) and path.isprintable() and not leads_elsewhere:
         return path
@@ -412,12 +419,12 @@ def _destination_within(served: Served, path: str) -> str:
 
 
 async def _read_form(request: Request) -> dict[str, str]:
-    """Return the fields of a form. Raises Refused for another body, Invalid for too many fields."""
+    """Return the fields of a form. Raises HTTPError for another body, Invalid for too many fields."""
     content_type = request.headers.get("content-type", "")
     media_type = content_type.partition(";")[0].strip()
     if media_type != "application/x-www-form-urlencoded":
         hint = "Send it with `Content-Type: application/x-www-form-urlencoded`."
-        raise Refused(415, "the body must be a form", hint=hint)
+        raise HTTPError(415, "the body must be a form", hint=hint)
 
     body = await request.body()
     text = body.decode("utf-8", "replace")
@@ -431,40 +438,40 @@ async def _read_form(request: Request) -> dict[str, str]:
 # --- responses
 
 
-async def _ask(view: View, question: Callable[[EnhancedStore], Result]) -> Result:
+async def _ask(view: VaultView, question: Callable[[EnhancedStore], Result]) -> Result:
     """Return what a function reads from the store of a view. It runs in a thread."""
-    return await view.door.run(lambda: question(view.door.store()))
+    return await view.executor.run(lambda: question(view.executor.store()))
 
 
 def _page(
-    view: View, grant: Grant, template: str, title: str, /, *, query: str = "", **values: Any
+    view: VaultView, grant: Grant, template: str, title: str, /, *, query: str = "", **values: Any
 ) -> Response:
     """Return a whole page for somebody who is signed in."""
-    prefix = view.served.prefix
+    prefix = view.vault.prefix
     return _html_response(template, prefix=prefix, title=title, grant=grant, query=query, **values)
 
 
-def _part(view: View, template: str, /, **values: Any) -> Response:
+def _part(view: VaultView, template: str, /, **values: Any) -> Response:
     """Return a part of a page, which the script puts into the page."""
-    return _html_response(template, prefix=view.served.prefix, **values)
+    return _html_response(template, prefix=view.vault.prefix, **values)
 
 
-def _sign_in_page(served: Served, destination: str, problem: str = "") -> Response:
+def _sign_in_page(vault: MountedVault, destination: str, problem: str = "") -> Response:
     return _html_response(
         "sign_in.html",
         401,
-        prefix=served.prefix,
+        prefix=vault.prefix,
         title="Sign in",
         destination=destination,
         problem=problem,
     )
 
 
-def _error_page(served: Served, grant: Grant | None, error: SimplememError) -> Response:
+def _error_page(vault: MountedVault, grant: Grant | None, error: SimplememError) -> Response:
     return _html_response(
         "error.html",
         status_of(error),
-        prefix=served.prefix,
+        prefix=vault.prefix,
         title="Error",
         error=error,
         is_signed_in=grant is not None,

@@ -64,7 +64,7 @@ def _finite(value: Any) -> Any:
     return value
 
 
-class Refused(SimplememError):
+class HTTPError(SimplememError):
     """A request that is refused with an HTTP status, and the headers of the response."""
 
     def __init__(
@@ -92,7 +92,7 @@ def problem(error: SimplememError) -> Response:
     """Return an error as a problem document: its code, message, hint and details."""
     status = status_of(error)
     headers = {"Cache-Control": "no-store"}
-    if isinstance(error, Refused):
+    if isinstance(error, HTTPError):
         headers |= error.headers
     elif status == 503:
         headers["Retry-After"] = "2"
@@ -110,7 +110,7 @@ def problem(error: SimplememError) -> Response:
 
 def status_of(error: SimplememError) -> int:
     """Return the HTTP status of an error."""
-    if isinstance(error, Refused):
+    if isinstance(error, HTTPError):
         return error.status
     return STATUS.get(error.code, 500)
 
@@ -132,11 +132,15 @@ async def unknown(request: Request, error: Exception, *, hint: str = "") -> Resp
     code = "invalid"
     if error.status_code == 404:
         code = "not_found"
-    return problem(Refused(error.status_code, message, code=code, hint=hint, headers=error.headers))
+    return problem(
+        HTTPError(error.status_code, message, code=code, hint=hint, headers=error.headers)
+    )
 
 
 async def failed(request: Request, error: Exception) -> Response:
     """Answer any other exception. Only the log says where it was raised."""
     log.error("%s of a route failed", request.method, exc_info=error)
     message = f"internal error in simplemem ({type(error).__name__})"
-    return problem(Refused(500, message, code="unavailable", hint="The server's log has details."))
+    return problem(
+        HTTPError(500, message, code="unavailable", hint="The server's log has details.")
+    )

@@ -25,10 +25,11 @@ from simplemem.tools.render import line
 from simplemem.tools.tool import Data, Reply, Tool
 from simplemem.tools.wording import in_tool_terms
 from simplemem.tools.writing import create_memory, update_memory
-from simplemem.web.problems import Json, Refused
+from simplemem.web.problems import HTTPError, Json
 from simplemem.web.routing import Handler, granted, routes_of
-from simplemem.web.site import Served, Site, View
 from simplemem.web.tokens import Grant
+from simplemem.web.vault_registry import VaultRegistry
+from simplemem.web.vault_view import MountedVault, VaultView
 
 if TYPE_CHECKING:
     from simplemem.store import EnhancedStore
@@ -51,11 +52,11 @@ _TOOL_CALL: Final = re.compile(
 # --- routes
 
 
-def routes(site: Site, served: Served) -> list[Route]:
+def routes(registry: VaultRegistry, vault: MountedVault) -> list[Route]:
     """Return the routes of one vault."""
     handlers: dict[str, Handler] = {}
     for tool in TOOLS:
-        if tool.deletes and served.settings.no_delete:
+        if tool.deletes and vault.settings.no_delete:
             continue
         for address in tool.routes:
             handlers[address] = _tool_handler(tool)
@@ -73,17 +74,17 @@ def routes(site: Site, served: Served) -> list[Route]:
     # The hints of a tool that the client calls by its name stay as they are.
     handlers["POST /tools/{tool}"] = _call_any_tool
     below_api = {address.replace(" ", f" {API}"): handler for address, handler in handlers.items()}
-    return routes_of(site, served, below_api)
+    return routes_of(registry, vault, below_api)
 
 
 def _with_routes_in_hints(handler: Handler) -> Handler:
     """Return a handler whose errors name routes where those of its tool name other tools."""
 
-    async def handle(request: Request, view: View, grant: Grant) -> Response:
+    async def handle(request: Request, view: VaultView, grant: Grant) -> Response:
         try:
             return await handler(request, view, grant)
         except SimplememError as error:
-            error.hint = with_routes(in_tool_terms(error.hint), view.served.prefix)
+            error.hint = with_routes(in_tool_terms(error.hint), view.vault.prefix)
             raise
 
     return handle
@@ -110,7 +111,7 @@ def with_routes(hint: str, prefix: str = "") -> str:
 
 
 async def call_tool(
-    view: View,
+    view: VaultView,
     tool: Tool,
     arguments: Mapping[str, Any],
     grant: Grant,
@@ -123,15 +124,15 @@ async def call_tool(
 
     def work() -> Reply[Any]:
         if prepare is not None:
-            prepare(view.door.store())
-        return run_tool(tool, view.door, ToolCall(arguments, client="", grant=grant))
+            prepare(view.executor.store())
+        return run_tool(tool, view.executor, ToolCall(arguments, client="", grant=grant))
 
-    return await view.door.run(work, writes=tool.writes)
+    return await view.executor.run(work, writes=tool.writes)
 
 
 async def _call_for_data(
     request: Request,
-    view: View,
+    view: VaultView,
     grant: Grant,
     tool: Tool,
     arguments: dict[str, Any],
@@ -155,20 +156,20 @@ async def _call_for_data(
     except failed_condition as error:
         if "if-match" not in request.headers and "if-none-match" not in request.headers:
             raise
-        refused = Refused(412, error.message, code=error.code, hint=error.hint)
+        refused = HTTPError(412, error.message, code=error.code, hint=error.hint)
         refused.details = error.details
         raise refused from None
 
     hint = data.get("hint")
     if hint:
-        return {**data, "hint": with_routes(hint, view.served.prefix)}
+        return {**data, "hint": with_routes(hint, view.vault.prefix)}
     return data
 
 
 def _tool_handler(tool: Tool) -> Handler:
     """Return a handler that calls a tool."""
 
-    async def handle(request: Request, view: View, grant: Grant) -> Response:
+    async def handle(request: Request, view: VaultView, grant: Grant) -> Response:
         arguments = await read_arguments(request)
         data = await _call_for_data(request, view, grant, tool, arguments)
         if tool.creates:
@@ -178,7 +179,7 @@ def _tool_handler(tool: Tool) -> Handler:
     return handle
 
 
-async def _call_any_tool(request: Request, view: View, grant: Grant) -> Response:
+async def _call_any_tool(request: Request, view: VaultView, grant: Grant) -> Response:
     """Call a tool of the vault's profile by its name."""
     tool = find_tool(view, request.path_params["tool"])
     arguments = await read_arguments(request)
@@ -187,9 +188,9 @@ async def _call_any_tool(request: Request, view: View, grant: Grant) -> Response
     return Json(data, headers=notice_headers(*reply.notices))
 
 
-def find_tool(view: View, name: str) -> Tool:
+def find_tool(view: VaultView, name: str) -> Tool:
     """Return a tool of the vault's profile. Raise NotFound if it has none of this name."""
-    for tool in view.served.tools:
+    for tool in view.vault.tools:
         if tool.name == name:
             return tool
     raise NotFound(f"no tool called {name[:60]!r}", hint=f"GET {API}/tools lists the tools.")
@@ -198,12 +199,12 @@ def find_tool(view: View, name: str) -> Tool:
 # --- notes
 
 
-async def _read_memory(request: Request, view: View, grant: Grant) -> Response:
+async def _read_memory(request: Request, view: VaultView, grant: Grant) -> Response:
     """Return a note as data, or the file itself if the client accepts Markdown."""
     wants_markdown = MARKDOWN in request.headers.get("accept", "")
     if wants_markdown and not request.query_params:
         name = request.path_params["name"]
-        note = await view.door.run(lambda: view.door.store().read(name))
+        note = await view.executor.run(lambda: view.executor.store().read(name))
         headers = _etag_header({"sha256": note.sha256})
         text = note.text.encode("utf-8", "surrogatepass")
         response = Response(text, media_type=f"{MARKDOWN}; charset=utf-8")
@@ -227,7 +228,7 @@ def _has_current_version(request: Request, etag: str) -> bool:
     return etag in etags or "*" in etags
 
 
-async def _put_memory(request: Request, view: View, grant: Grant) -> Response:
+async def _put_memory(request: Request, view: VaultView, grant: Grant) -> Response:
     """Create or replace a note. With `If-Match`, update it: properties that are not named stay."""
     arguments = await read_arguments(request)
     if "if-match" in request.headers:
@@ -258,9 +259,9 @@ async def _put_memory(request: Request, view: View, grant: Grant) -> Response:
     return _created(view, data, status)
 
 
-def _created(view: View, data: Data, status: int) -> Response:
+def _created(view: VaultView, data: Data, status: int) -> Response:
     """Return the response for a note that was created or replaced, with its address."""
-    location = f"{view.served.prefix}{API}/memories/{quote(data['name'])}"
+    location = f"{view.vault.prefix}{API}/memories/{quote(data['name'])}"
     return Json(data, status, _etag_header(data) | {"Location": location})
 
 
@@ -276,14 +277,14 @@ def _etag_header(data: Data) -> dict[str, str]:
 
 
 def expected_hash(request: Request) -> str:
-    """Return the hash that `If-Match` names, or "" for any. Raise Refused if it is no hash."""
+    """Return the hash that `If-Match` names, or "" for any. Raise HTTPError if it is no hash."""
     condition = request.headers.get("if-match", "*").strip()
     if condition == "*":
         return ""
 
     sha256 = condition.removeprefix("W/").strip('"')
     if sha256 and not _SHA256.fullmatch(sha256):
-        raise Refused(
+        raise HTTPError(
             412,
             "If-Match is not the SHA-256 hash of a note",
             code="invalid",
@@ -295,7 +296,7 @@ def expected_hash(request: Request) -> str:
 async def read_arguments(request: Request) -> dict[str, Any]:
     """Return the arguments of a request: of its query, its body and its path, which counts most.
 
-    The body is a JSON object or Markdown. Raise Invalid or Refused if it is neither.
+    The body is a JSON object or Markdown. Raise Invalid or HTTPError if it is neither.
     """
     arguments: dict[str, Any] = {}
     for name in request.query_params:
@@ -327,7 +328,7 @@ async def _read_body(request: Request) -> dict[str, Any]:
 def _parse_object(body: bytes, media_type: str) -> dict[str, Any]:
     if media_type not in ("application/json", ""):
         hint = "Send it with `Content-Type: application/json`."
-        raise Refused(415, "the body must be JSON", hint=hint)
+        raise HTTPError(415, "the body must be JSON", hint=hint)
 
     try:
         value = json.loads(_decode(body))
@@ -350,43 +351,43 @@ def _decode(body: bytes) -> str:
 # --- the vault
 
 
-async def _list_tags(_request: Request, view: View, _grant: Grant) -> Response:
-    return Json({"tags": await view.door.run(lambda: view.door.store().tags())})
+async def _list_tags(_request: Request, view: VaultView, _grant: Grant) -> Response:
+    return Json({"tags": await view.executor.run(lambda: view.executor.store().tags())})
 
 
-async def _show_stats(_request: Request, view: View, grant: Grant) -> Response:
+async def _show_stats(_request: Request, view: VaultView, grant: Grant) -> Response:
     """Return the statistics of the vault as the grant sees it.
 
     Only an administrator sees all of them.
     """
-    stats = await view.door.run(lambda: view.door.store().stats())
-    is_administrator = grant.may("admin") and not grant.is_bound
+    stats = await view.executor.run(lambda: view.executor.store().stats())
+    is_administrator = grant.may("admin") and not grant.is_limited
     if is_administrator:
         return Json(stats)
     return Json({key: value for key, value in stats.items() if key in _PUBLIC_STATS})
 
 
-async def _stream_changes(request: Request, view: View, _grant: Grant) -> Response:
+async def _stream_changes(request: Request, view: VaultView, _grant: Grant) -> Response:
     """Send an event per change. `Last-Event-ID` asks for those since that event, too."""
     if request.method == "HEAD":
         return Response(media_type="text/event-stream")
 
     view.feed.listen()
-    await view.door.run(view.feed.hear)
+    await view.executor.run(view.feed.hear)
     events = view.feed.events(request.headers.get("last-event-id", ""))
     return EventSourceResponse(events, ping=_PING_SECONDS, headers={"Cache-Control": "no-store"})
 
 
-async def list_tools(_request: Request, view: View, _grant: Grant) -> Response:
+async def list_tools(_request: Request, view: VaultView, _grant: Grant) -> Response:
     """Return the tools of the vault's profile."""
-    return Json({"tools": [tool.listing() for tool in view.served.tools]})
+    return Json({"tools": [tool.listing() for tool in view.vault.tools]})
 
 
-async def _describe_api(_request: Request, view: View, _grant: Grant) -> Response:
+async def _describe_api(_request: Request, view: VaultView, _grant: Grant) -> Response:
     """Return the OpenAPI document of the vault."""
     from simplemem.web.openapi import document
 
-    return Json(document(view.served.prefix, view.served.profile))
+    return Json(document(view.vault.prefix, view.vault.profile))
 
 
 def notice_headers(*notices: str) -> dict[str, str]:

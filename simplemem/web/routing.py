@@ -10,30 +10,31 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from simplemem.web.problems import UNAUTHORIZED_HINT, Refused
-from simplemem.web.site import Served, Site, View
+from simplemem.web.problems import UNAUTHORIZED_HINT, HTTPError
 from simplemem.web.tokens import Grant
 from simplemem.web.tokens import Scope as Right
+from simplemem.web.vault_registry import VaultRegistry
+from simplemem.web.vault_view import MountedVault, VaultView
 
 # The commit of a vault on a branch. In a request: the one that the response must include. In a
 # response: the one that it is based on.
 COMMIT: Final = "Simplemem-Commit"
 
-Handler = Callable[[Request, View, Grant], Awaitable[Response]]
+Handler = Callable[[Request, VaultView, Grant], Awaitable[Response]]
 
 
 def granted(scope: Scope, right: Right) -> Grant:
-    """Return the grant of a request. Raise Refused if there is none or it lacks a right."""
+    """Return the grant of a request. Raise HTTPError if there is none or it lacks a right."""
     grant: Grant | None = scope.get("grant")
     if grant is None:
         headers = {"WWW-Authenticate": "Bearer"}
-        raise Refused(401, "a token is needed", hint=UNAUTHORIZED_HINT, headers=headers)
+        raise HTTPError(401, "a token is needed", hint=UNAUTHORIZED_HINT, headers=headers)
 
     if not grant.may(right):
         option = ""
         if right != "read":
             option = f" --{right}"
-        raise Refused(
+        raise HTTPError(
             403,
             f"this token lacks the scope {right}",
             code="forbidden",
@@ -43,23 +44,25 @@ def granted(scope: Scope, right: Right) -> Grant:
     return grant
 
 
-async def view_for(request: Request, site: Site, served: Served, grant: Grant) -> View:
+async def view_for(
+    request: Request, registry: VaultRegistry, vault: MountedVault, grant: Grant
+) -> VaultView:
     """Return a vault as a grant sees it, in use until the request has been answered."""
-    view = await site.view(served.name, grant)
+    view = await registry.view(vault.name, grant)
     view.begin_request()
     request.scope["at_end"].append(view.end_request)
     return view
 
 
 def handled(
-    site: Site, served: Served, handler: Handler, right: Right = "read"
+    registry: VaultRegistry, vault: MountedVault, handler: Handler, right: Right = "read"
 ) -> Callable[[Request], Awaitable[Response]]:
     """Return an endpoint that calls the handler of a vault for whoever has a right."""
 
     async def handle(request: Request) -> Response:
         grant = granted(request.scope, right)
-        view = await view_for(request, site, served, grant)
-        if served.settings.branch.repository:
+        view = await view_for(request, registry, vault, grant)
+        if vault.settings.branch.repository:
             return await _handle_at_commit(handler, request, view, grant)
         return await handler(request, view, grant)
 
@@ -67,18 +70,18 @@ def handled(
 
 
 async def _handle_at_commit(
-    handler: Handler, request: Request, view: View, grant: Grant
+    handler: Handler, request: Request, view: VaultView, grant: Grant
 ) -> Response:
     """Answer a request about a vault on a branch, and name the commit of the response."""
     required = request.headers.get(COMMIT)
     if required:
-        await view.door.run(lambda: view.door.store().reach(required))
+        await view.executor.run(lambda: view.executor.store().reach(required))
 
     # Asked first, because the response must not be older than the commit that it names.
-    commit = await view.door.run(lambda: view.door.store().commit())
+    commit = await view.executor.run(lambda: view.executor.store().commit())
     response = await handler(request, view, grant)
     if request.method not in ("GET", "HEAD"):
-        commit = await view.door.run(lambda: view.door.store().commit(written=True))
+        commit = await view.executor.run(lambda: view.executor.store().commit(written=True))
 
     if commit:
         response.headers[COMMIT] = commit
@@ -97,7 +100,9 @@ def route(
     return Route(path, handle, methods=[*methods])
 
 
-def routes_of(site: Site, served: Served, handlers: Mapping[str, Handler]) -> list[Route]:
+def routes_of(
+    registry: VaultRegistry, vault: MountedVault, handlers: Mapping[str, Handler]
+) -> list[Route]:
     """Return the routes of a vault, one per path, from handlers by "METHOD /path"."""
     by_path: dict[str, dict[str, Handler]] = {}
     for address, handler in handlers.items():
@@ -107,15 +112,15 @@ def routes_of(site: Site, served: Served, handlers: Mapping[str, Handler]) -> li
 
     routes = []
     for path, by_method in by_path.items():
-        endpoint = handled(site, served, _choose_by_method(by_method))
-        routes.append(route(served.prefix + path, endpoint, [*by_method]))
+        endpoint = handled(registry, vault, _choose_by_method(by_method))
+        routes.append(route(vault.prefix + path, endpoint, [*by_method]))
     return routes
 
 
 def _choose_by_method(handlers: Mapping[str, Handler]) -> Handler:
     """Return a handler that calls the one of the request's method. HEAD is handled as GET."""
 
-    async def handle(request: Request, view: View, grant: Grant) -> Response:
+    async def handle(request: Request, view: VaultView, grant: Grant) -> Response:
         method = request.method
         if method == "HEAD":
             method = "GET"

@@ -29,28 +29,29 @@ from simplemem.web.browser_sessions import BrowserSessions
 from simplemem.web.certificates import load_certificate, reload_certificate
 from simplemem.web.connections import Connections, Listener, PendingConnection
 from simplemem.web.guard import Access, AuthMiddleware
+from simplemem.web.http_connection import HTTPConnection, bounds
 from simplemem.web.limits import GuessLimiter
 from simplemem.web.metrics import Metrics
 from simplemem.web.rendering import Renderer
-from simplemem.web.site import Served, Site
 from simplemem.web.tokens import Grant, Tokens, owners_token, token_folder
-from simplemem.web.wire import Wire, bounds
+from simplemem.web.vault_registry import VaultRegistry
+from simplemem.web.vault_view import MountedVault
 
 if TYPE_CHECKING:
-    from simplemem.web.beside import Streams
     from simplemem.web.oauth import Issuer
+    from simplemem.web.standard_streams import StandardStreams
 
 log = logging.getLogger("simplemem.web")
 
 
 def serve_http(
-    vaults: Sequence[Served],
+    vaults: Sequence[MountedVault],
     address: Address,
     *,
     sse: bool,
     stateless: bool,
     log_level: str,
-    streams: Streams | None = None,
+    streams: StandardStreams | None = None,
 ) -> int:
     """Serve until a signal ends the server, and then end the process.
 
@@ -72,16 +73,16 @@ def serve_http(
     flush_logs = log_to_stderr(log_level)
     _silence_refusals()
 
-    site = Site({served.name: served for served in vaults}, stateless=stateless)
-    app = _create_app(site, address, tokens, issuer, sse=sse)
+    registry = VaultRegistry({vault.name: vault for vault in vaults}, stateless=stateless)
+    app = _create_app(registry, address, tokens, issuer, sse=sse)
     config = _create_config(app, address)
 
     def announce() -> None:
-        _announce(site, address, listening, token_file)
+        _announce(registry, address, listening, token_file)
 
     server = _create_server(config, address, announce)
-    exit_code = _run_to_end(server, listening, site, address, streams)
-    site.close()
+    exit_code = _run_to_end(server, listening, registry, address, streams)
+    registry.close()
     if exit_code == 0:
         log.info("the server has stopped")
     flush_logs()
@@ -103,7 +104,7 @@ def _create_issuer(settings: HttpSettings) -> Issuer | None:
 
 
 def _create_app(
-    site: Site, address: Address, tokens: Tokens, issuer: Issuer | None, *, sse: bool
+    registry: VaultRegistry, address: Address, tokens: Tokens, issuer: Issuer | None, *, sse: bool
 ) -> ASGIApp:
     """Return the application: the routes of all vaults, behind the checks of every request."""
     sessions = BrowserSessions(tokens, address.port, is_secure=address.is_https)
@@ -122,12 +123,12 @@ def _create_app(
         more_routes.extend(issuer.routes)
 
     renderer = Renderer()
-    for served in site.vaults.values():
-        more_routes.extend(page.routes(site, served, sessions, guesses, renderer))
+    for vault in registry.vaults.values():
+        more_routes.extend(page.routes(registry, vault, sessions, guesses, renderer))
 
     access = Access(
         authenticate=authenticate,
-        is_valid=tokens.holds,
+        is_valid=tokens.is_valid,
         find_session=sessions.grant,
         cookie_name=sessions.cookie_name,
         host_names=address.host_names,
@@ -139,14 +140,14 @@ def _create_app(
     def protect(app: ASGIApp, metrics: Metrics) -> AuthMiddleware:
         return AuthMiddleware(app, access, metrics)
 
-    return application(site, protect, sse=sse, more=more_routes)
+    return application(registry, protect, sse=sse, more=more_routes)
 
 
 def _create_config(app: ASGIApp, address: Address) -> uvicorn.Config:
     """Return uvicorn's configuration. Raise Invalid if the certificate cannot be loaded."""
     config = uvicorn.Config(
         app,
-        http=Wire,
+        http=HTTPConnection,
         ws="none",
         lifespan="on",
         log_config=None,
@@ -169,9 +170,11 @@ def _create_server(
     connections = Connections(max_connections(), address.is_proxy)
 
     def create_listener(server: SocketServer, listening: socket.socket) -> Listener:
-        def create_protocol(pending: PendingConnection, client: str) -> Wire:
+        def create_protocol(pending: PendingConnection, client: str) -> HTTPConnection:
             state = server.server_state
-            return Wire(config, state, server.lifespan.state, connections, pending, client)
+            return HTTPConnection(
+                config, state, server.lifespan.state, connections, pending, client
+            )
 
         return Listener(listening, connections, create_protocol, config.ssl)
 
@@ -179,14 +182,14 @@ def _create_server(
 
 
 def _announce(
-    site: Site, address: Address, listening: socket.socket, token_file: Path | None
+    registry: VaultRegistry, address: Address, listening: socket.socket, token_file: Path | None
 ) -> None:
     """Print where the server listens, and the file of the owner's token if there is one."""
     scheme = "http"
     if address.certificate:
         scheme = "https"
     host, port = listening.getsockname()[:2]
-    folders = ", ".join(str(served.root) for served in site.vaults.values())
+    folders = ", ".join(str(vault.root) for vault in registry.vaults.values())
     url = f"{scheme}://{with_brackets(host)}:{port}"
     print(f"simplemem serves {folders} at {url}", file=sys.stderr, flush=True)
 
@@ -211,13 +214,13 @@ def _silence_refusals() -> None:
 def _run_to_end(
     server: SocketServer,
     listening: socket.socket,
-    site: Site,
+    registry: VaultRegistry,
     address: Address,
-    streams: Streams | None,
+    streams: StandardStreams | None,
 ) -> int:
     """Run a server to its end. Return the exit code of the process."""
     try:
-        asyncio.run(_run(server, listening, site, address, streams))
+        asyncio.run(_run(server, listening, registry, address, streams))
     except KeyboardInterrupt:
         return 0
     except BaseException:
@@ -229,9 +232,9 @@ def _run_to_end(
 async def _run(
     server: SocketServer,
     listening: socket.socket,
-    site: Site,
+    registry: VaultRegistry,
     address: Address,
-    streams: Streams | None,
+    streams: StandardStreams | None,
 ) -> None:
     """Serve until the end.
 
@@ -244,7 +247,7 @@ async def _run(
     def reload() -> None:
         if server.config.ssl is not None and address.certificate is not None:
             reload_certificate(server.config.ssl, address.certificate, address.key)
-        task = asyncio.ensure_future(site.read_settings_again())
+        task = asyncio.ensure_future(registry.reload_settings())
         reloads.add(task)
         task.add_done_callback(reloads.discard)
 
@@ -261,15 +264,17 @@ async def _run(
         await server.serve([listening])
         return
 
-    serving_streams = asyncio.ensure_future(_serve_streams(streams, site, end))
+    serving_streams = asyncio.ensure_future(_serve_streams(streams, registry, end))
     await server.serve([listening])
     serving_streams.cancel()
 
 
-async def _serve_streams(streams: Streams, site: Site, end: Callable[[], None]) -> None:
+async def _serve_streams(
+    streams: StandardStreams, registry: VaultRegistry, end: Callable[[], None]
+) -> None:
     """Serve MCP over standard streams. Call `end` when the client has gone, or after a failure."""
     try:
-        had_client = await streams.serve(site)
+        had_client = await streams.serve(registry)
     except Exception:
         log.exception("serving standard streams failed")
         end()

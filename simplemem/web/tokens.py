@@ -54,7 +54,7 @@ class Grant:
         return scope in self.scopes
 
     @property
-    def is_bound(self) -> bool:
+    def is_limited(self) -> bool:
         """Whether it is for a part of what is served: some vaults, some folders, or one user."""
         return bool(self.vaults or self.folders or self.user)
 
@@ -72,7 +72,7 @@ class Grant:
         )
         return (*self.folders, *own)
 
-    def bound(
+    def restrict_arguments(
         self, arguments: Mapping[str, Any] | None, takes: Mapping[str, Any]
     ) -> Mapping[str, Any] | None:
         """The arguments of a tool with the scope this grant speaks for; Invalid when another was asked for."""
@@ -161,7 +161,7 @@ class Tokens:
             (grant for grant in found if grant.expires is None or grant.expires > time.time()), None
         )
 
-    def holds(self, grant: Grant) -> bool:
+    def is_valid(self, grant: Grant) -> bool:
         """Whether what was granted still is."""
         if not grant.sha256:  # by an authorization server
             return grant.expires is None or grant.expires > time.time()

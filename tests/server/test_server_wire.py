@@ -13,7 +13,7 @@ from bare_client import Bare, Inside
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simplemem.server.wire import _line_of, lines
+from simplemem.server.stdio_transport import encode_message, split_lines
 
 HOSTILE = [
     b"this is not json", b"{}", b"[]", b"null", b'"text"', b"1e999", b"\0\0\0\0", b"\r", b"   ", b"\xff\xfe\x00",
@@ -86,14 +86,14 @@ def test_a_message_just_below_the_bound_is_read(server: Bare) -> None:
 def test_lines_are_the_same_however_the_bytes_arrive(chunks: list[bytes], most: int) -> None:
     whole = b"".join(chunks)
     expected = [line if len(line) <= most else None for line in whole.split(b"\n")[:-1]]
-    assert list(lines(iter(chunks), most)) == expected
+    assert list(split_lines(iter(chunks), most)) == expected
 
 
 def test_half_a_surrogate_pair_is_read_and_written_as_a_sign(server: Bare) -> None:
     server.send(b'{"jsonrpc":"2.0","id":"half \\ud800","method":"ping"}\n')
     assert server.answer("half \ufffd")["result"] == {}
     answer = types.JSONRPCResponse(jsonrpc="2.0", id=1, result={"text": "half \ud800, whole 🧠"})
-    assert json.loads(_line_of(answer))["result"] == {"text": "half \ufffd, whole 🧠"}
+    assert json.loads(encode_message(answer))["result"] == {"text": "half \ufffd, whole 🧠"}
 
 
 def test_what_libraries_print_never_reaches_the_wire(tmp_path: Path) -> None:

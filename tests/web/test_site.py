@@ -16,10 +16,10 @@ from simplemem.profiles.registry import built_in_profiles, choose_tools
 from simplemem.server.executor import StoreExecutor
 from simplemem.settings.loading import load_settings
 from simplemem.store import EnhancedStore, open_store
-from simplemem.web import site as site_module
-from simplemem.web.site import Served as Vault
-from simplemem.web.site import Site
+from simplemem.web import vault_registry, vault_view
 from simplemem.web.tokens import Grant, Tokens
+from simplemem.web.vault_registry import VaultRegistry
+from simplemem.web.vault_view import MountedVault
 from tests.web.conftest import Served
 
 
@@ -74,33 +74,35 @@ def test_tokens_that_see_the_same_share_a_view(serve: Callable[..., Served]) -> 
 
 
 def test_a_view_that_nobody_uses_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(site_module, "_IDLE_SECONDS", 0.1)
-    monkeypatch.setattr(site_module, "_SECONDS_BETWEEN_LOOKS", 0.05)
+    monkeypatch.setattr(vault_view, "_IDLE_SECONDS", 0.1)
+    monkeypatch.setattr(vault_registry, "_SECONDS_BETWEEN_CHECKS", 0.05)
     settings = load_settings({"embed.provider": "none"}, vault=tmp_path)
     face = built_in_profiles()["default"]
     opening = lambda settings: open_store(tmp_path, settings=settings)  # noqa: E731
-    vault = Vault("", tmp_path, face, choose_tools(face, ""), settings, opening, lambda: settings)
+    vault = MountedVault(
+        "", tmp_path, face, choose_tools(face, ""), settings, opening, lambda: settings
+    )
 
     async def body() -> None:
-        site = Site({"": vault})
-        async with site.running():
+        registry = VaultRegistry({"": vault})
+        async with registry.running():
             grant = Grant("ada", folders=("ada",))
-            view = await site.view("", grant)
-            assert not view.door.has_store
+            view = await registry.view("", grant)
+            assert not view.executor.has_store
             view.begin_request()
-            await view.door.run(lambda: view.door.store().tags())
+            await view.executor.run(lambda: view.executor.store().tags())
             await asyncio.sleep(0.5)
             assert (
-                view in site.views() and view.door.has_store
+                view in registry.views() and view.executor.has_store
             )  # as long as a request is in progress
             view.end_request()
-            while view in site.views():
+            while view in registry.views():
                 await asyncio.sleep(0.05)
-            assert [other.only for other in site.views()] == [()]  # the whole vault stays
-            again = await site.view("", grant)
+            assert [other.only for other in registry.views()] == [()]  # the whole vault stays
+            again = await registry.view("", grant)
             assert again is not view
-            await again.door.run(lambda: again.door.store().tags())
-        site.close()
+            await again.executor.run(lambda: again.executor.store().tags())
+        registry.close()
 
     asyncio.run(asyncio.wait_for(body(), 60))
 

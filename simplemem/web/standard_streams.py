@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from simplemem.web.site import Site
+    from simplemem.web.vault_registry import VaultRegistry
 
 
 def has_client() -> bool:
@@ -23,13 +23,13 @@ def has_client() -> bool:
     return False
 
 
-class Streams(NamedTuple):
+class StandardStreams(NamedTuple):
     """Standard input and output as descriptors, for MCP."""
 
     read: int
     write: int
 
-    async def serve(self, site: Site) -> bool:
+    async def serve(self, registry: VaultRegistry) -> bool:
         """Serve the only vault of a site until the client closes its end; whether there was a client.
 
         An input that ends without a word had none: a service manager and a container close it at
@@ -37,12 +37,12 @@ class Streams(NamedTuple):
         """
         from simplemem.server.serve import converse
 
-        await site.is_running.wait()
+        await registry.is_running.wait()
         if not await self._has_input():
             return False
-        [served] = site.vaults.values()
-        view = await site.whole_view(served)
-        await converse(view.server, served.profile, (self.read, self.write), handle_signals=False)
+        [vault] = registry.vaults.values()
+        view = await registry.whole_view(vault)
+        await converse(view.server, vault.profile, (self.read, self.write), handle_signals=False)
         return True
 
     async def _has_input(self) -> bool:

@@ -13,14 +13,14 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
 from simplemem.web.connections import Connections, PendingConnection, client_address
-from simplemem.web.problems import Refused, problem
+from simplemem.web.problems import HTTPError, problem
 
 HEAD_SECONDS: Final = 10.0
 _BUSY = b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 2\r\nContent-Length: 0\r\n\r\n"
 _TOO_SLOW = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 
 
-class Wire(H11Protocol):
+class HTTPConnection(H11Protocol):
     """A connection with a bound on the time to send a request's head.
 
     Each request finds it as `scope["connection"]`.
@@ -100,7 +100,7 @@ class Wire(H11Protocol):
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - the signature of uvicorn
         """Answer bytes that are no HTTP request with a problem document, and close the connection."""
         self._stop_waiting()
-        refused = Refused(
+        refused = HTTPError(
             400,
             "this is not a valid HTTP request",
             hint="Check its first line and its headers. In a path, write a space as %20.",

@@ -19,7 +19,7 @@ from simplemem.profiles.registry import compatibility_routes
 from simplemem.profiles.route import CompatibilityRoute, FoundNote
 from simplemem.tools.render import line
 from simplemem.tools.tool import Data, Reply
-from simplemem.web.problems import Json, Refused
+from simplemem.web.problems import HTTPError, Json
 from simplemem.web.rest import (
     call_tool,
     expected_hash,
@@ -29,8 +29,9 @@ from simplemem.web.rest import (
     read_arguments,
 )
 from simplemem.web.routing import Handler, granted, routes_of
-from simplemem.web.site import Served, Site, View
 from simplemem.web.tokens import Grant
+from simplemem.web.vault_registry import VaultRegistry
+from simplemem.web.vault_view import MountedVault, VaultView
 
 if TYPE_CHECKING:
     from simplemem.store import EnhancedStore
@@ -42,24 +43,24 @@ _KEPT_SECONDS: Final = 24 * 3600
 _MAX_KEYS: Final = 10_000
 
 
-def routes(site: Site, served: Served) -> list[Route]:
+def routes(registry: VaultRegistry, vault: MountedVault) -> list[Route]:
     """Return the routes of one vault: those of its profile and of the built-in profiles, and calls of tools."""
     handlers: dict[str, Handler] = {}
-    for address, route in compatibility_routes(served.profile).items():
-        if route.tool.deletes and served.settings.no_delete:
+    for address, route in compatibility_routes(vault.profile).items():
+        if route.tool.deletes and vault.settings.no_delete:
             continue
         handler = _handler_of(route)
         handlers[address] = _Idempotent(handler).answer if route.is_idempotent else handler
 
     handlers["GET /mcp/tools"] = list_tools
     handlers["POST /mcp/tools/call"] = _call
-    return routes_of(site, served, handlers)
+    return routes_of(registry, vault, handlers)
 
 
 def _handler_of(route: CompatibilityRoute) -> Handler:
     """Return a function that answers requests to a route."""
 
-    async def handle(request: Request, view: View, grant: Grant) -> Response:
+    async def handle(request: Request, view: VaultView, grant: Grant) -> Response:
         if route.tool.writes:
             granted(request.scope, "write")
         if route.needs_knowledge_base:
@@ -78,9 +79,9 @@ def _handler_of(route: CompatibilityRoute) -> Handler:
     return handle
 
 
-def _check_knowledge_base(view: View) -> None:
+def _check_knowledge_base(view: VaultView) -> None:
     """Raise NotFound if the server has no knowledge base, or the token may not see all of the vault."""
-    if not view.served.settings.documents.knowledge_base or view.only:
+    if not view.vault.settings.documents.knowledge_base or view.only:
         raise NotFound(
             "this server has no knowledge base", hint="Start it with --knowledge-base FOLDER."
         )
@@ -91,7 +92,7 @@ def _check_content(route: CompatibilityRoute, arguments: Data) -> None:
     if "content" not in arguments and not route.needs_content:
         return
     if not str(arguments.get("content", "")).strip():
-        raise Refused(
+        raise HTTPError(
             422,
             "the content is empty",
             code="invalid",
@@ -100,7 +101,7 @@ def _check_content(route: CompatibilityRoute, arguments: Data) -> None:
 
 
 async def _with_note(
-    find_note: FindNote, request: Request, view: View, grant: Grant, arguments: Data
+    find_note: FindNote, request: Request, view: VaultView, grant: Grant, arguments: Data
 ) -> Data:
     """Return the arguments of a tool for the note that the path names.
 
@@ -111,7 +112,7 @@ async def _with_note(
     if not isinstance(user, str):
         raise Invalid("'user_id' must be a string")
 
-    note = await view.door.run(lambda: find_note(view.door.store(), ident, user))
+    note = await view.executor.run(lambda: find_note(view.executor.store(), ident, user))
     if not note.sha256.startswith(expected_hash(request)):
         raise Conflict(
             "this memory has changed since it was read",
@@ -153,10 +154,10 @@ class _Idempotent:
         self._answers: OrderedDict[str, tuple[float, str, bytes]] = OrderedDict()
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
-    async def answer(self, request: Request, view: View, grant: Grant) -> Response:
+    async def answer(self, request: Request, view: VaultView, grant: Grant) -> Response:
         body = await request.body()
         if len(body) > _MAX_BODY:
-            raise Refused(413, "the document is larger than 5 MB")
+            raise HTTPError(413, "the document is larger than 5 MB")
         named = request.headers.get("idempotency-key")
         if not named:
             return await self._handler(request, view, grant)
@@ -173,14 +174,14 @@ class _Idempotent:
             return answer
 
     def _known_answer(self, key: str, digest: str) -> Response | None:
-        """Return the answer that this key got before. Refused if it came with another body."""
+        """Return the answer that this key got before. HTTPError if it came with another body."""
         self._forget_old_answers()
         if key not in self._answers:
             return None
         _, known_digest, body = self._answers[key]
         if known_digest != digest:
             hint = "Use a new key for each document."
-            raise Refused(
+            raise HTTPError(
                 422, "this Idempotency-Key was used with another body", code="conflict", hint=hint
             )
         return Response(body, 202, media_type="application/json")
@@ -196,7 +197,7 @@ class _Idempotent:
             self._answers.popitem(last=False)
 
 
-async def _call(request: Request, view: View, grant: Grant) -> Response:
+async def _call(request: Request, view: VaultView, grant: Grant) -> Response:
     """A call of a tool, answered as over MCP."""
     said = await read_arguments(request)
     name, arguments = said.get("name"), said.get("arguments") or {}

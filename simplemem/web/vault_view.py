@@ -1,0 +1,212 @@
+"""A served vault, and a view of it: the vault as one grant sees it.
+
+A view has a store and an index of its own, which hold nothing else. So no tool, route, count or
+error can reveal anything outside the view.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio
+from anyio.abc import TaskStatus
+from mcp.server.lowlevel import Server
+
+from simplemem.profiles.profile import Profile
+from simplemem.server.calls import assemble
+from simplemem.server.executor import Companion, StoreExecutor
+from simplemem.settings.files import user_config_path
+from simplemem.settings.model import Settings
+from simplemem.tools.tool import Tool
+from simplemem.web.events import Feed, Sessions
+from simplemem.web.limits import MAX_BODY_BYTES
+from simplemem.web.tokens import Grant
+
+if TYPE_CHECKING:
+    from simplemem.store import EnhancedStore
+
+_IDLE_SECONDS: Final = 60.0
+_NOTHING: Final = "\0"
+"""A place that no vault has: no path contains this character."""
+
+
+@dataclass(frozen=True)
+class MountedVault:
+    """A vault that a server serves.
+
+    Attributes:
+        name: The first part of its paths; "" if the server has no other vault.
+        open_store: Opens a store of the vault with these settings.
+        read_settings: Reads the settings that apply now. Raises SimplememError if they are wrong.
+        companion: The service that runs beside the store of the whole vault.
+    """
+
+    name: str
+    root: Path
+    profile: Profile
+    tools: tuple[Tool, ...]
+    settings: Settings
+    open_store: Callable[[Settings], EnhancedStore]
+    read_settings: Callable[[], Settings]
+    companion: Companion | None = None
+
+    @property
+    def prefix(self) -> str:
+        """What its paths begin with: `/name`, or "" for the only vault."""
+        if not self.name:
+            return ""
+        return f"/{self.name}"
+
+    def private_folders(self) -> frozenset[str]:
+        """Return the folders of this machine that an error of this vault could name.
+
+        Each is there as it is spelled, and with its links resolved. `/` is left out, because every
+        path contains it.
+        """
+        folders = [self.root, user_config_path(os.environ).parent, Path.home()]
+        if self.settings.db:
+            folders.append(self.settings.db.parent)
+
+        spellings = set()
+        for folder in folders:
+            for spelling in (folder, folder.resolve()):
+                if len(spelling.parts) > 1:
+                    spellings.add(str(spelling))
+        return frozenset(spellings)
+
+
+class VaultView:
+    """A vault as one grant sees it, for MCP and for the other routes.
+
+    Guards the executor with the store, the sessions of MCP, the feed of changes, and the number of
+    requests in progress. A view of a part of a vault (`only`) opens its store for the first
+    request, and the registry closes it when it is idle.
+    """
+
+    def __init__(self, vault: MountedVault, only: tuple[str, ...], *, stateless: bool) -> None:
+        self.vault = vault
+        self.only = only
+        self.executor = _create_executor(vault, only)
+        self.feed = Feed(self.executor.on_change)
+        self.server: Server[Any] = assemble(vault.profile, vault.tools, self.executor)
+        self.manager = Sessions(
+            self.server, stateless=stateless, max_request_body_size=MAX_BODY_BYTES
+        )
+        self._is_ended = asyncio.Event()
+        self._requests = 0
+        self._last_used = time.monotonic()
+
+    def begin_request(self) -> None:
+        """Count a request that begins. `end_request` must be called when it ends."""
+        self._requests += 1
+
+    def end_request(self) -> None:
+        """Count a request that has ended."""
+        self._requests -= 1
+        self._last_used = time.monotonic()
+
+    @property
+    def is_in_use(self) -> bool:
+        """Whether a request is in progress. An open stream is one."""
+        return self._requests > 0
+
+    def is_idle(self) -> bool:
+        """Return whether the last request ended a minute ago or earlier."""
+        return not self.is_in_use and time.monotonic() - self._last_used > _IDLE_SECONDS
+
+    async def serve_mcp(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Serve MCP until the task is cancelled, or `end_streams` is called.
+
+        `task_status` is notified when the view can be used, as `TaskGroup.start` requires.
+        """
+        async with self.manager.run():
+            task_status.started()
+            await self._is_ended.wait()
+
+    def end_streams(self) -> None:
+        """End MCP and the streams of changes. Requests in progress are answered all the same."""
+        self._is_ended.set()
+        self.feed.end()
+
+    def close(self, *, writing: float, closing: float) -> None:
+        """Close the store, after waiting for a write in progress. Call it in a thread.
+
+        The arguments are the most seconds that the write and the closing may take.
+        """
+        self.executor.close(writing=writing, closing=closing)
+
+
+def _create_executor(vault: MountedVault, only: tuple[str, ...]) -> StoreExecutor:
+    """Return the executor of a view. The companion runs only beside the whole vault."""
+    settings = vault.settings
+    companion = vault.companion
+    if only:
+        access = settings.access.model_copy(update={"only": only})
+        settings = settings.model_copy(update={"access": access})
+        companion = None
+    return StoreExecutor(
+        partial(vault.open_store, settings), companion, private_folders=vault.private_folders()
+    )
+
+
+# --- the places that a grant sees
+
+
+def visible_places(settings: Settings, grant: Grant) -> tuple[str, ...]:
+    """Return the places of a vault that a grant sees; () if it sees all that the settings show.
+
+    A place is a folder (`people/`), the notes of a folder without its subfolders (`people/*`) or a
+    note (`people/Ada.md`). Grants that see the same get the same places, in whatever order they
+    name them, and so share one view.
+    """
+    if not grant.only:
+        return ()
+
+    shown_places = settings.access.only
+    places = _without_covered(_intersect(shown_places, grant.only))
+    if places == _without_covered(shown_places):
+        return ()
+    return places
+
+
+def _intersect(shown: tuple[str, ...], granted: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the places in both: a grant never adds to what the settings show of the vault.
+
+    Without `shown` places, the settings show the whole vault. Places in neither are no places:
+    the result then has the one place that no vault has.
+    """
+    if not shown:
+        return granted
+
+    common = [place for place in granted if _is_covered(place, shown)]
+    common += [place for place in shown if _is_covered(place, granted)]
+    return tuple(dict.fromkeys(common)) or (_NOTHING,)
+
+
+def _without_covered(places: Sequence[str]) -> tuple[str, ...]:
+    """Return places in order, without those that are a part of another."""
+    by_length = sorted(set(places), key=lambda place: (len(place), place))
+    kept_places: list[str] = []
+    for place in by_length:
+        if not _is_covered(place, kept_places):
+            kept_places.append(place)
+    return tuple(sorted(kept_places))
+
+
+def _is_covered(place: str, others: Collection[str]) -> bool:
+    """Return whether a place is one of others, or lies in a folder among them."""
+    if place in others:
+        return True
+
+    for folder in others:
+        is_folder = not folder.endswith(("/*", ".md"))
+        if is_folder and f"{place}/".startswith(f"{folder.removesuffix('/')}/"):
+            return True
+    return False
