@@ -1,10 +1,12 @@
 """What a call costs as an agent meets it: `python bench/agents.py [--vault DIR] [--peer COMMAND] [--locomo FILE.json.gz]`.
 
-`tools/call` over standard streams, in CPU milliseconds of the server, which has answered a few calls before. It is asked
-on a copy of the vault, or on 10,000 synthetic notes: six words of a note, the same as a question, a note to read, twenty
-to edit, the first search again, a note to write. With `--peer "…/markdown-vault-mcp serve"` the other server does the
-same on the same notes, `--locomo` joins the sessions of such a file to 120 notes of 13 kB and asks its questions, and
-`--doctor` says what `doctor` costs. `--notes 100000 --folders 1` puts very many notes in one folder.
+Prints the CPU milliseconds of the server for `tools/call` over standard streams, after ten calls that are not counted. It
+serves a copy of the vault, or 10,000 synthetic notes. The calls are, in this order: search for six words of a note; the
+same as a question; read; append to twenty notes; the first searches again; create.
+
+`--peer "…/markdown-vault-mcp serve"` lets another server do the same on the same notes. `--locomo` joins the sessions of
+such a file to 120 notes of 13 kB and asks its questions. `--doctor` prints what `doctor` costs. `--notes 100000
+--folders 1` puts very many notes into one folder.
 """
 
 from __future__ import annotations
@@ -13,122 +15,34 @@ import argparse
 import gzip
 import json
 import random
-import resource
 import shlex
 import shutil
 import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from bench.conversation import Conversation, Gone, failure_in, serve
-from bench.run import COMMAND, _child_cpu
+from bench.measure import child_cpu_seconds, cpu_seconds, peak_memory
+from bench.run import COMMAND
 from bench.vaults import make_vault
 from simplemem.store import EnhancedStore
 
 Calls = Mapping[str, Sequence[tuple[str, dict[str, Any]]]]
-_BEFORE = 10  # calls, so that what is made ready at first is ready
+"""For each row of the output the tools to call, with their arguments."""
 
-
-def calls_of(vault: Path, count: int, *, of_peer: bool = False) -> Calls:
-    """What is asked of a vault: the same of both servers."""
-    chance, files = (
-        random.Random(5),
-        sorted(p for p in vault.rglob("*.md") if ".simplemem" not in p.parts),
-    )
-    said = []
-    for file in chance.choices(files, k=count):
-        words = file.read_text(encoding="utf-8").rsplit("---", 1)[-1].split()
-        at = chance.randrange(max(1, len(words) - 6))
-        said.append(" ".join(words[at : at + 6]))
-    names = [file.relative_to(vault).as_posix() for file in chance.choices(files, k=count)]
-    new = [Path(name).with_name(f"written {k}").as_posix() for k, name in enumerate(names)]
-    if of_peer:
-        return {
-            "search, six words": [("search", {"query": each, "limit": 5}) for each in said],
-            "search, a question": [("search", {"query": f"{each}?", "limit": 5}) for each in said],
-            "read": [("read", {"path": name}) for name in names],
-            "write": [
-                ("write", {"path": f"{name}.md", "content": each})
-                for name, each in zip(new, said, strict=True)
-            ],
-        }
-    return {
-        "search, six words": [("search_memories", {"query": each}) for each in said],
-        "search, a question": [("search_memories", {"query": f"{each}?"}) for each in said],
-        "read": [("read_memory", {"name": name.removesuffix(".md")}) for name in names],
-        "edit": [
-            ("update_memory", {"name": name.removesuffix(".md"), "append": "More."})
-            for name in names[:20]
-        ],
-        "search, six words, after these edits": [
-            ("search_memories", {"query": each}) for each in said
-        ],
-        "write": [
-            ("create_memory", {"name": name, "content": each})
-            for name, each in zip(new, said, strict=True)
-        ],
-    }
-
-
-def joined(file: Path, room: Path, count: int) -> Calls:
-    """The sessions of LoCoMo-shaped JSON in notes of some 13 kB, and its questions, also said as statements."""
-    data = json.loads(gzip.decompress(file.read_bytes()))
-    texts = [
-        "\n".join(f"- **{who}:** {text}" for who, text in doc["turns"]) for doc in data["docs"]
-    ]
-    text, at = "", 0
-    for number in range(120):
-        while len(text) < 13_000:
-            text += f"## Session {at}\n\n{texts[at % len(texts)]}\n\n"
-            at += 1
-        (room / f"talk {number}.md").write_text(
-            f"# Talk {number}\n\n{text[:13_000]}\n", encoding="utf-8"
-        )
-        text = text[13_000:]
-    asked = [
-        each["query"].strip("?") for each in random.Random(5).choices(data["queries"], k=count)
-    ]
-    return {
-        "long notes, a question": [("search_memories", {"query": f"{each}?"}) for each in asked],
-        "long notes, a statement": [
-            ("search_memories", {"query": f"About {each}"}) for each in asked
-        ],
-        "long notes, by words": [
-            ("search_memories", {"query": f"{each}?", "mode": "text"}) for each in asked
-        ],
-    }
-
-
-def measure(command: Sequence[str], env: Mapping[str, str], calls: Calls) -> None:
-    began = time.perf_counter()
-    with Conversation(command, env=env, quiet=True) as server:
-        server.ask("tools/list", {})
-        print(f"  its tools are listed after {time.perf_counter() - began:.2f} s")
-        before = -1.0
-        while (
-            now := server.figures().cpu
-        ) - before > 0.1:  # its start and its index are not asked for
-            before = now
-            time.sleep(3)
-        for name, given in calls.items():
-            for tool, arguments in given[:_BEFORE]:
-                server.use(tool, **arguments)
-            began, failed = server.figures().cpu, 0
-            for tool, arguments in given[_BEFORE:]:
-                failed += bool(failure_in(server.use(tool, **arguments)))
-            spent = 1000 * (server.figures().cpu - began) / (len(given) - _BEFORE)
-            print(
-                f"  {name}: {spent:.1f} ms" + (f", {failed} failed" if failed else ""), flush=True
-            )
-        print(f"  memory: {server.figures().resident:.0f} MB")
+_UNCOUNTED_CALLS: Final = 10  # they pay for what is loaded once
+_JOINED_NOTES: Final = 120
+_JOINED_SIZE: Final = 13_000  # characters
 
 
 def main() -> None:
+    """Measure simplemem and, if one is given, the other server."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--vault", type=Path)
     parser.add_argument("--notes", type=int, default=10_000)
@@ -137,47 +51,198 @@ def main() -> None:
     parser.add_argument("--locomo", type=Path)
     parser.add_argument("--peer", default="")
     parser.add_argument("--doctor", action="store_true")
-    given = parser.parse_args()
+    options = parser.parse_args()
+
     with tempfile.TemporaryDirectory(
         prefix="simplemem-agents-", ignore_cleanup_errors=True
-    ) as made:
-        ours, theirs, long = (Path(made) / name for name in ("ours", "theirs", "long"))
-        if given.vault:
-            shutil.copytree(given.vault, ours, ignore=shutil.ignore_patterns(".simplemem"))
+    ) as temporary:
+        root = Path(temporary)
+        ours = root / "ours"
+        if options.vault:
+            shutil.copytree(options.vault, ours, ignore=shutil.ignore_patterns(".simplemem"))
         else:
-            make_vault(ours, given.notes, folders=given.folders)
-        if given.peer:
-            shutil.copytree(ours, theirs)
+            make_vault(ours, options.notes, folders=options.folders)
+        if options.peer:
+            shutil.copytree(ours, root / "theirs")
+
         print(f"simplemem, {len(list(ours.rglob('*.md')))} notes")
         index(ours)
-        measure(serve(ours), {}, calls_of(ours, given.calls))
-        if given.doctor:
-            print(f"  doctor: {_child_cpu([*COMMAND, 'doctor', '--vault', str(ours)]):.1f} s")
-        if given.locomo:
-            long.mkdir()
-            calls = joined(given.locomo, long, given.calls)
-            index(long)
-            measure(serve(long), {}, calls)
-        if given.peer:
-            print(given.peer)
-            kept = {
-                "SOURCE_DIR": theirs,
-                "INDEX_PATH": Path(made) / "index.db",
-                "READ_ONLY": "false",
-            }
-            env = {f"MARKDOWN_VAULT_MCP_{key}": str(value) for key, value in kept.items()}
-            try:
-                measure(shlex.split(given.peer), env, calls_of(theirs, given.calls, of_peer=True))
-            except (Gone, OSError) as error:
-                print(f"  it does not run here: {error!r}")
+        measure(serve(ours), {}, our_calls(sample(ours, options.calls)))
+        if options.doctor:
+            seconds = child_cpu_seconds([*COMMAND, "doctor", "--vault", str(ours)])
+            print(f"  doctor: {seconds:.1f} s")
+        if options.locomo:
+            measure_long_notes(options.locomo, root / "long", options.calls)
+        if options.peer:
+            measure_peer(options.peer, root / "theirs", root / "index.db", options.calls)
 
 
 def index(vault: Path) -> None:
-    began = time.process_time()
+    """Index a vault and print what it cost."""
     with EnhancedStore(vault) as store:
-        store.sync()
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"  indexed in {time.process_time() - began:.1f} s, with {most:.0f} MB at most")
+        seconds = cpu_seconds(store.sync)
+    print(f"  indexed in {seconds:.1f} s, with {peak_memory():.0f} MB at most")
+
+
+def measure_long_notes(file: Path, vault: Path, count: int) -> None:
+    """Join sessions to long notes, index them, and print the cost of the questions about them."""
+    vault.mkdir()
+    data = json.loads(gzip.decompress(file.read_bytes()))
+    write_long_notes(data["docs"], vault)
+    index(vault)
+    measure(serve(vault), {}, calls_about(data["queries"], count))
+
+
+def measure_peer(command: str, vault: Path, index_file: Path, count: int) -> None:
+    """Print the same figures of another server, or why it cannot run."""
+    print(command)
+    settings = {"SOURCE_DIR": vault, "INDEX_PATH": index_file, "READ_ONLY": "false"}
+    env = {f"MARKDOWN_VAULT_MCP_{key}": str(value) for key, value in settings.items()}
+    try:
+        measure(shlex.split(command), env, peer_calls(sample(vault, count)))
+    except (Gone, OSError) as error:
+        print(f"  it does not run here: {error!r}")
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What is asked of a vault: the same of both servers."""
+
+    phrases: list[str]  # six words of a note
+    paths: list[str]  # of existing notes
+    new_names: list[str]  # of notes to create
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the existing notes."""
+        return [path.removesuffix(".md") for path in self.paths]
+
+
+def sample(vault: Path, count: int) -> Sample:
+    """Draw phrases and notes from a vault. The same vault gives the same ones."""
+    rng = random.Random(5)
+    files = sorted(path for path in vault.rglob("*.md") if ".simplemem" not in path.parts)
+    phrases = []
+    for file in rng.choices(files, k=count):
+        body = file.read_text(encoding="utf-8").rsplit("---", 1)[-1]
+        words = body.split()
+        start = rng.randrange(max(1, len(words) - 6))
+        phrases.append(" ".join(words[start : start + 6]))
+
+    paths = [file.relative_to(vault).as_posix() for file in rng.choices(files, k=count)]
+    new_names = []
+    for number, path in enumerate(paths):
+        new_names.append(Path(path).with_name(f"written {number}").as_posix())
+    return Sample(phrases, paths, new_names)
+
+
+def our_calls(sampled: Sample) -> Calls:
+    """Return the calls of simplemem's default tools."""
+    searches = [("search_memories", {"query": phrase}) for phrase in sampled.phrases]
+    questions = [("search_memories", {"query": f"{phrase}?"}) for phrase in sampled.phrases]
+    edits = [("update_memory", {"name": name, "append": "More."}) for name in sampled.names[:20]]
+    writes = [
+        ("create_memory", {"name": name, "content": phrase})
+        for name, phrase in zip(sampled.new_names, sampled.phrases, strict=True)
+    ]
+    return {
+        "search, six words": searches,
+        "search, a question": questions,
+        "read": [("read_memory", {"name": name}) for name in sampled.names],
+        "edit": edits,
+        "search, six words, after these edits": searches,
+        "write": writes,
+    }
+
+
+def peer_calls(sampled: Sample) -> Calls:
+    """Return the calls of markdown-vault-mcp's tools, which has no append."""
+    phrases = sampled.phrases
+    writes = [
+        ("write", {"path": f"{name}.md", "content": phrase})
+        for name, phrase in zip(sampled.new_names, phrases, strict=True)
+    ]
+    return {
+        "search, six words": [("search", {"query": phrase, "limit": 5}) for phrase in phrases],
+        "search, a question": [
+            ("search", {"query": f"{phrase}?", "limit": 5}) for phrase in phrases
+        ],
+        "read": [("read", {"path": path}) for path in sampled.paths],
+        "write": writes,
+    }
+
+
+def write_long_notes(sessions: list[dict[str, Any]], vault: Path) -> None:
+    """Join the sessions, again and again, to notes of the same size."""
+    texts = [_as_list(session["turns"]) for session in sessions]
+    pending = ""
+    session_number = 0
+    for number in range(_JOINED_NOTES):
+        while len(pending) < _JOINED_SIZE:
+            text = texts[session_number % len(texts)]
+            pending += f"## Session {session_number}\n\n{text}\n\n"
+            session_number += 1
+        note = f"# Talk {number}\n\n{pending[:_JOINED_SIZE]}\n"
+        (vault / f"talk {number}.md").write_text(note, encoding="utf-8")
+        pending = pending[_JOINED_SIZE:]
+
+
+def _as_list(turns: list[tuple[str, str]]) -> str:
+    return "\n".join(f"- **{who}:** {text}" for who, text in turns)
+
+
+def calls_about(queries: list[dict[str, Any]], count: int) -> Calls:
+    """Return searches for drawn questions: as questions, as statements, and by words only."""
+    drawn = random.Random(5).choices(queries, k=count)
+    texts = [query["query"].strip("?") for query in drawn]
+    questions = [{"query": f"{text}?"} for text in texts]
+    statements = [{"query": f"About {text}"} for text in texts]
+    by_words = [{**question, "mode": "text"} for question in questions]
+    return {
+        "long notes, a question": [("search_memories", arguments) for arguments in questions],
+        "long notes, a statement": [("search_memories", arguments) for arguments in statements],
+        "long notes, by words": [("search_memories", arguments) for arguments in by_words],
+    }
+
+
+def measure(command: Sequence[str], env: Mapping[str, str], calls: Calls) -> None:
+    """Start a server, make the calls, and print what each kind of call cost, and the memory."""
+    start = time.perf_counter()
+    with Conversation(command, env=env, quiet=True) as server:
+        server.ask("tools/list", {})
+        print(f"  its tools are listed after {time.perf_counter() - start:.2f} s")
+
+        _wait_until_idle(server)
+        for title, row in calls.items():
+            print(f"  {title}: {_measure_row(server, row)}", flush=True)
+        print(f"  memory: {server.figures().resident:.0f} MB")
+
+
+def _wait_until_idle(server: Conversation) -> None:
+    """Wait until the server no longer uses CPU, so that its start is not counted."""
+    last_cpu = -1.0
+    while server.figures().cpu - last_cpu > 0.1:
+        last_cpu = server.figures().cpu
+        time.sleep(3)
+
+
+def _measure_row(server: Conversation, calls: Sequence[tuple[str, dict[str, Any]]]) -> str:
+    """Make calls of one kind, and describe their mean cost and how many failed."""
+    for tool, arguments in calls[:_UNCOUNTED_CALLS]:
+        server.use(tool, **arguments)
+
+    counted = calls[_UNCOUNTED_CALLS:]
+    cpu_at_start = server.figures().cpu
+    failed = 0
+    for tool, arguments in counted:
+        if failure_in(server.use(tool, **arguments)):
+            failed += 1
+    spent = server.figures().cpu - cpu_at_start
+
+    text = f"{1000 * spent / len(counted):.1f} ms"
+    if failed:
+        text += f", {failed} failed"
+    return text
 
 
 if __name__ == "__main__":

@@ -1,10 +1,9 @@
-"""How well search finds: `python bench/quality.py --locomo FILE.json.gz --vault DIR [--questions FILE.tsv]`, the table
-of docs/search.md.
+"""How well search finds: `python bench/quality.py --locomo FILE.json.gz --vault DIR [--questions FILE.tsv]`.
 
-LoCoMo-shaped JSON holds `docs` (id, date, turns of who and what) and `queries` (query, gold ids). Of a vault of one's
-own the description and the first sentence of every note are asked for, each taken out of all notes before it is asked;
-and the questions of a file, one a line: the question, a tab, the notes that answer it with `;` between them. Figures
-are means with 95 % intervals by resampling the questions.
+Prints the table of docs/search.md. LoCoMo-shaped JSON has `docs` (id, date, turns of speaker and text) and `queries`
+(query, ids of the right docs). From a vault of your own, the description and the first sentence of every note become
+questions; each is removed from its note first. A file of questions has one per line: the question, a tab, and the notes
+that answer it, separated by `;`. Figures are means with 95 % intervals, by resampling the questions.
 """
 
 from __future__ import annotations
@@ -17,143 +16,171 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Final
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from simplemem.evaluate import without
-from simplemem.note.note import read_note
+from simplemem.note.note import Note, read_note
 from simplemem.note.sentences import sentence_spans
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
 Questions = list[tuple[str, frozenset[str]]]
-_NO_NAME = re.compile(r'[\\/:*?"<>|#^\[\]\x00-\x1f]')
+"""Each question with the names of the notes that answer it."""
 
-
-def locomo(file: Path, room: Path) -> Questions:
-    """A session becomes a note, a turn a list item."""
-    raw = file.read_bytes()
-    data = json.loads(gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw)
-    names = {str(doc["id"]): f"chats/{_NO_NAME.sub('-', str(doc['id']))}" for doc in data["docs"]}
-    for doc in data["docs"]:
-        turns = "\n".join(f"- **{who}:** {text}".replace("\n", " ") for who, text in doc["turns"])
-        title = json.dumps(f"{doc['id']} ({doc['date']})", ensure_ascii=False)
-        text = f"---\ntitle: {title}\n---\n\n# Chat session at {doc['date']}\n\n{turns}\n"
-        write(room / f"{names[str(doc['id'])]}.md", text)
-    return [
-        (each["query"], frozenset(names.get(str(gold), str(gold)) for gold in each["gold"]))
-        for each in data["queries"]
-    ]
-
-
-def held_out(vault: Path, what: str, room: Path) -> Questions:
-    """The notes of a vault without their descriptions or first sentences, and those as questions."""
-    questions: Questions = []
-    for file in sorted(vault.rglob("*.md")):
-        name = file.relative_to(vault).as_posix().removesuffix(".md")
-        note = read_note(file.read_bytes())
-        asked = (
-            note.text_property("description")
-            if what == "description"
-            else first_sentence(note.content)
-        )
-        text = note.text
-        if asked and len(asked) >= 15:
-            text = without(text, [asked])
-            questions.append((asked, frozenset({name})))
-        write(room / f"{name}.md", text)
-    return questions
-
-
-def first_sentence(body: str) -> str:
-    return next(
-        (body[start:end] for start, end in sentence_spans(body) if body[start].isalpha()), ""
-    )
-
-
-def by_hand(vault: Path, file: Path, room: Path) -> Questions:
-    """The questions of a file. Notes may be named from any folder above them on."""
-    shutil.copytree(vault, room, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".simplemem"))
-    names = [path.relative_to(vault).as_posix().removesuffix(".md") for path in vault.rglob("*.md")]
-    questions: Questions = []
-    for line in file.read_text(encoding="utf-8").split("\n"):
-        if line.strip() and not line.startswith("#"):
-            asked, _, answers = line.partition("\t")
-            wanted = tuple(f"/{answer.strip()}" for answer in answers.split(";"))
-            gold = frozenset(name for name in names if f"/{name}".endswith(wanted))
-            if not gold:
-                raise SystemExit(f"{file}: no note is called {answers!r}")
-            questions.append((asked, gold))
-    return questions
-
-
-def write(file: Path, text: str) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(text, encoding="utf-8", newline="\n")
-
-
-def interval(values: Sequence[float]) -> str:
-    chance = random.Random(1)
-    means = sorted(sum(chance.choices(values, k=len(values))) / len(values) for _ in range(2_000))
-    return f"{sum(values) / len(values):.3f} [{means[50]:.3f}, {means[1949]:.3f}]"
-
-
-def row(store: EnhancedStore, questions: Questions, mode: str) -> str:
-    """Recall at five and at ten, and the mean reciprocal rank."""
-    scores = []
-    for asked, gold in questions:
-        found = [hit.name for hit in store.search(asked, limit=10, mode=mode).hits]
-        first = next((place for place, name in enumerate(found, 1) if name in gold), 0)
-        share = [len(gold & set(found[:most])) / max(1, len(gold)) for most in (5, 10)]
-        scores.append((*share, 1 / first if first else 0.0))
-    five, ten, mrr = zip(*scores, strict=True)
-    return f"{interval(five)} | {sum(ten) / len(ten):.3f} | {interval(mrr)}"
-
-
-def sets(given: argparse.Namespace, room: Path) -> Iterator[tuple[str, Path, Questions]]:
-    """What is asked: a name, the vault it is asked of, the questions."""
-    if given.locomo:
-        yield "LoCoMo", room / "locomo", locomo(given.locomo, room / "locomo")
-    if given.vault:
-        yield (
-            "descriptions",
-            room / "descriptions",
-            held_out(given.vault, "description", room / "descriptions"),
-        )
-        yield (
-            "first sentences",
-            room / "sentences",
-            held_out(given.vault, "sentence", room / "sentences"),
-        )
-        if given.questions:
-            yield (
-                "questions by hand",
-                room / "hand",
-                by_hand(given.vault, given.questions, room / "hand"),
-            )
+MODES: Final = {"as it is": "hybrid", "words only": "text", "meaning only": "semantic"}
+_NOT_IN_NAMES: Final = re.compile(r'[\\/:*?"<>|#^\[\]\x00-\x1f]')
+_SHORTEST_QUESTION: Final = 15  # characters
 
 
 def main() -> None:
+    """Print a row for each set of questions and each mode."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--locomo", type=Path)
     parser.add_argument("--vault", type=Path)
     parser.add_argument("--questions", type=Path)
+    options = parser.parse_args()
+
     with tempfile.TemporaryDirectory() as folder:
         print("| | | recall@5 | recall@10 | MRR |\n|---|---|---|---|---|")
-        for name, vault, questions in sets(parser.parse_args(), Path(folder)):
+        for title, vault, questions in question_sets(options, Path(folder)):
             with EnhancedStore(vault, Settings()) as store:
                 store.sync()
-                for label, mode in (
-                    ("as it is", "hybrid"),
-                    ("words only", "text"),
-                    ("meaning only", "semantic"),
-                ):
-                    print(
-                        f"| {name}, {len(questions)} | {label} | {row(store, questions, mode)} |",
-                        flush=True,
-                    )
+                for label, mode in MODES.items():
+                    figures = measure(store, questions, mode)
+                    print(f"| {title}, {len(questions)} | {label} | {figures} |", flush=True)
+
+
+def question_sets(
+    options: argparse.Namespace, folder: Path
+) -> Iterator[tuple[str, Path, Questions]]:
+    """Make the vault of each set below `folder`; yield its title, its vault and its questions."""
+    if options.locomo:
+        vault = folder / "locomo"
+        yield "LoCoMo", vault, write_locomo(options.locomo, vault)
+    if options.vault:
+        vault = folder / "descriptions"
+        yield "descriptions", vault, write_held_out(options.vault, description, vault)
+        vault = folder / "sentences"
+        yield "first sentences", vault, write_held_out(options.vault, first_sentence, vault)
+    if options.vault and options.questions:
+        vault = folder / "hand"
+        yield "questions by hand", vault, read_questions(options.vault, options.questions, vault)
+
+
+def write_locomo(file: Path, vault: Path) -> Questions:
+    """Write each session as a note with a list item per turn, and return the questions."""
+    raw = file.read_bytes()
+    data = json.loads(gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw)
+    names = {}
+    for session in data["docs"]:
+        id_ = str(session["id"])
+        names[id_] = f"chats/{_NOT_IN_NAMES.sub('-', id_)}"
+        lines = [f"- **{who}:** {text}".replace("\n", " ") for who, text in session["turns"]]
+        title = json.dumps(f"{session['id']} ({session['date']})", ensure_ascii=False)
+        header = f"---\ntitle: {title}\n---\n\n# Chat session at {session['date']}\n\n"
+        write(vault / f"{names[id_]}.md", header + "\n".join(lines) + "\n")
+
+    questions: Questions = []
+    for query in data["queries"]:
+        right = frozenset(names.get(str(id_), str(id_)) for id_ in query["gold"])
+        questions.append((query["query"], right))
+    return questions
+
+
+def write_held_out(source: Path, question_of: Callable[[Note], str], vault: Path) -> Questions:
+    """Copy a vault, but remove from each note what is asked about it. Return what was removed."""
+    questions: Questions = []
+    for file in sorted(source.rglob("*.md")):
+        name = file.relative_to(source).as_posix().removesuffix(".md")
+        note = read_note(file.read_bytes())
+        question = question_of(note)
+        text = note.text
+        if len(question) >= _SHORTEST_QUESTION:
+            text = without(text, [question])
+            questions.append((question, frozenset({name})))
+        write(vault / f"{name}.md", text)
+    return questions
+
+
+def description(note: Note) -> str:
+    """Return the property `description` of a note, or an empty text."""
+    return note.text_property("description") or ""
+
+
+def first_sentence(note: Note) -> str:
+    """Return the first sentence that begins with a letter, or an empty text."""
+    body = note.content
+    for start, end in sentence_spans(body):
+        if body[start].isalpha():
+            return body[start:end]
+    return ""
+
+
+def read_questions(source: Path, file: Path, vault: Path) -> Questions:
+    """Copy a vault, and return the questions of a file. A note may be named by the end of its path.
+
+    Raises:
+        SystemExit: The vault has no such note.
+    """
+    shutil.copytree(source, vault, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".simplemem"))
+    paths = [path.relative_to(source).as_posix() for path in source.rglob("*.md")]
+    names = [path.removesuffix(".md") for path in paths]
+
+    questions: Questions = []
+    for line in file.read_text(encoding="utf-8").split("\n"):
+        if not line.strip() or line.startswith("#"):
+            continue
+        question, _, answers = line.partition("\t")
+        endings = tuple(f"/{answer.strip()}" for answer in answers.split(";"))
+        right = frozenset(name for name in names if f"/{name}".endswith(endings))
+        if not right:
+            raise SystemExit(f"{file}: no note is called {answers!r}")
+        questions.append((question, right))
+    return questions
+
+
+def write(file: Path, text: str) -> None:
+    """Write a note and the folders above it."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, encoding="utf-8", newline="\n")
+
+
+def measure(store: EnhancedStore, questions: Questions, mode: str) -> str:
+    """Ask all questions and return recall at five and at ten, and the mean reciprocal rank."""
+    recalls_at_5 = []
+    recalls_at_10 = []
+    reciprocal_ranks = []
+    for question, right in questions:
+        names = [hit.name for hit in store.search(question, limit=10, mode=mode).hits]
+        recalls_at_5.append(len(right & set(names[:5])) / max(1, len(right)))
+        recalls_at_10.append(len(right & set(names)) / max(1, len(right)))
+        reciprocal_ranks.append(reciprocal_rank(names, right))
+    mean_at_10 = sum(recalls_at_10) / len(recalls_at_10)
+    return f"{interval(recalls_at_5)} | {mean_at_10:.3f} | {interval(reciprocal_ranks)}"
+
+
+def reciprocal_rank(names: Sequence[str], right: frozenset[str]) -> float:
+    """Return 1 divided by the place of the first right note, or 0 if there is none."""
+    for place, name in enumerate(names, 1):
+        if name in right:
+            return 1 / place
+    return 0.0
+
+
+def interval(values: Sequence[float]) -> str:
+    """Return the mean with its 95 % interval: resample 2,000 times, leave out 2.5 % at either end."""
+    rng = random.Random(1)
+    means = []
+    for _ in range(2_000):
+        resampled = rng.choices(values, k=len(values))
+        means.append(sum(resampled) / len(resampled))
+    means.sort()
+    mean = sum(values) / len(values)
+    return f"{mean:.3f} [{means[50]:.3f}, {means[1949]:.3f}]"
 
 
 if __name__ == "__main__":
