@@ -69,7 +69,7 @@ COMMANDS = (
     CommandEntry("topics", "talk", "Collections", "Topics of conversations with agents."),
     CommandEntry(
         "lessons",
-        "knowledge",
+        "lessons",
         "Collections",
         "Lessons from agents: errors, solutions, decisions and more.",
     ),

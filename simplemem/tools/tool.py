@@ -122,7 +122,7 @@ class _Service:
 
 _SERVICES: Final = {
     "graph": _Service("KnowledgeGraph", "graph.graph", "graph_of"),
-    "knowledge": _Service("Knowledge", "lessons.knowledge", "knowledge_of"),
+    "lessons": _Service("LessonService", "lessons.service", "lesson_service"),
     "talk": _Service("ConversationService", "conversations.service", "conversation_service"),
     "memories": _Service("FactService", "facts.service", "fact_service"),
     "documents": _Service("DocumentService", "documents.service", "document_service"),

@@ -1,5 +1,11 @@
-"""What an agent has learned, kept as notes. It stands above the store and the graph; nothing here speaks MCP."""
+"""Lessons: what an agent has learned, kept as notes. Nothing here knows MCP or the command line."""
 
 from typing import Final
 
 TYPES: Final = ("decision", "error", "solution", "pattern", "insight")
+
+VAULT_FOLDER: Final = ".claude-memory"
+"""The folder in the current one that has the lessons if no vault is named."""
+
+VAULT_VARIABLE: Final = "MEMORY_STORAGE_PATH"
+"""The environment variable that names another folder for lessons."""

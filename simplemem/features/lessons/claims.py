@@ -1,4 +1,4 @@
-"""What sentences claim: the value of a subject, and whether two sentences of one frame disagree. Pure."""
+"""Claims of sentences: the value that a sentence gives to a subject, and whether two claims differ."""
 
 from __future__ import annotations
 
@@ -10,31 +10,34 @@ from typing import Final
 from simplemem.note.sentences import Sentence
 from simplemem.note.words import STOP_WORDS, words_in_order
 
+# Words that only stress or address.
 _EMPHASIS: Final = frozenset(
     "always should must shall please prefer we you i the a an not never no do does".split()
 )
-# Forms that leave little doubt: `use VALUE for ABOUT`, `SUBJECT is set to STATED`, `SUBJECT is STATED`.
+# Forms that leave little doubt: `use VALUE for PURPOSE`, `SUBJECT is set to STATED`, `SUBJECT is STATED`.
 _CLAIM: Final = re.compile(
-    r"(?:we |you |always |please |should |must |decided to )*(?:use|using|chose|prefer|adopt|go with|switch to) "
-    r"(?P<value>.{1,60}?) (?P<about>(?:for|as|when|in) .{3,80})"
+    r"(?:we |you |always |please |should |must |decided to )*"
+    r"(?:use|using|chose|prefer|adopt|go with|switch to) "
+    r"(?P<value>.{1,60}?) (?P<purpose>(?:for|as|when|in) .{3,80})"
     r"|(?:the |our |its )?(?P<subject>.{2,80}?)"
     r" (?:set to|defaults? to|listens on|(?P<copula>is|=|must be|should be)) (?P<stated>.+)"
 )
 _REASON: Final = re.compile(r"[,;]?\s\b(?:because|since|so that|instead|rather)\b.*")
 # A statement about staging, about Safari or about rain says nothing about anything else.
 _QUALIFIER: Final = re.compile(
-    r"[,;:(].*|\b(?:in|on|at|by|of|for|from|with|under|during|before|after|until|via|per|within|while|when|where|which"
-    r"|if|unless|and|or|but)\s.*"
+    r"[,;:(].*|\b(?:in|on|at|by|of|for|from|with|under|during|before|after|until|via|per|within"
+    r"|while|when|where|which|if|unless|and|or|but)\s.*"
 )
-# Numbers that name something (versions, steps, tickets, dates) tell two facts apart. A number that measures follows
-# one of the verbs of _MEASURES.
+# Numbers that name something (versions, steps, tickets, dates) tell two facts apart. A number that
+# measures follows one of the verbs of _MEASURES.
 _NUMBERED: Final = frozenset(
-    """version release build step ticket issue pr bug task sprint phase stage week day quarter chapter section page part
-    line row rule item room floor model revision commit id error code adr rfc migration episode level round run""".split()
+    """version release build step ticket issue pr bug task sprint phase stage week day quarter
+    chapter section page part line row rule item room floor model revision commit id error code adr
+    rfc migration episode level round run""".split()
 )
 _MEASURES: Final = re.compile(
-    r"\b(?:is|are|was|were|be|=|equals?|has|have|had|takes?|took|costs?|weighs?|weighed|lasts?|lasted|needs?|needed"
-    r"|holds?|listens|(?:set|limited|raised|lowered|defaults?) to)"
+    r"\b(?:is|are|was|were|be|=|equals?|has|have|had|takes?|took|costs?|weighs?|weighed|lasts?"
+    r"|lasted|needs?|needed|holds?|listens|(?:set|limited|raised|lowered|defaults?) to)"
     r"(?: (?:about|around|exactly|only|at|on|to|of|up|most|least|a|than|more|less))*\W*$"
 )
 _QUANTITY: Final = re.compile(
@@ -42,6 +45,7 @@ _QUANTITY: Final = re.compile(
 )
 _NAMES_A_VALUE: Final = re.compile(r" (?:of|for|in) |['’]s |^(?:current|main|only) ")
 _HAS_ONE_VALUE: Final = re.compile(r"(?:default|maximum|minimum|preferred) ")
+_MAX_VALUE_WORDS: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,46 +61,66 @@ class Claim:
 
     def is_comparable(self) -> bool:
         """Return whether there is a subject and a value of at most five words."""
-        return bool(self.subject) and 0 < len(self.value) <= 5
+        return bool(self.subject) and 0 < len(self.value) <= _MAX_VALUE_WORDS
 
     def disagrees(self, other: Claim) -> bool:
-        """Return whether less than half of the shorter value is common to both values."""
-        shared = self.value & other.value
-        return 2 * len(shared) <= min(len(self.value), len(other.value))
+        """Return whether at most half of the shorter value is common to both values."""
+        shared_count = len(self.value & other.value)
+        shorter = min(len(self.value), len(other.value))
+        return 2 * shared_count <= shorter
 
 
 def read_claim(sentence: Sentence) -> Claim:
     """Return what a sentence claims; an empty claim for a negation, a question or any other form."""
-    unmarked = sentence.text.replace("*", "").replace("`", "")
-    text = _REASON.sub("", " ".join(unmarked.split()).lower())
+    text = _without_marks_and_reason(sentence.text)
     if sentence.negated or text.endswith("?"):
         return Claim()
     match = _CLAIM.fullmatch(text.rstrip(".!… "))
     if match is None:
         return Claim()
 
-    about = match["about"] or match["subject"]
-    stated = match["value"] or match["stated"]
-    subject = set(words_in_order(about))
-    value_text = _QUALIFIER.sub("", stated)
+    subject_text = match["purpose"] or match["subject"]
+    subject = set(words_in_order(subject_text))
+
+    # Behind the value, a condition may limit it.
+    stated_text = match["value"] or match["stated"]
+    value_text = _QUALIFIER.sub("", stated_text)
+    qualifier = words_in_order(stated_text[len(value_text) :])
+
     value = set(words_in_order(value_text)) - STOP_WORDS
-    qualifier = words_in_order(stated[len(value_text) :])
-
-    # After "is", a name or a number is a value. A description is none.
-    is_description = bool(match["copula"]) and not _HAS_ONE_VALUE.match(about)
-    if is_description and not (_NAMES_A_VALUE.search(about) and _is_named(value, sentence)):
-        value = set()
-
+    is_description = bool(match["copula"]) and not _states_value(subject_text, value, sentence)
     has_number = any(character.isdigit() for character in value_text)
-    if has_number and subject & _NUMBERED:
+    names_something = has_number and not subject.isdisjoint(_NUMBERED)
+    if is_description or names_something:
         value = set()
-    subject_words = tuple(sorted(subject - STOP_WORDS - {"s"}))
-    return Claim(subject_words, frozenset(value), tuple(qualifier))
+
+    subject_words = sorted(subject - STOP_WORDS - {"s"})
+    return Claim(tuple(subject_words), frozenset(value), tuple(qualifier))
+
+
+def _without_marks_and_reason(text: str) -> str:
+    """Return a sentence in lower case without emphasis, code marks, and the reason that it gives."""
+    unmarked = text.replace("*", "").replace("`", "")
+    one_line = " ".join(unmarked.split())
+    return _REASON.sub("", one_line.lower())
+
+
+def _states_value(subject_text: str, value: set[str], sentence: Sentence) -> bool:
+    """Return whether what follows "is" is a value, such as a name or a number, and no description."""
+    if _HAS_ONE_VALUE.match(subject_text):
+        return True
+    if not _NAMES_A_VALUE.search(subject_text):
+        return False
+    return _is_named(value, sentence)
 
 
 def _is_named(value: set[str], sentence: Sentence) -> bool:
     """Return whether each word of a value is a number or is capitalised in the sentence."""
-    return all(word.isdigit() or word not in sentence.text for word in value)
+    for word in value:
+        is_capitalised = word not in sentence.text
+        if not is_capitalised and not word.isdigit():
+            return False
+    return True
 
 
 def without_emphasis(frame: Sequence[str]) -> tuple[str, ...]:
@@ -113,16 +137,21 @@ def are_about_same(one: Sentence, other: Sentence) -> bool:
     value_words = " ".join((*one.values, *other.values)).split()
     if not differing_words <= {*value_words, *_EMPHASIS}:
         return False
-    return one.values == other.values or (_measures(one) and _measures(other))
+    if one.values == other.values:
+        return True
+    return _measures(one) and _measures(other)
 
 
 def _measures(sentence: Sentence) -> bool:
     """Return whether the only number of a sentence counts or measures, and does not name."""
-    if len(sentence.values) != 1 or not _NUMBERED.isdisjoint(sentence.frame):
+    if len(sentence.values) != 1:
+        return False
+    if not _NUMBERED.isdisjoint(sentence.frame):
         return False
 
     text = sentence.text.lower()
     first_word = sentence.values[0].split()[0]
     start = text.find(first_word)
-    follows_verb = _MEASURES.search(text[:start]) is not None
+    text_before = text[:start]
+    follows_verb = _MEASURES.search(text_before) is not None
     return follows_verb and _QUANTITY.match(text, start) is not None

@@ -1,6 +1,6 @@
-"""Contradictions between entries: two values for a subject, a statement and its denial, near duplicates.
+"""Contradictions between lessons: two values for a subject, a statement and its denial, duplicates.
 
-Sentences are compared by rules and entries by the vectors of the index. No model is asked.
+Sentences are compared by rules and lessons by the vectors of the index. No model is used.
 """
 
 from __future__ import annotations
@@ -17,42 +17,57 @@ from simplemem.features.lessons.claims import (
     read_claim,
     without_emphasis,
 )
-from simplemem.features.lessons.entry import KnowledgeEntry, plain_text
+from simplemem.features.lessons.lesson import Lesson, plain_text
 from simplemem.note.sentences import Sentence, contradicts, sentences
 from simplemem.note.words import STOP_WORDS, words_in_order
 
 Data = dict[str, Any]
 Pair = tuple[int, int]
-"""The positions of two entries."""
+"""The positions of two lessons."""
+
 # A form that is filled in again and again has more sentences than this. It contradicts nothing.
 _MAX_ALIKE: Final = 40
 _ROUNDING: Final = 1e-9
 
 
-class Contradiction(NamedTuple):
-    """Two entries that disagree, as data, and the verdict: winner, loser and reason.
+class Verdict(NamedTuple):
+    """Which of two lessons holds, which does not, and why."""
 
-    The rule in the data is *slot*, one subject with two values; *polarity*, the same words affirmed
-    and denied; or *duplicate?*, similar entries with different confidence.
-    """
+    winner: Lesson
+    loser: Lesson
+    reason: str
+
+
+class Contradiction(NamedTuple):
+    """Two lessons that disagree, as data, and the verdict; None if nothing decides."""
 
     data: Data
-    verdict: tuple[KnowledgeEntry, KnowledgeEntry, str] | None
+    verdict: Verdict | None
+
+    @property
+    def rule(self) -> str:
+        """How it was found.
+
+        *slot* is one subject with two values, *polarity* the same words affirmed and denied, and
+        *duplicate?* two similar lessons with different confidence.
+        """
+        rule: str = self.data["rule"]
+        return rule
 
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """Two entries by position, what each of them says, the rule, and the words of the subject."""
+    """Two lessons by position, the sentence of each, the rule, and the words of the subject."""
 
     rule: str
-    ends: Pair
-    one_says: str
-    other_says: str
-    about: str = ""
+    pair: Pair
+    one_sentence: str
+    other_sentence: str
+    subject: str = ""
 
 
 class _Group(NamedTuple):
-    """Statements with the same words in their frame, or in the subject and condition of their claim."""
+    """What some statements share: the words of their frame, or the subject and condition of a claim."""
 
     kind: Literal["frame", "subject"]
     words: tuple[str, ...]
@@ -60,50 +75,59 @@ class _Group(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Statement:
-    """A sentence of an entry, by the entry's position, and its claim."""
+    """A sentence of a lesson, by the lesson's position, and its claim."""
 
     position: int
     sentence: Sentence
     claim: Claim
 
 
-def find_disagreements(entries: Sequence[KnowledgeEntry]) -> Iterator[Disagreement]:
+def find_disagreements(lessons: Sequence[Lesson]) -> Iterator[Disagreement]:
     """Yield the pairs of sentences that give a subject two values, or that deny each other."""
-    # The name of a note tells two subjects apart. An entry is named after what it says.
-    names = ["" if entry.is_own else entry.name for entry in entries]
+    # The name of a note tells two subjects apart. A lesson is named after what it says.
+    names = ["" if lesson.is_own else lesson.name for lesson in lessons]
 
-    for group, statements in _group_statements(entries).items():
-        about = " ".join(filter(None, group.words))
-        for one, other in _pairs(statements):
+    for group, statements in _group_statements(lessons).items():
+        subject = " ".join(word for word in group.words if word)
+        for one, other in _pair_statements(statements):
             if group.kind == "frame":
                 rule = _compare_in_frame(one, other, names)
+            elif one.claim.disagrees(other.claim):
+                rule = "slot"
             else:
-                rule = "slot" if one.claim.disagrees(other.claim) else ""
+                rule = ""
             if rule:
-                ends = (one.position, other.position)
-                yield Disagreement(rule, ends, one.sentence.text, other.sentence.text, about)
+                yield Disagreement(
+                    rule,
+                    (one.position, other.position),
+                    one.sentence.text,
+                    other.sentence.text,
+                    subject,
+                )
 
 
 def find_duplicates(
-    entries: Sequence[KnowledgeEntry], near: Iterable[Pair], min_delta: float
+    lessons: Sequence[Lesson], similar_pairs: Iterable[Pair], min_delta: float
 ) -> Iterator[Disagreement]:
-    """Yield the near pairs of which one says all that the other says, with another confidence."""
-    for ends in near:
-        one, other = (entries[end] for end in ends)
+    """Yield the similar pairs of which one says all that the other says, with another confidence.
+
+    `min_delta` is the smallest difference of the confidences.
+    """
+    for pair in similar_pairs:
+        one = lessons[pair[0]]
+        other = lessons[pair[1]]
         if one.confidence is None or other.confidence is None:
             continue
         delta = abs(one.confidence - other.confidence)
         if delta >= min_delta - _ROUNDING and _is_part(one.text, other.text):
-            yield Disagreement("duplicate?", ends, _with_confidence(one), _with_confidence(other))
+            yield Disagreement("duplicate?", pair, _with_confidence(one), _with_confidence(other))
 
 
-def judge(
-    one: KnowledgeEntry, other: KnowledgeEntry, is_by_hand: Callable[[KnowledgeEntry], bool]
-) -> tuple[KnowledgeEntry, KnowledgeEntry, str] | None:
-    """Return the winner, the loser and the reason; None if nothing decides.
+def judge(one: Lesson, other: Lesson, is_by_hand: Callable[[Lesson], bool]) -> Verdict | None:
+    """Return which of two lessons holds; None if nothing decides.
 
-    An entry wins that the user edited, else a verified one, a newer one, or one with a higher
-    confidence, in this order.
+    A lesson wins that the user edited (`is_by_hand`), else a verified one, a newer one, or one with
+    a higher confidence, in this order.
     """
     criteria = (
         ("the user edited it", is_by_hand(one), is_by_hand(other)),
@@ -113,19 +137,17 @@ def judge(
     )
     for reason, value, other_value in criteria:
         if value > other_value:  # type: ignore[operator]  # both are of one type
-            return one, other, reason
+            return Verdict(one, other, reason)
         if value != other_value:
-            return other, one, reason
+            return Verdict(other, one, reason)
     return None
 
 
-def _group_statements(
-    entries: Sequence[KnowledgeEntry],
-) -> dict[_Group, list[_Statement]]:
-    """Return the sentences of all entries by frame, and those with a claim also by its subject."""
+def _group_statements(lessons: Sequence[Lesson]) -> dict[_Group, list[_Statement]]:
+    """Return the sentences of all lessons by frame, and those with a claim also by its subject."""
     groups: dict[_Group, list[_Statement]] = defaultdict(list)
-    for position, entry in enumerate(entries):
-        for sentence in sentences(plain_text(entry.text)):
+    for position, lesson in enumerate(lessons):
+        for sentence in sentences(plain_text(lesson.text)):
             claim = read_claim(sentence)
             frame = without_emphasis(sentence.frame)
             statement = _Statement(position, replace(sentence, frame=frame), claim)
@@ -137,8 +159,8 @@ def _group_statements(
     return groups
 
 
-def _pairs(statements: Sequence[_Statement]) -> Iterator[tuple[_Statement, _Statement]]:
-    """Yield the pairs of statements of two entries; none if too many statements are alike."""
+def _pair_statements(statements: Sequence[_Statement]) -> Iterator[tuple[_Statement, _Statement]]:
+    """Yield the pairs of statements of two lessons; none if too many statements are alike."""
     if len(statements) > _MAX_ALIKE:
         return
     for one, other in combinations(statements, 2):
@@ -147,7 +169,10 @@ def _pairs(statements: Sequence[_Statement]) -> Iterator[tuple[_Statement, _Stat
 
 
 def _compare_in_frame(one: _Statement, other: _Statement, names: Sequence[str]) -> str:
-    """Return the rule by which two statements of one frame disagree; "" if they do not."""
+    """Return the rule by which two statements of one frame disagree; "" if they do not.
+
+    `names` tell the subjects of the lessons apart, by position.
+    """
     name = names[one.position]
     other_name = names[other.position]
     if not contradicts(one.sentence, other.sentence, name, other_name):
@@ -169,10 +194,11 @@ def _is_part(one: str, other: str) -> bool:
     return one_words <= other_words or other_words <= one_words
 
 
-def _with_confidence(entry: KnowledgeEntry) -> str:
-    return f"{entry.headline} (confidence {entry.confidence:g})"
+def _with_confidence(lesson: Lesson) -> str:
+    """Return the headline and the confidence of a lesson that has one."""
+    return f"{lesson.headline} (confidence {lesson.confidence:g})"
 
 
-def _modified(entry: KnowledgeEntry) -> str:
+def _modified(lesson: Lesson) -> str:
     """Return the time of the last change to the second, in a form that compares."""
-    return entry.modified[:19].replace(" ", "T")
+    return lesson.modified[:19].replace(" ", "T")

@@ -1,96 +1,111 @@
-"""All entries of a store as one text: a Markdown file, or a picture or data with the graph of entities."""
+"""All lessons of a store as one text: a Markdown file, or a picture or data with the entities."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from typing import Final
 
 from simplemem.features.graph.graph import graph_of
 from simplemem.features.graph.values import Entity, Graph, Observation, Relation
 from simplemem.features.lessons import TYPES
-from simplemem.features.lessons.entry import KnowledgeEntry
-from simplemem.features.lessons.knowledge import Related, knowledge_of
+from simplemem.features.lessons.description import LessonRelation, RelationsByPath
+from simplemem.features.lessons.lesson import Lesson
+from simplemem.features.lessons.service import lesson_service
 from simplemem.store import EnhancedStore
 
+MARKDOWN: Final = "md"
 
-def export_text(store: EnhancedStore, form: str) -> str:
-    """Return all entries of a store in a form.
 
-    `md` groups them by type, the most confident first. The other forms (`html`, `json`, `dot`,
-    `d3`, `cytoscape`) also contain the graph of entities.
+def export_text(store: EnhancedStore, file_format: str) -> str:
+    """Return all lessons of a store in a format. Nothing is written.
+
+    `md` groups them by type, the most confident first. The other formats (`html`, `json`, `dot`,
+    `d3`, `cytoscape`) also contain the graph of entities. Raises KeyError for any other format.
     """
-    knowledge = knowledge_of(store)
-    entries = knowledge.entries()
-    related = knowledge.relations_of(entries)
-    if form == "md":
-        return _export_markdown(entries, related)
-    return _export_graph(store, entries, related, form)
+    service = lesson_service(store)
+    lessons = service.lessons()
+    relations = service.relations_of(lessons)
+    if file_format == MARKDOWN:
+        return _export_markdown(lessons, relations)
+    return _export_graph(store, lessons, relations, file_format)
 
 
 def _export_graph(
-    store: EnhancedStore, entries: Sequence[KnowledgeEntry], related: Related, form: str
+    store: EnhancedStore,
+    lessons: Sequence[Lesson],
+    relations_by_path: RelationsByPath,
+    file_format: str,
 ) -> str:
-    """Return a picture or data of the entries, the entities, and the relations of both."""
+    """Return a picture or data of the lessons, the entities, and the relations of both."""
     from simplemem.features.graph.graph_export import PICTURES, build_drawing, cytoscape, node_link
 
+    nodes: list[Entity] = []
+    relations: list[Relation] = []
+    details: dict[str, dict[str, str]] = {}
+    for lesson in lessons:
+        name = _base_name(lesson)
+        observation = Observation(lesson.text)
+        nodes.append(Entity(name, lesson.type, (observation,), lesson.path))
+        details[lesson.path] = {"text": lesson.text}
+        for relation in relations_by_path[lesson.path]:
+            target_name = _base_name(relation.target)
+            relations.append(Relation(name, relation.type, target_name))
+
     entity_graph = graph_of(store).read()
-    names = {entry.path: entry.name.rsplit("/", 1)[-1] for entry in entries}
-    nodes = [
-        Entity(names[entry.path], entry.type, (Observation(entry.text),), entry.path)
-        for entry in entries
-    ]
-    nodes += [entity for entity in entity_graph.entities if entity.path not in names]
-    relations = [
-        Relation(names[path], words, names[target.path])
-        for path, targets in related.items()
-        for words, target in targets
-    ]
+    nodes += [entity for entity in entity_graph.entities if entity.path not in details]
+    relations += entity_graph.relations
 
-    texts = {entry.path: {"text": entry.text} for entry in entries}
-    graph = Graph(tuple(nodes), (*relations, *entity_graph.relations))
-    drawing = build_drawing(store.root.name, graph, details=texts)
+    graph = Graph(tuple(nodes), tuple(relations))
+    drawing = build_drawing(store.root.name, graph, details=details)
     writers = {**PICTURES, "d3": node_link, "cytoscape": cytoscape}
-    return writers[form](drawing)
+    return writers[file_format](drawing)
 
 
-def _export_markdown(entries: Sequence[KnowledgeEntry], related: Related) -> str:
-    """Return the entries under a heading for each type."""
+def _base_name(lesson: Lesson) -> str:
+    """Return the name of the note of a lesson without its folder."""
+    return lesson.name.rpartition("/")[2]
+
+
+def _export_markdown(lessons: Sequence[Lesson], relations: RelationsByPath) -> str:
+    """Return the lessons under a heading for each type."""
+    by_type: dict[str, list[Lesson]] = {type_name: [] for type_name in TYPES}
+    for lesson in lessons:
+        by_type.setdefault(lesson.type, []).append(lesson)
+
     lines = ["# Knowledge\n"]
-    for type_ in _types_in_order(entries):
-        of_type = [entry for entry in entries if entry.type == type_]
+    for type_name, of_type in by_type.items():
         if not of_type:
             continue
-        lines.append(f"## {type_.capitalize()} ({len(of_type)})\n")
-        for entry in sorted(of_type, key=_export_order):
-            lines += _entry_lines(entry, related)
+        lines.append(f"## {type_name.capitalize()} ({len(of_type)})\n")
+        for lesson in sorted(of_type, key=_export_order):
+            lines += _lesson_lines(lesson, relations[lesson.path])
     return "\n".join(lines)
 
 
-def _types_in_order(entries: Iterable[KnowledgeEntry]) -> Iterable[str]:
-    """Return the known types, then all other types that occur."""
-    return dict.fromkeys((*TYPES, *(entry.type for entry in entries)))
+def _export_order(lesson: Lesson) -> tuple[bool, float]:
+    """Sort superseded lessons last, and the most confident first."""
+    return lesson.is_superseded, -(lesson.confidence or 0.0)
 
 
-def _export_order(entry: KnowledgeEntry) -> tuple[bool, float]:
-    """Sort superseded entries last, and the most confident first."""
-    return entry.is_superseded, -(entry.confidence or 0.0)
-
-
-def _entry_lines(entry: KnowledgeEntry, related: Related) -> list[str]:
-    """Return the lines of an entry: heading, facts, content, context and relations."""
-    confidence = "unknown" if entry.confidence is None else f"{entry.confidence:g}"
+def _lesson_lines(lesson: Lesson, relations: Sequence[LessonRelation]) -> list[str]:
+    """Return the lines of a lesson: heading, facts, content, context and relations."""
+    confidence = "unknown"
+    if lesson.confidence is not None:
+        confidence = f"{lesson.confidence:g}"
     facts = [f"confidence {confidence}"]
-    if entry.verified:
+    if lesson.verified:
         facts.append("verified")
-    if entry.is_superseded:
+    if lesson.is_superseded:
         facts.append("superseded")
-    facts += [f"#{tag}" for tag in entry.tags]
+    facts += [f"#{tag}" for tag in lesson.tags]
 
-    lines = [f"### {entry.headline}\n"]
-    lines.append(f"*{' · '.join(facts)}* · [[{entry.name}]] · `{entry.id}`\n")
-    lines.append(f"{entry.content}\n")
-    if entry.context:
-        lines.append(f"**Context:** {entry.context}\n")
-    relations = [f"- {words} [[{target.name}]]\n" for words, target in related[entry.path]]
-    if relations:
-        lines.append("".join(relations))
+    lines = [f"### {lesson.headline}\n"]
+    lines.append(f"*{' · '.join(facts)}* · [[{lesson.name}]] · `{lesson.id}`\n")
+    lines.append(f"{lesson.content}\n")
+    if lesson.context:
+        lines.append(f"**Context:** {lesson.context}\n")
+
+    bullets = [f"- {relation.type} [[{relation.target.name}]]\n" for relation in relations]
+    if bullets:
+        lines.append("".join(bullets))
     return lines

@@ -1,4 +1,4 @@
-"""A search among the notes of one type: how many hits to ask for, and how their scores are shown."""
+"""A search among the notes of one type. It is repeated with more hits and wider filters as needed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class NoteHits(NamedTuple, Generic[T]):
-    """Hits, best first; how they were found ("words"); and what was missing, "" for nothing."""
+    """Hits, best first; how they were found (`words`); and what was missing, "" for nothing."""
 
     hits: list[tuple[T, Hit]]
     method: str
@@ -36,49 +36,77 @@ def search_notes(
     """Return the best of the items (by path) for a query, each with the score that it has by itself.
 
     Notes with these properties come first, then those in the folder of the type, then those
-    with its `type`. `with_falling_scores` prepares the hits to be shown.
+    with its `type`. `with_falling_scores` prepares the hits for a client.
     """
     if not items:
         return NoteHits([], "words", "")
 
-    hits: dict[str, tuple[T, Hit]] = {}
-    notices: list[str] = []  # one per search with hits; "" if a hit answers the query
-    mode = "text"
-    degraded = ""
-    wanted = min(limit, len(items))
+    search = _Search(store, items, query, limit)
     for filter_ in _filters(note_type, properties):
-        size = limit
-        is_exhausted = False
-        while not is_exhausted:
-            result = store.search(query, filter=filter_, limit=size, own_scores=True)
-            mode = result.mode
-            degraded = result.degraded
-            if result.hits:
-                notices.append(result.notice)
-            for hit in result.hits:
-                path = path_of(hit.name)
-                if path in items and path not in hits:
-                    hits[path] = (items[path], hit)
-            is_exhausted = len(hits) >= wanted or len(result.hits) < size
-            size *= 4
-        if len(hits) >= wanted:
+        search.add_hits(filter_)
+        if search.has_enough():
             break
 
-    if hits and all(notices):
-        degraded = f"{notices[0]} {degraded}".strip()
     embedder = store.extension.embedder
     method = "words"
-    if mode != "text" and embedder:
+    if search.mode != "text" and embedder:
         method = f"words and meaning ({embedder})"
-    return NoteHits(list(hits.values())[:limit], method, degraded)
+    hits = list(search.hits.values())
+    return NoteHits(hits[:limit], method, search.degraded())
+
+
+class _Search(Generic[T]):
+    """A search among some items. Guards the hits that the filters found so far, by path."""
+
+    def __init__(
+        self, store: EnhancedStore, items: Mapping[str, T], query: str, limit: int
+    ) -> None:
+        self._store = store
+        self._items = items
+        self._query = query
+        self._limit = limit
+        self._degraded = ""
+        # One per search with hits; "" if a hit answers the query.
+        self._notices: list[str] = []
+        self.hits: dict[str, tuple[T, Hit]] = {}
+        self.mode = "text"
+
+    def has_enough(self) -> bool:
+        """Return whether there are as many hits as the limit, or as there are items."""
+        return len(self.hits) >= min(self._limit, len(self._items))
+
+    def add_hits(self, filter_: Filter) -> None:
+        """Add the hits of a filter, four times as many per attempt, until there are enough."""
+        size = self._limit
+        is_exhausted = False
+        while not is_exhausted:
+            result = self._store.search(self._query, filter=filter_, limit=size, own_scores=True)
+            self.mode = result.mode
+            self._degraded = result.degraded
+            if result.hits:
+                self._notices.append(result.notice)
+
+            for hit in result.hits:
+                path = path_of(hit.name)
+                if path in self._items and path not in self.hits:
+                    self.hits[path] = (self._items[path], hit)
+            is_exhausted = self.has_enough() or len(result.hits) < size
+            size *= 4
+
+    def degraded(self) -> str:
+        """Return why the hits are worse than they could be; "" if they are not."""
+        if self.hits and all(self._notices):
+            return f"{self._notices[0]} {self._degraded}".strip()
+        return self._degraded
 
 
 def with_falling_scores(hits: Sequence[tuple[T, Hit]]) -> list[tuple[T, Hit]]:
     """Return the hits in the same order, none with a higher score than the one above it."""
     scores = falling_scores(hit.score for _, hit in hits)
-    return [
-        (item, replace(hit, score=score)) for (item, hit), score in zip(hits, scores, strict=True)
-    ]
+    rescored: list[tuple[T, Hit]] = []
+    for (item, hit), score in zip(hits, scores, strict=True):
+        rescored.append((item, replace(hit, score=score)))
+    return rescored
 
 
 def _filters(note_type: NoteType[Any], properties: Mapping[str, str] | None) -> Iterator[Filter]:

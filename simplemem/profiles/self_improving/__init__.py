@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from simplemem.features.lessons import VAULT_FOLDER, VAULT_VARIABLE
 from simplemem.profiles.profile import Profile
 
 PROFILE = Profile(
@@ -17,12 +18,12 @@ PROFILE = Profile(
         "cache",
     ),
     tool_groups={
-        "strict-graph": "simplemem.profiles.self_improving.tools:GRAPH",
-        "knowledge": "simplemem.profiles.self_improving.tools:KNOWLEDGE",
-        "insight": "simplemem.profiles.self_improving.tools:INSIGHT",
-        "cache": "simplemem.profiles.self_improving.tools:CACHE",
+        "strict-graph": "simplemem.profiles.self_improving.graph_tools:GRAPH",
+        "knowledge": "simplemem.profiles.self_improving.lesson_tools:KNOWLEDGE",
+        "insight": "simplemem.profiles.self_improving.analysis_tools:INSIGHT",
+        "cache": "simplemem.profiles.self_improving.cache_tools:CACHE",
     },
     instructions_file=Path(__file__).with_name("instructions.md"),
-    vault=".claude-memory",
-    vault_env="MEMORY_STORAGE_PATH",
+    vault=VAULT_FOLDER,
+    vault_env=VAULT_VARIABLE,
 )

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from simplemem.cli.knowledge import vault_of
-from simplemem.features.lessons.knowledge import knowledge_of
+from simplemem.cli.lessons import choose_vault
+from simplemem.features.lessons.service import lesson_service
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.usefixtures("words_only")
 def once_learned(tmp_path_factory: pytest.TempPathFactory) -> Path:
     vault = tmp_path_factory.mktemp("once") / "learned"
     with EnhancedStore(vault, Settings.model_validate({"embed": {"provider": "none"}})) as store:
-        knowledge = knowledge_of(store)
+        knowledge = lesson_service(store)
         error = knowledge.save(
             "error", "The pool is exhausted", confidence=0.9, tags=["pg"], context="at night"
         )
@@ -48,13 +48,13 @@ def knowledge(run: Run, *args: str) -> Ran:
 
 def test_which_vault_is_meant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert vault_of(None) is None and vault_of(Path("a")) == Path("a")
+    assert choose_vault(None) is None and choose_vault(Path("a")) == Path("a")
     (tmp_path / ".claude-memory").mkdir()
-    assert vault_of(None) == Path(".claude-memory")
+    assert choose_vault(None) == Path(".claude-memory")
     monkeypatch.setenv("MEMORY_STORAGE_PATH", "elsewhere")
-    assert vault_of(None) == Path("elsewhere")
+    assert choose_vault(None) == Path("elsewhere")
     monkeypatch.setenv("SIMPLEMEM_VAULT", "own")
-    assert vault_of(None) is None
+    assert choose_vault(None) is None
 
 
 def test_entries_are_listed_counted_and_narrowed(run: Run) -> None:

@@ -1,13 +1,14 @@
-"""A lesson as a note, `knowledge/<type>/<slug>.md`: the body is its content, `## Context` and `## Relations`.
+"""The model of a lesson: how it is read from a note, and the text of its note.
 
-A person may write one by hand and leave out any of this. Pure.
+A lesson is the note `knowledge/<type>/<slug>.md`. The body of the note is the content, followed by
+the sections `## Context` and `## Relations`. A user may write one by hand and omit any part.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from simplemem.errors import Invalid
 from simplemem.features.graph.page import Bond, bond_line, read_page, unspelled, with_lines
@@ -33,10 +34,11 @@ _LINK: Final = re.compile(r"\A\[\[([^\[\]|#]++)[^\[\]]*+\]\]\Z")
 
 
 @dataclass(frozen=True, slots=True)
-class KnowledgeEntry:
-    """A lesson, or an ordinary note that is analyzed like one; the id of such a note is its name.
+class Lesson:
+    """A lesson, or an ordinary note that is analyzed like one.
 
-    `is_own` is false for an ordinary note.
+    `is_own` is false for an ordinary note. The id of such a note is its name, and its content is
+    all of its body.
     """
 
     id: str
@@ -76,12 +78,12 @@ class KnowledgeEntry:
 
     @property
     def is_superseded(self) -> bool:
-        """Whether another entry replaced this one."""
+        """Whether another lesson replaced this one."""
         return self.status.casefold() == "superseded" or bool(self.superseded_by)
 
 
 class _Section(NamedTuple):
-    """Where a section begins, where its heading ends, and where it ends."""
+    """Where a section begins, where its heading ends, and where it ends, as character offsets."""
 
     start: int
     heading_end: int
@@ -89,80 +91,89 @@ class _Section(NamedTuple):
 
 
 def plain_text(text: str) -> str:
-    """Return a text as a reader sees it: the words of links, and no code, comments, HTML or emphasis."""
-    return _MARKUP.sub(lambda match: match[1] or match[2] or "", _HIDDEN.sub("", text))
+    """Return a text as a reader sees it.
+
+    Links are replaced with their words. Code, comments, HTML and marks of emphasis are removed.
+    """
+    without_hidden = _HIDDEN.sub("", text)
+    return _MARKUP.sub(_visible_words, without_hidden)
+
+
+def _visible_words(markup: re.Match[str]) -> str:
+    """Return the words that a reader sees in place of a match of `_MARKUP`; "" for none."""
+    wikilink_words = markup[1]
+    link_words = markup[2]
+    return wikilink_words or link_words or ""
 
 
 # Reading
 
 
-def read_entry(path: str, text: str, sha256: str = "") -> KnowledgeEntry:
-    """Return the entry in a note. The content of an ordinary note is all of its body."""
+def read_lesson(path: str, text: str, sha256: str = "") -> Lesson:
+    """Return the lesson in the text of a note.
+
+    A note of another type gives a lesson with `is_own` false. Never raises: a part that is missing
+    or cannot be read is empty.
+    """
     note = read_note(text.encode("utf-8", "surrogatepass"), sha256)
-    type_property = note.text_property("type") or ""
-    if LESSON.includes(path, type_property):
-        return _read_lesson(note, path, text)
+    declared_type = _text_property(note, "type")
+    is_own = LESSON.includes(path, declared_type)
 
-    top_folder, slash, _ = path.partition("/")
-    folder_type = top_folder if slash else ""
-    return _entry(
-        note,
-        path,
-        type=type_property or folder_type or "note",
-        content=note.content.strip(),
-        context="",
-        is_own=False,
-    )
-
-
-def _read_lesson(note: Note, path: str, text: str) -> KnowledgeEntry:
-    """Return the entry in a note of our type."""
-    content, context = _split_body(note)
-    if not context:
-        context = unspelled(note.text_property("context") or "")
-    return _entry(
-        note,
-        path,
-        type=note.text_property("knowledge_type") or _type_by_folder(path),
-        content=content,
-        context=context,
-        relations=_read_relations(path, text),
-    )
-
-
-def _entry(note: Note, path: str, **fields: Any) -> KnowledgeEntry:
-    """Return an entry with these fields, and with those that a lesson and an ordinary note share."""
-
-    def text_property(key: str) -> str:
-        return note.text_property(key) or ""
+    context = ""
+    relations: tuple[Bond, ...] = ()
+    if is_own:
+        lesson_type = _text_property(note, "knowledge_type") or _type_by_folder(path)
+        content, context = _split_body(note)
+        if not context:
+            context = unspelled(_text_property(note, "context"))
+        relations = _read_relations(path, text)
+    else:
+        lesson_type = declared_type or _top_folder(path) or "note"
+        content = note.content.strip()
 
     name = name_of(path)
-    return KnowledgeEntry(
-        id=text_property("id") or name,
-        confidence=_confidence(note),
+    created = _text_property(note, "created")
+    return Lesson(
+        id=_text_property(note, "id") or name,
+        type=lesson_type,
+        content=content,
+        context=context,
+        confidence=_read_confidence(note),
         verified=note.header.get("verified") is True,
         tags=tuple(tag.name for tag in note.tags),
-        created=text_property("created"),
-        modified=text_property("modified") or text_property("created"),
+        created=created,
+        modified=_text_property(note, "modified") or created,
         name=name,
         path=path,
         sha256=note.sha256,
-        status=text_property("status"),
-        superseded_by=_link_target(text_property("superseded_by")),
-        superseded_at=text_property("superseded_at"),
-        superseded_reason=text_property("superseded_reason"),
-        **fields,
+        relations=relations,
+        status=_text_property(note, "status"),
+        superseded_by=_link_target(_text_property(note, "superseded_by")),
+        superseded_at=_text_property(note, "superseded_at"),
+        superseded_reason=_text_property(note, "superseded_reason"),
+        is_own=is_own,
     )
+
+
+def _text_property(note: Note, key: str) -> str:
+    """Return a property of a note as text; "" if it has none."""
+    return note.text_property(key) or ""
+
+
+def _top_folder(path: str) -> str:
+    """Return the first folder of a path; "" for a note at the top of the vault."""
+    folder, slash, _ = path.partition("/")
+    return folder if slash else ""
 
 
 def _type_by_folder(path: str) -> str:
     """Return the type that the folder of a lesson is named after; `insight` if it is none."""
     folder = path.rpartition("/")[0].rpartition("/")[2]
-    type_ = folder.casefold().removesuffix("s")
-    return type_ if type_ in TYPES else "insight"
+    type_name = folder.casefold().removesuffix("s")
+    return type_name if type_name in TYPES else "insight"
 
 
-def _confidence(note: Note) -> float | None:
+def _read_confidence(note: Note) -> float | None:
     """Return the confidence of a note; None unless it is a number from 0 to 1."""
     value = note.header.get("confidence")
     if isinstance(value, bool) or not isinstance(value, (int, float)):
@@ -181,28 +192,34 @@ def _read_relations(path: str, text: str) -> tuple[Bond, ...]:
     """Return the links in the section of relations, which are written like those of an entity."""
     page = read_page(path, text)
     start, end = page.sections.get("relations", (0, 0))
-    relations = [bullet.says for bullet in page.bullets if start <= bullet.start < end]
-    return tuple(relation for relation in relations if isinstance(relation, Bond) and relation.link)
+
+    relations: list[Bond] = []
+    for bullet in page.bullets:
+        is_in_section = start <= bullet.start < end
+        if is_in_section and isinstance(bullet.says, Bond) and bullet.says.link:
+            relations.append(bullet.says)
+    return tuple(relations)
 
 
-LESSON: Final[NoteType[KnowledgeEntry]] = NoteType(
+LESSON: Final[NoteType[Lesson]] = NoteType(
     FOLDER,
     "knowledge",
-    read=lambda read: read_entry(read.path, read.text, read.sha256),
-    sort_key=lambda entry: (entry.created, entry.path),
+    read=lambda read: read_lesson(read.path, read.text, read.sha256),
+    sort_key=lambda lesson: (lesson.created, lesson.path),
 )
 
 
-def _sections(note: Note) -> dict[str, _Section]:
+def _find_sections(note: Note) -> dict[str, _Section]:
     """Return the sections `context` and `relations` of a note, as far as it has them."""
     sections: dict[str, _Section] = {}
     headings = note.body.headings
     for position, heading in enumerate(headings):
         key = heading.text.strip().casefold()
         # A heading in a quotation does not begin with "##".
-        is_ours = note.text.startswith("## ", heading.start)
-        if key not in ("context", "relations") or not is_ours:
+        is_top_level = note.text.startswith("## ", heading.start)
+        if key not in ("context", "relations") or not is_top_level:
             continue
+
         end = len(note.text)
         for later in headings[position + 1 :]:
             if later.level <= 2:
@@ -214,26 +231,27 @@ def _sections(note: Note) -> dict[str, _Section]:
 
 def _split_body(note: Note) -> tuple[str, str]:
     """Return the content and the context. What is in neither section belongs to the content."""
-    sections = _sections(note)
+    sections = _find_sections(note)
     parts: list[str] = []
     position = note.header.body_start
     for section in sorted(sections.values()):
         parts.append(note.text[position : section.start].strip())
         position = max(position, section.end)
     parts.append(note.text[position:].strip())
-    content = "\n\n".join(filter(None, parts))
+    content = "\n\n".join(part for part in parts if part)
 
-    context = sections.get("context")
-    if context is None:
+    context_section = sections.get("context")
+    if context_section is None:
         return content, ""
-    return content, note.text[context.heading_end : context.end].strip()
+    context = note.text[context_section.heading_end : context_section.end]
+    return content, context.strip()
 
 
 # Writing
 
 
 def render_body(content: str, context: str) -> str:
-    """Return the body of a new entry. Raises Invalid if it leaves a code block or comment open."""
+    """Return the body of a new lesson. Raises Invalid if it leaves a code block or comment open."""
     body = f"{content}\n"
     if context:
         body += f"\n## Context\n\n{context}\n"
@@ -248,15 +266,17 @@ def render_body(content: str, context: str) -> str:
 
 
 def replace_body(text: str, content: str, context: str) -> str:
-    """Return a note with another content and context; its frontmatter and its relations stay.
+    """Return the text of a note with another content and context.
 
-    Raises Invalid if the content leaves a code block or comment open.
+    The frontmatter, the relations and the kind of line endings stay. Raises Invalid if the content
+    leaves a code block or comment open.
     """
     note = read_note(text.encode("utf-8", "surrogatepass"), "")
     body = render_body(content, context)
-    section = _sections(note).get("relations")
-    if section is not None:
-        body += f"\n{note.text[section.start : section.end].strip()}\n"
+    relations = _find_sections(note).get("relations")
+    if relations is not None:
+        section_text = note.text[relations.start : relations.end].strip()
+        body += f"\n{section_text}\n"
 
     newline = "\n"
     if "\r\n" in text:
@@ -268,14 +288,15 @@ def replace_body(text: str, content: str, context: str) -> str:
     return header + body
 
 
-def with_relation(text: str, words: str, target: str) -> str:
-    """Return a note with one more relation to the note `target`, after its other relations."""
-    line = bond_line(words, f"[[{target}]]", {})
-    return with_lines(text, read_page("", text), "relations", [line])
+def with_relation(text: str, relation_type: str, target: str) -> str:
+    """Return the text of a note with one more relation, to the note named `target`, at the end."""
+    line = bond_line(relation_type, f"[[{target}]]", {})
+    page = read_page("", text)
+    return with_lines(text, page, "relations", [line])
 
 
 def slug_of(content: str) -> str:
-    """Return a file name from the words of the first line that has any."""
+    """Return a legal file name from the words of the first line that has any; `entry` without."""
     words: list[str] = []
     for line in content.split("\n"):
         words = list(words_in_order(line))

@@ -11,14 +11,14 @@ import pytest
 
 from simplemem.features.lessons.analysis import Analysis, analysis_of
 from simplemem.features.lessons.contradictions import Contradiction
-from simplemem.features.lessons.entry import KnowledgeEntry
-from simplemem.features.lessons.knowledge import Knowledge, knowledge_of
+from simplemem.features.lessons.lesson import Lesson
+from simplemem.features.lessons.service import LessonService, lesson_service
 from simplemem.store import EnhancedStore
 
 Look = Callable[..., Analysis]
 
 
-def entry(id_: str, content: str = "", kind: str = "insight", **more: Any) -> KnowledgeEntry:
+def entry(id_: str, content: str = "", kind: str = "insight", **more: Any) -> Lesson:
     name, day = more.get("name", f"knowledge/{kind}/{id_}"), "2026-11-01T10:00:00"
     known: dict[str, Any] = {
         "context": "",
@@ -28,7 +28,7 @@ def entry(id_: str, content: str = "", kind: str = "insight", **more: Any) -> Kn
         "sha256": "",
     }
     known |= {"created": day, "modified": day, "name": name, "path": f"{name}.md"}
-    return KnowledgeEntry(id_, kind, content or f"text of {id_}", **known | more)
+    return Lesson(id_, kind, content or f"text of {id_}", **known | more)
 
 
 @pytest.fixture
@@ -38,9 +38,9 @@ def look(plain_store: EnhancedStore) -> Look:
 
 
 @pytest.fixture
-def kept(store: EnhancedStore) -> Iterator[Knowledge]:
+def kept(store: EnhancedStore) -> Iterator[LessonService]:
     """Entries with the vectors that come in the package: three of one error, two of other things."""
-    knowledge = knowledge_of(store)
+    knowledge = lesson_service(store)
     for text in ("under load", "under heavy load", "under a heavy load"):
         said = f"The postgres connection pool is exhausted {text}"
         knowledge.save("error", said, confidence=0.9, tags=["Pool"] if text != "under load" else [])
@@ -54,10 +54,10 @@ def kept(store: EnhancedStore) -> Iterator[Knowledge]:
 
 
 def test_a_theme_grows_around_the_entry_that_is_read_most(
-    kept: Knowledge, store: EnhancedStore
+    kept: LessonService, store: EnhancedStore
 ) -> None:
-    most_read = kept.entries()[1]
-    kept.count([most_read.id])
+    most_read = kept.lessons()[1]
+    kept.record_reads([most_read.id])
     (theme,) = analysis_of(store).themes()
     words, members = theme
     assert (
@@ -65,13 +65,13 @@ def test_a_theme_grows_around_the_entry_that_is_read_most(
         and len(members) == 3
         and words == ["connection", "exhausted", "load", "pool"]
     )
-    assert analysis_of(store).themes(least=4) == []
-    every = analysis_of(store).themes(0.0, least=1)
+    assert analysis_of(store).themes(min_size=4) == []
+    every = analysis_of(store).themes(0.0, min_size=1)
     assert sum(len(members) for _, members in every) == 5  # no entry is in two
 
 
 def test_tags_are_suggested_to_those_that_lack_them_in_the_spelling_there_is(
-    kept: Knowledge, store: EnhancedStore
+    kept: LessonService, store: EnhancedStore
 ) -> None:
     suggested = {each["tag"]: each for each in analysis_of(store).suggested_tags()}
     known, new = suggested["Pool"], suggested["connection"]
@@ -80,7 +80,7 @@ def test_tags_are_suggested_to_those_that_lack_them_in_the_spelling_there_is(
 
 
 def test_insights_tell_themes_errors_that_come_again_and_what_nobody_reads(
-    kept: Knowledge, store: EnhancedStore
+    kept: LessonService, store: EnhancedStore
 ) -> None:
     found = [
         (each["kind"], each["priority"], len(each["entries"]))
@@ -93,15 +93,13 @@ def test_insights_tell_themes_errors_that_come_again_and_what_nobody_reads(
 
 
 def test_duplicates_of_unlike_confidence_are_only_suspected(
-    kept: Knowledge, store: EnhancedStore
+    kept: LessonService, store: EnhancedStore
 ) -> None:
     kept.save("error", "The postgres connection pool is exhausted under load!", confidence=0.5)
     store.sync()
     analysis = analysis_of(store)
     assert set(rules(analysis.contradictions())) == {"duplicate?"}
-    assert (
-        len(analysis.contradictions(0.97)) == 1 and analysis.contradictions(least_delta=0.5) == []
-    )
+    assert len(analysis.contradictions(0.97)) == 1 and analysis.contradictions(min_delta=0.5) == []
     suspected = analysis.contradictions(0.97)[0].data
     kept.link(suspected["one"]["id"], suspected["other"]["id"])
     assert analysis_of(store).contradictions(0.97) == []
@@ -329,7 +327,7 @@ def test_patterns_are_what_begins_alike_and_what_was_made_lately(look: Look) -> 
 
 
 def test_antipatterns_are_told_from_their_share_on(look: Look) -> None:
-    def kinds(*some: KnowledgeEntry) -> set[str]:
+    def kinds(*some: Lesson) -> set[str]:
         return {each["kind"] for each in look(*some).antipatterns()}
 
     same = (
@@ -349,7 +347,7 @@ def test_antipatterns_are_told_from_their_share_on(look: Look) -> None:
 def test_an_error_is_solved_by_a_solution_linked_either_way(
     plain_store: EnhancedStore, source: str, target: str
 ) -> None:
-    knowledge = knowledge_of(plain_store)
+    knowledge = lesson_service(plain_store)
     one, other = (
         knowledge.save(kind, kind, confidence=1, tags=["t"])[0] for kind in (source, target)
     )
@@ -361,7 +359,7 @@ def test_an_error_is_solved_by_a_solution_linked_either_way(
 
 
 def test_the_index_and_the_history_are_asked_once_for_each_entry_that_is_compared(
-    kept: Knowledge, store: EnhancedStore
+    kept: LessonService, store: EnhancedStore
 ) -> None:
     for number in range(30):  # each contradicts all others
         kept.save("decision", f"The default port is {9000 + number}", confidence=0.8)
@@ -379,4 +377,4 @@ def test_the_index_and_the_history_are_asked_once_for_each_entry_that_is_compare
     finally:
         sys.setprofile(None)
     assert len(found) > 300
-    assert asked < 3 * len(analysis.standing)
+    assert asked < 3 * len(analysis.current)

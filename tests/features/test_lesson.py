@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from simplemem.errors import Invalid
-from simplemem.features.lessons.entry import (
+from simplemem.features.lessons.lesson import (
     LESSON,
-    KnowledgeEntry,
+    Lesson,
     plain_text,
-    read_entry,
+    read_lesson,
     render_body,
     slug_of,
     with_relation,
@@ -33,11 +33,11 @@ ODD = [
 ]
 
 
-def read_back(text: str) -> KnowledgeEntry:
-    return read_entry("knowledge/error/n.md", text)
+def read_back(text: str) -> Lesson:
+    return read_lesson("knowledge/error/n.md", text)
 
 
-def ties_of(entry: KnowledgeEntry) -> tuple[tuple[str, str], ...]:
+def ties_of(entry: Lesson) -> tuple[tuple[str, str], ...]:
     return tuple((tie.type, tie.link) for tie in entry.relations)
 
 
@@ -88,9 +88,9 @@ def test_a_relation_joins_those_a_person_wrote_and_leaves_what_follows(newline: 
 
 
 def test_a_note_written_by_hand_needs_next_to_nothing() -> None:
-    bare = read_entry("knowledge/errors/Pool.md", "The pool is exhausted.\n")
+    bare = read_lesson("knowledge/errors/Pool.md", "The pool is exhausted.\n")
     assert (bare.id, bare.type, bare.confidence) == ("knowledge/errors/Pool", "error", None)
-    elsewhere = read_entry(
+    elsewhere = read_lesson(
         "notes/Pool.md", "---\ntype: knowledge\nconfidence: high\nverified: yes please\n---\nx"
     )
     assert (elsewhere.type, elsewhere.confidence, elsewhere.verified) == ("insight", None, False)
@@ -104,7 +104,7 @@ def test_a_note_written_by_hand_needs_next_to_nothing() -> None:
 
 
 def test_an_ordinary_note_is_looked_at_in_the_same_way() -> None:
-    entry = read_entry(
+    entry = read_lesson(
         "people/Ada.md", "---\ntype: person\ntags: [a]\n---\n# Ada\n\n## Context\n\nSee [[Bo]]."
     )
     assert (entry.id, entry.type, entry.confidence, entry.tags) == (
@@ -143,5 +143,5 @@ def test_a_file_is_named_by_the_first_words(content: str, slug: str) -> None:
 
 def test_the_property_context_of_an_ordinary_note_is_not_its_context() -> None:
     text = "---\ncontext: from the frontmatter\n---\ntext\n"
-    assert read_entry("notes/x.md", text).text == "text"
-    assert read_entry("knowledge/error/x.md", text).context == "from the frontmatter"
+    assert read_lesson("notes/x.md", text).text == "text"
+    assert read_lesson("knowledge/error/x.md", text).context == "from the frontmatter"

@@ -12,8 +12,8 @@ import yaml
 from simplemem.errors import Ambiguous, Conflict, Invalid, NotFound, ReadOnly, TooLong
 from simplemem.features.lessons.analysis import analysis_of
 from simplemem.features.lessons.contradictions import Contradiction
-from simplemem.features.lessons.entry import KnowledgeEntry
-from simplemem.features.lessons.knowledge import Knowledge, knowledge_of
+from simplemem.features.lessons.lesson import Lesson
+from simplemem.features.lessons.service import LessonService, lesson_service
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
@@ -22,8 +22,8 @@ LOG = ".simplemem/state/access.jsonl"
 
 
 @pytest.fixture
-def knowledge(plain_store: EnhancedStore) -> Knowledge:
-    return knowledge_of(plain_store)
+def knowledge(plain_store: EnhancedStore) -> LessonService:
+    return lesson_service(plain_store)
 
 
 def header_of(vault: Path, name: str) -> dict:
@@ -36,11 +36,11 @@ def notes_of(vault: Path) -> dict[Path, bytes]:
     }
 
 
-def found_by(knowledge: Knowledge, query: str, **asked: object) -> list[KnowledgeEntry]:
+def found_by(knowledge: LessonService, query: str, **asked: object) -> list[Lesson]:
     return [entry for entry, _ in knowledge.search(query, **asked)[0]]
 
 
-def test_what_is_saved_is_a_note_that_reads_well(knowledge: Knowledge, vault: Path) -> None:
+def test_what_is_saved_is_a_note_that_reads_well(knowledge: LessonService, vault: Path) -> None:
     said = {
         "context": " Deploying\r\n",
         "confidence": 1,
@@ -70,7 +70,7 @@ def test_what_is_saved_is_a_note_that_reads_well(knowledge: Knowledge, vault: Pa
      ({"content": "a\0b"}, Invalid), ({"content": "half \ud83d"}, Invalid)],
 )  # fmt: skip
 def test_what_cannot_be_kept_is_refused_and_nothing_is_written(
-    knowledge: Knowledge, vault: Path, wrong: dict, failure: type
+    knowledge: LessonService, vault: Path, wrong: dict, failure: type
 ) -> None:
     asked = {"kind": "error", "content": "x", "confidence": 0.5} | wrong
     with pytest.raises(failure):
@@ -79,7 +79,7 @@ def test_what_cannot_be_kept_is_refused_and_nothing_is_written(
 
 
 def test_tags_that_no_note_can_have_are_spelled_as_it_can_and_that_is_said(
-    knowledge: Knowledge,
+    knowledge: LessonService,
 ) -> None:
     entry, _, warnings = knowledge.save(
         "error", "x", confidence=1, tags=["node.js", "#pg", "two words", "pg"]
@@ -89,15 +89,15 @@ def test_tags_that_no_note_can_have_are_spelled_as_it_can_and_that_is_said(
 
 
 def test_what_a_person_writes_moves_and_deletes_is_known_at_once(
-    knowledge: Knowledge, plain_store: EnhancedStore, write: Write
+    knowledge: LessonService, plain_store: EnhancedStore, write: Write
 ) -> None:
-    assert knowledge.entries() == []
+    assert knowledge.lessons() == []
     file = write(
         "knowledge/decision/Port.md", "---\nid: own\nconfidence: 0.4\n---\nThe port is 8080.\n"
     )
     write("notes/other.md", "---\ntype: person\n---\nAda\n")
     plain_store.sync(embed=False)
-    (entry,) = knowledge.entries()
+    (entry,) = knowledge.lessons()
     assert (entry.id, entry.type, entry.confidence, entry.content) == (
         "own",
         "decision",
@@ -112,7 +112,7 @@ def test_what_a_person_writes_moves_and_deletes_is_known_at_once(
 
 
 def test_an_entry_is_found_by_its_id_the_beginning_of_it_or_its_name(
-    knowledge: Knowledge, write: Write
+    knowledge: LessonService, write: Write
 ) -> None:
     for id_ in ("abcd-1", "abcd-2", "abce-3"):
         write(f"knowledge/error/n{id_[-1]}.md", f"---\nid: {id_}\n---\nx\n")
@@ -128,7 +128,7 @@ def test_an_entry_is_found_by_its_id_the_beginning_of_it_or_its_name(
 
 
 def test_a_search_is_narrowed_and_tells_superseded_entries_last(
-    knowledge: Knowledge, plain_store: EnhancedStore, write: Write, vault: Path
+    knowledge: LessonService, plain_store: EnhancedStore, write: Write, vault: Path
 ) -> None:
     for k in range(30):
         knowledge.save("pattern", f"the connection pool of service {k}", confidence=0.9)
@@ -144,17 +144,17 @@ def test_a_search_is_narrowed_and_tells_superseded_entries_last(
     )
     plain_store.sync(embed=False)
     before = notes_of(vault)
-    found = [entry.id for entry in found_by(knowledge, "pool", kind="error")]
+    found = [entry.id for entry in found_by(knowledge, "pool", lesson_type="error")]
     assert set(found) == {low.id, high.id, "old", "else"} and found[-1] == "old"
-    assert knowledge.reads() == {} and notes_of(vault) == before
-    sure = found_by(knowledge, "pool", kind="error", least_confidence=0.8)
+    assert knowledge.read_counts() == {} and notes_of(vault) == before
+    sure = found_by(knowledge, "pool", lesson_type="error", min_confidence=0.8)
     assert [entry.id for entry in sure] == [high.id, "old"]
     assert len(found_by(knowledge, "pool")) == 10
-    assert knowledge.search("pool", kind="solution")[:2] == ([], "words")
+    assert knowledge.search("pool", lesson_type="solution")[:2] == ([], "words")
 
 
 def test_a_link_is_a_bullet_in_the_source_that_obsidian_follows(
-    knowledge: Knowledge, plain_store: EnhancedStore, vault: Path
+    knowledge: LessonService, plain_store: EnhancedStore, vault: Path
 ) -> None:
     error = knowledge.save("error", "Pool exhausted", confidence=0.9)[0]
     fix = knowledge.save("solution", "Raise the pool", confidence=0.9)[0]
@@ -182,7 +182,7 @@ def test_a_link_is_a_bullet_in_the_source_that_obsidian_follows(
 
 
 @pytest.fixture
-def judged(knowledge: Knowledge, plain_store: EnhancedStore) -> Contradiction:
+def judged(knowledge: LessonService, plain_store: EnhancedStore) -> Contradiction:
     by = {"who": "a", "tool": "save_knowledge"}
     knowledge.save(
         "decision", "Use Postgres for the billing store.", confidence=0.9, verified=True, **by
@@ -192,7 +192,7 @@ def judged(knowledge: Knowledge, plain_store: EnhancedStore) -> Contradiction:
 
 
 def test_resolving_lays_the_loser_aside_and_says_so_in_both_as_one_step(
-    knowledge: Knowledge, plain_store: EnhancedStore, judged: Contradiction, vault: Path
+    knowledge: LessonService, plain_store: EnhancedStore, judged: Contradiction, vault: Path
 ) -> None:
     before = notes_of(vault)
     version = knowledge.supersede([judged], who="a")
@@ -209,7 +209,7 @@ def test_resolving_lays_the_loser_aside_and_says_so_in_both_as_one_step(
 
 
 def test_a_note_that_changed_since_it_was_judged_stops_the_whole_step(
-    knowledge: Knowledge, plain_store: EnhancedStore, judged: Contradiction, vault: Path
+    knowledge: LessonService, plain_store: EnhancedStore, judged: Contradiction, vault: Path
 ) -> None:
     assert judged.verdict is not None
     file = vault / f"{judged.verdict[1].name}.md"
@@ -223,46 +223,46 @@ def test_a_note_that_changed_since_it_was_judged_stops_the_whole_step(
 
 
 def test_a_vault_for_reading_only_is_searched_and_nothing_is_kept(
-    knowledge: Knowledge, vault: Path
+    knowledge: LessonService, vault: Path
 ) -> None:
     entry = knowledge.save("error", "a pool error", confidence=0.2)[0]
     with EnhancedStore(
         vault, Settings.model_validate({"embed": {"provider": "none"}}), read_only=True
     ) as store:
-        reading = knowledge_of(store)
+        reading = lesson_service(store)
         assert [each.id for each in found_by(reading, "pool")] == [entry.id]
-        assert reading.reads() == {}
+        assert reading.read_counts() == {}
         with pytest.raises(ReadOnly):
             reading.save("error", "another", confidence=0.2)
-    assert knowledge.reads() == {}
+    assert knowledge.read_counts() == {}
 
 
 # -- how often entries are read
 
 
 def test_counts_of_several_processes_are_one_and_what_is_no_line_of_ours_is_passed_over(
-    knowledge: Knowledge, plain_store: EnhancedStore, vault: Path
+    knowledge: LessonService, plain_store: EnhancedStore, vault: Path
 ) -> None:
-    knowledge.count([])
-    assert knowledge.reads() == {} and not (vault / LOG).exists()
-    knowledge.count(["a"])
+    knowledge.record_reads([])
+    assert knowledge.read_counts() == {} and not (vault / LOG).exists()
+    knowledge.record_reads(["a"])
     with EnhancedStore(vault, plain_store.settings) as store:
-        knowledge_of(store).count(["a", "c"])
+        lesson_service(store).record_reads(["a", "c"])
         with (vault / LOG).open("ab") as file:
             file.write(b'nonsense\n[1]\n{"at": 5, "ids": ["a"]}\n{"at": "2026", "ids": [7, "b"]}\n')
             file.write(b'{"at": "2026-01-02", "ids": ["to')  # a power cut
-        knowledge.count(["a"])
-        counts = knowledge.reads()
+        knowledge.record_reads(["a"])
+        counts = knowledge.read_counts()
         assert {key: count for key, (count, _) in counts.items()} == {"a": 3, "b": 1, "c": 1}
-        assert knowledge_of(store).reads() == counts and counts["b"] == (1, "2026")
+        assert lesson_service(store).read_counts() == counts and counts["b"] == (1, "2026")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links need rights there")
 def test_no_link_is_followed_out_of_the_vault(
-    knowledge: Knowledge, vault: Path, tmp_path: Path
+    knowledge: LessonService, vault: Path, tmp_path: Path
 ) -> None:
     (elsewhere := tmp_path / "elsewhere").mkdir()
-    knowledge.entries()
+    knowledge.lessons()
     (vault / ".simplemem" / "state").symlink_to(elsewhere)
-    knowledge.count(["a"])
-    assert list(elsewhere.iterdir()) == [] and knowledge.reads() == {}
+    knowledge.record_reads(["a"])
+    assert list(elsewhere.iterdir()) == [] and knowledge.read_counts() == {}

@@ -1,0 +1,569 @@
+"""The service of lessons: it saves, finds, relates and supersedes the lessons of one store."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections import defaultdict, deque
+from collections.abc import Collection, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Unpack
+
+from simplemem.errors import Ambiguous, Conflict, Invalid, NotFound
+from simplemem.features.collection import ChangeSet, NoteCollection
+from simplemem.features.event_log import EventLog
+from simplemem.features.lessons.description import (
+    Fields,
+    LessonRelation,
+    RelationsByPath,
+    describe_lessons,
+)
+from simplemem.features.lessons.lesson import (
+    FOLDER,
+    LESSON,
+    Lesson,
+    read_lesson,
+    render_body,
+    replace_body,
+    slug_of,
+    with_relation,
+)
+from simplemem.features.lessons.note_search import NoteHits, search_notes, with_falling_scores
+from simplemem.features.lessons.read_counts import FILE, ReadCounts, add_reads
+from simplemem.features.service import FeatureService
+from simplemem.features.text import clean_text
+from simplemem.models import AuthorArgs
+from simplemem.note.properties import remove_property
+from simplemem.note.tag_changes import tags_for_new_note
+from simplemem.store import now
+
+if TYPE_CHECKING:
+    from simplemem.features.lessons.contradictions import Contradiction
+    from simplemem.store import EnhancedStore
+
+DEFAULT_CONFIDENCE: Final = 0.7
+"""The confidence of a new lesson if the caller gives none."""
+
+SUPERSEDING: Final = ("supersedes", "superseded_by")
+"""Types of relations that mark one of two lessons as superseded."""
+
+_MAX_CHARACTERS: Final = 10_000
+_MIN_SCORE_SHARE: Final = 0.35  # of the best score; a lower hit answers another question
+_MIN_ID_PREFIX: Final = 3
+_CONFIDENCE_LOSS: Final = 0.3  # of a superseded lesson
+_MIN_CONFIDENCE: Final = 0.1
+_MAX_DURATIONS: Final = 1000
+_STATUS_PROPERTIES: Final = ("status", "superseded_by", "superseded_at", "superseded_reason")
+
+
+class LessonChange(NamedTuple):
+    """New values for the parts of a lesson. None leaves a part as it is."""
+
+    content: str | None = None
+    context: str | None = None
+    confidence: float | None = None
+    verified: bool | None = None
+    tags: tuple[str, ...] | None = None
+
+
+class SavedLesson(NamedTuple):
+    """A lesson as it is now, those that said the same before (as they were), and warnings."""
+
+    lesson: Lesson
+    twins: list[Lesson]
+    warnings: list[str]
+
+
+class UpdatedLesson(NamedTuple):
+    """A lesson as it is now, and warnings."""
+
+    lesson: Lesson
+    warnings: list[str]
+
+
+class DeletedLesson(NamedTuple):
+    """A deleted lesson, those with a relation to it, and the version that undoes the deletion."""
+
+    lesson: Lesson
+    related: list[Lesson]
+    version: str
+
+
+class LinkedLessons(NamedTuple):
+    """Two related lessons, and whether anything changed; false for a relation that existed."""
+
+    source: Lesson
+    target: Lesson
+    is_changed: bool
+
+
+class LessonService(FeatureService):
+    """The lessons of one store. Each change of them is one step of the history.
+
+    Guards the lessons as they are in the vault, how often each was read, and `durations`: how many
+    milliseconds the last calls of each tool took, by its name, in this process.
+    """
+
+    def __init__(self, store: EnhancedStore) -> None:
+        super().__init__(store)
+        self.collection = NoteCollection(store.extension, LESSON)
+        self.durations: dict[str, deque[float]] = defaultdict(_new_durations)
+        self._reads: EventLog[ReadCounts] = EventLog(store.extension, FILE, dict, add_reads)
+
+    # Reading
+
+    def lessons(self) -> list[Lesson]:
+        """Return all lessons, the oldest first."""
+        with self.collection.reading():
+            return list(self.collection.in_order())
+
+    def read_counts(self) -> ReadCounts:
+        """Return how often each lesson was read, and when last, by id."""
+        return self._reads.state()
+
+    def record_reads(self, ids: Collection[str]) -> None:
+        """Record that the lessons with these ids were read just now.
+
+        Nothing is recorded, and nothing raised, if the vault is read-only or the log is locked.
+        """
+        if ids:
+            at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+            self._reads.add({"at": at, "ids": list(ids)})
+
+    def find(self, ref: str) -> Lesson:
+        """Return the lesson with this id, else with this name, else with an id that begins so.
+
+        Raises NotFound if there is none, Ambiguous if there are several.
+        """
+        return _find_lesson(self.lessons(), ref)
+
+    def relations_of(self, lessons: Sequence[Lesson]) -> RelationsByPath:
+        """Return the relations of some lessons to lessons; an empty list for one without any.
+
+        A relation to another note, or to none, is left out.
+        """
+        links = [
+            (relation.link, lesson.path) for lesson in lessons for relation in lesson.relations
+        ]
+        paths = iter(self.extension.resolve_links(links))
+
+        relations: RelationsByPath = {}
+        for lesson in lessons:
+            resolved: list[LessonRelation] = []
+            for relation in lesson.relations:
+                path = next(paths)
+                if path in self.collection.items:
+                    target = self.collection.items[path]
+                    resolved.append(LessonRelation(relation.type, target))
+            relations[lesson.path] = resolved
+        return relations
+
+    def describe(self, lessons: Sequence[Lesson]) -> list[Fields]:
+        """Return lessons as the fields that clients know, with the names of their notes."""
+        if not lessons:
+            return []
+        all_lessons = self.lessons()
+        return describe_lessons(
+            lessons,
+            all_lessons=all_lessons,
+            relations=self.relations_of(all_lessons),
+            counts=self.read_counts(),
+        )
+
+    def search(
+        self,
+        query: str,
+        *,
+        lesson_type: str = "",
+        min_confidence: float = 0.0,
+        limit: int = 10,
+    ) -> NoteHits[Lesson]:
+        """Return the lessons that answer a query, superseded ones last; all for an empty query.
+
+        With `lesson_type`, only lessons of this type are returned. Those far below the best score
+        are left out.
+        """
+        current: dict[str, Lesson] = {}
+        superseded: dict[str, Lesson] = {}
+        for lesson in self.lessons():
+            has_type = lesson_type in ("", lesson.type)
+            if has_type and (lesson.confidence or 0.0) >= min_confidence:
+                group = superseded if lesson.is_superseded else current
+                group[lesson.path] = lesson
+
+        properties = {"knowledge_type": lesson_type} if lesson_type else {}
+        result = search_notes(self.store, LESSON, current, query, limit, properties)
+        hits = result.hits
+        missing = limit - len(hits)
+        if superseded and missing > 0:
+            more = search_notes(self.store, LESSON, superseded, query, missing, properties)
+            hits += more.hits
+
+        if query.strip():
+            best_score = max((hit.score for _, hit in hits), default=0.0)
+            min_score = _MIN_SCORE_SHARE * best_score
+            hits = [(lesson, hit) for lesson, hit in hits if hit.score >= min_score]
+        return NoteHits(with_falling_scores(hits), result.method, result.degraded)
+
+    # Saving, correcting, deleting
+
+    def save(
+        self,
+        lesson_type: str,
+        content: str,
+        *,
+        context: str = "",
+        confidence: float | None = None,
+        verified: bool | None = None,
+        tags: Sequence[str] = (),
+        **by: Unpack[AuthorArgs],
+    ) -> SavedLesson:
+        """Save a lesson as a note, or update the lesson that says the same.
+
+        A lesson that is not superseded says the same if it has this type and content, and no other
+        context. It gets the confidence, `verified` and context that are given, and the tags in
+        addition to its own.
+
+        Raises Invalid for an empty content or one that leaves a code block open, TooLong for a
+        content or context over 10,000 characters, and ReadOnly.
+        """
+        content = _clean(content, "content")
+        context = _clean(context, "context")
+        if not content:
+            raise Invalid("the content is empty")
+
+        legal_tags, warnings = _legal_tags(tags)
+        if confidence is None:
+            new_confidence = DEFAULT_CONFIDENCE
+        else:
+            new_confidence = confidence
+        properties: dict[str, Any] = {
+            "tags": legal_tags,
+            "id": str(uuid.uuid4()),
+            "knowledge_type": lesson_type,
+            "confidence": _confidence_value(new_confidence),
+            "verified": bool(verified),
+        }
+        text = LESSON.render(properties, render_body(content, context), now())
+        folder = f"{FOLDER}/{lesson_type}"
+        new_lesson = read_lesson(f"{folder}/x.md", text)
+        change = LessonChange(context=context or None, confidence=confidence, verified=verified)
+
+        def draft(change_set: ChangeSet) -> tuple[str, list[Lesson]]:
+            lessons = self.collection.in_order()
+            twins = [lesson for lesson in lessons if _says_same(lesson, new_lesson)]
+            twin = _twin_to_update(twins, new_lesson)
+            if twin is None:
+                stem = f"{folder}/{slug_of(content)}"
+                path = self.free_path(change_set, stem, between="-")
+                change_set.put(path, text)
+                return path, twins
+
+            new_tags = [tag for tag in legal_tags if tag not in twin.tags]
+            all_tags = (*twin.tags, *new_tags)
+            self._apply(change_set, twin, change._replace(tags=all_tags))
+            return twin.path, twins
+
+        author = AuthorArgs(tool="save_knowledge") | by
+        (path, twins), result = self.collection.change(draft, author)
+        return SavedLesson(self.collection.items[path], twins, [*warnings, *result.warnings])
+
+    def update(self, ref: str, change: LessonChange, **by: Unpack[AuthorArgs]) -> UpdatedLesson:
+        """Correct a lesson. What is None in the change stays, and so do its id and its relations.
+
+        Raises Invalid if nothing would change or the content would be empty, TooLong if a text is
+        too long, NotFound or Ambiguous if `ref` does not name one lesson, and ReadOnly.
+        """
+        if all(value is None for value in change):
+            raise Invalid(
+                "no change given", hint="Give content, context, confidence, verified or tags."
+            )
+        clean_change, warnings = _clean_change(change)
+
+        def draft(change_set: ChangeSet) -> str:
+            lesson = _find_lesson(self.collection.in_order(), ref)
+            self._apply(change_set, lesson, clean_change)
+            return lesson.path
+
+        author = AuthorArgs(tool="update_knowledge") | by
+        path, result = self.collection.change(draft, author)
+        return UpdatedLesson(self.collection.items[path], [*warnings, *result.warnings])
+
+    def _apply(self, change_set: ChangeSet, lesson: Lesson, change: LessonChange) -> None:
+        """Write the parts of a lesson that differ; nothing if there are none."""
+        content = lesson.content if change.content is None else change.content
+        context = lesson.context if change.context is None else change.context
+        if content != lesson.content or context != lesson.context:
+            # A person may have written the context as a property.
+            text = remove_property(change_set.text(lesson.path), "context")
+            change_set.put(lesson.path, replace_body(text, content, context))
+
+        if change.tags is not None and change.tags != lesson.tags:
+            change_set.set(lesson.path, tags=[*change.tags])
+        if change.confidence is not None and change.confidence != lesson.confidence:
+            change_set.set(lesson.path, confidence=_confidence_value(change.confidence))
+        if change.verified is not None and change.verified != lesson.verified:
+            change_set.set(lesson.path, verified=change.verified)
+
+    def delete(self, ref: str, **by: Unpack[AuthorArgs]) -> DeletedLesson:
+        """Move the note of a lesson to the trash. Relations to it stay in the other notes.
+
+        Raises NotFound or Ambiguous if `ref` does not name one lesson, and ReadOnly.
+        """
+
+        def draft(change_set: ChangeSet) -> tuple[Lesson, list[Lesson]]:
+            lessons = self.collection.in_order()
+            lesson = _find_lesson(lessons, ref)
+            related = self._lessons_related_to(lesson, lessons)
+            change_set.drop(lesson.path)
+            return lesson, related
+
+        author = AuthorArgs(tool="delete_knowledge") | by
+        (lesson, related), result = self.collection.change(draft, author)
+        return DeletedLesson(lesson, related, result.written[0].version)
+
+    def _lessons_related_to(self, target: Lesson, lessons: Sequence[Lesson]) -> list[Lesson]:
+        """Return the lessons with a relation to another one."""
+        relations = self.relations_of(lessons)
+        related: list[Lesson] = []
+        for lesson in lessons:
+            target_paths = {relation.target.path for relation in relations[lesson.path]}
+            if target.path in target_paths:
+                related.append(lesson)
+        return related
+
+    # Relations and superseded lessons
+
+    def link(
+        self, source: str, target: str, relationship: str = "relates_to", **by: Unpack[AuthorArgs]
+    ) -> LinkedLessons:
+        """Add a relation from one lesson to another.
+
+        `supersedes` and `superseded_by` also mark the lesson that no longer holds as superseded.
+        Raises Invalid if both are the same lesson, NotFound or Ambiguous if `source` or `target`
+        does not name one lesson, and ReadOnly.
+        """
+        relation_type = " ".join(relationship.split()) or "relates_to"
+        type_key = relation_type.casefold().replace(" ", "_")
+
+        def draft(change_set: ChangeSet) -> LinkedLessons:
+            one = _find_lesson(self.collection.in_order(), source)
+            other = _find_lesson(self.collection.in_order(), target)
+            if one.path == other.path:
+                raise Invalid("an entry cannot be related to itself")
+
+            is_changed = self._add_relation(change_set, one, relation_type, other)
+            if type_key == "supersedes":
+                is_marked = self._supersede_by_client(change_set, winner=one, loser=other)
+            elif type_key == "superseded_by":
+                is_marked = self._supersede_by_client(change_set, winner=other, loser=one)
+            else:
+                is_marked = False
+            return LinkedLessons(one, other, is_changed or is_marked)
+
+        author = AuthorArgs(tool="link_knowledge") | by
+        linked, _ = self.collection.change(draft, author)
+        return linked._replace(source=self.collection.items[linked.source.path])
+
+    def _add_relation(
+        self, change_set: ChangeSet, source: Lesson, relation_type: str, target: Lesson
+    ) -> bool:
+        """Write a relation unless the lesson has it. Returns whether it was written."""
+        relation = LessonRelation(relation_type, target)
+        if relation in self.relations_of([source])[source.path]:
+            return False
+        text = with_relation(change_set.text(source.path), relation_type, target.name)
+        change_set.put(source.path, text)
+        return True
+
+    def _supersede_by_client(self, change_set: ChangeSet, winner: Lesson, loser: Lesson) -> bool:
+        """Mark a lesson as superseded by another. Returns false if it was already.
+
+        The last call counts: if the loser superseded the winner, the winner holds again.
+        """
+        if self._is_superseded_by(loser, winner):
+            return False
+        if self._is_superseded_by(winner, loser):
+            change_set.set(winner.path, **dict.fromkeys(_STATUS_PROPERTIES))
+        _mark_superseded(change_set, winner, loser, "decided by a client")
+        return True
+
+    def _is_superseded_by(self, lesson: Lesson, winner: Lesson) -> bool:
+        """Return whether a lesson is superseded, and its link to what replaced it leads to `winner`."""
+        if not lesson.is_superseded:
+            return False
+        [path] = self.extension.resolve_links([(lesson.superseded_by, lesson.path)])
+        return path == winner.path
+
+    def supersede(self, contradictions: Iterable[Contradiction], **by: Unpack[AuthorArgs]) -> str:
+        """Mark the losers of contradictions as superseded, in one step, and return its version.
+
+        Each winner gets a relation to its loser. Contradictions without a verdict are skipped; if
+        there are no others, "" is returned. Raises Conflict, and writes nothing, if one of the
+        lessons has changed since it was judged, and ReadOnly.
+        """
+        decided = [item for item in contradictions if item.verdict is not None]
+
+        def draft(change_set: ChangeSet) -> str:
+            stale_name = self._find_stale(decided)
+            if stale_name:
+                return stale_name  # and nothing is written
+            for contradiction in decided:
+                _write_verdict(change_set, contradiction)
+            return ""
+
+        reason = f"{len(decided)} contradictions resolved"
+        author = AuthorArgs(tool="auto_resolve_contradictions", reason=reason) | by
+        stale_name, result = self.collection.change(draft, author)
+        if stale_name:
+            raise Conflict(
+                f"{stale_name} has changed since it was read",
+                current_sha256=None,
+                hint="Repeat the call.",
+            )
+        return result.written[0].version if result.written else ""
+
+    def _find_stale(self, contradictions: Iterable[Contradiction]) -> str:
+        """Return the name of the first judged lesson that the vault has with another text, or ""."""
+        for contradiction in contradictions:
+            if contradiction.verdict is None:
+                continue
+            for lesson in (contradiction.verdict.winner, contradiction.verdict.loser):
+                current = self.collection.items.get(lesson.path)
+                if current is None or current.sha256 != lesson.sha256:
+                    return lesson.name
+        return ""
+
+
+lesson_service: Final = LessonService.of
+
+
+def _new_durations() -> deque[float]:
+    """Return an empty list of durations, which forgets the oldest ones."""
+    return deque(maxlen=_MAX_DURATIONS)
+
+
+def _find_lesson(lessons: Sequence[Lesson], ref: str) -> Lesson:
+    """Return the lesson with this id, else with this name, else with an id that begins so.
+
+    Raises NotFound if there is none, Ambiguous if there are several.
+    """
+    exact = ref.strip()
+    key = exact.removeprefix("[[").removesuffix("]]").removesuffix(".md").casefold()
+    matches = [lesson for lesson in lessons if lesson.id == exact]
+    if not matches:
+        matches = [lesson for lesson in lessons if _has_name(lesson, key)]
+    if not matches and len(key) >= _MIN_ID_PREFIX:
+        matches = [lesson for lesson in lessons if lesson.id.casefold().startswith(key)]
+
+    if not matches:
+        hint = "Give an id, the first letters of an id, or the name of a note in knowledge/."
+        raise NotFound(f"Knowledge entry not found: {exact[:100]}", hint=hint)
+    if len(matches) > 1:
+        candidates = [f"{lesson.id} ({lesson.name})" for lesson in matches]
+        raise Ambiguous(f"{exact[:60]} matches {len(matches)} entries", candidates=candidates)
+    return matches[0]
+
+
+def _has_name(lesson: Lesson, key: str) -> bool:
+    """Return whether a lower-case key is the name of a lesson, with or without its folder."""
+    name = lesson.name.casefold()
+    return key in (name, name.rpartition("/")[2])
+
+
+def _says_same(lesson: Lesson, new_lesson: Lesson) -> bool:
+    """Return whether a lesson has the type and content of a new one, and no other context."""
+    if not lesson.is_own or lesson.type != new_lesson.type:
+        return False
+    if lesson.content != new_lesson.content:
+        return False
+    return not new_lesson.context or lesson.context in ("", new_lesson.context)
+
+
+def _twin_to_update(twins: Sequence[Lesson], new_lesson: Lesson) -> Lesson | None:
+    """Return the lesson to update: one with the same context, else the oldest.
+
+    Returns None if all are superseded.
+    """
+    current = [lesson for lesson in twins if not lesson.is_superseded]
+    for lesson in current:
+        if lesson.context == new_lesson.context:
+            return lesson
+    return current[0] if current else None
+
+
+def _write_verdict(change_set: ChangeSet, contradiction: Contradiction) -> None:
+    """Relate the winner of a contradiction to the loser, and mark the loser as superseded."""
+    verdict = contradiction.verdict
+    if verdict is None:
+        return
+    winner = verdict.winner
+    loser = verdict.loser
+    text = with_relation(change_set.text(winner.path), "supersedes", loser.name)
+    change_set.put(winner.path, text)
+    _mark_superseded(change_set, winner, loser, f"{contradiction.rule}: {verdict.reason}")
+
+
+def _mark_superseded(change_set: ChangeSet, winner: Lesson, loser: Lesson, reason: str) -> None:
+    """Write by which lesson another one is superseded, when and why, and lower its confidence."""
+    change_set.set(
+        loser.path,
+        status="superseded",
+        superseded_by=f"[[{winner.name}]]",
+        superseded_at=now(),
+        superseded_reason=reason,
+    )
+    if loser.confidence is not None:
+        lowered = round(loser.confidence - _CONFIDENCE_LOSS, 4)
+        change_set.set(loser.path, confidence=max(_MIN_CONFIDENCE, lowered))
+
+
+def _clean_change(change: LessonChange) -> tuple[LessonChange, list[str]]:
+    """Return a change with clean texts and legal tags, and warnings.
+
+    Raises Invalid for an empty content, TooLong for a text that is too long.
+    """
+    warnings: list[str] = []
+    if change.tags is not None:
+        legal_tags, warnings = _legal_tags(change.tags)
+        change = change._replace(tags=tuple(legal_tags))
+    if change.content is not None:
+        change = change._replace(content=_clean(change.content, "content"))
+        if not change.content:
+            raise Invalid("the content is empty", hint="delete_knowledge removes an entry.")
+    if change.context is not None:
+        change = change._replace(context=_clean(change.context, "context"))
+    return change, warnings
+
+
+def _legal_tags(tags: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return tags as a note can have them, each once, and a warning per changed tag."""
+    legal: list[str] = []
+    warnings: list[str] = []
+    for tag in tags:
+        try:
+            new_tags, _ = tags_for_new_note([tag])
+            legal += new_tags
+        except Invalid as error:
+            proposed = str(error.details.get("proposed", "tag"))
+            legal.append(proposed)
+            warnings.append(
+                f"the tag {tag!r} was written as {proposed!r}:"
+                " a tag has only letters, digits, _, - and /"
+            )
+    return list(dict.fromkeys(legal)), warnings
+
+
+def _confidence_value(confidence: float) -> float:
+    """Return a confidence as it is written in a note: 1, not 1.0."""
+    if confidence in (0, 1):
+        return int(confidence)
+    return confidence
+
+
+def _clean(text: str, argument: str) -> str:
+    """Return an argument without blanks around it. Raises TooLong if it is too long.
+
+    Raises Invalid if a note cannot contain one of its characters.
+    """
+    hint = "Nothing was saved. Shorten the text, or create several entries and link them."
+    return clean_text(text.strip(), argument, _MAX_CHARACTERS, hint)

@@ -1,0 +1,54 @@
+"""How similar lessons are, by the vectors of the index."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from simplemem.features.lessons.contradictions import Pair
+    from simplemem.features.lessons.lesson import Lesson
+    from simplemem.store import EnhancedStore
+
+_BLOCK_SIZE: Final = 256  # lessons that are compared with all others at once
+_ROUNDING: Final = 1e-6
+_MIN_THRESHOLD: Final = 1e-9  # a lesson without a vector is similar to nothing
+
+
+class SimilarityMatrix:
+    """The vectors of some lessons: one row per lesson, zeros for one without a vector."""
+
+    def __init__(self, store: EnhancedStore, lessons: Sequence[Lesson]) -> None:
+        import numpy as np
+
+        vectors = store.extension.vectors_of([lesson.path for lesson in lessons])
+        width = max(map(len, vectors.values()), default=1)
+        rows = [vectors.get(lesson.path) or [0.0] * width for lesson in lessons]
+        self._rows: NDArray[np.float32] = np.array(rows, np.float32).reshape(-1, width)
+
+    def similar_pairs(self, min_similarity: float) -> list[Pair]:
+        """Return all pairs of lessons with at least this similarity, by position, each once."""
+        import numpy as np
+
+        threshold = max(_MIN_THRESHOLD, min_similarity - _ROUNDING)
+        pairs: list[Pair] = []
+        for start in range(0, len(self._rows), _BLOCK_SIZE):
+            block = self._rows[start : start + _BLOCK_SIZE]
+            is_similar = block @ self._rows[start:].T >= threshold
+
+            # Within the block, each pair occurs twice, and each lesson is similar to itself.
+            within_block = is_similar[:, : len(block)]
+            within_block &= np.triu(np.ones_like(within_block), 1)
+            positions = np.argwhere(is_similar) + start
+            pairs += [(one, other) for one, other in positions.tolist()]
+        return pairs
+
+    def similarity(self, pair: Pair) -> float:
+        """Return the similarity of two lessons, from 0 to 1."""
+        one, other = pair
+        similarity = float(self._rows[one] @ self._rows[other])
+        return max(0.0, round(similarity, 4))

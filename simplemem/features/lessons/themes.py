@@ -1,0 +1,130 @@
+"""Themes: groups of similar lessons, what they have in common, and the tags that this suggests."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from simplemem.features.lessons.contradictions import Data, Pair
+from simplemem.features.lessons.findings import Priority, lesson_labels, make_finding
+from simplemem.features.lessons.lesson import Lesson, plain_text
+from simplemem.features.lessons.read_counts import NEVER_READ, ReadCounts
+from simplemem.note.words import content_words, words_in_order
+
+_MAX_WORDS: Final = 4
+_MIN_ERRORS: Final = 3  # of a theme that is a recurring error
+_MIN_LARGE_THEME: Final = 5
+
+
+class Theme(NamedTuple):
+    """Similar lessons, the central one first, and the words that most of them have."""
+
+    words: list[str]
+    members: list[Lesson]
+
+
+def group_by_theme(
+    lessons: Sequence[Lesson],
+    similar_pairs: Iterable[Pair],
+    counts: ReadCounts,
+    *,
+    min_size: int,
+) -> list[Theme]:
+    """Return the themes of some lessons, the largest first. No lesson is in two themes.
+
+    A theme grows around the lesson that was read most, else the most confident, else the newest.
+    """
+    neighbours: dict[int, set[int]] = defaultdict(set)
+    for one, other in similar_pairs:
+        neighbours[one].add(other)
+        neighbours[other].add(one)
+
+    def centrality(position: int) -> tuple[int, float, str, str]:
+        lesson = lessons[position]
+        read_times = counts.get(lesson.id, NEVER_READ).times
+        return read_times, lesson.confidence or 0.0, lesson.created, lesson.name
+
+    themes: list[Theme] = []
+    ungrouped = set(range(len(lessons)))
+    for center in sorted(ungrouped, key=centrality, reverse=True):
+        if center not in ungrouped:
+            continue
+        neighbour_positions = sorted(ungrouped & neighbours[center])
+        positions = [center, *neighbour_positions]
+        if len(positions) < min_size:
+            continue
+
+        ungrouped -= set(positions)
+        members = [lessons[position] for position in positions]
+        themes.append(Theme(_shared_words(members), members))
+    return sorted(themes, key=lambda theme: -len(theme.members))
+
+
+def _shared_words(members: Sequence[Lesson]) -> list[str]:
+    """Return the most common words that at least two lessons and at least half of them have."""
+    counts: Counter[str] = Counter()
+    for lesson in members:
+        words = words_in_order(plain_text(lesson.text))
+        counts.update(set(content_words(words)))
+
+    min_count = max(2, len(members) / 2)
+    shared = [word for word, count in counts.items() if count >= min_count and len(word) > 2]
+    shared.sort(key=lambda word: (-counts[word], word))
+    return shared[:_MAX_WORDS]
+
+
+def theme_cluster(theme: Theme) -> Data:
+    """Return a theme as the fields that clients know."""
+    return {
+        "words": theme.words,
+        "size": len(theme.members),
+        "entries": lesson_labels(theme.members),
+    }
+
+
+def theme_finding(theme: Theme) -> Data:
+    """Return a theme as a finding. Three errors about one topic are the most urgent."""
+    kind = "group"
+    priority: Priority = "low"
+    error_count = sum(lesson.type == "error" for lesson in theme.members)
+    if error_count >= _MIN_ERRORS:
+        kind = "recurring error"
+        priority = "critical"
+    elif len(theme.members) >= _MIN_LARGE_THEME:
+        kind = "theme"
+        priority = "high"
+
+    sentence = f"{len(theme.members)} entries share a topic"
+    if theme.words:
+        sentence += f": {', '.join(theme.words)}"
+    return make_finding(kind, priority, sentence, theme.members, words=theme.words)
+
+
+def suggest_tags(themes: Iterable[Theme], spellings: Mapping[str, str]) -> list[Data]:
+    """Return the words of themes as tags for the members that lack them.
+
+    `spellings` has the tags of the vault by their lower-case form: a tag that the vault has is
+    spelled as it is there.
+    """
+    suggestions: list[Data] = []
+    for theme in themes:
+        for word in theme.words:
+            untagged = [lesson for lesson in theme.members if not _has_tag(lesson, word)]
+            if not untagged:
+                continue
+            suggestions.append(
+                {
+                    "tag": spellings.get(word, word),
+                    "known": word in spellings,
+                    "having": len(theme.members) - len(untagged),
+                    "of": len(theme.members),
+                    "entries": lesson_labels(untagged),
+                }
+            )
+    return suggestions
+
+
+def _has_tag(lesson: Lesson, word: str) -> bool:
+    """Return whether a lesson has a lower-case word as a tag, whatever the case of the tag."""
+    return word in (tag.casefold() for tag in lesson.tags)

@@ -1,0 +1,31 @@
+"""How self-improving-memory words failures, and what its clients may pass as a query or a limit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Final
+
+from pydantic import Field
+
+from simplemem.features.lessons.service import lesson_service
+from simplemem.tools.arguments import about, at_most
+from simplemem.tools.tool import Manner, Tool
+
+if TYPE_CHECKING:
+    from simplemem.store import EnhancedStore
+
+Query = Annotated[str, about("up to 500 characters"), Field(max_length=500)]
+Limit = Annotated[int, at_most(100), Field(ge=1)]
+
+
+class _LessonAdapter(Manner):
+    """Words failures like self-improving-memory, and records how long each tool takes."""
+
+    failure = "Error: "
+
+    def record_duration(self, tool: Tool, store: EnhancedStore, seconds: float) -> None:
+        """Record the duration of a call for the statistics of this process."""
+        milliseconds = 1000 * seconds
+        lesson_service(store).durations[tool.name].append(milliseconds)
+
+
+ADAPTER: Final = _LessonAdapter()

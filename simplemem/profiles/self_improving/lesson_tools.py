@@ -1,0 +1,260 @@
+"""The tools that save, find, relate, correct and delete lessons ("knowledge" for clients)."""
+
+# ruff: noqa: N803  (the names of arguments are the contract's)
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Final, Literal, NotRequired, TypedDict
+
+from pydantic import Field
+
+from simplemem.features.lessons import TYPES
+from simplemem.features.lessons.service import DEFAULT_CONFIDENCE, SUPERSEDING, LessonChange
+from simplemem.profiles.self_improving.adapter import ADAPTER, Limit, Query
+from simplemem.tools import render
+from simplemem.tools.arguments import Share, Words, about, also
+from simplemem.tools.tool import Caller, Data, Reply, Tool, tool
+
+if TYPE_CHECKING:
+    from simplemem.features.lessons.lesson import Lesson
+    from simplemem.features.lessons.service import LessonService
+
+_MAX_TWINS: Final = 5  # that an answer names
+_FIELDS: Final = ("content", "context", "confidence", "verified", "tags")
+
+LessonType = Literal[TYPES]  # type: ignore[valid-type]
+Content = Annotated[
+    str,
+    about("what was learned; Markdown, at most 10,000 characters"),
+    Field(min_length=1),
+]
+Relationship = Annotated[
+    str,
+    Field(max_length=100),
+    about("fixes, causes, supersedes, …"),
+]
+LessonId = Annotated[
+    str,
+    also("id", "entryId", "knowledgeId"),
+    about("its id, the first characters of the id, or its note's name"),
+]
+
+
+class Saved(TypedDict):
+    """The saved lesson, and the ids of those that said the same before."""
+
+    id: str
+    name: str
+    same_as: list[str]
+    warnings: list[str]
+    changed: NotRequired[list[str]]
+
+
+class Updated(TypedDict):
+    """The corrected lesson, and the names of the fields that changed."""
+
+    id: str
+    name: str
+    changed: list[str]
+    warnings: list[str]
+
+
+class Deleted(TypedDict):
+    """The deleted lesson, the version that undoes it, and the ids of those with a relation to it."""
+
+    id: str
+    name: str
+    version: str
+    related: list[str]
+
+
+class FoundLessons(TypedDict):
+    """Lessons with their scores, how they were found, and why the search was degraded."""
+
+    results: list[Data]
+    method: str
+    degraded: str
+
+
+class Linked(TypedDict):
+    """The ids of both lessons, the relation, and the ids of those that no longer hold."""
+
+    sourceId: str
+    targetId: str
+    relationship: str
+    changed: bool
+    superseded: NotRequired[list[str]]
+
+
+@tool("Save knowledge", writes=True, idempotent=False, manner=ADAPTER)
+def save_knowledge(
+    lessons: LessonService,
+    caller: Caller,
+    kind: Annotated[LessonType, also("type")],
+    content: Content,
+    confidence: Annotated[Share | None, about(f"0 to 1; default {DEFAULT_CONFIDENCE}")] = None,
+    tags: Words = [],  # noqa: B006
+    context: Annotated[str, about("where, when, why")] = "",
+    verified: bool | None = None,
+) -> Reply[Saved]:
+    """Save one lesson as an entry: a decision, error, solution, pattern or insight.
+
+    Saving the same content again updates its entry."""
+    lesson, twins, warnings = lessons.save(
+        kind,
+        content,
+        context=context,
+        confidence=confidence,
+        verified=verified,
+        tags=tags,
+        **caller,
+    )
+    twin_ids = [twin.id for twin in twins]
+    data: Saved = {
+        "id": lesson.id,
+        "name": lesson.name,
+        "same_as": twin_ids,
+        "warnings": warnings,
+    }
+
+    lines = [f"Knowledge saved with ID: {lesson.id}"]
+    previous = _find_by_id(twins, lesson.id)
+    if previous is not None:
+        changed = _changed_fields(previous, lesson)
+        data["changed"] = changed
+        lines.append(f"The entry existed already; changed: {', '.join(changed) or 'nothing'}")
+    elif twin_ids:
+        lines.append(f"Entries with the same content: {', '.join(twin_ids[:_MAX_TWINS])}")
+    lines += warnings
+    return Reply("\n".join(lines), data)
+
+
+def _find_by_id(lessons: list[Lesson], lesson_id: str) -> Lesson | None:
+    """Return the lesson with this id, or None."""
+    for lesson in lessons:
+        if lesson.id == lesson_id:
+            return lesson
+    return None
+
+
+def _changed_fields(previous: Lesson, current: Lesson) -> list[str]:
+    """Return the names of the fields that differ between two states of a lesson."""
+    return [field for field in _FIELDS if getattr(previous, field) != getattr(current, field)]
+
+
+@tool("Search knowledge", manner=ADAPTER)
+def search_knowledge(
+    lessons: LessonService,
+    query: Query,
+    kind: Annotated[LessonType | None, also("type")] = None,
+    minConfidence: Share = 0.0,
+    limit: Limit = 10,
+) -> Reply[FoundLessons]:
+    """Find entries by meaning and words, with their relations; an empty query lists the newest.
+
+    Call this before you solve a problem again."""
+    hits, method, degraded = lessons.search(
+        query,
+        lesson_type=kind or "",
+        min_confidence=minConfidence,
+        limit=limit,
+    )
+    found = [lesson for lesson, _ in hits]
+    lessons.record_reads([lesson.id for lesson in found])  # the answer contains them whole
+
+    results: list[Data] = []
+    for fields, (_, hit) in zip(lessons.describe(found), hits, strict=True):
+        fields["score"] = hit.score
+        fields["snippet"] = hit.snippet
+        fields["method"] = method
+        results.append(fields)
+    data: FoundLessons = {"results": results, "method": method, "degraded": degraded}
+    return Reply(render.pretty(results), data)
+
+
+@tool("Link knowledge", writes=True, manner=ADAPTER)
+def link_knowledge(
+    lessons: LessonService,
+    caller: Caller,
+    sourceId: str,
+    targetId: str,
+    relationship: Relationship = "relates_to",
+) -> Reply[Linked]:
+    """Relate one entry to another, e.g. a solution that fixes an error.
+
+    After "supersedes" the target no longer holds."""
+    source, target, is_changed = lessons.link(sourceId, targetId, relationship, **caller)
+    relation_type = " ".join(relationship.split()) or "relates_to"
+    text = f"Knowledge linked: {source.id} {relation_type} {target.id}"
+    if not is_changed:
+        text += " (unchanged)"
+    data: Linked = {
+        "sourceId": source.id,
+        "targetId": target.id,
+        "relationship": relation_type,
+        "changed": is_changed,
+    }
+
+    if relation_type.casefold().replace(" ", "_") in SUPERSEDING:
+        both = [lessons.find(source.id), lessons.find(target.id)]
+        superseded = [lesson.id for lesson in both if lesson.is_superseded]
+        if superseded:
+            data["superseded"] = superseded
+            text += f"\nNo longer holds: {', '.join(superseded)}"
+    return Reply(text, data)
+
+
+@tool("Update knowledge", writes=True, destructive=True, manner=ADAPTER)
+def update_knowledge(
+    lessons: LessonService,
+    caller: Caller,
+    id: LessonId,  # noqa: A002
+    content: Annotated[str | None, about("the corrected content")] = None,
+    context: Annotated[str | None, about('where, when, why; "" removes it')] = None,
+    confidence: Annotated[Share | None, about("0 to 1")] = None,
+    verified: bool | None = None,
+    tags: Annotated[Words | None, about("replaces all its tags")] = None,
+) -> Reply[Updated]:
+    """Correct an entry. Omitted fields, its id and its relations stay."""
+    previous = lessons.find(id)
+    change = LessonChange(content, context, confidence, verified)
+    if tags is not None:
+        change = change._replace(tags=tuple(tags))
+    lesson, warnings = lessons.update(id, change, **caller)
+
+    changed = _changed_fields(previous, lesson)
+    data: Updated = {
+        "id": lesson.id,
+        "name": lesson.name,
+        "changed": changed,
+        "warnings": warnings,
+    }
+    text = f"Knowledge updated: {lesson.id} ({', '.join(changed) or 'no change'})"
+    return Reply("\n".join([text, *warnings]), data)
+
+
+@tool("Delete knowledge", writes=True, destructive=True, deletes=True, manner=ADAPTER)
+def delete_knowledge(lessons: LessonService, caller: Caller, id: LessonId) -> Reply[Deleted]:  # noqa: A002
+    """Delete an entry that was never right; it moves to the trash.
+
+    To keep an entry as history, supersede it."""
+    lesson, related, version = lessons.delete(id, **caller)
+    related_ids = [other.id for other in related]
+    data: Deleted = {
+        "id": lesson.id,
+        "name": lesson.name,
+        "version": version,
+        "related": related_ids,
+    }
+    text = f"Knowledge deleted: {lesson.id}"
+    if related_ids:
+        text += f"\nRelated entries: {', '.join(related_ids)}"
+    return Reply(text, data)
+
+
+KNOWLEDGE: tuple[Tool, ...] = (
+    save_knowledge,
+    search_knowledge,
+    link_knowledge,
+    update_knowledge,
+    delete_knowledge,
+)
