@@ -207,8 +207,14 @@ def settings_table() -> list[str]:
 
 def _allowed(kind: Any, bounds: Iterable[Any]) -> str:
     """Describe the values that a setting can have."""
+    from simplemem.settings.section import ProviderName
+
     if get_origin(kind) is Literal:
         return ", ".join(f"`{each}`" for each in get_args(kind))
+    for annotation in bounds:
+        if isinstance(annotation, ProviderName):
+            names = ", ".join(f"`{name}`" for name in annotation.built_in)
+            return f"{names}, or a [plug-in](plugins.md)"
     if kind is bool:
         return "`true`, `false`"
     words = {"ge": "at least", "gt": "more than", "le": "at most"}

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 NamedT = TypeVar("NamedT", bound="Named")
 
-KINDS: Final = ("profiles", "importers")
+KINDS: Final = ("profiles", "importers", "embedders", "rerankers")
 """What a package can add to simplemem."""
 
 

@@ -1,4 +1,4 @@
-"""Another package adds a profile and an importer: the package of docs/plugins.md, installed beside simplemem."""
+"""Another package adds a plug-in of each kind: the package of docs/plugins.md, installed beside simplemem."""
 
 from __future__ import annotations
 
@@ -63,10 +63,15 @@ class Environment:
             check=False,
         )
 
+    def ask(self, *arguments: str) -> dict[str, Any]:
+        """Run a command that succeeds, and return its JSON."""
+        ran = self.run(*arguments, "--json")
+        assert ran.returncode == 0, ran.stderr
+        answer: dict[str, Any] = json.loads(ran.stdout)
+        return answer
+
     def plugins(self) -> list[dict[str, Any]]:
-        listed = self.run("plugins", "--json")
-        assert listed.returncode == 0, listed.stderr
-        plugins: list[dict[str, Any]] = json.loads(listed.stdout)["plugins"]
+        plugins: list[dict[str, Any]] = self.ask("plugins")["plugins"]
         return plugins
 
 
@@ -95,6 +100,8 @@ def test_plugins_lists_what_a_package_adds(with_example: Environment) -> None:
     assert with_example.plugins() == [
         {"kind": "profiles", "name": "recipes", **about},
         {"kind": "importers", "name": "recipe-cards", **about},
+        {"kind": "embedders", "name": "recipe-letters", **about},
+        {"kind": "rerankers", "name": "recipe-ingredients", **about},
     ]
     text = with_example.run("plugins").stdout
     assert "recipe-cards" in text and "simplemem-recipes 1.0" in text
@@ -175,6 +182,123 @@ def test_an_importer_of_a_package_is_a_command(with_example: Environment) -> Non
     assert "Leeks and potatoes." in note and "source: recipe-cards:one.txt" in note
     assert "its first line is empty" in ran.stdout
     assert "recipe-cards" in with_example.run("import", "--help").stdout
+
+
+def write_recipes(vault: Path) -> None:
+    (vault / "Lasagne.md").write_text("Sheets of pasta with tomatoes, carrots and cheese.\n")
+    (vault / "Soup.md").write_text("Leeks, potatoes and carrots in broth.\n")
+    (vault / "Bread.md").write_text("Flour, water, yeast and salt.\n")
+
+
+def test_an_embedder_of_a_package_makes_the_vectors(with_example: Environment) -> None:
+    write_recipes(with_example.vault)
+    where = ["--vault", str(with_example.vault)]
+    with_example.env["SIMPLEMEM_EMBED_PROVIDER"] = "recipe-letters"
+    with_example.env["SIMPLEMEM_EMBED_DIMENSIONS"] = "300"
+    with_example.ask("index", *where)
+
+    stats = with_example.ask("stats", *where)["embedding"]
+    assert stats["in_use"] == "recipe-letters/trigrams-v1-300"
+    assert stats["dimension"] == 300 and stats["notes_with_vectors"] == 3
+    assert stats["remote"] is False and stats["trouble"] == ""
+
+    misspelt = with_example.ask("search", "lasanya", "--mode", "semantic", *where)
+    assert misspelt["hits"][0]["name"] == "Lasagne"
+
+
+def test_another_name_of_the_embedder_replaces_its_vectors(with_example: Environment) -> None:
+    write_recipes(with_example.vault)
+    where = ["--vault", str(with_example.vault)]
+    with_example.env["SIMPLEMEM_EMBED_PROVIDER"] = "recipe-letters"
+    for dimensions in (64, 128):
+        with_example.env["SIMPLEMEM_EMBED_DIMENSIONS"] = str(dimensions)
+        with_example.ask("index", *where)
+        stats = with_example.ask("stats", *where)["embedding"]
+        assert stats["dimension"] == dimensions and stats["notes_with_vectors"] == 3
+
+
+def test_a_reranker_of_a_package_orders_the_hits(with_example: Environment) -> None:
+    write_recipes(with_example.vault)
+    where = ["--vault", str(with_example.vault)]
+    query = "soup pasta tomatoes carrots cheese"
+    with_example.env["SIMPLEMEM_RERANK_PROVIDER"] = "recipe-ingredients"
+    found = with_example.ask("search", query, "--explain", *where)
+    assert found["hits"][0]["name"] == "Lasagne" and found["hits"][0]["score"] == 0.8
+    assert "recipe-ingredients/shared-words" in json.dumps(found["explain"])
+
+
+def test_a_vault_cannot_choose_the_embedder_of_a_package(with_example: Environment) -> None:
+    where = ["--vault", str(with_example.vault)]
+    config = with_example.vault / ".simplemem" / "config.toml"
+    for section, name in (("embed", "recipe-letters"), ("rerank", "recipe-ingredients")):
+        config.write_text(f'[{section}]\nprovider = "{name}"\n')
+        refused = with_example.run("search", "soup", *where)
+        assert refused.returncode != 0
+        assert "which a vault may not set" in refused.stderr and name in refused.stderr
+
+
+def test_an_unknown_embedder_is_refused_with_the_names_that_there_are(
+    with_example: Environment,
+) -> None:
+    where = ["--vault", str(with_example.vault)]
+    with_example.env["SIMPLEMEM_EMBED_PROVIDER"] = "letters"
+    refused = with_example.run("search", "soup", *where)
+    assert refused.returncode != 0
+    names = "'wordllama', 'voyage', 'openai', 'ollama', 'none' or 'recipe-letters'"
+    assert f"Input should be {names}" in " ".join(refused.stderr.split())
+
+    del with_example.env["SIMPLEMEM_EMBED_PROVIDER"]
+    refused = with_example.run("config", "set", "rerank.provider", "ingredients")
+    assert "Allowed: none, voyage, http, recipe-ingredients." in refused.stderr
+
+
+def test_the_packages_are_not_read_for_an_embedder_of_simplemem(environment: Environment) -> None:
+    code = """
+import importlib.metadata
+from simplemem.settings.loading import load_settings
+importlib.metadata.entry_points = None  # so that a call raises TypeError
+settings = load_settings({"embed.provider": "openai", "rerank.provider": "http"})
+assert settings.embed.provider == "openai"
+"""
+    # Without this, pydantic reads the packages for plug-ins of its own.
+    env = {**environment.env, "PYDANTIC_DISABLE_PLUGINS": "__all__"}
+    subprocess.run([sys.executable, "-c", code], env=env, check=True, timeout=60)
+
+
+@pytest.mark.parametrize(
+    ("module", "problem"),
+    [
+        ("raise RuntimeError('no network')", "RuntimeError: no network"),
+        ("PROVIDER = 1", "is not an EmbedderProvider"),
+        (
+            "from simplemem.providers.api import EmbedderProvider\n"
+            "PROVIDER = EmbedderProvider('broken', lambda config: config.nothing)",
+            "failed with AttributeError (broken_one.py, line 2)",
+        ),
+        (
+            "from simplemem.providers.api import EmbedderProvider\n"
+            "PROVIDER = EmbedderProvider('broken', lambda config: object())",
+            "creates no Embedder",
+        ),
+    ],
+)
+def test_without_the_embedder_of_a_package_a_search_goes_by_words_and_says_why(
+    environment: Environment, module: str, problem: str
+) -> None:
+    package = environment.vault.parent / "broken"
+    package.mkdir()
+    (package / "broken_one.py").write_text(module + "\n")
+    (package / "pyproject.toml").write_text(
+        '[project]\nname = "broken-one"\nversion = "2"\n'
+        '[project.entry-points."simplemem.embedders"]\nbroken = "broken_one:PROVIDER"\n'
+    )
+    install(environment.site, package)
+    write_recipes(environment.vault)
+    environment.env["SIMPLEMEM_EMBED_PROVIDER"] = "broken"
+
+    found = environment.ask("search", "leeks", "--vault", str(environment.vault))
+    assert [hit["name"] for hit in found["hits"]] == ["Soup"]
+    assert problem in found["degraded"]
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,11 @@ def _loader_of(kind: str) -> Callable[[Plugin], object]:
         from simplemem.profiles.registry import load_profile
 
         return load_profile
+    if kind == "importers":
+        from simplemem.importers import load_source
 
-    from simplemem.importers import load_source
+        return load_source
 
-    return load_source
+    from simplemem.providers.plugin import load_embedder, load_reranker
+
+    return load_embedder if kind == "embedders" else load_reranker

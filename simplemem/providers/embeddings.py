@@ -10,14 +10,20 @@ import math
 import re
 from array import array
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from simplemem.errors import Invalid, SimplememError, Unavailable
 from simplemem.note.words import format_count, well_formed
 from simplemem.providers.addresses import VOYAGE_URL, Address, parse_address
-from simplemem.providers.api import Embedder, IsCancelled, RequestRefused, never_cancelled
-from simplemem.providers.keys import Key, KeySource
+from simplemem.providers.api import (
+    Embedder,
+    EmbedderConfig,
+    IsCancelled,
+    RequestRefused,
+    never_cancelled,
+    to_signed_bytes,
+)
+from simplemem.providers.keys import Key
 from simplemem.providers.services import create_client
 
 Purpose: TypeAlias = Literal["document", "query"]
@@ -27,34 +33,26 @@ _MAX_CHARACTERS = 6_000  # of one text; passages are far shorter, and models rea
 _ANY_WORD = "memory"  # sent in place of an empty text
 
 
-@dataclass(frozen=True, slots=True)
-class EmbedderConfig:
-    """How to reach an embedder: the settings `embed.*`. Empty ones mean the provider's default."""
-
-    model: str = ""
-    url: str = ""
-    api_key: KeySource = None
-    dimensions: int | None = None
-    batch: int | None = None
-    timeout_seconds: float = 60.0
-    query_prefix: str | None = None
-    document_prefix: str | None = None
-    keep_alive: str = ""
-
-
 def create_embedder(name: str, config: EmbedderConfig | None = None) -> Embedder | None:
-    """Return the embedder of a provider; None for "none" or an unknown name. Sends nothing.
+    """Return the embedder of a provider, built in or a plug-in; None for "none". Sends nothing.
 
-    "wordllama" ignores `config`. Raises Invalid if the settings cannot be used, and Unavailable if
-    a file or package is missing.
+    "wordllama" ignores `config`. Raises Invalid if there is no such provider or the settings cannot
+    be used, and Unavailable if a file or package is missing or a plug-in fails.
     """
+    if name == "none":
+        return None
     if name == "wordllama":
         from simplemem.providers.wordllama import shared_wordllama
 
         return shared_wordllama()
+
+    config = config or EmbedderConfig()
     if name in _PROTOCOLS:
-        return ServiceEmbedder(name, config or EmbedderConfig())
-    return None
+        return ServiceEmbedder(name, config)
+
+    from simplemem.providers.plugin import create_plugin_embedder
+
+    return create_plugin_embedder(name, config)
 
 
 # What models expect before a text
@@ -323,7 +321,7 @@ def _vectors_in(answer: object, count: int, dimension: int | None, name: str) ->
     vectors = [_as_numbers(row, name) for row in lists]
     sizes = [_largest_component(vector) for vector in vectors]
     _check_sizes(sizes, name)
-    return list(map(_scale, vectors, sizes))
+    return [to_signed_bytes(vector) for vector in vectors]
 
 
 def _rows_in_order(answer: object, name: str) -> list[object]:
@@ -415,12 +413,3 @@ def _check_sizes(sizes: Sequence[float], name: str) -> None:
     if are_all_bad and len(sizes) > 1:
         raise Unavailable(message)
     raise RequestRefused(message)
-
-
-def _scale(vector: array[float], size: float) -> bytes:
-    """Return a vector as signed bytes; `size`, its largest absolute value, becomes 127.
-
-    It must not be 0.
-    """
-    numbers = [round(number / size * 127) for number in vector]
-    return array("b", numbers).tobytes()

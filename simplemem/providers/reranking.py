@@ -9,8 +9,29 @@ from typing import Any
 
 from simplemem.errors import Invalid, Unavailable
 from simplemem.providers.addresses import VOYAGE_URL, parse_address
+from simplemem.providers.api import Reranker, RerankerConfig
 from simplemem.providers.keys import Key, KeySource
 from simplemem.providers.services import create_client
+
+
+def create_reranker(name: str, config: RerankerConfig) -> Reranker:
+    """Return the reranker of a provider, built in or a plug-in. Sends nothing.
+
+    Raises Invalid if there is no such provider or the settings cannot be used, and Unavailable if a
+    package is missing or a plug-in fails.
+    """
+    if name in ("voyage", "http"):
+        return ServiceReranker(
+            name,
+            url=config.url,
+            model=config.model,
+            key=config.api_key,
+            key_setting=config.key_setting,
+        )
+
+    from simplemem.providers.plugin import create_plugin_reranker
+
+    return create_plugin_reranker(name, config)
 
 
 class ServiceReranker:

@@ -14,8 +14,8 @@ from typing import NamedTuple
 from simplemem.errors import SimplememError
 from simplemem.index.api import NoteId
 from simplemem.note.scopes import is_private_by_rule
-from simplemem.providers.api import Reranker
-from simplemem.providers.reranking import ServiceReranker, from_0_to_1
+from simplemem.providers.api import Reranker, RerankerConfig
+from simplemem.providers.reranking import create_reranker, from_0_to_1
 from simplemem.search.judgement import falling_scores
 from simplemem.search.needs import NoteReader
 from simplemem.search.rank import Ranked, passage_around
@@ -53,7 +53,7 @@ class NoteReranker:
         """The name of the reranker: its model and host, or its provider if it cannot be used."""
         client, _ = self._connect()
         if client is None:
-            return str(self._settings.rerank.provider)
+            return self._settings.rerank.provider
         return client.name
 
     @property
@@ -194,7 +194,7 @@ def _connection_of(settings: Settings) -> _Connection:
 
 
 def _reranker_of(settings: Settings) -> Reranker:
-    """Return the reranker of the settings. Raises a SimplememError if they are not valid."""
+    """Return the reranker of the settings. Raises what `create_reranker` raises."""
     rerank = settings.rerank
     model = rerank.model
     key = rerank.api_key
@@ -205,13 +205,8 @@ def _reranker_of(settings: Settings) -> Reranker:
         if key is None and settings.voyage_ai.api_key is not None:
             key = settings.voyage_ai.api_key
             key_setting = "voyage_ai.api_key"
-    return ServiceReranker(
-        rerank.provider,
-        url=rerank.url,
-        model=model,
-        key=key,
-        key_setting=key_setting,
-    )
+    config = RerankerConfig(model=model, url=rerank.url, api_key=key, key_setting=key_setting)
+    return create_reranker(rerank.provider, config)
 
 
 def _with_failure(ranking: Ranking, failure: str) -> Ranking:

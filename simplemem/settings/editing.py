@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 from simplemem.errors import Invalid, NotFound
 from simplemem.settings.loading import SECRET_NAMES, check_is_setting, check_settings
 from simplemem.settings.model import fields
-from simplemem.settings.section import split_names
+from simplemem.settings.section import ProviderName, split_names
 
 if TYPE_CHECKING:
     from tomlkit import TOMLDocument
@@ -101,6 +101,9 @@ def allowed_values(key: str) -> str:
     kind, bounds = _type_of(key)
     if get_origin(kind) is Literal:
         return ", ".join(get_args(kind))
+    for annotation in bounds:
+        if isinstance(annotation, ProviderName):
+            return ", ".join([*annotation.built_in, *annotation.installed()])
     if kind is bool:
         return "true or false"
     if get_origin(kind) is tuple:

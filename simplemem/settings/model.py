@@ -11,9 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from simplemem.settings.section import Section, declarations, pydantic_fields, setting
+from simplemem.settings.section import (
+    ProviderName,
+    Section,
+    declarations,
+    pydantic_fields,
+    setting,
+)
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -48,7 +54,9 @@ class SearchSettings(Section):
 class EmbedSettings(Section):
     """The embedder, which makes the vectors for search by meaning."""
 
-    provider: Literal["wordllama", "voyage", "openai", "ollama", "none"] = setting(
+    provider: Annotated[
+        str, ProviderName("embedders", ("wordllama", "voyage", "openai", "ollama", "none"))
+    ] = setting(
         "wordllama",
         "the embedder, which makes the vectors for search by meaning; wordllama needs no "
         "network (docs/services.md)",
@@ -259,7 +267,7 @@ class AccessSettings(Section):
 class RerankSettings(Section):
     """The reranker. `http` is an endpoint like Cohere's, Jina's or text-embeddings-inference's."""
 
-    provider: Literal["none", "voyage", "http"] = setting(
+    provider: Annotated[str, ProviderName("rerankers", ("none", "voyage", "http"))] = setting(
         "none", "the reranker, which reorders the best hits (docs/services.md)", ("none",)
     )
     url: str = setting("", "address of the endpoint, such as http://localhost:8000/v1/rerank", "no")

@@ -28,6 +28,7 @@ from simplemem.errors import Invalid
 if TYPE_CHECKING:
     from pydantic import BaseModel, SecretStr
     from pydantic.fields import FieldInfo
+    from pydantic_core import CoreSchema
 
     SecretSource: TypeAlias = SecretStr | dict[str, str] | None
     """A secret, or `{ env = NAME }` or `{ path = FILE }`, which say where it is."""
@@ -41,6 +42,46 @@ VaultPolicy: TypeAlias = Literal["yes", "no", "narrower", "adds"] | tuple[str, .
 user's counts. "adds": the entries of its list are added to those of the other files. A tuple: only
 to one of these values, which send no note to another machine.
 """
+
+
+class ProviderName(NamedTuple):
+    """Annotates the type of a setting that names a provider: one of simplemem, or a plug-in."""
+
+    kind: str  # of the plug-ins, such as "embedders"
+    built_in: tuple[str, ...]
+
+    def installed(self) -> list[str]:
+        """Return the names that other packages add. Reads the metadata of all packages."""
+        from simplemem.plugins import plugins_of  # most users name no plug-in
+
+        return [name for name in plugins_of(self.kind) if name not in self.built_in]
+
+    def is_known(self, value: object) -> bool:
+        """Return whether a value is the name of a provider. No plug-in is imported.
+
+        Reads the metadata of packages only for a name that is not built in.
+        """
+        return value in self.built_in or value in self.installed()
+
+    def check(self, value: object) -> str:
+        """Return the value if it names a provider. pydantic calls this.
+
+        Raises PydanticCustomError, which lists all names, if it does not.
+        """
+        if isinstance(value, str) and self.is_known(value):
+            return value
+        from pydantic_core import PydanticCustomError
+
+        *names, last_name = [repr(name) for name in (*self.built_in, *self.installed())]
+        expected = f"{', '.join(names)} or {last_name}"
+        raise PydanticCustomError("provider", "Input should be {expected}", {"expected": expected})
+
+    def __get_pydantic_core_schema__(self, _type: object, _handler: object) -> CoreSchema:
+        """Return the schema with which pydantic checks the setting."""
+        from pydantic_core.core_schema import no_info_plain_validator_function
+
+        return no_info_plain_validator_function(self.check)
+
 
 _T = TypeVar("_T")
 _SectionType = TypeVar("_SectionType", bound="Section")

@@ -23,8 +23,8 @@ from simplemem.index.service import IndexService
 from simplemem.index.text import EmbeddingQueue
 from simplemem.index.vectors import QueryVector
 from simplemem.note.words import without_stop_words
-from simplemem.providers.api import Embedder
-from simplemem.providers.embeddings import EmbedderConfig, ServiceEmbedder, create_embedder
+from simplemem.providers.api import Embedder, EmbedderConfig
+from simplemem.providers.embeddings import ServiceEmbedder, create_embedder
 from simplemem.providers.wordllama import WordLlama
 from simplemem.search.judgement import Coverage
 from simplemem.settings.model import Settings
@@ -312,10 +312,11 @@ class Embedding:
 
         Returns for how many notes. This way, no service is paid twice for a text. Asks the service
         for the vector of one word, because the dimension of its vectors may have changed. Returns 0
-        if the embedder is no service, or if the old vectors cannot be read.
+        if the embedder is no service, or if the old vectors cannot be read. A plug-in counts as a
+        service if it is remote.
         """
         embedder = self.load().embedder
-        if not isinstance(embedder, ServiceEmbedder):
+        if embedder is None or not _is_service(embedder):
             return 0
 
         # Without an answer of the service (None), vectors of any dimension are copied.
@@ -445,6 +446,11 @@ class Embedding:
             return 0
         counts = self._index.embedded(space.embedder, space.remote)
         return max(0, counts.notes - counts.waiting)
+
+
+def _is_service(embedder: Embedder) -> bool:
+    """Return whether each vector of an embedder may cost money or much time."""
+    return embedder.remote or isinstance(embedder, ServiceEmbedder)
 
 
 def choice_of(settings: Settings) -> EmbedderConfig:

@@ -24,8 +24,8 @@ from embedding_service import (
 from pydantic import SecretStr
 
 from simplemem.errors import Invalid, Unavailable
-from simplemem.providers.api import Embedder, RequestRefused
-from simplemem.providers.embeddings import EmbedderConfig, create_embedder, prefixes_of
+from simplemem.providers.api import Embedder, EmbedderConfig, RequestRefused
+from simplemem.providers.embeddings import create_embedder, prefixes_of
 
 TEXTS = [
     "the harbour crane was repaired",

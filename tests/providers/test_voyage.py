@@ -13,8 +13,8 @@ from pydantic import SecretStr
 from rerank_service import RerankService
 
 from simplemem.errors import Unavailable
-from simplemem.providers.api import Embedder
-from simplemem.providers.embeddings import EmbedderConfig, create_embedder
+from simplemem.providers.api import Embedder, EmbedderConfig
+from simplemem.providers.embeddings import create_embedder
 from simplemem.providers.reranking import ServiceReranker
 
 pytestmark = pytest.mark.skipif(
