@@ -24,8 +24,9 @@ from typing import NamedTuple
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from bench.conversation import Conversation, serve
-from simplemem.features.facts.reading import Reading, read_statement, statements_in
+from simplemem.features.facts.reading import Reading, read_statement
 from simplemem.features.facts.reconciling import Verdict, reconcile
+from simplemem.features.facts.statements import statements_in
 from simplemem.note.sentences import sentence_spans
 
 CASES = Path(__file__).parents[1] / "tests" / "data" / "remember_cases.txt"

@@ -11,9 +11,10 @@ from simplemem.features.changes import changes_in
 from simplemem.features.collection import ChangeSet, NoteCollection
 from simplemem.features.documents.document import Document
 from simplemem.features.fact import Fact
+from simplemem.features.facts.adding import AddResult
 from simplemem.features.facts.fact import NewFact
-from simplemem.features.facts.reading import drawn_from
-from simplemem.features.facts.service import AddResult, FactService
+from simplemem.features.facts.service import FactService
+from simplemem.features.facts.statements import own_statements_in
 from simplemem.models import AuthorArgs
 from simplemem.note.header import read_header
 from simplemem.note.properties import set_property
@@ -72,12 +73,12 @@ class FactExtraction:
     """
 
     def __init__(
-        self, service: FeatureService, collection: NoteCollection[Document], memories: FactService
+        self, service: FeatureService, collection: NoteCollection[Document], facts: FactService
     ) -> None:
         self._service = service
         self._extension = service.extension
         self._collection = collection
-        self._memories = memories
+        self._facts = facts
         self._is_closing = threading.Event()
         self._worker = threading.Thread()
         self._lock = threading.Lock()
@@ -103,21 +104,19 @@ class FactExtraction:
         with self._collection.reading():
             is_current = self._is_current(document)
         if self._is_closing.is_set() or not is_current:
-            return AddResult([], [], "rules", [])
+            return AddResult()
         self.forget_removed(path, text, by)
         is_from_web = bool(document.source_url)
-        added = self._memories.add(
-            document.scope, statements, source=path, outside=is_from_web, **by
-        )
+        added = self._facts.add(document.scope, statements, source=path, outside=is_from_web, **by)
         self._mark_done(document, method, why, by)
         return added
 
     def _sentences_by_rules(self, document: Document, text: str) -> list[str]:
         """Return the sentences that state a fact, and those that put a known fact in doubt."""
-        sentences = [*drawn_from(text)]
+        sentences = own_statements_in(text)
         if not document.source_url:
             for sentence, _ in changes_in(text):
-                if self._memories.doubts(document.scope, sentence):
+                if self._facts.has_facts_in_doubt(document.scope, sentence):
                     sentences.append(sentence)
         return list(dict.fromkeys(sentences))
 
@@ -152,7 +151,7 @@ class FactExtraction:
                 passage and passage in normalized for passage in map(_normalize, passages)
             )
 
-        self._memories.forget_drawn(path, is_removed, **by)
+        self._facts.forget_facts_of_document(path, is_removed, **by)
 
     def _quote_of(self, fact: Fact) -> str:
         """Return the words of the document that a fact was drawn from, as its note quotes them."""

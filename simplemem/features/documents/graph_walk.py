@@ -17,78 +17,116 @@ _MAX_NAME_WORDS: Final = 6
 
 @dataclass(frozen=True)
 class GraphWalk:
-    """The edges that a walk followed, and the paths of the notes it met, with their scores."""
+    """The edges that a walk followed, and the scores of the notes that it met, by path."""
 
     edges: list[Edge]
     scores: dict[str, float]
 
 
 def walk_from_question(
-    question: str, best: Collection[str], facts: Mapping[str, Fact], graph: Graph
+    question: str,
+    best_paths: Collection[str],
+    facts: Mapping[str, Fact],
+    graph: Graph,
 ) -> GraphWalk:
-    """Walk two steps from the names in a question and in its best hits, given by their paths."""
+    """Walk two steps from the names in a question and in its best hits. Pure.
+
+    `best_paths` are the paths of the best hits. The walk follows the `facts`, which are by path,
+    and the relations of the graph. A note that it meets on the first step has a higher score than
+    one of the second step.
+    """
     entity_paths = {
         normalize_name(entity.name): entity.path for entity in graph.entities if not entity.is_note
     }
-    candidates = [*facts.values(), *_relations_as_facts(graph)]
-    names = _names_in(question) | _names_of_hits(best, facts, entity_paths)
+    connections = [*facts.values(), *_relations_as_facts(graph)]
+    names = _names_in(question) | _names_of_hits(best_paths, facts, entity_paths)
 
-    walked = dict[Fact, None]()
-    scores = dict[str, float]()
+    followed: dict[Fact, None] = {}
+    scores: dict[str, float] = {}
     for score in _STEP_SCORES:
-        steps = [
-            fact for fact in candidates if not names.isdisjoint(fact.names) and fact not in walked
-        ]
-        steps = steps[:_MAX_EDGES]
+        step = _next_step(connections, names, followed)
         paths = [entity_paths[name] for name in names & entity_paths.keys()]
-        paths += [fact.path for fact in steps if fact.path]
+        paths += [fact.path for fact in step if fact.path]
         # Notes of the last step come first; the higher score of an earlier step stays.
         scores = dict.fromkeys(paths, score) | scores
-        walked.update(dict.fromkeys(steps))
-        names = {name for fact in steps for name in fact.names}
 
-    return GraphWalk(_edges(walked), scores)
+        followed.update(dict.fromkeys(step))
+        names = _names_of_facts(step)
+
+    return GraphWalk(_edges(followed), scores)
+
+
+def _next_step(
+    connections: Iterable[Fact],
+    names: set[str],
+    followed: Collection[Fact],
+) -> list[Fact]:
+    """Return the connections of some names that have not been followed, up to the limit."""
+    step: list[Fact] = []
+    for fact in connections:
+        if len(step) == _MAX_EDGES:
+            break
+        if fact not in followed and not names.isdisjoint(fact.names):
+            step.append(fact)
+    return step
+
+
+def _names_of_facts(facts: Iterable[Fact]) -> set[str]:
+    """Return the normalized names that facts connect."""
+    names = set[str]()
+    for fact in facts:
+        names.update(fact.names)
+    return names
 
 
 def _relations_as_facts(graph: Graph) -> list[Fact]:
     """Return each relation of the graph as a fact without a note, whose id is its source."""
-    return [
-        Fact("", "", relation.source, "", SHARED, slot=Slot(*relation.key))
-        for relation in graph.relations
-    ]
+    facts: list[Fact] = []
+    for relation in graph.relations:
+        fact = Fact(
+            path="",
+            sha256="",
+            id=relation.source,
+            statement="",
+            scope=SHARED,
+            slot=Slot(*relation.key),
+        )
+        facts.append(fact)
+    return facts
 
 
 def _names_in(question: str) -> set[str]:
     """Return all runs of words in a question that may be a name."""
     words = normalize_name(question).split()
-    return {
-        " ".join(words[start:end])
-        for start in range(len(words))
-        for end in range(start + 1, start + 1 + _MAX_NAME_WORDS)
-    }
-
-
-def _names_of_hits(
-    best: Collection[str], facts: Mapping[str, Fact], entity_paths: Mapping[str, str]
-) -> set[str]:
-    """Return the names of the facts and entities among the best hits."""
-    names = {name for name, path in entity_paths.items() if path in best}
-    for path in best:
-        if path in facts:
-            names.update(facts[path].names)
+    names = set[str]()
+    for start in range(len(words)):
+        for length in range(1, _MAX_NAME_WORDS + 1):
+            names.add(" ".join(words[start : start + length]))
     return names
 
 
+def _names_of_hits(
+    best_paths: Collection[str],
+    facts: Mapping[str, Fact],
+    entity_paths: Mapping[str, str],
+) -> set[str]:
+    """Return the normalized names of the facts and entities among the best hits."""
+    names = {name for name, path in entity_paths.items() if path in best_paths}
+    best_facts = [facts[path] for path in best_paths if path in facts]
+    return names | _names_of_facts(best_facts)
+
+
 def _edges(facts: Iterable[Fact]) -> list[Edge]:
-    edges = list[Edge]()
+    """Return the connections of facts as answers show them; one without a subject is its user's."""
+    edges: list[Edge] = []
     for fact in facts:
-        if fact.slot is not None:
-            edges.append(
-                {
-                    "from": fact.slot.subject or fact.scope,
-                    "relation": fact.slot.relation,
-                    "to": fact.slot.object,
-                    "id": fact.id,
-                }
-            )
+        if fact.slot is None:
+            continue
+        edge: Edge = {
+            "from": fact.slot.subject or fact.scope,
+            "relation": fact.slot.relation,
+            "to": fact.slot.object,
+            "id": fact.id,
+        }
+        edges.append(edge)
     return edges

@@ -1,9 +1,9 @@
-"""Hits of a recall: facts, entities of the graph, and passages of documents."""
+"""Hits of a recall: facts, entities of the graph, and passages of documents. Only links are looked up."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, cast
 
 from simplemem.features.answers import RecallResult
 from simplemem.features.documents.document import Document
@@ -14,9 +14,9 @@ from simplemem.note.dates import format_moment, now
 from simplemem.note.names import name_of
 
 if TYPE_CHECKING:
-    from simplemem.store import Piece
+    from simplemem.store import ExtensionAPI, Piece
 
-_MAX_TITLE = 80  # characters
+_MAX_TITLE: Final = 80  # characters
 
 
 class Score(NamedTuple):
@@ -39,12 +39,16 @@ class Hit(NamedTuple):
     rank: float = 0.0
 
     def with_fields(self, fields: Mapping[str, Any]) -> Self:
-        """Return the hit with other fields in its result."""
-        return self._replace(result=cast("RecallResult", {**self.result, **fields}))
+        """Return a copy of the hit whose result has these fields, added or replaced."""
+        result = {**self.result, **fields}
+        return self._replace(result=cast("RecallResult", result))
 
 
 def raise_scores(scores: dict[str, Score], new_scores: Mapping[str, Score]) -> None:
-    """Raise the scores of paths to new ones, and add the paths that are missing."""
+    """Raise `scores` to the new scores of the same paths, and add the paths that are missing.
+
+    A score that is higher already stays. The two numbers of a score are raised separately.
+    """
     for path, score in new_scores.items():
         current = scores.get(path, score)
         rank = max(current.rank, score.rank)
@@ -52,7 +56,27 @@ def raise_scores(scores: dict[str, Score], new_scores: Mapping[str, Score]) -> N
         scores[path] = Score(rank, own)
 
 
-def fact_hit(fact: Fact, score: Score, document: Document | None) -> Hit:
+def fact_hits(
+    extension: ExtensionAPI,
+    facts: Sequence[Fact],
+    scores: Mapping[str, Score],
+    documents: Mapping[str, Document],
+) -> list[Hit]:
+    """Return facts as hits, in their order.
+
+    The source of a hit is the document of the fact, if `documents` has it, else the fact's own
+    note. `scores` must have the path of each fact; `documents` are by path too.
+    """
+    links = [(fact.source, fact.path) for fact in facts]
+    document_paths = extension.resolve_links(links)
+    hits: list[Hit] = []
+    for fact, document_path in zip(facts, document_paths, strict=True):
+        document = documents.get(document_path or "")
+        hits.append(_fact_hit(fact, scores[fact.path], document))
+    return hits
+
+
+def _fact_hit(fact: Fact, score: Score, document: Document | None) -> Hit:
     """Return a fact as a hit; its source is the document of the fact, if it has one."""
     result = _result("memory", fact.id, fact.statement, score, fact.scope)
     result |= _fact_fields(fact)
@@ -61,9 +85,11 @@ def fact_hit(fact: Fact, score: Score, document: Document | None) -> Hit:
 
 
 def _fact_fields(fact: Fact) -> dict[str, Any]:
+    """Return the fields of a result that only facts have."""
+    current_time = now()
     fields: dict[str, Any] = {
         "memory_type": fact.memory_type,
-        "confidence": round(decay.displayed_confidence(fact, now()), 4),
+        "confidence": round(decay.displayed_confidence(fact, current_time), 4),
         "is_latest": fact.status == "active",
     }
     if fact.valid_from:
@@ -71,7 +97,7 @@ def _fact_fields(fact: Fact) -> dict[str, Any]:
     if fact.valid_to:
         fields["valid_to"] = format_moment(fact.valid_to)
     if fact.is_disputed:
-        fields["disputed"] = format_moment(fact.disputed or now())
+        fields["disputed"] = format_moment(fact.disputed or current_time)
     return fields
 
 
@@ -84,15 +110,19 @@ def entity_hit(entity: Entity, score: Score) -> Hit:
 
 
 def passage_hit(passage: Piece, document: Document, score: Score) -> Hit:
-    """Return a passage of a document as a hit."""
+    """Return a passage of a document as a hit. Its id is that of the document, and its line."""
     passage_id = f"{document.id}:{passage.line}"
     result = _result("chunk", passage_id, passage.text, score, document.scope)
+
     source = _source(passage_id, passage.text, document.path, document)
-    result["source"] = source | {"heading": passage.heading, "line": passage.line}
+    source["heading"] = passage.heading
+    source["line"] = passage.line
+    result["source"] = source
     return _hit(result, document.path, score)
 
 
 def _result(kind: str, id_: str, text: str, score: Score, scope: str) -> dict[str, Any]:
+    """Return the fields of a result that all kinds of hits have, except their source."""
     return {
         "kind": kind,
         "id": id_,
@@ -121,7 +151,13 @@ def _source(id_: str, text: str, path: str, document: Document | None = None) ->
 
 
 def _hit(result: dict[str, Any], path: str, score: Score, fact: Fact | None = None) -> Hit:
-    return Hit(cast("RecallResult", result), path, fact, round(score.rank, 4))
+    """Return the hit for a note whose result has all its fields."""
+    return Hit(
+        result=cast("RecallResult", result),
+        path=path,
+        fact=fact,
+        rank=round(score.rank, 4),
+    )
 
 
 def sort_by_rank(hits: Iterable[Hit]) -> list[Hit]:

@@ -32,7 +32,7 @@ def _linked_ids(
     paths = documents.extension.resolve_links([(link, fact.path) for fact, link in links])
 
     ids = dict[tuple[str, str], str]()
-    for fact in documents.memories.facts(None, expired=True):
+    for fact in documents.facts.facts(None, expired=True):
         ids[fact.scope, fact.path] = fact.id
     for document in documents.documents(None):
         ids[document.scope, document.path] = document.id

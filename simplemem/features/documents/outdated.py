@@ -74,9 +74,7 @@ def with_outdated_marks(
         return list(hits)
 
     users = {by_path[hit.path].scope for hit in passages}
-    known_facts = {
-        user: _KnownFacts(documents.memories.facts(user, expired=True)) for user in users
-    }
+    known_facts = {user: _KnownFacts(documents.facts.facts(user, expired=True)) for user in users}
     claims = list[tuple[Document, _Claim]]()
     for hit in passages:
         document = by_path[hit.path]

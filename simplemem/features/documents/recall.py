@@ -1,7 +1,8 @@
-"""Answer a question from the facts, documents and graph of one user.
+"""Answer a question from the facts, documents and graph of one user, or of all users.
 
-Facts are found by the slot that the question names, by words and meaning, and by walking from name
-to name; entities and passages of documents by words and meaning. Nothing is written.
+Facts are found in three ways: by the slot that the question asks for, by words and meaning, and by
+walking from name to name. Entities of the graph and passages of documents are found by words and
+meaning. A recall writes nothing.
 """
 
 from __future__ import annotations
@@ -9,9 +10,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from simplemem.features.answers import Edge, RecallStep
+from simplemem.features.documents.disputes import with_both_sides
 from simplemem.features.documents.document import Document
 from simplemem.features.documents.extraction import ask_model
 from simplemem.features.documents.graph_walk import walk_from_question
@@ -19,7 +21,7 @@ from simplemem.features.documents.hits import (
     Hit,
     Score,
     entity_hit,
-    fact_hit,
+    fact_hits,
     passage_hit,
     raise_scores,
     sort_by_rank,
@@ -27,7 +29,8 @@ from simplemem.features.documents.hits import (
 from simplemem.features.documents.outdated import with_outdated_marks
 from simplemem.features.documents.service import DocumentService, document_service
 from simplemem.features.fact import Fact
-from simplemem.features.facts.reading import answers, asked_slot, read_statement
+from simplemem.features.facts.reading import read_statement
+from simplemem.features.facts.slot_questions import fit_to_question, relations_asked_for
 from simplemem.features.graph.graph import graph_of
 from simplemem.features.graph.values import Entity, Graph
 from simplemem.note.names import path_of
@@ -39,7 +42,6 @@ if TYPE_CHECKING:
     from simplemem.store import Answers, EnhancedStore
 
 _MAX_QUESTION: Final = 2_000  # characters
-_MAX_HITS_FOR_MODEL: Final = 10
 _NEAREST_SCORE: Final = 0.5  # of the best hit, if no hit answers the question
 _MEANING_WEIGHT: Final = 0.6  # of a similarity; the rest is words
 
@@ -54,16 +56,16 @@ class RecallRequest(NamedTuple):
     rerank: bool = True
     rewrite: bool = False  # let the chat model rewrite the question for the search
     max_tokens: int | None = None
-    memory_types: Collection[str] = ()  # of facts; none stands for all
+    memory_types: Collection[str] = ()  # of facts; an empty collection stands for all types
     include_expired: bool = False
-    min_similarity: float | None = None  # if given, hits less similar to the question are dropped
+    min_similarity: float | None = None  # if set, less similar hits are dropped
 
 
-class RecallResult(NamedTuple):
+class RecallAnswer(NamedTuple):
     """The hits for a question, best first, and which steps found them.
 
-    `edges` are the relations that were followed, `left_out` counts the hits beyond the token
-    limit, and `degraded` says why the result is less than it could be, or is "".
+    `edges` are the relations that were followed. `left_out` counts the hits that did not fit into
+    the token limit. `degraded` says why the result is less than it could be, or is "".
     """
 
     hits: list[Hit]
@@ -75,13 +77,14 @@ class RecallResult(NamedTuple):
 
 
 class _StepLog:
-    """The steps of a recall, with whether each was used and why."""
+    """Guards the list of the steps of a recall: whether each was used, and why."""
 
     def __init__(self) -> None:
-        self.steps = list[RecallStep]()
+        self.steps: list[RecallStep] = []
 
-    def add(self, step: str, used: object, why: str) -> None:
-        self.steps.append({"step": step, "used": bool(used), "why": why})
+    def add(self, step: str, *, is_used: bool, reason: str) -> None:
+        """Append a step. `reason` says why it was used or not, or what it did."""
+        self.steps.append({"step": step, "used": is_used, "why": reason})
 
 
 @dataclass(frozen=True)
@@ -110,90 +113,115 @@ class _Matches:
     @property
     def notice(self) -> str:
         """The sentence that no hit answers the question, "" if one does."""
-        notices = [found.notice for found in (self.notes, self.documents) if found.notes]
-        return notices[0] if notices and all(notices) else ""
+        notices = [answers.notice for answers in (self.notes, self.documents) if answers.notes]
+        if not notices or not all(notices):
+            return ""
+        return notices[0]
 
 
-def recall(store: EnhancedStore, request: RecallRequest) -> RecallResult:
-    """Return what answers a question. Raise Invalid if the scope is not a valid one."""
+def recall(store: EnhancedStore, request: RecallRequest) -> RecallAnswer:
+    """Return what answers a question, best first. Nothing is written.
+
+    Raise Invalid if the scope is not a valid one.
+    """
     documents = document_service(store)
     log = _StepLog()
     scope = None if request.scope is None else check_scope(request.scope)
     question = well_formed(request.query[:_MAX_QUESTION]).replace("\0", " ")
     candidates = _load_candidates(store, documents, request, scope)
 
-    direct = _facts_in_named_slot(question, candidates.facts.values(), log)
+    # Find.
+    direct_facts = _facts_in_asked_slot(question, candidates.facts.values(), log)
     query = _expand_query(documents, question, request, log)
     matches = _search(documents, query, candidates, request, log)
     similarities = _similarities(documents, query, candidates, request)
-    scores = _score_notes(direct, matches, similarities, candidates)
+    scores = _score_notes(direct_facts, matches, similarities, candidates)
     edges = _follow_graph(question, scores, candidates, log)
     _log_rerank(request, matches, log)
 
+    # Order, and drop what repeats.
     hits = _all_hits(documents, candidates, matches, scores)
     if request.min_similarity is not None:
-        hits = [hit for hit in hits if hit.path in similarities or hit.fact in direct]
+        hits = [hit for hit in hits if hit.path in similarities or hit.fact in direct_facts]
     hits = _without_repetitions(hits, log)
-    hits = _with_disputes(documents, hits, candidates)
+    hits = with_both_sides(documents, hits, candidates.facts, candidates.documents)
     hits = with_outdated_marks(documents, hits, scope)
+    selection = _select_within_limits(hits, request, log)
 
-    selected, tokens, left_out = _within_limits(hits, request, log)
     degraded = matches.degraded
-    if selected and not direct and not edges and matches.notice:
+    is_answered = bool(direct_facts or edges)
+    if selection.hits and matches.notice and not is_answered:
         degraded = f"{matches.notice} {degraded}".strip()
-    return RecallResult(selected, edges, log.steps, tokens, left_out, degraded)
+    return RecallAnswer(
+        hits=selection.hits,
+        edges=edges,
+        steps=log.steps,
+        tokens=selection.tokens,
+        left_out=selection.left_out,
+        degraded=degraded,
+    )
 
 
 def _load_candidates(
-    store: EnhancedStore, documents: DocumentService, request: RecallRequest, scope: str | None
+    store: EnhancedStore,
+    documents: DocumentService,
+    request: RecallRequest,
+    scope: str | None,
 ) -> _Candidates:
-    """Return what the mode and the types of the request admit."""
-    by_path = {document.path: document for document in documents.documents(scope)}
-    if request.mode == "rag":
-        return _Candidates({}, {}, by_path, Graph())
+    """Return what the mode and the memory types of the request admit.
 
-    facts = {
-        fact.path: fact
-        for fact in documents.memories.facts(scope, expired=request.include_expired)
-        if not request.memory_types or fact.memory_type in request.memory_types
-    }
+    Documents are there in every mode, because facts name them as their sources.
+    """
+    documents_by_path = {document.path: document for document in documents.documents(scope)}
+    if request.mode == "rag":
+        return _Candidates({}, {}, documents_by_path, Graph())
+
+    facts: dict[str, Fact] = {}
+    for fact in documents.facts.facts(scope, expired=request.include_expired):
+        if not request.memory_types or fact.memory_type in request.memory_types:
+            facts[fact.path] = fact
+
     graph = graph_of(store).read(scope)
     entities = {entity.path: entity for entity in graph.entities if not entity.is_note}
-    return _Candidates(facts, entities, by_path, graph)
+    return _Candidates(facts, entities, documents_by_path, graph)
 
 
-def _facts_in_named_slot(question: str, facts: Iterable[Fact], log: _StepLog) -> list[Fact]:
-    """Return the facts that fill the slot which a question names, best first."""
-    relations = tuple(relation.split()[0] for relation in asked_slot(question))
-    fits = dict[Fact, float]()
+def _facts_in_asked_slot(question: str, facts: Iterable[Fact], log: _StepLog) -> list[Fact]:
+    """Return the facts that fill the slot which a question asks for, best first."""
+    relations = tuple(relations_asked_for(question))
+    fits: dict[Fact, float] = {}
     for fact in facts:
         if fact.slot is None or not fact.slot.relation.startswith(relations):
             continue
         reading = read_statement(fact.statement)
-        # If no rule reads the statement, use the slot in the note's properties.
-        is_read = reading.slot or fact.decided_by.startswith("rule")
-        if not is_read:
+        is_by_rule = fact.decided_by.startswith("rule")
+        if reading.slot is None and not is_by_rule:
+            # No rule reads the statement. Use the slot in the note's properties.
             reading = reading._replace(slot=fact.slot)
-        fits[fact] = answers(question, reading)
+        fits[fact] = fit_to_question(question, reading)
 
     best_first = sorted(fits, key=lambda fact: -fits[fact])
-    fitting = [fact for fact in best_first if fits[fact] > 0]
-    why = "a fact answers the question directly"
-    if not fitting:
-        why = "no fact answers the question directly"
-    log.add("slots", fitting, why)
-    return fitting
+    fitting_facts = [fact for fact in best_first if fits[fact] > 0]
+    reason = "no fact answers the question directly"
+    if fitting_facts:
+        reason = "a fact answers the question directly"
+    log.add("slots", is_used=bool(fitting_facts), reason=reason)
+    return fitting_facts
 
 
 def _expand_query(
-    documents: DocumentService, question: str, request: RecallRequest, log: _StepLog
+    documents: DocumentService,
+    question: str,
+    request: RecallRequest,
+    log: _StepLog,
 ) -> str:
     """Return the question for a search, with the model's rewriting if that was requested."""
     if not request.rewrite:
-        log.add("hyde", False, "not requested")
+        log.add("hyde", is_used=False, reason="not requested")
         return f"{question} "
-    rewritten, method, why = ask_model(documents, documents.chat, "rewrite", question)
-    log.add("hyde", rewritten, why or method)
+
+    rewritten, method, problem = ask_model(documents, documents.chat, "rewrite", question)
+    log.add("hyde", is_used=bool(rewritten), reason=problem or method)
     return f"{question} {rewritten or ''}"
 
 
@@ -204,7 +232,10 @@ def _search(
     request: RecallRequest,
     log: _StepLog,
 ) -> _Matches:
-    """Search facts and entities, and documents, by words and meaning."""
+    """Search facts and entities, and documents, by words and meaning.
+
+    Documents are not searched in the mode "memory".
+    """
     note_paths: list[str] = []
     document_paths: list[str] = []
     if words_in_order(query):
@@ -214,8 +245,13 @@ def _search(
 
     extension = documents.extension
     matches = _Matches(
-        extension.answers(query, note_paths, request.limit, rerank=request.rerank),
-        extension.answers(
+        notes=extension.answers(
+            query,
+            note_paths,
+            request.limit,
+            rerank=request.rerank,
+        ),
+        documents=extension.answers(
             query,
             document_paths,
             request.limit,
@@ -223,71 +259,93 @@ def _search(
             rerank=request.rerank,
         ),
     )
-    by_meaning = matches.notes.by_meaning or matches.documents.by_meaning
-    log.add("vectors", by_meaning, matches.degraded or extension.embedder or "there are no vectors")
+
+    is_by_meaning = matches.notes.by_meaning or matches.documents.by_meaning
+    reason = matches.degraded or extension.embedder or "there are no vectors"
+    log.add("vectors", is_used=is_by_meaning, reason=reason)
     return matches
 
 
 def _similarities(
-    documents: DocumentService, query: str, candidates: _Candidates, request: RecallRequest
+    documents: DocumentService,
+    query: str,
+    candidates: _Candidates,
+    request: RecallRequest,
 ) -> dict[str, float]:
-    """Return the notes that are as similar to the query as requested; none without a request."""
+    """Return, by path, the notes that are as similar to the query as requested, with similarities.
+
+    There are none if the request has no minimum.
+    """
     if request.min_similarity is None:
         return {}
+
     paths = [*candidates.facts, *candidates.documents]
     likeness = documents.extension.likeness(query, paths)
+    similarities: dict[str, float] = {}
     scored = likeness.scores(_MEANING_WEIGHT, request.min_similarity)
-    return {path: min(1.0, score) for path, (score, _, _) in scored.items()}
+    for path, (score, _, _) in scored.items():
+        similarities[path] = min(1.0, score)
+    return similarities
 
 
 def _score_notes(
-    direct: Sequence[Fact],
+    direct_facts: Sequence[Fact],
     matches: _Matches,
     similarities: Mapping[str, float],
     candidates: _Candidates,
 ) -> dict[str, Score]:
     """Return the scores of facts and entities, each the highest that one of the steps gave."""
-    scores = {fact.path: Score(1.0, 1.0) for fact in direct}
+    scores = {fact.path: Score(1.0, 1.0) for fact in direct_facts}
 
-    found = matches.notes
-    factor = _rank_factor(found)
-    matched = {
-        path: Score(factor * score, found.quality * score) for path, score in found.notes.items()
-    }
-    raise_scores(scores, matched)
+    answers = matches.notes
+    factor = _rank_factor(answers)
+    matched_scores: dict[str, Score] = {}
+    for path, score in answers.notes.items():
+        matched_scores[path] = Score(factor * score, answers.quality * score)
+    raise_scores(scores, matched_scores)
 
-    similar_facts = {
-        path: Score(score, score)
-        for path, score in similarities.items()
-        if path in candidates.facts
-    }
-    raise_scores(scores, similar_facts)
+    similarity_scores: dict[str, Score] = {}
+    for path, similarity in similarities.items():
+        if path in candidates.facts:
+            similarity_scores[path] = Score(similarity, similarity)
+    raise_scores(scores, similarity_scores)
     return scores
 
 
-def _rank_factor(found: Answers) -> float:
+def _rank_factor(answers: Answers) -> float:
     """Return the factor for the ranks of a search, which is low if no hit answers the question."""
-    return min(_NEAREST_SCORE, found.quality) if found.only_nearest else 1.0
+    if not answers.only_nearest:
+        return 1.0
+    return min(_NEAREST_SCORE, answers.quality)
 
 
 def _follow_graph(
-    question: str, scores: dict[str, Score], candidates: _Candidates, log: _StepLog
+    question: str,
+    scores: dict[str, Score],
+    candidates: _Candidates,
+    log: _StepLog,
 ) -> list[Edge]:
-    """Walk from the names in the question and its best hits. Add the notes met to `scores`."""
-    best = {path for path, score in scores.items() if score.rank > _NEAREST_SCORE}
-    walk = walk_from_question(question, best, candidates.facts, candidates.graph)
-    raise_scores(scores, {path: Score(score, score) for path, score in walk.scores.items()})
-    why = "followed related names" if walk.edges else "no related names"
-    log.add("graph", walk.edges, why)
+    """Walk from the names in the question and its best hits; return the edges that were followed.
+
+    Notes that the walk meets are added to `scores`, or their scores there are raised.
+    """
+    best_paths = {path for path, score in scores.items() if score.rank > _NEAREST_SCORE}
+    walk = walk_from_question(question, best_paths, candidates.facts, candidates.graph)
+    walk_scores = {path: Score(score, score) for path, score in walk.scores.items()}
+    raise_scores(scores, walk_scores)
+
+    reason = "followed related names" if walk.edges else "no related names"
+    log.add("graph", is_used=bool(walk.edges), reason=reason)
     return walk.edges
 
 
 def _log_rerank(request: RecallRequest, matches: _Matches, log: _StepLog) -> None:
-    if request.rerank:
-        reranker = matches.notes.reranker or matches.documents.reranker
-        log.add("rerank", True, reranker or "words and meaning")
-    else:
-        log.add("rerank", False, "not requested")
+    """Log whether the search reranked its hits, and with what. The search itself did that."""
+    if not request.rerank:
+        log.add("rerank", is_used=False, reason="not requested")
+        return
+    reranker = matches.notes.reranker or matches.documents.reranker
+    log.add("rerank", is_used=True, reason=reranker or "words and meaning")
 
 
 def _all_hits(
@@ -298,173 +356,84 @@ def _all_hits(
 ) -> list[Hit]:
     """Return everything that was found, best first; at equal ranks facts go before passages."""
     facts = [candidates.facts[path] for path in scores if path in candidates.facts]
-    hits = _fact_hits(documents, facts, scores, candidates)
+    hits = fact_hits(documents.extension, facts, scores, candidates.documents)
 
     for path, score in scores.items():
         if path in candidates.entities:
             hits.append(entity_hit(candidates.entities[path], score))
 
-    found = matches.documents
-    factor = _rank_factor(found)
-    for passage in found.passages:
+    answers = matches.documents
+    factor = _rank_factor(answers)
+    for passage in answers.passages:
         document = candidates.documents[path_of(passage.name)]
-        score = Score(factor * passage.score, found.quality * passage.score)
+        score = Score(factor * passage.score, answers.quality * passage.score)
         hits.append(passage_hit(passage, document, score))
     return sort_by_rank(hits)
 
 
-def _fact_hits(
-    documents: DocumentService,
-    facts: Sequence[Fact],
-    scores: Mapping[str, Score],
-    candidates: _Candidates,
-) -> list[Hit]:
-    """Return facts as hits, each with the document that it was drawn from."""
-    origins = documents.extension.resolve_links([(fact.source, fact.path) for fact in facts])
-    return [
-        fact_hit(fact, scores[fact.path], candidates.documents.get(origin or ""))
-        for fact, origin in zip(facts, origins, strict=True)
-    ]
-
-
 def _without_repetitions(hits: Sequence[Hit], log: _StepLog) -> list[Hit]:
-    """Drop a hit if an earlier one has its text, or is the passage that it was drawn from."""
-    unique_hits = list[Hit]()
-    seen = set[tuple[str, str]]()
-    texts_of_source = defaultdict[str, list[str]](list)
+    """Return the hits without those that repeat an earlier one.
+
+    A hit repeats another of the same user with the same words, and one from the same source whose
+    text contains its own.
+    """
+    unique_hits: list[Hit] = []
+    texts_of_users = set[tuple[str, str]]()
+    texts_of_sources = defaultdict[str, list[str]](list)
     for hit in hits:
-        text = f" {' '.join(words_in_order(hit.result['text']))} "
-        key = (hit.result["container_tag"], text)
-        earlier_texts = texts_of_source[hit.result["source"]["id"]]
-        if key in seen or any(text in earlier for earlier in earlier_texts):
+        words = " ".join(words_in_order(hit.result["text"]))
+        text = f" {words} "  # so that it is only contained in a text with the same whole words
+        user_and_text = (hit.result["container_tag"], text)
+        earlier_texts = texts_of_sources[hit.result["source"]["id"]]
+        if user_and_text in texts_of_users or any(text in earlier for earlier in earlier_texts):
             continue
         unique_hits.append(hit)
-        seen.add(key)
+        texts_of_users.add(user_and_text)
         earlier_texts.append(text)
 
     count = len(hits) - len(unique_hits)
-    log.add("dedupe", count, f"{count} repeated another hit")
+    log.add("dedupe", is_used=count > 0, reason=f"{count} repeated another hit")
     return unique_hits
 
 
-def _with_disputes(
-    documents: DocumentService, hits: Sequence[Hit], candidates: _Candidates
-) -> list[Hit]:
-    """Return hits with both sides of each dispute, the later fact right before the disputed one."""
-    facts = candidates.facts
-    disputing = documents.memories.disputing(list(facts.values()))
-    disputing = {path: cause for path, cause in disputing.items() if cause in facts}
-    if not disputing:
-        return list(hits)
+class _Selection(NamedTuple):
+    """The hits of an answer, the number of their tokens, and how many hits did not fit."""
 
-    scores = _scores_of_both_sides(hits, disputing)
-    raised = _raised_fact_hits(documents, hits, candidates, scores, disputing)
-    newest_first = documents.memories.newest_first([facts[path] for path in raised])
-    ordered = [raised[fact.path] for fact in newest_first]
-    ordered += [hit for hit in hits if hit.fact is None]
-    return sort_by_rank(ordered)
+    hits: list[Hit]
+    tokens: int
+    left_out: int
 
 
-def _raised_fact_hits(
-    documents: DocumentService,
-    hits: Iterable[Hit],
-    candidates: _Candidates,
-    scores: Mapping[str, Score],
-    disputing: Mapping[str, str],
-) -> dict[str, Hit]:
-    """Return the facts among the hits and the other sides of their disputes, with these scores."""
-    facts = candidates.facts
-    fact_hits = {hit.path: hit for hit in hits if hit.fact is not None}
-    missing = [facts[path] for path in scores if path in facts and path not in fact_hits]
-    for hit in _fact_hits(documents, missing, scores, candidates):
-        fact_hits[hit.path] = hit
-
-    raised = dict[str, Hit]()
-    for path, hit in fact_hits.items():
-        fields: dict[str, Any] = {"score": scores[path].own}
-        if path in disputing:
-            fields["disputed_by"] = facts[disputing[path]].id
-        raised[path] = hit.with_fields(fields)._replace(rank=scores[path].rank)
-    return raised
-
-
-def _scores_of_both_sides(hits: Iterable[Hit], disputing: Mapping[str, str]) -> dict[str, Score]:
-    """Return scores by which both sides of a dispute rank as high as the higher of them.
-
-    `disputing` has the path of each disputed fact with the path of the fact that disputes it.
-    """
-    scores = dict[str, Score]()
-    for hit in hits:
-        score = Score(hit.rank, hit.result["score"])
-        sides = [hit.path, disputing.get(hit.path, "")]
-        sides += [path for path, cause in disputing.items() if cause == hit.path]
-        raise_scores(scores, dict.fromkeys(sides, score))
-    return scores
-
-
-def _within_limits(
-    hits: Sequence[Hit], request: RecallRequest, log: _StepLog
-) -> tuple[list[Hit], int, int]:
-    """Return the best hits within the limits, the number of their tokens, and how many were cut.
+def _select_within_limits(
+    hits: Sequence[Hit],
+    request: RecallRequest,
+    log: _StepLog,
+) -> _Selection:
+    """Return the best hits within the limits of the request on their number and their tokens.
 
     A hit that is too long is skipped; shorter ones behind it may still fit.
     """
-    best = hits[: request.limit]
-    selected = list[Hit]()
+    best_hits = hits[: request.limit]
+    selected: list[Hit] = []
     tokens = 0
-    for hit in best:
+    for hit in best_hits:
         size = count_tokens(hit.result["text"])
         if request.max_tokens is None or tokens + size <= request.max_tokens:
             selected.append(hit)
             tokens += size
 
-    left_out = len(best) - len(selected)
+    left_out = len(best_hits) - len(selected)
     if request.max_tokens is None:
-        log.add("budget", False, "no budget given")
+        log.add("budget", is_used=False, reason="no budget given")
     else:
-        log.add("budget", True, f"{left_out} left out")
-    return _with_falling_scores(selected), tokens, left_out
+        log.add("budget", is_used=True, reason=f"{left_out} left out")
+    return _Selection(_with_falling_scores(selected), tokens, left_out)
 
 
 def _with_falling_scores(hits: Sequence[Hit]) -> list[Hit]:
-    """Return the hits with shown scores of which none is higher than the one above it."""
+    """Return the hits with scores in their results of which none is higher than the one above."""
     scores = falling_scores(hit.result["score"] for hit in hits)
-    return [
-        hit.with_fields({"score": round(score, 4)}) for hit, score in zip(hits, scores, strict=True)
-    ]
-
-
-def write_answer(
-    documents: DocumentService, query: str, found: RecallResult
-) -> tuple[str | None, str, str]:
-    """Let the chat model answer from the hits, without those that must not leave the machine.
-
-    Return the answer with citations or None, the name of the model or "none", and why there is no
-    answer.
-    """
-    if documents.chat is None or not found.hits:
-        return None, "none", ""
-
-    private = documents.extension.private_among(hit.path for hit in found.hits)
-    memories = [
-        (_text_with_marks(hit), hit.fact and hit.fact.valid_from)
-        for hit in found.hits
-        if hit.path not in private
-    ]
-    return ask_model(documents, documents.chat, "answer", query, memories[:_MAX_HITS_FOR_MODEL])
-
-
-def _text_with_marks(hit: Hit) -> str:
-    """Return the text of a hit, with since when it is outdated or disputed."""
-    marks = []
-    for mark, since in (
-        ("outdated", hit.result.get("outdated")),
-        ("disputed", hit.result.get("disputed")),
-    ):
-        if since:
-            marks.append(f"{mark} since {since[:10]}")
-
-    text = hit.result["text"]
-    if marks:
-        text += f" ({', '.join(marks)})"
-    return text
+    falling_hits: list[Hit] = []
+    for hit, score in zip(hits, scores, strict=True):
+        falling_hits.append(hit.with_fields({"score": round(score, 4)}))
+    return falling_hits

@@ -30,10 +30,15 @@ from simplemem.features.documents.extraction import (
     text_of_document,
 )
 from simplemem.features.fact import Fact
+from simplemem.features.facts.adding import AddResult
 from simplemem.features.facts.fact import NewFact, link_target
-from simplemem.features.facts.reading import drawn_from, statements_in, to_forget
-from simplemem.features.facts.service import AddResult, fact_service
+from simplemem.features.facts.service import fact_service, no_memory_error
 from simplemem.features.facts.small_talk import is_small_talk
+from simplemem.features.facts.statements import (
+    own_statements_in,
+    statement_to_forget,
+    statements_in,
+)
 from simplemem.features.service import FeatureService
 from simplemem.models import AuthorArgs
 from simplemem.note.dates import format_moment, now
@@ -79,8 +84,8 @@ class DocumentService(FeatureService):
     def __init__(self, store: EnhancedStore) -> None:
         super().__init__(store)
         self.collection = NoteCollection[Document](store.extension, DOCUMENT)
-        self.memories = fact_service(store)
-        self._extraction = FactExtraction(self, self.collection, self.memories)
+        self.facts = fact_service(store)
+        self._extraction = FactExtraction(self, self.collection, self.facts)
         self.extension.on_close(self._extraction.close)
         self._extraction.start()
 
@@ -196,11 +201,11 @@ class DocumentService(FeatureService):
             return _remembered(stored.added, stored.document.id, method, "")
 
         sentences = [sentence for sentence in sentences if not is_small_talk(sentence)]
-        chat = self.memories.model_for(new.scope, new.text)
-        if sentences and self.memories.knows(new.scope, sentences):
+        chat = self.facts.model_for(new.scope, new.text)
+        if sentences and self.facts.knows_all(new.scope, sentences):
             chat = None
         statements, method, why = extract_statements(self, chat, new.text, sentences)
-        added = self.memories.add(scope, statements, **by)
+        added = self.facts.add(scope, statements, **by)
         if not statements:
             added.warnings.append(_NO_FACTS)
         return _remembered(added, None, method or "verbatim", why)
@@ -215,7 +220,7 @@ class DocumentService(FeatureService):
         """
         document = self._find_document(id_, check_scope(scope))
         if document is None:
-            return self.memories.find(id_, scope)
+            return self.facts.find(id_, scope)
         if document.problem:
             raise Unreadable(
                 f"{name_of(document.path)} cannot be changed: {document.problem}",
@@ -253,8 +258,8 @@ class DocumentService(FeatureService):
         """
         memory = self.find_memory(id_, scope)
         if isinstance(memory, Fact):
-            result = self.memories.update(id_, content, scope, **by)
-            return MemoryChange(self.memories.find(id_, scope), result)
+            result = self.facts.update(id_, content, scope, **by)
+            return MemoryChange(self.facts.find(id_, scope), result)
 
         result = self._replace_text(memory, content, id_, by)
         return MemoryChange(self.find_memory(memory.id, scope), result)
@@ -271,7 +276,7 @@ class DocumentService(FeatureService):
         def draft(change_set: ChangeSet) -> Document:
             current = self.collection.items.get(document.path)
             if current is None:
-                raise self.memories.no_memory(id_)
+                raise no_memory_error(id_)
             current_text = change_set.text(document.path)
             changed = replace(
                 current,
@@ -299,22 +304,22 @@ class DocumentService(FeatureService):
         """
         memory = self.find_memory(id_, scope)
         if isinstance(memory, Fact):
-            result = self.memories.forget(id_, scope, **by)
+            result = self.facts.forget(id_, scope, **by)
             return MemoryChange(memory, result)
         document = memory
 
         def draft(change_set: ChangeSet) -> None:
             if document.path not in self.collection.items:
-                raise self.memories.no_memory(id_)
+                raise no_memory_error(id_)
             change_set.drop(document.path)
             original = self._original_path(document)
             if original:
                 change_set.drop_file(original)
-            for fact in self.memories.drawn_from(document.path):
+            for fact in self.facts.facts_of_document(document.path):
                 change_set.drop_file(fact.path)
 
         # The facts are read while the vault is locked: take their lock first, as all others do.
-        with self.memories.collection.reading():
+        with self.facts.collection.reading():
             _, result = self.collection.change(draft, by)
         return MemoryChange(document, result)
 
@@ -336,11 +341,11 @@ class DocumentService(FeatureService):
 
     def _keep(self, new: Document, by: AuthorArgs) -> _Kept:
         """Store a document, and extract its facts by rules or have the model do so later."""
-        if new.content_type == "text" and to_forget(new.text):
-            added = self.memories.add(new.scope, [NewFact(new.text)], **by)
+        if new.content_type == "text" and statement_to_forget(new.text):
+            added = self.facts.add(new.scope, [NewFact(new.text)], **by)
             return _Kept(replace(new, title=""), added, is_duplicate=False)
 
-        may_state_facts = self.chat or drawn_from(new.text) or changes_in(new.text)
+        may_state_facts = self.chat or own_statements_in(new.text) or changes_in(new.text)
         new = replace(new, status="extracting" if may_state_facts else "done")
         with self._extraction.lock_for_rules():
             saved, result = self.collection.change(lambda changes: self._save(changes, new), by)
@@ -348,14 +353,14 @@ class DocumentService(FeatureService):
             document = saved.document
             if document.status == "extracting" and self.chat is None:
                 added = self._extraction.extract(document, by)
-                added = added._replace(warnings=[*warnings, *added.warnings])
+                added.warnings[:0] = warnings
                 return _Kept(replace(document, status="done"), added, saved.is_duplicate)
 
         if saved.is_new_version:  # at once; what the model reads in the new text comes later
             self._extraction.forget_removed(document.path, new.text, by)
         if document.status == "extracting":
             self._extraction.start()
-        return _Kept(document, AddResult([], [], "rules", warnings), saved.is_duplicate)
+        return _Kept(document, AddResult(warnings=warnings), saved.is_duplicate)
 
     def _save(self, change_set: ChangeSet, new: Document) -> _Saved:
         """Store a new document, a new version of an earlier one, or nothing for a duplicate."""

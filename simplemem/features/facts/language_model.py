@@ -18,7 +18,7 @@ from simplemem.errors import SimplememError, Unavailable
 from simplemem.features.event_log import EventLog
 from simplemem.features.fact import MEMORY_TYPES, Fact, Slot
 from simplemem.features.facts.fact import NewFact, parse_time
-from simplemem.features.facts.reading import states_end
+from simplemem.features.facts.memory_type import states_end
 from simplemem.features.service import FeatureService
 from simplemem.note.dates import now
 from simplemem.note.passages import text_hash

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from simplemem.features.facts.reading import Reading, names_numbers
+from simplemem.features.facts.reading import Reading, is_number_of_name
 
 _NUMBER: Final = re.compile(r"(?!(?:19|20)\d\d$)\d+(?:[.,:]\d+)*%?")  # not a year
 
@@ -130,4 +130,4 @@ def _has_other_number(new: Reading, old: Reading) -> bool:
     new_number, old_number = differing[0]
     if not (_NUMBER.fullmatch(new_number) and _NUMBER.fullmatch(old_number)):
         return False
-    return not names_numbers(new.text, new_number)
+    return not is_number_of_name(new.text, new_number)

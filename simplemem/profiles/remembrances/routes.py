@@ -15,27 +15,30 @@ if TYPE_CHECKING:
     from simplemem.store import EnhancedStore
 
 
-def find_memory(store: EnhancedStore, ident: str, user: str) -> Fact | Document:
+def find_memory(store: EnhancedStore, memory_id: str, user: str) -> Fact | Document:
     """Return the fact or document with an id, of this user or, if the user is "", of any.
 
-    Raises:
-        NotFound: There is none.
+    If several users have the id, return the memory whose note the history has known longest.
+    Raise NotFound if no memory has the id, and what `DocumentService.find_memory` raises.
     """
     from simplemem.features.documents.service import document_service
     from simplemem.features.facts.service import fact_service
 
     documents = document_service(store)
     if user:
-        return documents.find_memory(ident, user)
+        return documents.find_memory(memory_id, user)
 
-    facts = [fact for fact in fact_service(store).facts(None, expired=True) if fact.id == ident]
-    named = [document for document in documents.documents(None) if document.is_named_by(ident)]
-    notes: list[Fact | Document] = [*facts, *named]
-    if not notes:
-        raise NotFound(f"there is no memory {ident[:80]!r}")
-    # An id is frontmatter, which others may have copied: the note that the log knows longest is meant.
-    oldest = min(notes, key=lambda note: store.extension.first_version(note.path))
-    return documents.find_memory(ident, oldest.scope)
+    facts = fact_service(store).facts(None, expired=True)
+    memories: list[Fact | Document] = [fact for fact in facts if fact.id == memory_id]
+    memories += [
+        document for document in documents.documents(None) if document.is_named_by(memory_id)
+    ]
+    if not memories:
+        raise NotFound(f"there is no memory {memory_id[:80]!r}")
+
+    # An id is frontmatter, which another user may have copied into a later note.
+    oldest = min(memories, key=lambda memory: store.extension.first_version(memory.path))
+    return documents.find_memory(memory_id, oldest.scope)
 
 
 ROUTES: Final[Mapping[str, CompatibilityRoute]] = {

@@ -1,14 +1,25 @@
-"""The profile of Remembrances: four tools for what a user told, and two for a folder of documents."""
+"""The tools of the profile remembrances: four for facts of users, two for a folder of documents.
+
+`routes.py` serves the same tools over HTTP.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Final, NotRequired, TypedDict, cast
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Final, NotRequired, TypedDict
 
 from pydantic import Field
 
 from simplemem.errors import Conflict
-from simplemem.features.answers import Edge, Passage, RecallResult, RememberResult, SavedDocument
+from simplemem.features.answers import (
+    Edge,
+    FactEvent,
+    Passage,
+    RecallResult,
+    RememberResult,
+    ReviewRequest,
+    SavedDocument,
+)
 from simplemem.note.names import name_of
 from simplemem.tools import render
 from simplemem.tools.arguments import Object, about, also
@@ -17,37 +28,75 @@ from simplemem.tools.tool import Caller, Reply, tool
 
 if TYPE_CHECKING:
     from simplemem.features.documents.hits import Hit
-    from simplemem.features.documents.knowledge_base import KnowledgeBase
+    from simplemem.features.documents.knowledge_base import KnowledgeBase, WrittenFile
     from simplemem.features.documents.service import DocumentService
     from simplemem.store import EnhancedStore
 
-_LINE: Final = 4_000  # characters of a passage in a text
-_ASKED_FOR: Final = 0.5  # of a score: a slot below it is near, and no fact that was asked for
+_MAX_LINE: Final = 4_000  # characters of a fact or passage in the text of an answer
+_MIN_RANK_OF_ANSWER: Final = 0.5  # a fact up to this rank is similar, and answers no question
+
 User = Annotated[
-    str, about("the user it belongs to"), also("user_id", "user", "container_tag", "scope")
+    str,
+    about("the user it belongs to"),
+    also("user_id", "user", "container_tag", "scope"),
 ]
 Query = Annotated[str, about("a question in plain words")]
 Limit = Annotated[int, Field(ge=1, le=1000)]
-Words = Annotated[str, about("the new text")]
+NewText = Annotated[str, about("the new text")]
 MemoryId = Annotated[
-    str, about("id from add_memory or search_memory; a passage's id means its whole text")
+    str,
+    about("id from add_memory or search_memory; a passage's id means its whole text"),
 ]
-More = Annotated[Object, about("frontmatter for the note of a long text")]
-Known = TypedDict("Known", {
-    "id": str, "key": str, "value": str, "memory": str, "confidence": float, "valid_from": str | None,
-    "disputed": NotRequired[str],
-})  # fmt: skip
-Said = TypedDict("Said", {
-    "id": str, "kind": str, "memory": str, "score": float, "source": str, "disputed": NotRequired[str],
-    "outdated": NotRequired[str],
-})  # fmt: skip
-Found = TypedDict("Found", {
-    "query": str, "answer": str | None, "synthesis": str, "facts": list[Known], "memories": list[Said],
-    "graph": list[Edge], "degraded": str,
-})  # fmt: skip
-Updated = TypedDict("Updated", {"id": str, "sha256": str, "notice": NotRequired[str]})
-Deleted = TypedDict("Deleted", {"id": str, "version": str})
-Passages = TypedDict("Passages", {"results": list[Passage], "notice": NotRequired[str]})
+Metadata = Annotated[Object, about("frontmatter for the note of a long text")]
+
+
+# The types of answers have no docstrings, since those would become descriptions in the schemas.
+
+
+class FactRow(TypedDict):
+    id: str
+    key: str
+    value: str
+    memory: str
+    confidence: float
+    valid_from: str | None
+    disputed: NotRequired[str]
+
+
+class HitRow(TypedDict):
+    id: str
+    kind: str
+    memory: str
+    score: float
+    source: str
+    disputed: NotRequired[str]
+    outdated: NotRequired[str]
+
+
+class SearchResult(TypedDict):
+    query: str
+    answer: str | None
+    synthesis: str
+    facts: list[FactRow]
+    memories: list[HitRow]
+    graph: list[Edge]
+    degraded: str
+
+
+class Updated(TypedDict):
+    id: str
+    sha256: str
+    notice: NotRequired[str]
+
+
+class Deleted(TypedDict):
+    id: str
+    version: str
+
+
+class Passages(TypedDict):
+    results: list[Passage]
+    notice: NotRequired[str]
 
 
 @tool("Add a memory", writes=True)
@@ -56,107 +105,185 @@ def add_memory(
     caller: Caller,
     content: Annotated[str, about("what to remember, word for word")],
     user_id: User,
-    metadata: More = {},  # noqa: B006
+    metadata: Metadata = {},  # noqa: B006
 ) -> Reply[RememberResult]:
-    """Remember what the user said: a few facts, or a long text. Facts that no longer hold are replaced and kept as
-    history."""
-    made = documents.add_memory(content, user_id, metadata, **caller)
-    lines = list[str]()
-    for e in made["events"]:
-        lines.append(
-            f"- {e['event']} {e['relation'] or ''}: {render.line(e['memory'])} ({e['id']})"
-        )
-        lines += [
-            f"  Disputed now: {render.line(old['memory'])} ({old['id']})"
-            for old in e.get("disputes", [])
-        ]
-    near = [
-        render.line(each["memory"])
-        for review in made["needs_review"]
-        for each in review["candidates"]
-    ]
-    lines += [f"Similar: {'; '.join(near)}"] if near else []
-    if made["document"]:
-        lines.append(f"- stored in full as {made['document']}")
-    is_known = all(each["event"] == "NOOP" for each in made["events"])
-    head = (
-        "Memory added successfully."
-        if made["document"] or not is_known
-        else "Known already."
-        if lines
-        else ""
-    )
-    return Reply(render.answer(head, "\n".join(lines), *made["warnings"]), made)
+    """Remember what the user said: a few facts, or a long text. Facts that no longer hold are
+    replaced and kept as history."""
+    remembered = documents.add_memory(content, user_id, metadata, **caller)
+    document_id = remembered["document"]
+
+    lines = _event_lines(remembered["events"])
+    similar = _similar_memories(remembered["needs_review"])
+    if similar:
+        lines.append(f"Similar: {'; '.join(similar)}")
+    if document_id:
+        lines.append(f"- stored in full as {document_id}")
+
+    head = ""
+    has_changed = any(event["event"] != "NOOP" for event in remembered["events"])
+    if document_id or has_changed:
+        head = "Memory added successfully."
+    elif lines:
+        head = "Known already."
+    text = render.answer(head, "\n".join(lines), *remembered["warnings"])
+    return Reply(text, remembered)
 
 
-def _facts_of(hits: Sequence[Hit]) -> list[Known]:
-    """Return the statements that fill the slot which was asked for, each disputed one behind what disputes it."""
-    by_id = {hit.result["id"]: hit for hit in hits}
-    facts = list[Known]()
-    for hit in hits:
-        if hit.fact is None or hit.fact.slot is None or hit.rank <= _ASKED_FOR:
-            continue
-        slot = hit.fact.slot
-        key = " ".join(filter(None, slot[:2]))
-        later = by_id.get(hit.result.get("disputed_by", ""))
-        if later is not None and later.fact is not None and later.fact.slot is None:
-            facts.append(_fact_of(later.result, key, later.result["text"]))
-        facts.append(_fact_of(hit.result, key, slot.object))
-    return facts
+def _event_lines(events: Iterable[FactEvent]) -> list[str]:
+    """Return one line per event, each followed by lines for the facts that it disputes."""
+    lines: list[str] = []
+    for event in events:
+        memory = render.line(event["memory"])
+        relation = event["relation"] or ""
+        lines.append(f"- {event['event']} {relation}: {memory} ({event['id']})")
+        for disputed in event.get("disputes", []):
+            memory = render.line(disputed["memory"])
+            lines.append(f"  Disputed now: {memory} ({disputed['id']})")
+    return lines
 
 
-def _fact_of(result: RecallResult, key: str, value: str) -> Known:
-    fact: Any = {"id": result["id"], "key": key, "value": value, "memory": result["text"]}
-    fact |= {"confidence": result.get("confidence"), "valid_from": result.get("valid_from")}
-    return cast("Known", fact | _marks_of(result))
-
-
-def _memory_of(result: RecallResult) -> Said:
-    memory: Any = {"id": result["id"], "kind": result["kind"], "memory": result["text"]}
-    memory |= {"score": result["score"], "source": result["source"]["name"]}
-    return cast("Said", memory | _marks_of(result))
-
-
-def _marks_of(result: RecallResult) -> dict[str, Any]:
-    """Return since when a statement is in doubt, or a passage outdated."""
-    marks = {"disputed": result.get("disputed"), "outdated": result.get("outdated")}
-    return {name: since for name, since in marks.items() if since}
-
-
-def _mark(row: Mapping[str, Any]) -> str:
-    """Return the words that tell of the marks of a row, behind it on its line."""
-    marks = [f"{name} since {row[name][:10]}" for name in ("disputed", "outdated") if name in row]
-    return f" [{', '.join(marks)}]" if marks else ""
+def _similar_memories(reviews: Iterable[ReviewRequest]) -> list[str]:
+    """Return the statements that the user should compare with the new ones, a line each."""
+    memories: list[str] = []
+    for review in reviews:
+        for candidate in review["candidates"]:
+            memory = render.line(candidate["memory"])
+            memories.append(memory)
+    return memories
 
 
 @tool("Search the memories of a user")
 def search_memory(
-    store: EnhancedStore, documents: DocumentService, query: Query, user_id: User, limit: Limit = 10
-) -> Reply[Found]:
-    """Find what is known about a user: facts, passages of documents, and relations between names."""
-    from simplemem.features.documents.recall import RecallRequest, recall, write_answer
+    store: EnhancedStore,
+    documents: DocumentService,
+    query: Query,
+    user_id: User,
+    limit: Limit = 10,
+) -> Reply[SearchResult]:
+    """Find what is known about a user: facts, passages of documents, and relations between
+    names."""
+    from simplemem.features.documents.answering import write_answer
+    from simplemem.features.documents.recall import RecallRequest, recall
 
-    found = recall(store, RecallRequest(query, user_id, limit=limit))
-    said, synthesis, why = write_answer(documents, query, found)
-    facts = _facts_of(found.hits)
-    memories = [_memory_of(hit.result) for hit in found.hits]
-    sections = {
-        "Facts": (f"{e['key']}: {e['value']} ({e['memory']}){_mark(e)}" for e in facts),
-        "Memories": (f"{e['memory']} ({e['id']}){_mark(e)}" for e in memories),
-        "Graph": (f"{e['from']} -{e['relation']}-> {e['to']}" for e in found.edges),
+    recalled = recall(store, RecallRequest(query, user_id, limit=limit))
+    answer, synthesis, reason = write_answer(documents, query, recalled.hits)
+
+    notices = [notice for notice in (recalled.degraded, reason) if notice]
+    result: SearchResult = {
+        "query": query,
+        "answer": answer,
+        "synthesis": synthesis,
+        "facts": _fact_rows(recalled.hits),
+        "memories": [_memory_row(hit.result) for hit in recalled.hits],
+        "graph": recalled.edges,
+        "degraded": " ".join(notices),
     }
-    listed = {
-        title: [f"- {render.line(each, _LINE)}" for each in lines]
-        for title, lines in sections.items()
+    text = render.answer(answer or "", _render_sections(result), result["degraded"])
+    return Reply(text, result)
+
+
+def _fact_rows(hits: Sequence[Hit]) -> list[FactRow]:
+    """Return the facts among the hits whose slot answers the question, in their order.
+
+    Before each disputed one comes the fact that disputes it, if that has no slot of its own.
+    """
+    hits_by_id = {hit.result["id"]: hit for hit in hits}
+    rows: list[FactRow] = []
+    for hit in hits:
+        if hit.fact is None or hit.fact.slot is None or hit.rank <= _MIN_RANK_OF_ANSWER:
+            continue
+        slot = hit.fact.slot
+        key_parts = [part for part in (slot.subject, slot.relation) if part]
+        key = " ".join(key_parts)
+
+        disputing_id = hit.result.get("disputed_by", "")
+        disputing = hits_by_id.get(disputing_id)
+        if disputing is not None and disputing.fact is not None and disputing.fact.slot is None:
+            rows.append(_fact_row(disputing.result, key, disputing.result["text"]))
+        rows.append(_fact_row(hit.result, key, slot.object))
+    return rows
+
+
+def _fact_row(result: RecallResult, key: str, value: str) -> FactRow:
+    """Return the result for a fact as a row of `facts`, with the given key and value."""
+    row: Any = {
+        "id": result["id"],
+        "key": key,
+        "value": value,
+        "memory": result["text"],
+        "confidence": result.get("confidence"),
+        "valid_from": result.get("valid_from"),
     }
-    shown = "\n\n".join(
-        "\n".join([f"# {title}", *(lines or ["- none"])]) for title, lines in listed.items()
-    )
-    data: Found = {
-        "query": query, "answer": said, "synthesis": synthesis, "facts": facts, "memories": memories,
-        "graph": found.edges, "degraded": " ".join(filter(None, (found.degraded, why))),
-    }  # fmt: skip
-    return Reply(render.answer(said or "", shown, data["degraded"]), data)
+    row.update(_marks_of(result))
+    fact_row: FactRow = row
+    return fact_row
+
+
+def _memory_row(result: RecallResult) -> HitRow:
+    """Return the result for a hit of any kind as a row of `memories`."""
+    row: Any = {
+        "id": result["id"],
+        "kind": result["kind"],
+        "memory": result["text"],
+        "score": result["score"],
+        "source": result["source"]["name"],
+    }
+    row.update(_marks_of(result))
+    memory_row: HitRow = row
+    return memory_row
+
+
+def _marks_of(result: RecallResult) -> dict[str, str]:
+    """Return since when a result is `disputed` and `outdated`.
+
+    A key that does not apply is left out.
+    """
+    marks: dict[str, str] = {}
+    if result.get("disputed"):
+        marks["disputed"] = result["disputed"]
+    if result.get("outdated"):
+        marks["outdated"] = result["outdated"]
+    return marks
+
+
+def _render_sections(result: SearchResult) -> str:
+    """Return the rows of a search as three Markdown lists: facts, memories and relations."""
+    fact_lines: list[str] = []
+    for fact in result["facts"]:
+        mark = _mark_suffix(fact)
+        fact_lines.append(f"{fact['key']}: {fact['value']} ({fact['memory']}){mark}")
+
+    memory_lines: list[str] = []
+    for memory in result["memories"]:
+        mark = _mark_suffix(memory)
+        memory_lines.append(f"{memory['memory']} ({memory['id']}){mark}")
+
+    edge_lines = [f"{edge['from']} -{edge['relation']}-> {edge['to']}" for edge in result["graph"]]
+
+    sections = [
+        _render_section("Facts", fact_lines),
+        _render_section("Memories", memory_lines),
+        _render_section("Graph", edge_lines),
+    ]
+    return "\n\n".join(sections)
+
+
+def _render_section(title: str, lines: Sequence[str]) -> str:
+    """Return lines as a Markdown list below a heading, "- none" if there are no lines."""
+    items = [f"- {render.line(line, _MAX_LINE)}" for line in lines]
+    return "\n".join([f"# {title}", *(items or ["- none"])])
+
+
+def _mark_suffix(row: Mapping[str, Any]) -> str:
+    """Return the marks of a row as its line ends with them: " [disputed since 2026-01-24]"."""
+    marks: list[str] = []
+    for mark in ("disputed", "outdated"):
+        if mark in row:
+            day = row[mark][:10]
+            marks.append(f"{mark} since {day}")
+    if not marks:
+        return ""
+    return f" [{', '.join(marks)}]"
 
 
 @tool("Change a memory", writes=True, destructive=True)
@@ -165,22 +292,28 @@ def update_memory(
     documents: DocumentService,
     caller: Caller,
     memory_id: MemoryId,
-    content: Words,
+    content: NewText,
     user_id: User,
 ) -> Reply[Updated]:
     """Replace the text of a memory. Its id stays, and the history keeps the old text."""
     memory, step = documents.update_memory(memory_id, content, user_id, **caller)
+
     text = "Memory updated successfully."
     if memory.id != memory_id:
         text += (
             f" The new text replaces the whole text of {memory.id}; its history keeps the old one."
         )
-    data: Updated = {"id": memory.id, "sha256": memory.sha256}
+
+    updated: Updated = {"id": memory.id, "sha256": memory.sha256}
     written = step.written[0] if step.written else None
     if written is not None and written.changed and written.previous_sha256 is not None:
-        name = name_of(memory.path)
-        data["notice"] = replaced_and_undo(store, name, written.previous_sha256, written.version)
-    return Reply(text, data)
+        updated["notice"] = replaced_and_undo(
+            store,
+            name_of(memory.path),
+            written.previous_sha256,
+            written.version,
+        )
+    return Reply(text, updated)
 
 
 @tool("Delete a memory", writes=True, destructive=True, deletes=True)
@@ -189,20 +322,26 @@ def delete_memory(
 ) -> Reply[Deleted]:
     """Delete a memory; it moves to the trash."""
     memory, step = documents.delete_memory(memory_id, user_id, **caller)
-    return Reply(
-        "Memory deleted successfully.", {"id": memory.id, "version": step.written[0].version}
-    )
+    deleted: Deleted = {
+        "id": memory.id,
+        "version": step.written[0].version,
+    }
+    return Reply("Memory deleted successfully.", deleted)
 
 
 @tool("Search the knowledge base")
 def query_knowledge_base(base: KnowledgeBase, query: Query, limit: Limit = 5) -> Reply[Passages]:
     """Find passages in the documents of the knowledge base."""
-    rows, notice = base.query(query, limit)
-    shown = "\n\n".join(f"{each['source']}:{each['line']}\n{each['content']}" for each in rows)
-    data: Passages = {"results": rows}
+    passages, notice = base.query(query, limit)
+    blocks = [
+        f"{passage['source']}:{passage['line']}\n{passage['content']}" for passage in passages
+    ]
+
+    answer: Passages = {"results": passages}
     if notice:
-        data["notice"] = notice
-    return Reply(render.answer(notice if rows else "Nothing found.", shown), data)
+        answer["notice"] = notice
+    head = notice if passages else "Nothing found."
+    return Reply(render.answer(head, "\n\n".join(blocks)), answer)
 
 
 @tool("Write to the knowledge base", writes=True, destructive=True)
@@ -214,28 +353,46 @@ def update_knowledge_base(
     content: Annotated[str, about("the whole document")],
 ) -> Reply[SavedDocument]:
     """Create or replace a document of the knowledge base."""
-    place = base.unique_path(file_path)
-    known = session.known_hash(place)
+    session_key = base.unique_path(file_path)
+    read_hash = session.known_hash(session_key)
     try:
-        change = base.update(file_path, content, known, **caller)
+        written = base.update(file_path, content, read_hash, **caller)
     except Conflict as error:
-        session.record_hash(
-            place, error.details["current_sha256"]
-        )  # it is known now that there is another text
+        # The client now knows that there is another text, so its next call may replace that.
+        session.record_hash(session_key, error.details["current_sha256"])
         raise
-    session.record_hash(place, change.sha256)
+    session.record_hash(session_key, written.sha256)
 
-    data: SavedDocument = {
+    answer: SavedDocument = {
         "file_path": file_path,
-        "sha256": change.sha256,
-        "created": change.is_new,
+        "sha256": written.sha256,
+        "created": written.is_new,
     }
-    if known is None and change.replaced is not None:
-        where = " in the folder of the knowledge base" if base.has_own_store else ""
-        data["notice"] = replaced_and_undo(
-            base.note_store, base.note_name(file_path), change.replaced, change.version, where
-        )
-    return Reply(render.answer("Document updated.", "", data.get("notice", "")), data)
+    notice = ""
+    if read_hash is None and written.replaced is not None:
+        notice = _notice_of_replaced(base, file_path, written, written.replaced)
+        answer["notice"] = notice
+    return Reply(render.answer("Document updated.", "", notice), answer)
+
+
+def _notice_of_replaced(
+    base: KnowledgeBase,
+    file_path: str,
+    written: WrittenFile,
+    replaced: str,
+) -> str:
+    """Describe what a write to a file that the client had not read replaced, and how to undo it.
+
+    `replaced` is the hash of the text that the file had before.
+    """
+    where = " in the folder of the knowledge base" if base.has_own_store else ""
+    return replaced_and_undo(
+        base.note_store,
+        base.note_name(file_path),
+        replaced,
+        written.version,
+        where,
+    )
 
 
 TOOLS: Final = (add_memory, search_memory, update_memory, delete_memory)

@@ -1,5 +1,9 @@
-"""The profile of Supermemento: five tools of the graph as Memento has them, and six for statements and
-documents. The text of an answer is the JSON of its data. Which entities were found is counted beside the notes."""
+"""The tools of the profile supermemento: five for a graph, as Memento has them, and six for users.
+
+The six search the graph, facts and documents together, store documents, and list what is known
+about a user. The text of an answer is the JSON of its data. A log beside the notes
+(`state/found.jsonl`) records which entities each search found.
+"""
 
 from __future__ import annotations
 
@@ -25,70 +29,103 @@ from simplemem.tools.tool import Caller, Data, Reply, as_json, tool
 
 if TYPE_CHECKING:
     from simplemem.features.documents.service import DocumentService
+    from simplemem.features.fact import Fact
     from simplemem.features.facts.service import FactService
     from simplemem.features.graph.graph import KnowledgeGraph
     from simplemem.store import EnhancedStore, ExtensionAPI
 
-_TAG: Final = also("container_tag", "user_id", "scope")
-Tag = Annotated[str, about("the user it belongs to"), _TAG]
-AnyTag = Annotated[str | None, about("only this user; default all"), _TAG]
-Mode = Annotated[
-    Literal["hybrid", "memory", "rag"], about("hybrid, memory (facts) or rag (passages)")
+_TAG_NAMES: Final = also("container_tag", "user_id", "scope")
+Tag = Annotated[str, about("the user it belongs to"), _TAG_NAMES]
+OptionalTag = Annotated[str | None, about("only this user; default all"), _TAG_NAMES]
+SearchMode = Annotated[
+    Literal["hybrid", "memory", "rag"],
+    about("hybrid, memory (facts) or rag (passages)"),
 ]
-Kind = Literal["fact", "preference", "episode", "derived"]
+MemoryType = Literal["fact", "preference", "episode", "derived"]
+MemoryTypes = Annotated[Several[MemoryType], about("only facts of these types")]
 Limit = Annotated[int, Field(ge=1, le=1000)]
 Query = Annotated[str, about("a question in plain words")]
 Text = Annotated[str, about("text or Markdown")]
 Url = Annotated[str, about("address of a page, text, PDF or DOCX file")]
 Title = Annotated[str, about("title of the document")]
-Anew = Annotated[bool, about("build it again")]
-Past = Annotated[bool, about("also what no longer holds")]
-Again = Annotated[bool, about("rerank the best")]
+Regenerate = Annotated[bool, about("build it again")]
+IncludeExpired = Annotated[bool, about("also what no longer holds")]
+Rerank = Annotated[bool, about("rerank the best")]
 Rewrite = Annotated[bool, about("let the model rephrase the query first")]
 Cursor = Annotated[
-    str | None, about("next_cursor of the previous page"), Field(pattern=r"^\d{1,9}$")
+    str | None,
+    about("next_cursor of the previous page"),
+    Field(pattern=r"^\d{1,9}$"),
 ]
-Budget = Annotated[int | None, Field(ge=1, le=100_000), about("at most this many tokens of text")]
-Page = TypedDict("Page", {"memories": list[MemoryRow], "total": int, "next_cursor": "str | None"})
-Found = TypedDict("Found", {
-    "query": str, "search_mode": str, "results": list[RecallResult], "steps": list[RecallStep], "tokens": int, "left_out": int,
-    "degraded": NotRequired[str],
-})  # fmt: skip
-Alike = TypedDict("Alike", {
-    "entities": list[Data], "relations": list[Data], "total": int, "timeTaken": int, "scores": list[Data],
-    "diagnostics": NotRequired[Data], "memories": NotRequired[list[MemoryRow]], "chunks": NotRequired[list[RecallResult]],
-    "steps": NotRequired[list[RecallStep]],
-})  # fmt: skip
+TokenBudget = Annotated[
+    int | None,
+    Field(ge=1, le=100_000),
+    about("at most this many tokens of text"),
+]
 
 
-def _counted(extension: ExtensionAPI, found: Reply[Any]) -> Data:
-    """The data of an answer, when which entities it names was noted."""
+# The types of answers have no docstrings, since those would become descriptions in the schemas.
+
+
+class MemoryPage(TypedDict):
+    memories: list[MemoryRow]
+    total: int
+    next_cursor: str | None
+
+
+class SearchResult(TypedDict):
+    query: str
+    search_mode: str
+    results: list[RecallResult]
+    steps: list[RecallStep]
+    tokens: int
+    left_out: int
+    degraded: NotRequired[str]
+
+
+class SemanticResult(TypedDict):
+    entities: list[Data]
+    relations: list[Data]
+    total: int
+    timeTaken: int
+    scores: list[Data]
+    diagnostics: NotRequired[Data]
+    memories: NotRequired[list[MemoryRow]]
+    chunks: NotRequired[list[RecallResult]]
+    steps: NotRequired[list[RecallStep]]
+
+
+def _record_found_entities(extension: ExtensionAPI, reply: Reply[Any]) -> Data:
+    """Return the JSON of a reply of the graph. Log the names of its entities, if it has any."""
     from simplemem.features.event_log import EventLog
 
-    data: Data = json.loads(found.text)
-    if names := [each["name"] for each in data["entities"]]:
+    data: Data = json.loads(reply.text)
+    names = [entity["name"] for entity in data["entities"]]
+    if names:
         log = EventLog[None](extension, "state/found.jsonl", lambda: None, lambda *_: None)
         log.add({"at": now().isoformat(timespec="seconds"), "entities": names})
     return data
 
 
 _RULES: Final = replace(memento.MEMENTO_RULES, has_owners=True)
-_VERBS: Final = (
+_GRAPH_VERBS: Final = (
     verbs.create_entities,
     verbs.add_observations,
     verbs.create_relations,
     verbs.search_nodes,
     verbs.read_graph,
 )
-_GRAPH: Final = {each.name: each for each in verbs.graph_tools(_RULES, *_VERBS)}
-"""The tools of the graph: Memento's, which also take the container tag whose entities are meant."""
+_GRAPH_TOOLS: Final = {
+    graph_tool.name: graph_tool for graph_tool in verbs.graph_tools(_RULES, *_GRAPH_VERBS)
+}
+"""The tools of the graph, by name: those of Memento, which here also take a container tag."""
 
 
-@wraps(_GRAPH["search_nodes"].run)
-def _search_nodes(graph: KnowledgeGraph, **more: Any) -> Reply[Any]:
-    found = _GRAPH["search_nodes"].run(graph=graph, **more)
-    _counted(graph.extension, found)
-    return found
+@wraps(_GRAPH_TOOLS["search_nodes"].run)
+def _search_nodes(graph: KnowledgeGraph, **arguments: Any) -> Reply[Any]:
+    reply = _GRAPH_TOOLS["search_nodes"].run(graph=graph, **arguments)
+    _record_found_entities(graph.extension, reply)
+    return reply
 
 
 @tool("Semantic Search", manner=memento.semantic_search.manner)
@@ -96,54 +133,72 @@ def semantic_search(
     store: EnhancedStore,
     graph: KnowledgeGraph,
     query: Query,
-    container_tag: AnyTag = None,
-    search_mode: Mode | None = None,
-    rerank: Again = False,
+    container_tag: OptionalTag = None,
+    search_mode: SearchMode | None = None,
+    rerank: Rerank = False,
     rewrite_query: Rewrite = False,
     limit: Annotated[float, Field(ge=1, le=1000), about("maximum number of results")] = 10,
     min_similarity: Annotated[Share, about("minimum similarity to the query")] = 0.6,
-    memory_types: Annotated[Several[Kind], about("only facts of these types")] = [],  # noqa: B006
-    include_expired: Past = False,
+    memory_types: MemoryTypes = [],  # noqa: B006
+    include_expired: IncludeExpired = False,
     entity_types: Annotated[Several[str] | None, about("only entities of these types")] = None,
     hybrid_search: Annotated[bool, about("match words as well as meaning")] = True,
     semantic_weight: Annotated[Share, about("weight of meaning against words")] = 0.6,
-) -> Reply[Alike]:
-    """Find entities by meaning, or by meaning and words. With a container_tag or search_mode, also find facts and
-    passages of documents."""
+) -> Reply[SemanticResult]:
+    """Find entities by meaning, or by meaning and words. With a container_tag or search_mode,
+    also find facts and passages of documents."""
     from simplemem.features.documents.memory_rows import memory_rows
     from simplemem.features.documents.recall import RecallRequest, recall
     from simplemem.note.scopes import check_scope
 
-    owner = None if container_tag is None else check_scope(container_tag)
-    weight = semantic_weight if hybrid_search else 1.0
-    about_entities = (query, int(limit), min_similarity, entity_types, weight, owner)
-    reply = memento.found_by_meaning(store, graph, *about_entities)
-    data: Any = _counted(store.extension, reply)
-    more: Any = {
-        "rerank": rerank,
-        "rewrite": rewrite_query,
-        "memory_types": memory_types,
-        "include_expired": include_expired,
-    }
-    if container_tag is None and search_mode is None and not any(more.values()):
-        return Reply(reply.text, data)
-    asked = RecallRequest(
+    owner = None
+    if container_tag is not None:
+        owner = check_scope(container_tag)
+    entities = memento.found_by_meaning(
+        store,
+        graph,
         query,
-        container_tag,
-        search_mode or "hybrid",
         int(limit),
-        min_similarity=min_similarity,
-        **more,
+        min_similarity,
+        entity_types,
+        semantic_weight if hybrid_search else 1.0,
+        owner,
     )
-    found = recall(store, asked)
-    rows = memory_rows(store, [hit.fact for hit in found.hits if hit.fact])
-    chunks = [hit.result for hit in found.hits if hit.result["kind"] == "chunk"]
-    return as_json(data | {"memories": rows, "chunks": chunks, "steps": found.steps})
+    answer: Any = _record_found_entities(store.extension, entities)
+
+    # Without any argument that Memento lacks, the answer is that of Memento.
+    has_own_arguments = rerank or rewrite_query or memory_types or include_expired
+    if container_tag is None and search_mode is None and not has_own_arguments:
+        return Reply(entities.text, answer)
+
+    recalled = recall(
+        store,
+        RecallRequest(
+            query,
+            container_tag,
+            mode=search_mode or "hybrid",
+            limit=int(limit),
+            rerank=rerank,
+            rewrite=rewrite_query,
+            memory_types=memory_types,
+            include_expired=include_expired,
+            min_similarity=min_similarity,
+        ),
+    )
+    facts = [hit.fact for hit in recalled.hits if hit.fact is not None]
+    answer["memories"] = memory_rows(store, facts)
+    answer["chunks"] = [hit.result for hit in recalled.hits if hit.result["kind"] == "chunk"]
+    answer["steps"] = recalled.steps
+    return as_json(answer)
 
 
 @tool("Ingest a text", writes=True)
 def ingest_text(
-    documents: DocumentService, caller: Caller, content: Text, container_tag: Tag, title: Title = ""
+    documents: DocumentService,
+    caller: Caller,
+    content: Text,
+    container_tag: Tag,
+    title: Title = "",
 ) -> Reply[IngestResult]:
     """Store a text as a document, and the facts in it as memories."""
     return as_json(documents.ingest_text(content, container_tag, title, **caller))
@@ -151,17 +206,26 @@ def ingest_text(
 
 @tool("Ingest a page", writes=True)
 def ingest_url(
-    documents: DocumentService, caller: Caller, url: Url, container_tag: Tag, title: Title = ""
+    documents: DocumentService,
+    caller: Caller,
+    url: Url,
+    container_tag: Tag,
+    title: Title = "",
 ) -> Reply[IngestResult]:
-    """Fetch a page or file and store it as a document. Facts from it never replace what the user said."""
+    """Fetch a page or file and store it as a document. Facts from it never replace what the
+    user said."""
     return as_json(documents.ingest_url(url, container_tag, title, **caller))
 
 
 @tool("Read a profile", writes=True)
 def get_user_profile(
-    memories: FactService, caller: Caller, container_tag: Tag, regenerate: Anew = False
+    memories: FactService,
+    caller: Caller,
+    container_tag: Tag,
+    regenerate: Regenerate = False,
 ) -> Reply[ScopeProfile]:
-    """Read what is known about a user, in their own words: static for what lasts, dynamic for what is recent."""
+    """Read what is known about a user, in their own words: static for what lasts, dynamic for
+    what is recent."""
     from simplemem.features.facts.profile import profile_of
 
     return as_json(profile_of(memories, container_tag, regenerate, **caller))
@@ -172,56 +236,87 @@ def list_memories(
     store: EnhancedStore,
     memories: FactService,
     container_tag: Tag,
-    memory_type: Kind | None = None,
+    memory_type: MemoryType | None = None,
     limit: Limit = 50,
-    include_expired: Past = False,
+    include_expired: IncludeExpired = False,
     cursor: Cursor = None,
-) -> Reply[Page]:
+) -> Reply[MemoryPage]:
     """List the memories of a user, newest first, each with its current confidence."""
     from simplemem.features.documents.memory_rows import memory_rows
     from simplemem.note.scopes import check_scope
 
-    every = memories.facts(check_scope(container_tag), expired=include_expired)
-    some = [each for each in every if memory_type in (None, each.memory_type)]
-    some.sort(
-        key=lambda each: (each.valid_from is not None and each.valid_from.timestamp(), each.path),
-        reverse=True,
-    )
-    start, stop = int(cursor or 0), int(cursor or 0) + limit
-    rows, following = memory_rows(store, some[start:stop]), str(stop) if stop < len(some) else None
-    return as_json({"memories": rows, "total": len(some), "next_cursor": following})
+    facts = memories.facts(check_scope(container_tag), expired=include_expired)
+    if memory_type is not None:
+        facts = [fact for fact in facts if fact.memory_type == memory_type]
+    facts.sort(key=_age_key, reverse=True)
+
+    start = int(cursor or 0)
+    stop = start + limit
+    page: MemoryPage = {
+        "memories": memory_rows(store, facts[start:stop]),
+        "total": len(facts),
+        "next_cursor": str(stop) if stop < len(facts) else None,
+    }
+    return as_json(page)
+
+
+def _age_key(fact: Fact) -> tuple[float, str]:
+    """Return a key that sorts facts from the oldest to the newest, those without a date first."""
+    timestamp = 0.0
+    if fact.valid_from is not None:
+        timestamp = fact.valid_from.timestamp()
+    return timestamp, fact.path
 
 
 @tool("Search everything")
 def superrag_search(
     store: EnhancedStore,
     query: Query,
-    container_tag: AnyTag = None,
-    search_mode: Mode = "hybrid",
-    rerank: Again = True,
+    container_tag: OptionalTag = None,
+    search_mode: SearchMode = "hybrid",
+    rerank: Rerank = True,
     limit: Limit = 10,
-    budget_tokens: Budget = None,
-) -> Reply[Found]:
-    """Find facts, passages and entities that answer a question, best first, with the search steps taken."""
+    budget_tokens: TokenBudget = None,
+) -> Reply[SearchResult]:
+    """Find facts, passages and entities that answer a question, best first, with the
+    search steps taken."""
     from simplemem.features.documents.recall import RecallRequest, recall
 
-    found = recall(
+    recalled = recall(
         store,
         RecallRequest(
-            query, container_tag, search_mode, limit, rerank, rewrite=True, max_tokens=budget_tokens
+            query,
+            container_tag,
+            mode=search_mode,
+            limit=limit,
+            rerank=rerank,
+            rewrite=True,
+            max_tokens=budget_tokens,
         ),
     )
-    data: Data = {
+    answer: SearchResult = {
         "query": query,
         "search_mode": search_mode,
-        "results": [hit.result for hit in found.hits],
+        "results": [hit.result for hit in recalled.hits],
+        "steps": recalled.steps,
+        "tokens": recalled.tokens,
+        "left_out": recalled.left_out,
     }
-    data |= {"steps": found.steps, "tokens": found.tokens, "left_out": found.left_out}
-    return as_json(data | ({"degraded": found.degraded} if found.degraded else {}))
+    if recalled.degraded:
+        answer["degraded"] = recalled.degraded
+    return as_json(answer)
 
 
 TOOLS: Final = (
-    *(_GRAPH[name] for name in ("create_entities", "add_observations", "create_relations")),
-    *(replace(_GRAPH["search_nodes"], run=_search_nodes), semantic_search, _GRAPH["read_graph"]),
-    *(ingest_url, ingest_text, get_user_profile, list_memories, superrag_search),
+    _GRAPH_TOOLS["create_entities"],
+    _GRAPH_TOOLS["add_observations"],
+    _GRAPH_TOOLS["create_relations"],
+    replace(_GRAPH_TOOLS["search_nodes"], run=_search_nodes),
+    semantic_search,
+    _GRAPH_TOOLS["read_graph"],
+    ingest_url,
+    ingest_text,
+    get_user_profile,
+    list_memories,
+    superrag_search,
 )

@@ -14,7 +14,7 @@ from simplemem.errors import Invalid, TooLong
 from simplemem.features.conversations.exchange import new_exchange
 from simplemem.features.conversations.service import conversation_service
 from simplemem.features.documents.memory_rows import memory_rows
-from simplemem.features.documents.recall import RecallRequest, RecallResult, recall
+from simplemem.features.documents.recall import RecallAnswer, RecallRequest, recall
 from simplemem.features.documents.service import document_service
 from simplemem.features.facts.fact import NewFact
 from simplemem.features.facts.service import fact_service
@@ -32,7 +32,7 @@ def tell(store: EnhancedStore, *statements: str, scope: str = "ann") -> None:
         fact_service(store).add(scope, [NewFact(each)])
 
 
-def ask(store: EnhancedStore, query: str, scope: str | None = "ann", **more: Any) -> RecallResult:
+def ask(store: EnhancedStore, query: str, scope: str | None = "ann", **more: Any) -> RecallAnswer:
     found = recall(store, RecallRequest(query, scope, **more))
     scores = [hit.result["score"] for hit in found.hits]
     assert scores == sorted(scores, reverse=True) and all(0 <= score <= 1 for score in scores)
@@ -41,11 +41,11 @@ def ask(store: EnhancedStore, query: str, scope: str | None = "ann", **more: Any
     return found
 
 
-def texts(found: RecallResult, *kinds: str) -> list[str]:
+def texts(found: RecallAnswer, *kinds: str) -> list[str]:
     return [hit.result["text"] for hit in found.hits if not kinds or hit.result["kind"] in kinds]
 
 
-def step(found: RecallResult, name: str) -> tuple[bool, str]:
+def step(found: RecallAnswer, name: str) -> tuple[bool, str]:
     return next((each["used"], each["why"]) for each in found.steps if each["step"] == name)
 
 

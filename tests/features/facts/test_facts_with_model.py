@@ -13,11 +13,13 @@ import pytest
 from chat_service import ChatService
 from embedding_service import HANGS_UP, PAGE, Answer, failing, slow
 
-from simplemem.features.documents.recall import RecallRequest, RecallResult, recall, write_answer
+from simplemem.features.documents.answering import write_answer
+from simplemem.features.documents.recall import RecallAnswer, RecallRequest, recall
 from simplemem.features.documents.service import document_service
+from simplemem.features.facts.adding import AddResult
 from simplemem.features.facts.fact import NewFact
 from simplemem.features.facts.language_model import extract
-from simplemem.features.facts.service import AddResult, fact_service
+from simplemem.features.facts.service import fact_service
 from simplemem.note import dates
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
@@ -59,9 +61,9 @@ def money(store: EnhancedStore, vault: Path) -> None:
 
 def ask(
     store: EnhancedStore, query: str = ASKED, **more: Any
-) -> tuple[RecallResult, tuple[str | None, str, str]]:
+) -> tuple[RecallAnswer, tuple[str | None, str, str]]:
     found = recall(store, RecallRequest(query, "ann", **more))
-    return found, write_answer(document_service(store), query, found)
+    return found, write_answer(document_service(store), query, found.hits)
 
 
 def add(store: EnhancedStore, text: str, **more: Any) -> AddResult:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from simplemem.features.facts.reading import kind_of, states_end
+from simplemem.features.facts.memory_type import memory_type_of, states_end
 
 NOW = datetime(2026, 11, 22, 9, tzinfo=UTC)
 
@@ -28,7 +28,7 @@ NOW = datetime(2026, 11, 22, 9, tzinfo=UTC)
     ],
 )
 def test_the_kind_of_a_statement(said: str, kind: str, until: str) -> None:
-    found, end = kind_of(said, NOW)
+    found, end = memory_type_of(said, NOW)
     assert (found, f"{end:%Y-%m-%d}" if end else "") == (kind, until)
 
 
@@ -55,7 +55,7 @@ def test_the_kind_of_a_statement(said: str, kind: str, until: str) -> None:
     ],
 )
 def test_a_state_lasts_even_when_it_is_dated(said: str) -> None:
-    assert kind_of(said, NOW) == ("fact", None)
+    assert memory_type_of(said, NOW) == ("fact", None)
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_a_state_lasts_even_when_it_is_dated(said: str) -> None:
     ],
 )
 def test_an_event_fades_after_its_day(said: str) -> None:
-    assert kind_of(said, NOW)[0] == "episode"
+    assert memory_type_of(said, NOW).name == "episode"
 
 
 @pytest.mark.parametrize(

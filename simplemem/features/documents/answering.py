@@ -1,0 +1,53 @@
+"""Let the chat model answer a question from the hits of a recall."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+
+from simplemem.features.documents.extraction import ask_model
+from simplemem.features.documents.hits import Hit
+from simplemem.features.documents.service import DocumentService
+
+_MAX_HITS: Final = 10  # that the model gets
+
+
+def write_answer(
+    documents: DocumentService,
+    question: str,
+    hits: Sequence[Hit],
+) -> tuple[str | None, str, str]:
+    """Let the chat model answer a question from hits, except those that must not be sent to it.
+
+    Return the answer with citations or None, the name of the model or "none", and why there is no
+    answer. Without a model or without hits there is no reason either.
+    """
+    chat = documents.chat
+    if chat is None or not hits:
+        return None, "none", ""
+
+    private_paths = documents.extension.private_among(hit.path for hit in hits)
+    memories: list[tuple[str, datetime | None]] = []
+    for hit in hits:
+        if hit.path in private_paths:
+            continue
+        stated_at = hit.fact.valid_from if hit.fact is not None else None
+        memories.append((_text_with_marks(hit), stated_at))
+    return ask_model(documents, chat, "answer", question, memories[:_MAX_HITS])
+
+
+def _text_with_marks(hit: Hit) -> str:
+    """Return the text of a hit, followed by since when it is outdated or disputed."""
+    marks: list[str] = []
+    outdated = hit.result.get("outdated")
+    if outdated:
+        marks.append(f"outdated since {outdated[:10]}")
+    disputed = hit.result.get("disputed")
+    if disputed:
+        marks.append(f"disputed since {disputed[:10]}")
+
+    text = hit.result["text"]
+    if not marks:
+        return text
+    return f"{text} ({', '.join(marks)})"

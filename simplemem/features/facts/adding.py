@@ -1,0 +1,351 @@
+"""Add new facts in one step of the history: what each does to the current ones, and its note."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from simplemem.features.answers import FactEvent, FactReference, ReviewCandidate, ReviewRequest
+from simplemem.features.collection import ChangeSet
+from simplemem.features.fact import Fact
+from simplemem.features.facts import decay
+from simplemem.features.facts.collection import UNDISPUTED, FactCollection
+from simplemem.features.facts.comparing import Decision, SimilarFact, decide, facts_in_doubt
+from simplemem.features.facts.fact import NewFact, fact_name, link_target, render_fact
+from simplemem.features.facts.memory_type import memory_type_of
+from simplemem.features.facts.reading import read_statement
+from simplemem.features.service import FeatureService
+from simplemem.note.dates import format_moment, now
+from simplemem.store import now as local_time
+
+if TYPE_CHECKING:
+    from simplemem.features.facts.language_model import Ruling
+
+_MIN_SIMILARITY: Final = 0.7  # cosine from which an undecided fact is a candidate for review
+_MAX_CANDIDATES: Final = 3
+_DERIVED_SHARE: Final = 0.8  # of the confidence of a derived fact's least certain parent
+_REINFORCEMENT: Final = 0.15  # added to the confidence of a preference that is stated again
+
+
+@dataclass
+class AddResult:
+    """What became of new facts, warnings, and who decided: "rules", or the name of a model."""
+
+    events: list[FactEvent] = field(default_factory=list)
+    needs_review: list[ReviewRequest] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    reconciliation: str = "rules"
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where new facts are from, and the scope that they are for."""
+
+    scope: str
+    document_path: str  # "" if they are from no document
+    is_outside: bool  # not the user's words: a web page
+
+
+class _Outcome(NamedTuple):
+    """What a new fact does to the current ones, as it was decided by rules and a model."""
+
+    event: str
+    relation: str | None
+    rule: str
+    target: Fact | None
+    similar: Sequence[SimilarFact]
+
+
+class FactAdder:
+    """Adds facts in one change set. Guards the current facts as the additions so far leave them.
+
+    `result` has what became of the facts that were added so far.
+    """
+
+    def __init__(
+        self,
+        service: FeatureService,
+        collection: FactCollection,
+        change_set: ChangeSet,
+        origin: Origin,
+        earlier_ids: Collection[str],
+    ) -> None:
+        """Take the current facts of the scope. The caller holds the collection.
+
+        `earlier_ids` are those of facts that earlier steps of the same call stored.
+        """
+        self.result = AddResult()
+        self._service = service
+        self._collection = collection
+        self._change_set = change_set
+        self._origin = origin
+        self._earlier_ids = earlier_ids
+        self._facts = {fact.path: fact for fact in collection.facts(origin.scope)}
+
+    def add(self, new: NewFact, rulings: Sequence[Ruling]) -> None:
+        """Decide what a new fact does, do it in the change set, and enter it into the result.
+
+        `rulings` are what a model said about the fact before the vault was locked.
+        """
+        decision = decide(self._service.extension, new.text, self._facts.values())
+        verdict = decision.verdict
+        target = decision.target
+        if verdict.event == "DELETE":
+            self._forget(target, verdict.rule)
+        elif verdict.event == "NOOP" and target is not None:
+            self._confirm(target, verdict.rule)
+            self._dispute(self._facts[target.path], self._facts_in_doubt(new.text))
+        else:
+            self._store(new, decision, rulings)
+
+    def _forget(self, target: Fact | None, rule: str) -> None:
+        """Move a fact to the trash, or add a warning that says why it stays."""
+        if target is None:
+            self._warn_not_forgotten("no fact matches")
+        elif target.problem:
+            self._warn_not_forgotten(target.problem)
+        elif self._is_protected(target):
+            self._warn_not_forgotten("a web page cannot withdraw what the user stated")
+        else:
+            self._change_set.drop(target.path)
+            self._collection.settle_disputes(self._change_set, target.path)
+            del self._facts[target.path]
+            self._report("DELETE", None, target, rule)
+
+    def _warn_not_forgotten(self, reason: str) -> None:
+        self.result.warnings.append(f"nothing was forgotten: {reason}")
+
+    def _is_protected(self, fact: Fact) -> bool:
+        """Return whether the user stated a fact and the new text is from outside."""
+        return self._origin.is_outside and not fact.source
+
+    def _confirm(self, target: Fact, rule: str) -> None:
+        """Take in that a fact was stated again: it is not disputed, and a preference is renewed."""
+        path = target.path
+        if target.is_disputed and not target.problem:
+            self._change_set.set(path, **UNDISPUTED)
+            self._facts[path] = replace(target, status="active", disputed=None, disputed_by="")
+
+        time = now()
+        confidence = decay.confidence_at(target, time)
+        if target.memory_type == "preference" and not target.problem and confidence < 1:
+            renewed = round(min(1.0, confidence + _REINFORCEMENT), 4)
+            self._change_set.set(path, confidence=renewed, reinforced=format_moment(time))
+        self._report("NOOP", None, target, rule)
+
+    def _store(self, new: NewFact, decision: Decision, rulings: Sequence[Ruling]) -> None:
+        """Store a new fact, with what it replaces, disputes and lets a model derive."""
+        applicable: list[Ruling] = []
+        if decision.verdict.event == "ADD":
+            applicable = [ruling for ruling in rulings if self._still_applies(ruling)]
+        outcome = self._without_forbidden_update(_combine(decision, applicable))
+
+        in_doubt = self._facts_in_doubt(new.text)
+        memory_type = new.memory_type or memory_type_of(new.text, now()).name
+        if in_doubt and memory_type == "episode":
+            # It must last as long as the facts that it disputes.
+            new = new._replace(memory_type="fact")
+
+        fact = self._write(new, outcome.rule, outcome.target, outcome.relation or "")
+        self._report(outcome.event, outcome.relation, fact, outcome.rule, outcome.target)
+        self._dispute(fact, [doubtful for doubtful in in_doubt if doubtful is not outcome.target])
+        if outcome.event == "ADD":
+            self._suggest_review(fact, outcome.similar)
+        self._derive_all(applicable, fact)
+
+    def _still_applies(self, ruling: Ruling) -> bool:
+        """Return whether the fact that a model was asked about has not changed meanwhile."""
+        return self._facts.get(ruling.target.path) is ruling.target
+
+    def _without_forbidden_update(self, outcome: _Outcome) -> _Outcome:
+        """Return an outcome that replaces no fact which cannot or must not be replaced."""
+        target = outcome.target
+        if target is None or outcome.relation != "UPDATES":
+            return outcome
+        if not target.problem and not self._is_protected(target):
+            return outcome
+        similar = [SimilarFact(target, 1.0), *outcome.similar]
+        return _Outcome("ADD", None, outcome.rule, None, similar)
+
+    def _write(
+        self,
+        new: NewFact,
+        rule: str,
+        old: Fact | None = None,
+        relation: str = "",
+        parents: Sequence[Fact] = (),
+    ) -> Fact:
+        """Write the note of a new fact, and mark `old` as superseded if the relation is UPDATES.
+
+        Return the new fact. `parents` are the facts from which it was derived.
+        """
+        link_text = self._service.link_text
+        name = fact_name(self._origin.scope, new.text)
+        path = self._service.free_path(self._change_set, name, between=" ")
+        fact = self._complete(new, path, rule)
+        if parents:
+            fact = replace(fact, derived_from=tuple(link_text(parent.path) for parent in parents))
+        if old is not None and relation == "EXTENDS":
+            fact = replace(fact, extends=link_text(old.path))
+        if old is not None and relation == "UPDATES":
+            fact = replace(fact, updates=link_text(old.path))
+            self._supersede(old, fact)
+
+        self._change_set.put(path, render_fact(fact, new.quote))
+        self._facts[path] = fact
+        return fact
+
+    def _complete(self, new: NewFact, path: str, rule: str) -> Fact:
+        """Return the fact for a path, with what the rules read where `new` is empty."""
+        time = now()
+        type_by_rules = memory_type_of(new.text, time)
+        valid_to = type_by_rules.valid_to
+        if type_by_rules.name == "episode" and new.memory_type not in ("", "episode"):
+            valid_to = None  # the day of an episode does not end what lasts
+
+        return Fact(
+            path=path,
+            sha256="",
+            id=f"atom_{time:%Y%m%d}_{secrets.token_hex(3)}",
+            statement=new.text,
+            scope=self._origin.scope,
+            memory_type=new.memory_type or type_by_rules.name,
+            slot=new.slot or read_statement(new.text).slot,
+            confidence=new.confidence,
+            valid_from=new.valid_from or time,
+            valid_to=new.valid_to or valid_to,
+            source=self._origin.document_path.removesuffix(".md"),
+            decided_by=new.decided_by or rule,
+            created=local_time(),
+        )
+
+    def _supersede(self, old: Fact, new: Fact) -> None:
+        """Mark a fact as superseded by a new one from the time at which that is valid."""
+        superseded = {
+            **UNDISPUTED,
+            "status": "superseded",
+            "superseded_by": self._service.link_text(new.path),
+            "valid_to": format_moment(new.valid_from or now()),
+        }
+        self._change_set.set(old.path, **superseded)
+        del self._facts[old.path]
+
+    def _facts_in_doubt(self, text: str) -> list[Fact]:
+        """Return the facts of which a text says that they changed, where no rule reads to what."""
+        facts = [fact for fact in self._facts.values() if self._may_be_disputed(fact)]
+        return facts_in_doubt(text, facts)
+
+    def _may_be_disputed(self, fact: Fact) -> bool:
+        """Return whether a fact lasts, can be changed, and was not stored by this very call."""
+        is_earlier = bool(fact.sha256) and fact.id not in self._earlier_ids
+        is_lasting = fact.memory_type in ("fact", "preference") and not fact.problem
+        return is_earlier and is_lasting and not self._is_protected(fact)
+
+    def _dispute(self, new: Fact, older_facts: Sequence[Fact]) -> None:
+        """Mark older facts as disputed by a new one, except itself and those that were replaced.
+
+        They are entered into the last event of the result, which must be that of the new fact.
+        """
+        link = self._service.link_text(new.path)
+        disputed_facts: list[FactReference] = []
+        for fact in older_facts:
+            if fact.path == new.path or self._facts.get(fact.path) is not fact:
+                continue
+
+            since = fact.disputed or now()
+            self._change_set.set(
+                fact.path,
+                status="disputed",
+                disputed=format_moment(since),
+                disputed_by=link,
+            )
+            self._facts[fact.path] = replace(
+                fact,
+                status="disputed",
+                disputed=since,
+                disputed_by=link_target(link),
+            )
+            disputed_facts.append(FactReference(id=fact.id, memory=fact.statement))
+
+        if disputed_facts:
+            self.result.events[-1]["disputes"] = disputed_facts
+
+    def _suggest_review(self, new: Fact, similar: Sequence[SimilarFact]) -> None:
+        """Enter into the result the current facts that a new one is so similar to that it may
+        replace them.
+        """
+        candidates: list[ReviewCandidate] = []
+        for fact, similarity in similar:
+            if similarity < _MIN_SIMILARITY or fact.path not in self._facts:
+                continue
+            candidate = ReviewCandidate(
+                id=fact.id,
+                memory=fact.statement,
+                similarity=round((1 + similarity) / 2, 4),
+            )
+            candidates.append(candidate)
+
+        if candidates:
+            review = ReviewRequest(id=new.id, candidates=candidates[:_MAX_CANDIDATES])
+            self.result.needs_review.append(review)
+
+    def _derive_all(self, rulings: Sequence[Ruling], new: Fact) -> None:
+        """Store what a model derived from a new fact and each of some earlier ones."""
+        for ruling in rulings:
+            if ruling.relation != "DERIVES" or not ruling.derived:
+                continue
+
+            parents = (ruling.target, new)
+            time = now()
+            lowest_confidence = min(decay.confidence_at(parent, time) for parent in parents)
+            derived = NewFact(
+                ruling.derived,
+                memory_type="derived",
+                confidence=_DERIVED_SHARE * lowest_confidence,
+            )
+            fact = self._write(derived, ruling.method, parents=parents)
+            self._report("ADD", "DERIVES", fact, ruling.method)
+
+    def _report(
+        self,
+        event: str,
+        relation: str | None,
+        fact: Fact,
+        rule: str,
+        old: Fact | None = None,
+    ) -> None:
+        """Enter into the result what happened to a fact, and `old`, which it replaces or extends."""
+        report = FactEvent(
+            event=event,
+            relation=relation,
+            id=fact.id,
+            memory=fact.statement,
+            rule=rule,
+        )
+        if old is not None:
+            report["previous"] = FactReference(id=old.id, memory=old.statement)
+        self.result.events.append(report)
+
+
+def _combine(decision: Decision, rulings: Sequence[Ruling]) -> _Outcome:
+    """Return the outcome that a model says, if it says one, else that of the rules."""
+    for ruling in rulings:
+        if ruling.relation != "DERIVES":
+            return _Outcome(
+                event="UPDATE",
+                relation=ruling.relation,
+                rule=ruling.method,
+                target=ruling.target,
+                similar=decision.similar,
+            )
+
+    verdict = decision.verdict
+    return _Outcome(
+        event=verdict.event,
+        relation=verdict.relation,
+        rule=verdict.rule,
+        target=decision.target,
+        similar=decision.similar,
+    )

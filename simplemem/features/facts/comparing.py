@@ -1,0 +1,110 @@
+"""Compare a text with the current facts of a scope, and decide by rules what it does to them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Final, NamedTuple
+
+from simplemem.features.changes import StatedSubject, find_doubtful, read_change, subject_of
+from simplemem.features.fact import Fact
+from simplemem.features.facts.reading import Reading, read_statement
+from simplemem.features.facts.reconciling import Verdict, reconcile
+from simplemem.features.facts.statements import statement_to_forget
+from simplemem.store import ExtensionAPI
+
+_MAX_COMPARED: Final = 200  # facts of a scope that are all compared with a new one
+_MAX_SIMILAR: Final = 20  # by words, and by meaning; compared beside those of the same slot
+
+
+class SimilarFact(NamedTuple):
+    """A fact, and the cosine of its meaning with that of a text; 0 if only words are alike."""
+
+    fact: Fact
+    similarity: float
+
+
+class Decision(NamedTuple):
+    """What the rules say about a text among facts."""
+
+    verdict: Verdict
+    target: Fact | None  # the fact that the verdict is about
+    similar: list[SimilarFact]
+
+
+def decide(extension: ExtensionAPI, text: str, facts: Collection[Fact]) -> Decision:
+    """Return what the rules say about a text among current facts, and which facts are similar.
+
+    A text that asks to forget something has the event DELETE, with the fact that states it as the
+    target, if there is one. Nothing is written.
+    """
+    similar = _similar_facts(extension, text, facts)
+    text_to_forget = statement_to_forget(text)
+    reading = read_statement(text_to_forget or text)
+    compared = _facts_to_compare(reading, facts, similar)
+
+    verdict = reconcile(reading, [read_statement(fact.statement) for fact in compared])
+    target = None
+    if verdict.place is not None:
+        target = compared[verdict.place]
+    if not text_to_forget:
+        return Decision(verdict, target, similar)
+
+    is_stated = verdict.event == "NOOP"
+    forget = Verdict("DELETE", rule="rule:forget")
+    return Decision(forget, target if is_stated else None, similar)
+
+
+def _similar_facts(
+    extension: ExtensionAPI,
+    text: str,
+    facts: Collection[Fact],
+) -> list[SimilarFact]:
+    """Return the facts that are most like a text by meaning, then those by words."""
+    facts_by_path = {fact.path: fact for fact in facts}
+    likeness = extension.likeness(text, facts_by_path, _MAX_SIMILAR)
+    paths: dict[str, None] = {}
+    for scores in (likeness.meaning, likeness.words):
+        best_first = sorted(scores, key=scores.__getitem__, reverse=True)
+        paths |= dict.fromkeys(best_first[:_MAX_SIMILAR])
+
+    return [SimilarFact(facts_by_path[path], likeness.meaning.get(path, 0.0)) for path in paths]
+
+
+def _facts_to_compare(
+    reading: Reading,
+    facts: Collection[Fact],
+    similar: Sequence[SimilarFact],
+) -> list[Fact]:
+    """Return the facts with which a new statement is compared: all if they are few.
+
+    Otherwise those of the same relation, the similar ones, and those that this step has just
+    written, which are not indexed yet.
+    """
+    is_few = len(facts) <= _MAX_COMPARED
+    compared: dict[str, Fact] = {}
+    for fact in facts:
+        is_just_written = not fact.sha256
+        if is_few or is_just_written or _has_same_relation(fact, reading):
+            compared[fact.path] = fact
+    for fact, _ in similar:
+        compared[fact.path] = fact
+    return list(compared.values())
+
+
+def _has_same_relation(fact: Fact, reading: Reading) -> bool:
+    if fact.slot is None or reading.slot is None:
+        return False
+    return fact.slot.relation == reading.slot.relation
+
+
+def facts_in_doubt(text: str, facts: Sequence[Fact]) -> list[Fact]:
+    """Return those of some facts of which a text says that they changed, but not to what."""
+    change = read_change(text)
+    if change is None:
+        return []
+
+    subjects: list[StatedSubject] = []
+    for fact in facts:
+        year = fact.valid_from.year if fact.valid_from is not None else None
+        subjects.append(StatedSubject(subject_of(fact.statement), year))
+    return [facts[index] for index in find_doubtful(subjects, change)]

@@ -1,0 +1,192 @@
+"""The languages whose statements the rules read: word lists and patterns, one file each in `words/`.
+
+A statement is read by the language whose words and forms it has. Pure, but for reading the files
+when the module is imported.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final
+
+from simplemem.note.stems import stem
+
+MAX_READ: Final = 300  # characters of a statement
+
+_WORDS_FOLDER: Final = Path(__file__).parent / "words"
+_LIKING: Final = "♥"  # stands for all words of liking and disliking
+_MATCHES_NOTHING: Final = "(?!)"
+_WORD_LISTS_OF_LANGUAGE: Final = ("empty", "own", "no", "likes", "telling")
+"""The lists whose words tell one language from another."""
+
+_REFERENCE: Final = re.compile(r"\{([a-z_]+)\}")
+_LETTERS: Final = re.compile(r"[^\W\d_]+")
+_WORD: Final = re.compile(
+    r"""
+    (?<![\w.+-])[\w.+-]+@[\w.-]+\w   # an e-mail address
+    | \d+(?:[.,:]\d+)*               # a number or a time
+    | [^\W\d_]+(?:-[^\W_]+)*         # a word, perhaps with hyphens
+    | \d\w*
+    | [^\w\s.,;:!?'"()]              # a sign such as "€"
+    """,
+    re.VERBOSE,
+)
+_CONTRACTIONS: Final = {
+    "n't": " not",
+    "'m": " am",
+    "'re": " are",
+    "'ve": " have",
+    "'ll": " will",
+    "can not": "cannot",
+}
+
+
+@dataclass(frozen=True)
+class SlotForm:
+    """A way in which a language states the value of a slot, and asks for it."""
+
+    relation: str  # with the names of the groups of which it is made
+    statement: re.Pattern[str]
+    value: re.Pattern[str]
+    limits: str  # the name of the pattern that says where or when alone the value is so
+    question: re.Pattern[str]
+
+
+class Language:
+    """The word lists and patterns of one language, which never change.
+
+    A file may use the name of a word list or of another pattern in braces within a pattern.
+    """
+
+    def __init__(self, code: str, defaults: Mapping[str, str] | None = None) -> None:
+        """Read the file of a language. `defaults` are the patterns that it may leave out."""
+        source = (_WORDS_FOLDER / f"{code}.toml").read_text(encoding="utf-8")
+        table = tomllib.loads(source)
+        word_lists: Mapping[str, str] = table["words"]
+
+        self._stems: str = table["stems"]
+        self._words = {name: frozenset(words.split()) for name, words in word_lists.items()}
+        self._dropped = self._words["empty"] | self._words["no"]
+        self._liking = self._words["likes"] | self._words["hates"]
+        self._own_words = self._words_of_language()
+        self._months = [name[:3] for name in word_lists["months"].split()]
+
+        alternatives = {name: "|".join(words) for name, words in self._words.items()}
+        alternatives["months"] = "|".join(self._months)
+        self.sources: dict[str, str] = {**(defaults or {}), **alternatives, **table["patterns"]}
+        self.patterns = {name: self._compile(source) for name, source in self.sources.items()}
+        self.forms = [self._read_form(slot) for slot in table["slots"]]
+
+    def _words_of_language(self) -> frozenset[str]:
+        words = frozenset[str]()
+        for name in _WORD_LISTS_OF_LANGUAGE:
+            words |= self._words[name]
+        return words
+
+    def _read_form(self, slot: Mapping[str, Any]) -> SlotForm:
+        """Return the form in an entry of `[[slots]]`, which may leave out all but the relation."""
+        statement = slot.get("form")
+        if not statement:
+            statement = rf"(?P<who>(?:[\w'-]+ ){{0,4}}?){slot['is']} (?P<rest>.+)"
+        return SlotForm(
+            relation=slot["relation"],
+            statement=self._compile(statement),
+            value=self._compile(slot.get("what", "(?P<value>.+)")),
+            limits=slot.get("limits", "when"),
+            question=self._compile(slot.get("asks", _MATCHES_NOTHING)),
+        )
+
+    def _compile(self, source: str) -> re.Pattern[str]:
+        """Return a pattern with the other patterns that it names in braces, at any depth."""
+        while True:
+            filled = _REFERENCE.sub(lambda reference: self.sources[reference[1]], source)
+            if filled == source:
+                return re.compile(source)
+            source = filled
+
+    def has(self, list_name: str, words: Iterable[str]) -> bool:
+        """Return whether one of some words is in a word list. Raise KeyError for an unknown list."""
+        return not self._words[list_name].isdisjoint(words)
+
+    def without(self, words: Iterable[str], *list_names: str) -> list[str]:
+        """Return the words that are in none of the word lists, in their order."""
+        return [word for word in words if not any(word in self._words[name] for name in list_names)]
+
+    def matches(self, pattern_name: str, text: str) -> bool:
+        """Return whether a pattern occurs in a text. Raise KeyError for an unknown pattern."""
+        return self.patterns[pattern_name].search(text) is not None
+
+    def month_number(self, name: str) -> int:
+        """Return the number of a month by the first three letters of its name, from 1.
+
+        Raise ValueError if no month of the language begins so.
+        """
+        return self._months.index(name) + 1
+
+    def stems_of(self, text: str) -> tuple[str, ...]:
+        """Return the stems of the words that tell a statement from others, in their order.
+
+        The user, articles and negations are left out. All words of liking and disliking are one.
+        """
+        stems: list[str] = []
+        for word in words_of(text):
+            if word in self._dropped:
+                continue
+            if word in self._liking:
+                stems.append(_LIKING)
+            elif word.isalpha():
+                stems.append(stem(word, self._stems))
+            else:
+                stems.append(word)
+        return tuple(stems)
+
+    def fit(self, plain: str) -> int:
+        """Return how much speaks for a text being in this language: its words and its forms.
+
+        `plain` is the text as `plain_text` returns it.
+        """
+        own_words = self._own_words.intersection(_LETTERS.findall(plain))
+        has_form = any(form.statement.match(plain) for form in self.forms)
+        if has_form:
+            return len(own_words) + 2
+        return len(own_words)
+
+
+_ENGLISH: Final = Language("en")
+LANGUAGES: Final = (_ENGLISH, Language("es", _ENGLISH.sources))
+
+
+@lru_cache(maxsize=1_000)
+def language_of(plain: str) -> Language:
+    """Return the language that fits a text best, English if several do.
+
+    `plain` is the text as `plain_text` returns it.
+    """
+    return max(LANGUAGES, key=lambda language: language.fit(plain))
+
+
+def plain_text(text: str) -> str:
+    """Return the beginning of a text in the form that patterns match.
+
+    It is in small letters, on one line, with full verbs and without its full stop.
+    """
+    plain = in_small_letters(text)
+    for contraction, full in _CONTRACTIONS.items():
+        plain = plain.replace(contraction, full)
+    return plain.rstrip(".! ")
+
+
+def in_small_letters(text: str) -> str:
+    """Return the beginning of a text in small letters, on one line, with plain apostrophes."""
+    lower = text[:MAX_READ].lower()
+    return " ".join(lower.replace("’", "'").split())
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words, numbers, e-mail addresses and signs of a text, in their order."""
+    return _WORD.findall(text)
