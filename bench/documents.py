@@ -1,4 +1,4 @@
-"""A PDF of a hundred pages of two columns as a document: seconds and CPU, beyond those of a PDF of one line.
+"""What a PDF of a hundred pages of two columns costs as a document, and how much of that is the reader's start.
 
 python bench/documents.py [--pages 100] [--rounds 5]
 """
@@ -12,7 +12,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
@@ -22,52 +24,74 @@ from simplemem.settings.loading import load_settings
 from simplemem.store import EnhancedStore
 from tests.features.web_of_files import pdf
 
-SETTINGS = load_settings({"embed.provider": "none"})
-LINE = "High water at the pier of berth {0} is at {1:02}:12, and the lock closes in fog."
+SETTINGS: Final = load_settings({"embed.provider": "none"})
+LINE: Final = "High water at the pier of berth {0} is at {1:02}:12, and the lock closes in fog."
 
 
-def cost(work: Callable[[], object], rounds: int) -> tuple[float, float]:
-    """Seconds and seconds of CPU, here and in the process that reads, of the middle one of so many rounds."""
-    every = [measured(work) for _ in range(rounds)]
-    return statistics.median(each[0] for each in every), statistics.median(
-        each[1] for each in every
-    )
+@dataclass(frozen=True)
+class Cost:
+    """Wall time and CPU time in seconds, of this process and the one that reads the PDF."""
 
-
-def measured(work: Callable[[], object]) -> tuple[float, float]:
-    began = os.times()
-    work()
-    ended = os.times()
-    return ended.elapsed - began.elapsed, sum(ended[:4]) - sum(began[:4])
+    wall: float
+    cpu: float
 
 
 def main() -> None:
-    arguments = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    for name, number in (("--pages", 100), ("--rounds", 5)):
-        arguments.add_argument(name, type=int, default=number)
-    asked = arguments.parse_args()
-    texts = (
-        "\n".join(LINE.format(page, at % 24) for at in range(45)) for page in range(asked.pages)
-    )
-    small, large = pdf("One line."), pdf(*texts, columns=2)
-    start, read = (
-        cost(lambda data=data: convert(data, "pdf"), asked.rounds) for data in (small, large)
-    )  # type: ignore[misc]
+    """Read a small PDF and a large one, store the large one, and print what each cost."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--pages", type=int, default=100)
+    parser.add_argument("--rounds", type=int, default=5)
+    options = parser.parse_args()
+
+    small = pdf("One line.")
+    large = make_pdf(options.pages)
+    start = median_cost(lambda: convert(small, "pdf"), options.rounds)
+    read = median_cost(lambda: convert(large, "pdf"), options.rounds)
     with tempfile.TemporaryDirectory() as folder, EnhancedStore(Path(folder), SETTINGS) as store:
-        kept = cost(
-            lambda: document_service(store).ingest_file(
-                large, "Tides.pdf", f"s{time.monotonic_ns()}"
-            ),
-            asked.rounds,
-        )
+        documents = document_service(store)
+
+        def ingest() -> None:
+            documents.ingest_file(large, "Tides.pdf", f"s{time.monotonic_ns()}")
+
+        stored = median_cost(ingest, options.rounds)
+
     print(f"{'':28} seconds   CPU")
-    for what, (seconds, used) in (
-        ("the reader's start", start),
-        (f"{asked.pages} pages read", read),
-        ("and kept", kept),
-    ):
-        print(f"{what:28} {seconds:7.2f} {used:5.2f}")
-    print(f"{'beyond the start':28} {kept[0] - start[0]:7.2f} {kept[1] - start[1]:5.2f}")
+    print_row("the reader's start", start)
+    print_row(f"{options.pages} pages read", read)
+    print_row("and kept", stored)
+    print_row("beyond the start", Cost(stored.wall - start.wall, stored.cpu - start.cpu))
+
+
+def make_pdf(pages: int) -> bytes:
+    """Return a PDF with two columns and 45 lines on each page."""
+    texts = [_page_text(page) for page in range(pages)]
+    return pdf(*texts, columns=2)
+
+
+def _page_text(page: int) -> str:
+    return "\n".join(LINE.format(page, line % 24) for line in range(45))
+
+
+def median_cost(work: Callable[[], object], rounds: int) -> Cost:
+    """Do some work so many times and return the medians."""
+    costs = [measure(work) for _ in range(rounds)]
+    return Cost(
+        statistics.median(cost.wall for cost in costs),
+        statistics.median(cost.cpu for cost in costs),
+    )
+
+
+def measure(work: Callable[[], object]) -> Cost:
+    """Do some work once and return what it cost."""
+    start = os.times()
+    work()
+    end = os.times()
+    return Cost(end.elapsed - start.elapsed, sum(end[:4]) - sum(start[:4]))
+
+
+def print_row(title: str, cost: Cost) -> None:
+    """Print one cost as a row of the table."""
+    print(f"{title:28} {cost.wall:7.2f} {cost.cpu:5.2f}")
 
 
 if __name__ == "__main__":
