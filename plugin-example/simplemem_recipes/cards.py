@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from simplemem.importers import Source
-from simplemem.importers.export import ExportedFile, Item, Left, note
+from simplemem.importers.export import ExportedFile, Item, Skipped, make_note
 
 
-def read(files: Mapping[str, ExportedFile]) -> Iterator[Item | Left]:
+def read(files: Mapping[str, ExportedFile]) -> Iterator[Item | Skipped]:
     """Make a note of each card. A card without a name is skipped."""
     for path, file in files.items():
-        name, _, text = file.data().decode().partition("\n")
+        name, _, text = file.read().decode().partition("\n")
         if not name.strip():
-            yield Left(path, "its first line is empty")
+            yield Skipped(path, "its first line is empty")
             continue
         properties = {"tags": ["recipe"]}
-        yield note(path, f"{name.strip()}.md", text, f"recipe-cards:{path}", properties)
+        yield make_note(path, f"{name.strip()}.md", text, f"recipe-cards:{path}", properties)
 
 
 SOURCE = Source(
@@ -26,5 +26,5 @@ SOURCE = Source(
     file="A folder of text files.",
     folder="recipes",
     reader="simplemem_recipes.cards:read",
-    wanted=["*.txt"],
+    patterns=["*.txt"],
 )

@@ -1,4 +1,4 @@
-"""The commands `import SOURCE`: notes of other programs are imported in one step, after a preview."""
+"""The commands `import SOURCE`: an import is shown, confirmed by the user, and done as one step."""
 
 from __future__ import annotations
 
@@ -18,94 +18,106 @@ from simplemem.note.words import format_count
 
 if TYPE_CHECKING:
     from simplemem.features.graph.jsonl import Imported
-    from simplemem.importers.export import Item, Left
-    from simplemem.importers.take import Plan
+    from simplemem.importers.export import Item, Skipped
+    from simplemem.importers.plan import Plan
 
 commands = typer.Typer()
 _imports = typer.Typer(cls=Group, no_args_is_help=True, rich_markup_mode="rich")
 commands.add_typer(
     _imports, name="import", help="Import notes from other programs.", rich_help_panel="Vault"
 )
-_SHOWN = 12  # of what is left out
+_MAX_SKIPPED = 12  # of the skipped records, and of the warnings, that are listed
 
 Into = Annotated[str | None, option("--into", "FOLDER", "The folder in the vault to import into.")]
 DryRun = Annotated[bool, flag("--dry-run", "Show what would be imported, and change nothing.")]
 
 
-def _bring(
-    kind: str,
+def _import_items(
+    source: str,
     file: Path | str,
-    found: Iterable[Item | Left],
+    items: Iterable[Item | Skipped],
     folder: str,
     vault: Path | None,
     dry_run: bool,
     yes: bool,
 ) -> Answer:
-    """Show what an import would do, have a person agree, and do it as one step."""
-    from simplemem.importers.take import apply_plan, plan
+    """Show what an import would do, have the user confirm it, and do it as one step.
+
+    `file` names the export in the output. With `dry_run`, or if there is nothing to write, nothing
+    is changed. Raises Invalid without a terminal and without `yes`, and what the reader raises.
+    """
+    from simplemem.importers.plan import apply_plan, make_plan
 
     with opened(vault) as store:
-        planned = plan(store, kind, str(file), folder, found)
-        shown = Answer({**planned.as_dict(), "dry_run": dry_run}, _lines(planned))
-        if dry_run or not planned.drafts:
-            return shown
-        _ask(shown, yes=yes)
-        carried = apply_plan(store, planned, who=WHO)
-        version, warnings = carried.written[0].version, list(dict.fromkeys(carried.warnings))
-        if (more := len(warnings) - _SHOWN) > 0:
-            warnings[_SHOWN:] = [f"and {more:,} more of this kind"]
-        lines: Lines = [
-            [("Imported", "green"), f" {format_count(len(planned.drafts), 'file')}"],
-            undo_with(version),
-        ]
-        return Answer({**shown.facts, "version": version}, lines, warnings=warnings)
+        plan = make_plan(store, source, str(file), folder, items)
+        summary = Answer({**plan.as_dict(), "dry_run": dry_run}, _plan_lines(plan))
+        if dry_run or not plan.drafts:
+            return summary
+
+        _confirm(summary, yes=yes)
+        result = apply_plan(store, plan, who=WHO)
+        version = result.written[0].version
+
+        warnings = list(dict.fromkeys(result.warnings))
+        hidden_count = len(warnings) - _MAX_SKIPPED
+        if hidden_count > 0:
+            warnings[_MAX_SKIPPED:] = [f"and {hidden_count:,} more of this kind"]
+
+        files = format_count(len(plan.drafts), "file")
+        lines: Lines = [[("Imported", "green"), f" {files}"], undo_with(version)]
+        return Answer({**summary.facts, "version": version}, lines, warnings=warnings)
 
 
-def _ask(shown: Answer, *, yes: bool) -> None:
-    """Show a person what an import would do, and have them agree."""
-    preview(shown)
-    refused, hint = (
-        "an import needs confirmation, but there is no terminal",
-        "Add --yes, or preview with --dry-run.",
+def _confirm(summary: Answer, *, yes: bool) -> None:
+    """Show what an import would do, and have the user confirm it.
+
+    Raises Invalid without a terminal and without `yes`.
+    """
+    preview(summary)
+    agree(
+        "Import this?",
+        refused="an import needs confirmation, but there is no terminal",
+        hint="Add --yes, or preview with --dry-run.",
+        yes=yes,
     )
-    agree("Import this?", refused=refused, hint=hint, yes=yes)
     finish()
 
 
-def _lines(planned: Plan) -> Lines:
-    """A plan, for people."""
+def _plan_lines(plan: Plan) -> Lines:
+    """Return what an import would do, and the first of the records that it would skip."""
+    destination = f"{plan.folder}/" if plan.folder else "the vault"
+    lines: Lines = [[(plan.file, "cyan"), f"  into {destination}"]]
+
     counts = {
-        "new": planned.new,
-        "changed since the last import": planned.changed,
-        "already in the vault": planned.there,
+        "new": plan.new,
+        "changed since the last import": plan.changed,
+        "already in the vault": plan.unchanged,
     }
-    lines: Lines = [
-        [
-            (planned.file, "cyan"),
-            f"  into {f'{planned.folder}/' if planned.folder else 'the vault'}",
-        ]
-    ]
-    lines += [[f"{count:>7,}  {what}"] for what, count in counts.items() if count or what == "new"]
-    lines += [[(f"{len(planned.left):>7,}  skipped:", "yellow")]] if planned.left else []
-    lines += [
-        ["         ", (each.where, "cyan"), (f"  {each.why}", "dim")]
-        for each in planned.left[:_SHOWN]
-    ]
-    more = len(planned.left) - _SHOWN
-    return lines + (
-        [[(f"         and {more:,} more (--json lists all)", "dim")]] if more > 0 else []
-    )
+    for label, count in counts.items():
+        if count or label == "new":
+            lines.append([f"{count:>7,}  {label}"])
+
+    if plan.skipped:
+        lines.append([(f"{len(plan.skipped):>7,}  skipped:", "yellow")])
+    for part in plan.skipped[:_MAX_SKIPPED]:
+        lines.append(["         ", (part.origin, "cyan"), (f"  {part.reason}", "dim")])
+    hidden_count = len(plan.skipped) - _MAX_SKIPPED
+    if hidden_count > 0:
+        lines.append([(f"         and {hidden_count:,} more (--json lists all)", "dim")])
+    return lines
 
 
 def _declare(source: Source, run: Callable[..., Answer]) -> None:
-    """Declare the command of a source, with what the table says of it."""
+    """Declare the command of a source, whose help and FILE the source describes."""
     run.__doc__ = f"{source.about}\n\n$ {source.example}"
     if source.file:
         run.__annotations__["file"] = Annotated[Path, argument("FILE", source.file)]
     command(_imports, name=source.name)(run)
 
 
-def _reading(source: Source) -> Callable[..., Answer]:
+def _make_command(source: Source) -> Callable[..., Answer]:
+    """Return the function of a source's command, which imports what the source reads."""
+
     def run(
         file: Path,
         into: Into = None,
@@ -114,14 +126,13 @@ def _reading(source: Source) -> Callable[..., Answer]:
         vault: VaultOption = None,
     ) -> Answer:
         folder = source.folder if into is None else into
-        return _bring(
-            source.name, path := file.expanduser(), source.read(path), folder, vault, dry_run, yes
-        )
+        path = file.expanduser()
+        return _import_items(source.name, path, source.read(path), folder, vault, dry_run, yes)
 
     return run
 
 
-def _sessions(
+def _import_sessions(
     agent: Annotated[
         str,
         option("--agent", "NAME", "Only sessions of this agent: claude-code, codex or gemini-cli."),
@@ -140,50 +151,72 @@ def _sessions(
     yes: YesOption = False,
     vault: VaultOption = None,
 ) -> Answer:
+    """Import the sessions of coding agents. `sources.toml` has the help of the command.
+
+    Raises Invalid for an unknown agent and for a date that cannot be read.
+    """
     from simplemem.importers.sessions import AGENTS, read
     from simplemem.note.dates import parse_moment
 
     if agent and agent not in AGENTS:
         raise Invalid(f"no agent called {agent!r}", hint=f"The agents are {', '.join(AGENTS)}.")
-    if since and parse_moment(since) is None:
+    active_since = parse_moment(since)
+    if since and active_since is None:
         raise Invalid(f"{since!r} is not a date", hint="Use a date such as 2026-01-24.")
-    found = read(
-        [agent] if agent else AGENTS,
-        parse_moment(since),
-        project and project.expanduser().absolute(),
-    )
-    return _bring(
-        "sessions", agent or "sessions of coding agents", found, into or "", vault, dry_run, yes
-    )
+
+    agents = [agent] if agent else list(AGENTS)
+    project_folder = None
+    if project is not None:
+        project_folder = project.expanduser().absolute()
+    items = read(agents, active_since, project_folder)
+    title = agent or "sessions of coding agents"
+    return _import_items("sessions", title, items, into or "", vault, dry_run, yes)
 
 
-def _graph(
+def _import_graph(
     file: Path, dry_run: DryRun = False, yes: YesOption = False, vault: VaultOption = None
 ) -> Answer:
+    """Import the file of a graph memory server. `sources.toml` has the help of the command.
+
+    Raises Invalid without a terminal and without --yes, if there is something to import.
+    """
     from simplemem.features.graph.jsonl import import_file
 
-    def brought() -> str:
-        said = f"{format_count(done.entities, 'entity', 'entities')}, {format_count(done.relations, 'relation')}"
-        if done.observations:
-            said += f", {format_count(done.observations, 'observation')} added to existing entities"
-        if done.entities_there:
-            said += f"; already there: {format_count(done.entities_there, 'entity', 'entities')}"
-            said += f", {format_count(done.relations_there, 'relation')}"
-        return said
-
+    path = file.expanduser()
     with opened(vault) as store:
-        done = cast("Imported", import_file(store, file := file.expanduser(), dry_run=True))
-        if not dry_run and (done.entities or done.relations or done.observations):
-            _ask(Answer({}, [[f"New: {brought()}"]]), yes=yes)
-            done = cast(
-                "Imported", import_file(store, file, who=WHO)
-            )  # None is of one that is wanted once
-        lines: Lines = [[("Imported" if done.since else "New", "green"), f": {brought()}"]]
-        lines += [undo_with(done.since)] if done.since else []
-        warnings = [f"line {broken.line} was skipped: {broken.why}" for broken in done.broken]
-        return Answer({**done.as_dict(), "dry_run": dry_run}, lines, warnings=warnings)
+        # It returns None only for a file that is imported once and was imported before.
+        result = cast("Imported", import_file(store, path, dry_run=True))
+        if not dry_run and (result.entities or result.relations or result.observations):
+            _confirm(Answer({}, [[f"New: {_graph_summary(result)}"]]), yes=yes)
+            result = cast("Imported", import_file(store, path, who=WHO))
+
+        label = "Imported" if result.since else "New"
+        lines: Lines = [[(label, "green"), f": {_graph_summary(result)}"]]
+        if result.since:
+            lines.append(undo_with(result.since))
+        warnings = [f"line {broken.line} was skipped: {broken.why}" for broken in result.broken]
+        return Answer({**result.as_dict(), "dry_run": dry_run}, lines, warnings=warnings)
 
 
-_OWN: dict[str, Callable[..., Answer]] = {"sessions": _sessions, "graph": _graph}
+def _graph_summary(result: Imported) -> str:
+    """Return what an import of a graph adds, and what the vault already has."""
+    entities = format_count(result.entities, "entity", "entities")
+    summary = f"{entities}, {format_count(result.relations, 'relation')}"
+    if result.observations:
+        observations = format_count(result.observations, "observation")
+        summary += f", {observations} added to existing entities"
+    if result.entities_there:
+        entities = format_count(result.entities_there, "entity", "entities")
+        relations = format_count(result.relations_there, "relation")
+        summary += f"; already there: {entities}, {relations}"
+    return summary
+
+
+_OWN_COMMANDS: dict[str, Callable[..., Answer]] = {
+    "sessions": _import_sessions,
+    "graph": _import_graph,
+}
+"""The commands of sources that no reader of files can read, by the name of the source."""
+
 for _source in (*SOURCES.values(), *plugin_sources().values()):
-    _declare(_source, _OWN.get(_source.name) or _reading(_source))
+    _declare(_source, _OWN_COMMANDS.get(_source.name) or _make_command(_source))

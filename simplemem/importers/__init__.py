@@ -1,4 +1,8 @@
-"""What other programs keep, brought into the vault: a table of them, a reader for each, and one way in for all."""
+"""The sources of imports: other programs whose notes can be brought into a vault.
+
+`sources.toml` describes each source; the modules of this package read them. `export` opens the
+files of an export, and `plan` writes what a reader yields.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +16,22 @@ from simplemem.errors import Unavailable
 from simplemem.plugins import Plugin, load_named, load_plugins
 
 if TYPE_CHECKING:
-    from simplemem.importers.export import Item, Left
+    from simplemem.importers.export import Item, Skipped
 
 
 class Source(NamedTuple):
-    """A program as people call it: what its file is, what its command says, where its notes go unless told, what reads
-    it, and which paths of a folder or a zip are read."""
+    """A program whose notes can be imported, and the text of its command.
+
+    Attributes:
+        name: The name of the command, such as `mem0`.
+        about: The help of the command.
+        example: A command line for the help.
+        file: What the argument FILE is; "" for a command without it.
+        folder: The folder of the vault for the notes, without `--into`.
+        reader: The reader, as `module:function`; "" for a source whose command has its own. The
+            function gets the files by path and yields items and what it skips.
+        patterns: The paths of a folder or a zip that are read, as for `fnmatch`.
+    """
 
     name: str
     about: str
@@ -25,18 +39,24 @@ class Source(NamedTuple):
     file: str = ""
     folder: str = ""
     reader: str = ""
-    wanted: Sequence[str] = ("*",)
+    patterns: Sequence[str] = ("*",)
 
-    def read(self, path: Path) -> Iterator[Item | Left]:
-        """What is in its file or folder, one after the other."""
-        from simplemem.importers.export import files
+    def read(self, path: Path) -> Iterator[Item | Skipped]:
+        """Yield the items of an export, and what is skipped with the reasons.
+
+        Raises Unavailable if the path does not exist, and Unreadable for a broken export.
+        """
+        from simplemem.importers.export import open_export
 
         if not path.exists():
             raise Unavailable(
-                f"no file or folder {path}", hint=f"Pass an existing path. Expected: {self.file}"
+                f"no file or folder {path}",
+                hint=f"Pass an existing path. Expected: {self.file}",
             )
-        with files(path, self.wanted) as every:
-            yield from pkgutil.resolve_name(self.reader)(every)
+
+        read_files = pkgutil.resolve_name(self.reader)
+        with open_export(path, self.patterns) as files:
+            yield from read_files(files)
 
 
 _TABLE = (Path(__file__).parent / "sources.toml").read_text(encoding="utf-8")
@@ -51,10 +71,11 @@ def _built_in_source(name: str, row: dict[str, Any]) -> Source:
 
 
 SOURCES = {name: _built_in_source(name, row) for name, row in tomllib.loads(_TABLE).items()}
+"""The sources of simplemem, by name."""
 
 
 def plugin_sources() -> dict[str, Source]:
-    """Return the sources that other packages offer, by name. One that cannot be loaded is left out."""
+    """Return the sources of other packages by name, without those that cannot be loaded."""
     sources = load_plugins("importers", load_source, built_in=SOURCES)
     return {source.name: source for source in sources}
 

@@ -1,5 +1,8 @@
-"""Chats of ChatGPT and Claude, from their data exports: each becomes a conversation as the vault keeps them, closed, so
-that it is found and in nobody's way. Facts and the profile take nothing from it: much in a chat is pasted or a draft."""
+"""Readers for chats of ChatGPT and Claude, from their data exports.
+
+Each chat becomes a closed topic of the conversations. Facts and the user profile take nothing from
+it, because much of a chat is pasted text or a draft.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +25,11 @@ from simplemem.importers.export import (
     UNREADABLE,
     ExportedFile,
     Item,
-    Left,
-    each,
-    moment,
-    note,
-    wall_time,
+    Skipped,
+    convert_records,
+    local_time,
+    make_note,
+    read_time,
 )
 from simplemem.note.dates import format_moment, parse_moment
 from simplemem.note.header import read_header
@@ -36,170 +39,260 @@ from simplemem.note.text_edits import apply_edits
 from simplemem.note.words import well_formed
 from simplemem.store import Read
 
-_AT_ONCE, _MOST_RECORD = 4_000_000, 64_000_000  # characters
-_MOST_TURNS, _MOST_CHARACTERS = 300, 400_000  # of one note; then the next goes on
-_MOST_LABEL, _MOST_CALL, _MOST_READ = (
-    120,
-    120,
-    20_000,
-)  # characters: of a title, of a call of a tool; for keywords
-_CITED = re.compile("\ue200[^\ue201]{0,2000}\ue201")  # what ChatGPT's page draws as a mark
-_UNTIL = (
-    "source_until"  # the property that says how far turns came: one that was deleted since stays so
-)
+# Characters that are read at once, and those that one record may have.
+_CHUNK = 4_000_000
+_MAX_RECORD = 64_000_000
+# Of one note; another note continues a longer chat.
+_MAX_TURNS = 300
+_MAX_CHARACTERS = 400_000
+# Characters of a title, of the line for a tool call, and of a message for its keywords.
+_MAX_LABEL = 120
+_MAX_CALL = 120
+_MAX_KEYWORD_TEXT = 20_000
+_SEPARATORS = re.compile(r"[ \t\r\n,\[]*+")
+_CITATION = re.compile("\ue200[^\ue201]{0,2000}\ue201")  # ChatGPT's page shows it as a mark
+_LAST_IMPORTED = "source_until"
+"""The property with the time of the last imported turn, also if the turn was deleted since."""
 
 
-class Said(NamedTuple):
-    """A message: of the person, or of who answers."""
+class ChatMessage(NamedTuple):
+    """A message of the user, or of the assistant.
+
+    `context` are the attached files and their texts.
+    """
 
     id: str
-    is_asked: bool
+    is_from_user: bool
     at: datetime | None
     text: str
     context: str = ""
 
 
-def read(files: Mapping[str, ExportedFile]) -> Iterator[Item | Left]:
-    """All that is in an export."""
+class _InvalidRestError(Exception):
+    """The rest of a file is not JSON."""
+
+
+def read(files: Mapping[str, ExportedFile]) -> Iterator[Item | Skipped]:
+    """Yield the chats of an export, and Claude's memory and projects.
+
+    Raises Unreadable if a file is not JSON from its beginning.
+    """
     for name, file in files.items():
-        yield from each(_records(name, file), _items)
+        yield from convert_records(_records(name, file), _convert_record)
 
 
 def _records(name: str, file: ExportedFile) -> Iterator[tuple[str, Any]]:
-    """The values of a JSON array, or the one there is, one after the other: an export can be larger than the memory."""
-    text, at, number, decode = "", 0, 0, json.JSONDecoder().raw_decode
+    """Yield the records of a file one at a time, each with its origin: its number in the file.
+
+    If the file cannot be read to its end, the last record is an Unreadable with the reason. Raises
+    Unreadable if not even the first record can be parsed.
+    """
+    number = 0
     try:
         with file.open() as stream:
             reader = codecs.getreader("utf-8-sig")(stream, "replace")
-            while True:
-                at = next(
-                    k
-                    for k in range(at, len(text) + 1)
-                    if k == len(text) or text[k] not in " \t\r\n,["
-                )
-                try:
-                    value, at = decode(text, at)
-                except (ValueError, RecursionError):
-                    if len(text) - at > _MOST_RECORD or not (more := reader.read(_AT_ONCE)):
-                        break
-                    text, at = text[at:] + more, 0
-                else:
-                    number += 1
-                    yield f"{name} {number}", value
-    except (SimplememError, *UNREADABLE) as error:
-        yield name, Unreadable(f"it cannot be read, nor can the records after it: {error}")
-        return
-    if text[at:].strip("] \t\r\n"):
+            for value in _json_values(reader):
+                number += 1
+                yield f"{name} {number}", value
+    except _InvalidRestError as error:
         if not number:
             raise Unreadable(
                 f"{name} is not the JSON of an export",
                 hint="Pass the zip of the export, or its conversations.json.",
-            )
+            ) from error
         yield name, Unreadable(f"the part after record {number} cannot be read")
+    except (SimplememError, *UNREADABLE) as error:
+        yield name, Unreadable(f"it cannot be read, nor can the records after it: {error}")
 
 
-def _items(where: str, record: Any) -> Iterator[Item]:
+def _json_values(reader: codecs.StreamReader) -> Iterator[Any]:
+    """Yield the values of a JSON array, or the only value, one at a time.
+
+    An export can be larger than the memory of the machine. Raises _InvalidRestError, after all
+    values before it, if the rest is not JSON or one value is too long.
+    """
+    decode = json.JSONDecoder().raw_decode
+    text = ""
+    offset = 0
+    while True:
+        offset = _skip_separators(text, offset)
+        try:
+            value, offset = decode(text, offset)
+        except (ValueError, RecursionError):
+            # The text may end within the value: read on.
+            is_too_long = len(text) - offset > _MAX_RECORD
+            more_text = "" if is_too_long else reader.read(_CHUNK)
+            if not more_text:
+                break
+            text = text[offset:] + more_text
+            offset = 0
+        else:
+            yield value
+
+    rest = text[offset:]
+    if rest.strip("] \t\r\n"):
+        raise _InvalidRestError
+
+
+def _skip_separators(text: str, offset: int) -> int:
+    """Return the offset of the next value of a JSON array."""
+    match = _SEPARATORS.match(text, offset)
+    assert match is not None  # the pattern also matches no separators
+    return match.end()
+
+
+def _convert_record(origin: str, record: Any) -> Iterator[Item]:
+    """Yield the notes of a record. Raises Invalid for a record of an unknown form."""
     match record:
         case Unreadable():
             raise record
         case {"mapping": dict()}:
-            id_, begun = (
-                record.get("conversation_id") or record["id"],
-                moment(record.get("create_time")),
-            )
-            yield from _conversation(
-                where, f"chatgpt:{id_}", record.get("title"), turns_of(_of_chatgpt(record), begun)
-            )
-        case {"chat_messages": list(messages), "uuid": id_}:
-            yield from _conversation(
-                where, f"claude:{id_}", record.get("name"), turns_of(map(_of_claude, messages))
-            )
-        case {"conversations_memory": text}:
-            told = {
-                f"Memory of {id_}": text
-                for id_, text in (record.get("project_memories") or {}).items()
-            }
-            for name, memory in {"Memory": text, **told}.items():
-                yield from _beside(
-                    where, name, memory, f"claude:{record.get('account_uuid')}/{name}"
-                )
-        case {"docs": list(docs), "uuid": id_, "name": str(title)}:
-            for doc in ({"filename": title, "content": record.get("prompt_template")}, *docs):
-                path = "/".join(
-                    part.replace("/", "-") for part in (title, doc["filename"].removesuffix(".md"))
-                )
-                of = f"claude:{id_}/{doc.get('uuid') or 'instructions'}"
-                yield from _beside(where, path, doc["content"], of, doc.get("created_at"))
+            yield from _convert_chatgpt_chat(origin, record)
+        case {"chat_messages": list(messages), "uuid": chat_id}:
+            turns = turns_of(map(_claude_message, messages))
+            yield from _convert_turns(origin, f"claude:{chat_id}", record.get("name"), turns)
+        case {"conversations_memory": _}:
+            yield from _convert_claude_memory(origin, record)
+        case {"docs": list(), "uuid": _, "name": str()}:
+            yield from _convert_claude_project(origin, record)
         case _:
             raise Invalid("it is not a conversation")
 
 
-def _beside(
-    where: str, path: str, text: str | None, source: str, created: Any = None
-) -> Iterator[Item]:
-    """What Claude remembers, or has in a project."""
-    if text and text.strip():
-        told = {"title": path.rpartition("/")[2], "type": "memory", "created": wall_time(created)}
-        yield note(where, f"claude/{path}.md", text, source, told)
+def _convert_chatgpt_chat(origin: str, record: Mapping[str, Any]) -> Iterator[Item]:
+    """Yield the notes of a chat with ChatGPT."""
+    chat_id = record.get("conversation_id") or record["id"]
+    created = read_time(record.get("create_time"))
+    turns = turns_of(_chatgpt_messages(record), created)
+    yield from _convert_turns(origin, f"chatgpt:{chat_id}", record.get("title"), turns)
 
 
-def _of_chatgpt(record: Mapping[str, Any]) -> Iterator[Said]:
-    """The branch of a chat that was seen last."""
-    nodes, path = record["mapping"], dict[str, Any]()
-    id_ = str(record.get("current_node") or next(reversed(nodes), None))
-    while id_ not in path and (node := nodes.get(id_)):
-        path[id_], id_ = node["message"] or {}, node.get("parent")
-    for id_, message in reversed(path.items()):
-        more, role = message.get("metadata") or {}, (message.get("author") or {}).get("role")
-        is_shown = message.get("recipient") in (None, "all") and message.get("channel") in (
-            None,
-            "final",
+def _convert_claude_memory(origin: str, record: Mapping[str, Any]) -> Iterator[Item]:
+    """Yield what Claude remembers: one note for all chats, and one for each project."""
+    memories = {"Memory": record["conversations_memory"]}
+    for project_id, memory in (record.get("project_memories") or {}).items():
+        memories[f"Memory of {project_id}"] = memory
+
+    account = record.get("account_uuid")
+    for title, memory in memories.items():
+        yield from _convert_document(origin, title, memory, f"claude:{account}/{title}")
+
+
+def _convert_claude_project(origin: str, record: Mapping[str, Any]) -> Iterator[Item]:
+    """Yield the instructions and the documents of a project of Claude."""
+    folder = record["name"].replace("/", "-")
+    source = f"claude:{record['uuid']}"
+    instructions = {"filename": record["name"], "content": record.get("prompt_template")}
+    for document in (instructions, *record["docs"]):
+        name = document["filename"].removesuffix(".md").replace("/", "-")
+        document_id = document.get("uuid") or "instructions"
+        yield from _convert_document(
+            origin,
+            f"{folder}/{name}",
+            document["content"],
+            f"{source}/{document_id}",
+            document.get("created_at"),
         )
-        if (
-            is_shown
-            and role in ("user", "assistant")
-            and not more.get("is_visually_hidden_from_conversation")
-        ):
-            content, names = (
-                message["content"],
-                [str(file.get("name")) for file in more.get("attachments") or ()],
-            )
-            is_code = content.get("content_type") == "code"
-            text = f"```\n{content['text']}\n```" if is_code else text_of(content.get("parts"))
-            attached = f"Attached: {', '.join(names)}" if names else ""
-            yield Said(
-                id_,
-                role == "user",
-                moment(message.get("create_time")),
-                _CITED.sub("", text),
-                attached,
-            )
 
 
-def _of_claude(message: Any) -> Said:
-    text = text_of(message.get("content")) or message.get("text") or ""
-    files = [*(message.get("attachments") or ()), *(message.get("files") or ())]
-    told = (
-        f"{file.get('file_name')}\n{file.get('extracted_content') or ''}".strip() for file in files
+def _convert_document(
+    origin: str, path: str, text: str | None, source: str, created: object = None
+) -> Iterator[Item]:
+    """Yield a text of Claude as a note. A blank text is left out."""
+    if text and text.strip():
+        properties = {
+            "title": path.rpartition("/")[2],
+            "type": "memory",
+            "created": local_time(created),
+        }
+        yield make_note(origin, f"claude/{path}.md", text, source, properties)
+
+
+def _chatgpt_messages(record: Mapping[str, Any]) -> Iterator[ChatMessage]:
+    """Yield the messages that ChatGPT's page shows, of the branch that was seen last."""
+    for message_id, message in _chatgpt_branch(record):
+        if not _is_visible(message):
+            continue
+
+        content = message["content"]
+        if content.get("content_type") == "code":
+            text = f"```\n{content['text']}\n```"
+        else:
+            text = text_of(content.get("parts"))
+
+        metadata = message.get("metadata") or {}
+        files = [str(file.get("name")) for file in metadata.get("attachments") or ()]
+        yield ChatMessage(
+            id=message_id,
+            is_from_user=message["author"]["role"] == "user",
+            at=read_time(message.get("create_time")),
+            text=_CITATION.sub("", text),
+            context=f"Attached: {', '.join(files)}" if files else "",
+        )
+
+
+def _chatgpt_branch(record: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """Return the messages of the branch that was seen last, with their ids, the first one first."""
+    nodes = record["mapping"]
+    branch: dict[str, dict[str, Any]] = {}
+    node_id = str(record.get("current_node") or next(reversed(nodes), None))
+    node = nodes.get(node_id)
+    while node and node_id not in branch:
+        branch[node_id] = node["message"] or {}
+        node_id = node.get("parent")
+        node = nodes.get(node_id)
+    return list(reversed(branch.items()))
+
+
+def _is_visible(message: Mapping[str, Any]) -> bool:
+    """Return whether a message of ChatGPT is part of the chat, not of its inner workings."""
+    author = message.get("author") or {}
+    metadata = message.get("metadata") or {}
+    return (
+        author.get("role") in ("user", "assistant")
+        and message.get("recipient") in (None, "all")
+        and message.get("channel") in (None, "final")
+        and not metadata.get("is_visually_hidden_from_conversation")
     )
-    at = moment(message.get("created_at"))
-    return Said(message["uuid"], message["sender"] == "human", at, text, "\n\n".join(told))
+
+
+def _claude_message(message: Mapping[str, Any]) -> ChatMessage:
+    """Return a message of Claude's export, with the texts of its files as context."""
+    files = [*(message.get("attachments") or ()), *(message.get("files") or ())]
+    file_texts = []
+    for file in files:
+        content = file.get("extracted_content") or ""
+        file_texts.append(f"{file.get('file_name')}\n{content}".strip())
+
+    return ChatMessage(
+        id=message["uuid"],
+        is_from_user=message["sender"] == "human",
+        at=read_time(message.get("created_at")),
+        text=text_of(message.get("content")) or message.get("text") or "",
+        context="\n\n".join(file_texts),
+    )
 
 
 def text_of(content: Any) -> str:
-    """What is said in a message, with the calls in it, and what Claude made beside it."""
-    texts = list[str]()
-    parts: Sequence[Any] = [content] if isinstance(content, str) else content or ()
+    """Return the text of a message, with a line per tool call, and Claude's artifacts.
+
+    `content` is a text, a list of parts or None. Thoughts and parts of other kinds are left out.
+    """
+    parts: Iterable[Any] = content or ()
+    if isinstance(content, str):
+        parts = [content]
+    texts: list[str] = []
     for part in parts:
         match part:
             case {
                 "type": "tool_use",
                 "name": "artifacts",
-                "input": {"content": str(made)} as given,
+                "input": {"content": str(text)} as artifact,
             }:
-                texts.append(f"{given.get('title') or 'Artifact'}:\n\n{made}")
+                title = artifact.get("title") or "Artifact"
+                texts.append(f"{title}:\n\n{text}")
             case {"type": "tool_use", "name": str(name)}:
-                texts.append(call_of(name, part.get("input")))
+                texts.append(call_line(name, part.get("input")))
             case {"thought": True}:
                 continue
             case str(text) | {"text": str(text)} if text.strip():
@@ -207,118 +300,182 @@ def text_of(content: Any) -> str:
     return "\n\n".join(texts)
 
 
-def call_of(name: str, given: Any) -> str:
-    """A call of a tool: its name, and the first text that it was given."""
-    if isinstance(given, str):
+def call_line(name: str, arguments: object) -> str:
+    """Return the line for a tool call: the tool's name and its first argument that is a text.
+
+    `arguments` is an object, its JSON, or a single value. Secrets are masked.
+    """
+    if isinstance(arguments, str):
         with suppress(ValueError, RecursionError):
-            given = json.loads(given)
-    values = given.values() if isinstance(given, dict) else [given]
-    texts = (" ".join(map(str, value)) if isinstance(value, list) else value for value in values)
-    text = masked(next((text for text in texts if isinstance(text, str)), ""))
-    return f"- {name}: {' '.join(text.split())[:_MOST_CALL]}".rstrip(": ")
+            arguments = json.loads(arguments)
+
+    values = arguments.values() if isinstance(arguments, dict) else [arguments]
+    first_text = ""
+    for value in values:
+        if isinstance(value, list):
+            value = " ".join(map(str, value))
+        if isinstance(value, str):
+            first_text = value
+            break
+
+    words = mask_secrets(first_text).split()
+    text = " ".join(words)[:_MAX_CALL]
+    return f"- {name}: {text}".rstrip(": ")
 
 
-def masked(text: str) -> str:
-    """A text without its secrets."""
-    return apply_edits(
-        text, ((secret.start, secret.end, "[redacted]") for secret in find_secrets(text))
-    )
+def mask_secrets(text: str) -> str:
+    """Return a text with `[redacted]` in place of each secret."""
+    edits = [(secret.start, secret.end, "[redacted]") for secret in find_secrets(text)]
+    return apply_edits(text, edits)
 
 
-def turns_of(said: Iterable[Said], begun: datetime | None = None) -> list[Turn]:
-    """Questions with their answers, in their order. What has no time has that of what stands before it."""
-    turns, last = list[Turn](), EPOCH
-    for id_, is_asked, at, *texts in said:
-        last = max(
-            last, (at or (begun if begun and last == EPOCH else last)).replace(microsecond=0)
-        )
-        text, context = map(_clean, texts)
-        if is_asked and (text or context):
-            turns.append(
-                Turn(
-                    f"turn_{last:%Y%m%d_%H%M%S}_{_mark(id_)}", last, text or "(a file)", "", context
-                )
-            )
+def turns_of(messages: Iterable[ChatMessage], begun: datetime | None = None) -> list[Turn]:
+    """Return the messages of the user with their answers, in order and with rising times.
+
+    A message without a time gets that of the turn before it; the first one gets `begun`. Answers
+    before the first message of the user are left out, and so are blank messages.
+    """
+    turns: list[Turn] = []
+    last_time = EPOCH
+    for message in messages:
+        time = message.at
+        if time is None:
+            is_first = last_time == EPOCH
+            time = begun if begun and is_first else last_time
+        last_time = max(last_time, time.replace(microsecond=0))
+
+        text = _clean(message.text)
+        context = _clean(message.context)
+        if message.is_from_user and (text or context):
+            turn_id = f"turn_{last_time:%Y%m%d_%H%M%S}_{_short_hash(message.id)}"
+            turns.append(Turn(turn_id, last_time, text or "(a file)", "", context))
         elif turns and text:
-            turns[-1] = turns[-1]._replace(answer=f"{turns[-1].answer}\n\n{text}".strip("\n"))
+            answer = f"{turns[-1].answer}\n\n{text}".strip("\n")
+            turns[-1] = turns[-1]._replace(answer=answer)
     return turns
 
 
-def _mark(id_: str) -> str:
-    return hashlib.sha256(id_.encode("utf-8", "replace")).hexdigest()[:6]
+def _short_hash(text: str) -> str:
+    """Return six hexadecimal digits that tell turns of the same second apart."""
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:6]
 
 
 def _clean(text: str) -> str:
-    return (
-        well_formed(re.sub(r"\r\n?", "\n", text).replace("\0", "")).strip("\n")
-        if text.strip()
-        else ""
-    )
+    """Return a text that a note can contain, without empty lines around it; "" for a blank one."""
+    if not text.strip():
+        return ""
+    text = re.sub(r"\r\n?", "\n", text).replace("\0", "")
+    return well_formed(text).strip("\n")
 
 
-def body_of(turns: Sequence[Turn]) -> str:
-    """Turns as they stand in a note, beneath their days."""
-    days = [topics.day_of(turn.at) for turn in turns]
-    pairs = zip(["", *days], days, turns, strict=False)
-    return "\n".join(
-        (f"{day}\n" if day != before else "") + topics.render_turn(turn)
-        for before, day, turn in pairs
-    )
+def body_of(turns: Iterable[Turn]) -> str:
+    """Return turns as a note has them, with a heading for each day."""
+    parts = []
+    current_day = ""
+    for turn in turns:
+        rendered = topics.render_turn(turn)
+        day = topics.day_of(turn.at)
+        if day != current_day:
+            rendered = f"{day}\n{rendered}"
+            current_day = day
+        parts.append(rendered)
+    return "\n".join(parts)
 
 
-def _conversation(
-    where: str, source: str, title: str | None, every: Sequence[Turn]
+def _convert_turns(
+    origin: str, source: str, title: str | None, turns: Sequence[Turn]
 ) -> Iterator[Item]:
-    """The notes of a conversation: one, unless it is very long."""
-    if not every:
+    """Yield the notes of a chat: one, or several for a very long chat.
+
+    Raises Invalid if there are no turns.
+    """
+    if not turns:
         raise Invalid("it contains no message from the user")
-    label = " ".join(_clean(title or "").split())[:_MOST_LABEL] or label_of(every[0].message)
-    parts, size = list[list[Turn]](), 0
-    for turn in every:
-        size += (length := len("".join(turn[2:5])))
-        if not parts or len(parts[-1]) == _MOST_TURNS or size > _MOST_CHARACTERS:
+
+    words = _clean(title or "").split()
+    label = " ".join(words)[:_MAX_LABEL] or label_of(turns[0].message)
+    for number, part in enumerate(_split_turns(turns), start=1):
+        part_label = label
+        part_source = source
+        if number > 1:
+            part_label = f"{label} {number}"
+            part_source = f"{source}/{number}"
+        yield Item(
+            origin,
+            path=f"{topics.topic_name(part_label, part[0].at)}.md",
+            data=_render_chat(part_label, part_source, part),
+            source=part_source,
+            modified_at=part[-1].at.timestamp(),
+            update=partial(_add_turns, part),
+        )
+
+
+def _split_turns(turns: Sequence[Turn]) -> list[list[Turn]]:
+    """Return the turns of each note: as many as one note may have, in order."""
+    parts: list[list[Turn]] = []
+    size = 0
+    for turn in turns:
+        length = len(turn.message) + len(turn.answer) + len(turn.context)
+        size += length
+        if not parts or len(parts[-1]) == _MAX_TURNS or size > _MAX_CHARACTERS:
             parts.append([])
             size = length
         parts[-1].append(turn)
-    for number, turns in enumerate(parts, 1):
-        name, of = (label, source) if number == 1 else (f"{label} {number}", f"{source}/{number}")
-        path, at = f"{topics.topic_name(name, turns[0].at)}.md", turns[-1].at.timestamp()
-        yield Item(where, path, _new(name, of, turns), of, at, grown=partial(_grown, turns))
+    return parts
 
 
-def _new(label: str, source: str, turns: Sequence[Turn]) -> str:
-    """The note of a conversation."""
-    told = {
+def _render_chat(label: str, source: str, turns: Sequence[Turn]) -> str:
+    """Return the note of a chat: a closed topic with a summary."""
+    first = turns[0]
+    time_in_id = first.id[5:20]  # of `turn_20260124_101500_1a2b3c`
+    keyword_texts = [turn.message[:_MAX_KEYWORD_TEXT] for turn in turns]
+    properties = {
         "title": label,
-        "aliases": [f"block_{turns[0].id[5:20]}_{_mark(source)}"],
+        "aliases": [f"block_{time_in_id}_{_short_hash(source)}"],
         "tags": ["status/closed"],
+        SOURCE: source,
+        "keywords": keywords_of(keyword_texts),
     }
-    told |= {SOURCE: source, "keywords": keywords_of([turn.message[:_MOST_READ] for turn in turns])}
-    text = TOPIC.render(told, body_of(turns), wall_time(format_moment(turns[0].at)) or "")
-    return _dated(topics.pause_or_close(text, _block(text), "closed"), turns)
+    created = local_time(format_moment(first.at)) or ""
+    text = TOPIC.render(properties, body_of(turns), created)
+    text = topics.pause_or_close(text, _topic_of(text), "closed")
+    return _record_turns(text, turns)
 
 
-def _block(text: str) -> topics.Topic:
+def _topic_of(text: str) -> topics.Topic:
+    """Return the topic that the text of a note is."""
     return topics.read_topic(Read("", text, "", ""))
 
 
-def _dated(text: str, turns: Sequence[Turn]) -> str:
-    """A note whose last turns are these."""
-    text = set_property(text, "modified", wall_time(at := format_moment(turns[-1].at)))
-    text = set_property(text, _UNTIL, at)
-    return (
-        set_property(text, "private", True)
-        if any(find_secrets("\n".join(turn[2:5])) for turn in turns)
-        else text
-    )
+def _record_turns(text: str, turns: Sequence[Turn]) -> str:
+    """Return a note to which these turns were added last, with the time of the last one.
+
+    The note becomes private if one of them contains a secret.
+    """
+    last_time = format_moment(turns[-1].at)
+    text = set_property(text, "modified", local_time(last_time))
+    text = set_property(text, _LAST_IMPORTED, last_time)
+    for turn in turns:
+        if find_secrets("\n".join((turn.message, turn.answer, turn.context))):
+            return set_property(text, "private", True)
+    return text
 
 
-def _grown(turns: Sequence[Turn], text: str) -> str:
-    """The note of a conversation with the turns that came to it since."""
-    if (block := _block(text)).problem:
-        raise Unreadable(f"its note cannot be changed: {block.problem}")
-    until = parse_moment(str(read_header(text).get(_UNTIL) or "")) or block.last
-    new = [turn for turn in turns if turn.at > until]
-    for turn in new:
-        text = topics.insert_turn(_block(text), turn)
-    return _dated(text, new) if new else text
+def _add_turns(turns: Sequence[Turn], text: str) -> str:
+    """Return the note of a chat with the turns that are later than those imported before.
+
+    Raises Unreadable if the note cannot be changed.
+    """
+    topic = _topic_of(text)
+    if topic.problem:
+        raise Unreadable(f"its note cannot be changed: {topic.problem}")
+
+    last_imported = str(read_header(text).get(_LAST_IMPORTED) or "")
+    last_time = parse_moment(last_imported) or topic.last
+    new_turns = [turn for turn in turns if turn.at > last_time]
+    if not new_turns:
+        return text
+
+    for turn in new_turns:
+        text = topics.insert_turn(_topic_of(text), turn)
+    return _record_turns(text, new_turns)

@@ -1,5 +1,8 @@
-"""What a reader is given, the files of an export, each read when it is asked for; and what it makes of them: notes and
-other files that are to come into the vault, and what is left out, with the reason."""
+"""The files of an export, and what a reader makes of them.
+
+A reader gets the files by their paths in the export and reads each when it needs it. It yields an
+`Item` for each note or other file to import, and a `Skipped` with a reason for what it leaves out.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, Final, NamedTuple, TypeVar, cast
+from typing import IO, Any, Final, NamedTuple, TypeVar
 
 from simplemem.errors import SimplememError, Unreadable
 from simplemem.features.text import clean_text
@@ -24,190 +27,307 @@ from simplemem.note.names import legal_name
 from simplemem.note.tag_changes import nearest_tag
 from simplemem.note.yaml_writer import render_header
 
-SOURCE: Final = "source"  # the property that says where a note comes from: `mem0:8f1c`
+SOURCE: Final = "source"
+"""The property that says where a note comes from, such as `mem0:8f1c`."""
+
 UNREADABLE: Final = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, OSError)
-_MOST_BYTES, _MOST_FILES, _MOST_TOGETHER, _MOST_DEPTH = 100_000_000, 100_000, 10_000_000_000, 2
-_HIDDEN = re.compile(
-    r"^__MACOSX/|(?:^|/)\.(?!\.|[^/]* [0-9a-f]{32})"
-)  # not a page of Notion called ".NET"
-_TITLE = 60  # characters
+"""The errors of reading a broken file or archive."""
+
+_MAX_FILE_BYTES = 100_000_000
+_MAX_FILES = 100_000
+_MAX_TOTAL_BYTES = 10_000_000_000  # of an archive, unpacked
+_MAX_ZIP_DEPTH = 2
+_MAX_TITLE = 60  # characters
+_YEAR_3000 = 32_503_680_000  # seconds since 1970
+# A page of Notion called ".NET", whose name ends with an id, is not hidden.
+_HIDDEN = re.compile(r"^__MACOSX/|(?:^|/)\.(?!\.|[^/]* [0-9a-f]{32})")
 R = TypeVar("R")
 
 
 class ExportedFile(NamedTuple):
-    """A file: where it lies, or how it is unpacked and its size then; or why it is not read."""
+    """A file of an export: one on disk, one in an archive, or one that cannot be read.
 
-    real: Path | None = None
+    Attributes:
+        disk_path: Where the file is on disk; None for a file in an archive.
+        unpack: Opens the file in its archive; None for a file on disk.
+        unpacked_bytes: The size of a file in an archive; 0 for a file on disk.
+        problem: Why the file cannot be read, or "".
+    """
+
+    disk_path: Path | None = None
     unpack: Callable[[], IO[bytes]] | None = None
-    size: int = 0
+    unpacked_bytes: int = 0
     problem: str = ""
 
     def open(self) -> IO[bytes]:
-        """Open it to read. Unreadable says why it is not."""
+        """Open the file for reading.
+
+        Raises Unreadable if it has a `problem`, and the errors of UNREADABLE.
+        """
         if self.problem:
             raise Unreadable(self.problem)
-        return self.real.open("rb") if self.real else cast("Callable[[], IO[bytes]]", self.unpack)()
+        if self.disk_path is not None:
+            return self.disk_path.open("rb")
+        assert self.unpack is not None  # a file has either a path or an archive
+        return self.unpack()
 
-    def data(self, most: int = _MOST_BYTES) -> bytes:
-        """All that it holds. Unreadable says why not."""
+    def read(self, max_bytes: int = _MAX_FILE_BYTES) -> bytes:
+        """Return the data of the file.
+
+        Raises Unreadable if it cannot be read or is larger than `max_bytes`.
+        """
         try:
             with self.open() as file:
-                if (self.real.stat().st_size if self.real else self.size) > most:
-                    raise Unreadable(f"it is larger than {most // 1_000_000} MB")
+                if self._size() > max_bytes:
+                    raise Unreadable(f"it is larger than {max_bytes // 1_000_000} MB")
                 return file.read()
         except UNREADABLE as error:
-            raise Unreadable(
-                f"it cannot be read: {getattr(error, 'strerror', None) or error}"
-            ) from error
+            reason = getattr(error, "strerror", None) or error
+            raise Unreadable(f"it cannot be read: {reason}") from error
+
+    def _size(self) -> int:
+        """Return the number of bytes that the file has, unpacked."""
+        if self.disk_path is not None:
+            return self.disk_path.stat().st_size
+        return self.unpacked_bytes
 
     @property
-    def at(self) -> float | None:
-        """Its last change, in seconds."""
-        return self.real.stat().st_mtime if self.real else None
+    def modified_at(self) -> float | None:
+        """The time of the last change in seconds; None for a file in an archive."""
+        if self.disk_path is None:
+            return None
+        return self.disk_path.stat().st_mtime
 
 
 @contextmanager
-def files(export: Path, wanted: Sequence[str] = ("*",)) -> Iterator[dict[str, ExportedFile]]:
-    """The files of an export by their paths in it, in order. Of a folder or a zip no hidden ones, and only those whose
-    path looks like one that is wanted."""
-    if export.is_file() and export.suffix.lower() != ".zip" and not zipfile.is_zipfile(export):
+def open_export(
+    export: Path, patterns: Sequence[str] = ("*",)
+) -> Iterator[dict[str, ExportedFile]]:
+    """Yield the files of an export by their paths in it. They can be read within the block.
+
+    An export is a folder, a zip or another single file. Of a folder or a zip, only files that are
+    not hidden and whose path matches one of the patterns are returned. Raises Unreadable if the
+    export cannot be read, or if it contains too many files or bytes.
+    """
+    if _is_single_file(export):
         yield {export.name: ExportedFile(export)}
         return
+
     with ExitStack() as stack:
-        every, total = dict[str, ExportedFile](), 0
         try:
-            for path, file in _in_folder(export) if export.is_dir() else _in_zip(stack, export):
-                if (total := total + file.size) > _MOST_TOGETHER or (
-                    file.size and len(every) >= _MOST_FILES
-                ):
-                    hint = "Unpack it, and import its parts one by one."
-                    raise Unreadable(
-                        f"{export} contains more files or bytes than one import can read", hint=hint
-                    )
-                if not _HIDDEN.search(path) and any(
-                    fnmatchcase(f"/{path}", form) for form in wanted
-                ):
-                    every[path] = file
+            files = _in_folder(export) if export.is_dir() else _in_zip(stack, export)
+            selected = _select_files(export, files, patterns)
         except UNREADABLE as error:
             raise Unreadable(
-                f"{export} cannot be read: {error}", hint="Export it again, or unpack it."
+                f"{export} cannot be read: {error}",
+                hint="Export it again, or unpack it.",
             ) from error
-        yield every
+        yield selected
+
+
+def _is_single_file(export: Path) -> bool:
+    """Return whether an export is neither a folder nor a zip, of any name."""
+    if not export.is_file() or export.suffix.lower() == ".zip":
+        return False
+    return not zipfile.is_zipfile(export)
+
+
+def _select_files(
+    export: Path,
+    files: Iterable[tuple[str, ExportedFile]],
+    patterns: Sequence[str],
+) -> dict[str, ExportedFile]:
+    """Return the files that are not hidden and match a pattern, by path.
+
+    Raises Unreadable if there are too many files or bytes.
+    """
+    selected: dict[str, ExportedFile] = {}
+    total_bytes = 0
+    for path, file in files:
+        total_bytes += file.unpacked_bytes
+        is_one_too_many = file.unpacked_bytes > 0 and len(selected) >= _MAX_FILES
+        if total_bytes > _MAX_TOTAL_BYTES or is_one_too_many:
+            raise Unreadable(
+                f"{export} contains more files or bytes than one import can read",
+                hint="Unpack it, and import its parts one by one.",
+            )
+
+        is_match = any(fnmatchcase(f"/{path}", pattern) for pattern in patterns)
+        if is_match and not _HIDDEN.search(path):
+            selected[path] = file
+    return selected
 
 
 def _in_folder(folder: Path) -> Iterator[tuple[str, ExportedFile]]:
-    """The files below a folder, and the folders that cannot be read; nothing that links lead to."""
-    unread: list[OSError] = []
-    for above, folders, names in os.walk(folder, onerror=unread.append):
-        folders[:] = sorted(each for each in folders if not each.startswith("."))
-        for name in sorted([*names, *(each for each in folders if Path(above, each).is_symlink())]):
-            file = Path(above, name)
-            problem = (
-                "it is a link or not a regular file"
-                if file.is_symlink() or not file.is_file()
-                else ""
-            )
+    """Yield the files below a folder with their paths in it, then folders that cannot be read.
+
+    Links are not followed: they are yielded as files with a problem.
+    """
+    errors: list[OSError] = []
+    for parent, folder_names, file_names in os.walk(folder, onerror=errors.append):
+        folder_names[:] = sorted(name for name in folder_names if not name.startswith("."))
+        linked_folders = [name for name in folder_names if Path(parent, name).is_symlink()]
+        for name in sorted([*file_names, *linked_folders]):
+            file = Path(parent, name)
+            problem = ""
+            if file.is_symlink() or not file.is_file():
+                problem = "it is a link or not a regular file"
             yield file.relative_to(folder).as_posix(), ExportedFile(file, problem=problem)
-    for error in unread:
-        yield (
-            os.path.relpath(error.filename, folder),
-            ExportedFile(problem=f"it cannot be read: {error.strerror}"),
-        )
+
+    for error in errors:
+        path = os.path.relpath(error.filename, folder)
+        yield path, ExportedFile(problem=f"it cannot be read: {error.strerror}")
 
 
 def _in_zip(
     stack: ExitStack, file: Path | IO[bytes], depth: int = 0
 ) -> Iterator[tuple[str, ExportedFile]]:
-    archive = stack.enter_context(_opened(file))
-    for each in archive.infolist():
-        path = each.filename
-        if path.endswith(".zip") and depth < _MOST_DEPTH and each.file_size <= _MOST_TOGETHER:
+    """Yield the files of a zip, and those of the zips in it, with their paths in their zip.
+
+    The archives stay open until the stack is closed. Raises an error of UNREADABLE if one of them
+    is broken.
+    """
+    archive = stack.enter_context(_open_zip(file))
+    for entry in archive.infolist():
+        path = entry.filename
+        is_inner_zip = path.endswith(".zip") and depth < _MAX_ZIP_DEPTH
+        if is_inner_zip and entry.file_size <= _MAX_TOTAL_BYTES:
             inner = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
-            with archive.open(each) as data:
+            with archive.open(entry) as data:
                 shutil.copyfileobj(data, inner)
             yield from _in_zip(stack, inner, depth + 1)
-        elif not each.is_dir():
-            leads_out = ".." in path.split("/") or path.startswith("/") or "\\" in path
-            problem = "its path leads out of the archive" if leads_out else ""
-            yield path, ExportedFile(None, partial(archive.open, each), each.file_size, problem)
+        elif not entry.is_dir():
+            problem = ""
+            if ".." in path.split("/") or path.startswith("/") or "\\" in path:
+                problem = "its path leads out of the archive"
+            unpack = partial(archive.open, entry)
+            yield path, ExportedFile(None, unpack, entry.file_size, problem)
 
 
-def _opened(file: Path | IO[bytes]) -> zipfile.ZipFile:
+def _open_zip(file: Path | IO[bytes]) -> zipfile.ZipFile:
+    """Open a zip. Its names are read as UTF-8 if they are valid in it, as most are."""
+    # Not every archive says that its names are UTF-8.
     with suppress(UnicodeDecodeError):
-        return zipfile.ZipFile(
-            file, metadata_encoding="utf-8"
-        )  # most names are, and not all archives say so
+        return zipfile.ZipFile(file, metadata_encoding="utf-8")
     return zipfile.ZipFile(file)
 
 
 class Item(NamedTuple):
-    """A note or another file to be made: where it stands in what is read, its path below the folder, what it holds, by
-    which `source` it is known again, and when it was changed last, in seconds. One that `is_linked` may get another
-    name: links to it, relative to where notes stood, are led to where it lands. `grown` makes of the note, as it is
-    here now, what it shall be; without it, one that somebody edited stays as it is."""
+    """A note or another file to import.
 
-    where: str
+    Attributes:
+        origin: Where the item is in the export: a path, or the number of a record.
+        path: The path of the new file, below the folder of the import.
+        data: The text of a note, or the bytes of another file.
+        source: The value of the note's `source` property, by which a later import recognises the
+            note; "" for a file that is recognised by its path.
+        modified_at: The time of the last change in seconds; None for the time of the import.
+        is_linked: Whether the file may get another name. Relative links to its `origin` in other
+            items are redirected to its new path.
+        update: Returns the new text of the note that an earlier import made, from its current text.
+            Without it, a note that has been edited since stays as it is.
+    """
+
+    origin: str
     path: str
     data: str | bytes
     source: str = ""
-    at: float | None = None
+    modified_at: float | None = None
     is_linked: bool = False
-    grown: Callable[[str], str] | None = None
+    update: Callable[[str], str] | None = None
 
 
-class Left(NamedTuple):
-    """Something that is left out, and why."""
+class Skipped(NamedTuple):
+    """A part of an export that is not imported: where it is in the export, and the reason."""
 
-    where: str
-    why: str
+    origin: str
+    reason: str
 
 
-def each(
-    records: Iterable[tuple[str, R]], made: Callable[[str, R], Iterable[Item]]
-) -> Iterator[Item | Left]:
-    """What is made of records, each with where it stands. A broken one is left out, and the rest goes on."""
-    for where, record in records:
+def convert_records(
+    records: Iterable[tuple[str, R]], convert: Callable[[str, R], Iterable[Item]]
+) -> Iterator[Item | Skipped]:
+    """Yield the items that `convert` makes of each record, which is paired with its origin.
+
+    If `convert` raises an error of simplemem, or one that a record of an unexpected form causes,
+    the rest of the record becomes a `Skipped`. Errors of `records` itself are raised.
+    """
+    for origin, record in records:
         try:
-            yield from made(where, record)
-        except SimplememError as refused:
-            yield Left(where, refused.message)
+            yield from convert(origin, record)
+        except SimplememError as error:
+            yield Skipped(origin, error.message)
         except UnicodeDecodeError as error:
-            yield Left(where, f"it is not UTF-8 (byte {error.start})")
+            yield Skipped(origin, f"it is not UTF-8 (byte {error.start})")
         except (OSError, AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
-            yield Left(where, f"it does not have the expected format: {error}")
+            yield Skipped(origin, f"it does not have the expected format: {error}")
 
 
-def note(where: str, path: str, body: str, source: str, properties: Mapping[str, Any]) -> Item:
-    """A note with a header of these properties; those without a value are left out."""
-    told = {
-        f"original {key}" if key.lower() == SOURCE else key: value
-        for key, value in properties.items()
-    }
-    tags = list(dict.fromkeys(nearest_tag(tag) for tag in told.get("tags") or () if tag.strip()))
-    told |= {"tags": tags, SOURCE: source}
-    told = {key: value for key, value in told.items() if value not in (None, "", [])}
-    text = render_header(told) + (f"\n{body.strip(chr(10))}\n" if body.strip() else "")
-    at = parse_moment(str(told.get("modified") or told.get("created") or ""))
-    return Item(
-        where, path, clean_text(text, "text", len(text), ""), source, at.timestamp() if at else None
-    )
+def make_note(
+    origin: str, path: str, body: str, source: str, properties: Mapping[str, Any]
+) -> Item:
+    """Return a note as an item, with these properties and `source` in its frontmatter.
+
+    Properties without a value are left out, and tags become legal. The note's time is `modified`,
+    else `created`. Raises Invalid if the text contains a character that a note cannot contain.
+    """
+    header: dict[str, Any] = {}
+    for key, value in properties.items():
+        if key.lower() == SOURCE:
+            key = f"original {key}"
+        header[key] = value
+    header["tags"] = _legal_tags(header.get("tags") or ())
+    header[SOURCE] = source
+    header = {key: value for key, value in header.items() if value not in (None, "", [])}
+
+    text = render_header(header)
+    if body.strip():
+        lines = body.strip("\n")
+        text += f"\n{lines}\n"
+    text = clean_text(text, "text", len(text), "")
+
+    modified = parse_moment(str(header.get("modified") or header.get("created") or ""))
+    modified_at = modified.timestamp() if modified else None
+    return Item(origin, path, text, source, modified_at)
+
+
+def _legal_tags(tags: Iterable[str]) -> list[str]:
+    """Return each tag once, in the nearest form that is legal. Blank tags are left out."""
+    legal_tags = [nearest_tag(tag) for tag in tags if tag.strip()]
+    return list(dict.fromkeys(legal_tags))
 
 
 def title_of(text: str) -> str:
-    """What a text without a title is called: how it begins."""
-    lines = (line.lstrip("# \t").strip() for line in text.split("\n"))
-    return legal_name(next(filter(None, lines), "")[:_TITLE])
+    """Return the beginning of a text's first line as a legal name, "Untitled" for a blank text."""
+    for line in text.split("\n"):
+        title = line.lstrip("# \t").strip()
+        if title:
+            return legal_name(title[:_MAX_TITLE])
+    return legal_name("")
 
 
-def moment(said: Any) -> datetime | None:
-    """The moment that a text in ISO 8601 says, or a number of seconds since 1970."""
-    if isinstance(said, (int, float)) and 0 < said < 32_503_680_000:  # the year 3000
-        return datetime.fromtimestamp(said, UTC)
-    at = parse_moment(said) if isinstance(said, str) else None
-    return at if at and 1 < at.year < 9999 else None
+def read_time(value: object) -> datetime | None:
+    """Return the time that an export states: ISO 8601, or a number of seconds since 1970.
+
+    It is None for any other value, and for a year that cannot be right.
+    """
+    if isinstance(value, (int, float)) and 0 < value < _YEAR_3000:
+        return datetime.fromtimestamp(value, UTC)
+    if not isinstance(value, str):
+        return None
+
+    time = parse_moment(value)
+    if time is None or not 1 < time.year < 9999:
+        return None
+    return time
 
 
-def wall_time(said: Any) -> str | None:
-    """A time as notes have it, on the wall here."""
-    at = moment(said)
-    return at.astimezone().strftime("%Y-%m-%dT%H:%M:%S") if at else None
+def local_time(value: object) -> str | None:
+    """Return the time that an export states as a note has it: local, without a time zone.
+
+    It is None for a value that states no time, as in `read_time`.
+    """
+    time = read_time(value)
+    if time is None:
+        return None
+    return time.astimezone().strftime("%Y-%m-%dT%H:%M:%S")

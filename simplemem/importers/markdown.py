@@ -1,5 +1,8 @@
-"""Folders of Markdown, with the files beside: any, which is kept as it is, to the byte; basic-memory's; what Claude Code
-remembers of projects; what Apple Notes or an exporter wrote, where files say when; and Notion's Markdown & CSV."""
+"""Readers for folders of Markdown notes and the files beside them.
+
+Any folder is copied byte for byte. Others need changes: a project of basic-memory, what Claude Code
+remembers about projects, the files of Apple Notes or an exporter, and Notion's Markdown & CSV.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from posixpath import basename, dirname, relpath
@@ -16,19 +20,31 @@ from typing import Any
 from urllib.parse import quote
 
 from simplemem.errors import SimplememError
-from simplemem.importers.export import SOURCE, ExportedFile, Item, Left, each, note, wall_time
+from simplemem.importers.export import (
+    SOURCE,
+    ExportedFile,
+    Item,
+    Skipped,
+    convert_records,
+    local_time,
+    make_note,
+)
 from simplemem.note.header import find_key, read_header
 from simplemem.note.names import base_name
 from simplemem.note.properties import set_property
 
-_WIKILINK = re.compile(rb"(?<=\[\[)[^][|#\n]++(?=[]|#])")
-_ID = re.compile(r" ?([0-9a-f]{32})(?=$|_all$|\.)")
-_WRAPPER = re.compile(r"^Export-[0-9a-f-]{36}/")
-_ONLINE = re.compile(
+_LINK_TARGET = re.compile(rb"(?<=\[\[)[^][|#\n]++(?=[]|#])")
+
+# Notion: the id at the end of a file name, the folder around an export, a link to a page on its
+# website, and a line below the title with the value of a column.
+_NOTION_ID = re.compile(r" ?([0-9a-f]{32})(?=$|_all$|\.)")
+_NOTION_WRAPPER = re.compile(r"^Export-[0-9a-f-]{36}/")
+_NOTION_LINK = re.compile(
     r"(?<=\]\()https://(?:www\.)?notion\.so/(?:[^()\s/]*[-/])?([0-9a-f]{32})[^()\s]*(?=\))"
 )
-_PROPERTY = re.compile(r"([^:\n]{1,60}): (.*)")
-_TIMES = {
+_NOTION_PROPERTY = re.compile(r"([^:\n]{1,60}): (.*)")
+_NOTION_TIME_FORMATS = ("%B %d, %Y %I:%M %p", "%B %d, %Y", "%Y/%m/%d %H:%M", "%Y/%m/%d")
+_NOTION_DATE_KEYS = {
     "created": "created",
     "created time": "created",
     "last edited": "modified",
@@ -36,157 +52,316 @@ _TIMES = {
 }
 
 
-def read(files: Mapping[str, ExportedFile]) -> Iterator[Item | Left]:
-    """Every file as it is."""
-    return each(files.items(), lambda path, file: [Item(path, path, file.data(), at=file.at)])
+def read(files: Mapping[str, ExportedFile]) -> Iterator[Item | Skipped]:
+    """Yield every file as it is."""
+    return convert_records(files.items(), _copy_file)
 
 
-def read_basic_memory(files: Mapping[str, ExportedFile]) -> Iterator[Item | Left]:
-    """Every file as it is, but for links by title or permalink that no file answers to: they name the file."""
-    stems, called = set[str](), dict[str, str]()
-    for path, file in files.items():
-        with suppress(SimplememError):
-            if path.endswith(".md"):
-                told = read_header(file.data().decode("utf-8", "replace")).properties
-                title, permalink = str(told.get("title") or ""), str(told.get("permalink") or "")
-                names = (title, permalink, permalink.partition("/")[2])
-                called |= dict.fromkeys(map(str.casefold, names), base_name(path))
-                stems.add(base_name(path).casefold())
+def _copy_file(path: str, file: ExportedFile) -> Iterator[Item]:
+    """Yield a file as it is."""
+    yield Item(path, path, file.read(), modified_at=file.modified_at)
 
-    def named(link: re.Match[bytes]) -> bytes:
-        file = called.get((said := link[0].decode("utf-8", "replace")).casefold())
-        if file is None or said.casefold() in stems:
+
+@dataclass(frozen=True, slots=True)
+class _NoteNames:
+    """The names of the notes of a basic-memory project.
+
+    Attributes:
+        file_names: The file name of a note by its title and its permalinks, all casefolded.
+        own: The casefolded file names.
+    """
+
+    file_names: dict[str, str]
+    own: set[str]
+
+    def replace_target(self, link: re.Match[bytes]) -> bytes:
+        """Return the target of a wikilink as a file name, with the old target as its alias.
+
+        A target that is a file name already, or that names no note, is returned unchanged. A link
+        that has an alias or a heading keeps it.
+        """
+        target = link[0].decode("utf-8", "replace")
+        key = target.casefold()
+        file_name = self.file_names.get(key)
+        if file_name is None or key in self.own:
             return link[0]
-        return (
-            f"{file}|{said}".encode() if link.string.startswith(b"]", link.end()) else file.encode()
-        )
 
-    def made(path: str, file: ExportedFile) -> Iterator[Item]:
-        data = file.data()
-        yield Item(
-            path, path, _WIKILINK.sub(named, data) if path.endswith(".md") else data, at=file.at
-        )
-
-    return each(files.items(), made)
+        is_only_target = link.string.startswith(b"]", link.end())
+        if is_only_target:
+            return f"{file_name}|{target}".encode()
+        return file_name.encode()
 
 
-def read_agent(files: Mapping[str, ExportedFile]) -> Iterator[Item | Left]:
-    """`memory/*.md` below Claude Code's folder of projects, and CLAUDE.md files: a folder for each project."""
+def read_basic_memory(files: Mapping[str, ExportedFile]) -> Iterator[Item | Skipped]:
+    """Yield every file of a basic-memory project.
 
-    def made(where: str, file: ExportedFile) -> Iterator[Item]:
-        place = file.real.absolute() if file.real else Path("/", where)
-        above, name = place.parent, place.name
-        if file.problem or (
-            name.endswith(".md") and (above.name == "memory" or name.startswith("CLAUDE."))
-        ):
-            project = (
-                above.parent.name
-                if above.name == "memory"
-                else re.sub(r"[^A-Za-z0-9]", "-", str(above))
-            )
-            yield _marked(
-                where, f"{project.strip('-')}/{name}", file, f"claude-code:{project}/{name}"
-            )
+    A link to a note's title or permalink is changed to its file name, unless a file has the name
+    that the link has. Every other byte stays.
+    """
+    names = _collect_note_names(files)
 
-    return each(files.items(), made)
-
-
-def read_apple_notes(files: Mapping[str, ExportedFile]) -> Iterator[Item | Left]:
-    """Each note as it is, with the dates of its file where it says none; other files as they are."""
-
-    def made(path: str, file: ExportedFile) -> Iterator[Item]:
-        if not path.lower().endswith(".md"):
-            yield Item(path, path, file.data(), at=file.at, is_linked=True)
-            return
-        born = getattr(file.real and file.real.stat(), "st_birthtime", file.at)
-        yield _marked(
-            path,
-            path,
-            file,
-            f"apple-notes:{path}",
-            created=wall_time(born),
-            modified=wall_time(file.at),
-        )
-
-    return each(files.items(), made)
-
-
-def _marked(where: str, path: str, file: ExportedFile, source: str, **properties: Any) -> Item:
-    """A note as it is, with where it comes from, and properties that it lacks."""
-    text = file.data().decode()
-    theirs = read_header(text).properties
-    more = {
-        key: value for key, value in properties.items() if value and find_key(theirs, key) is None
-    }
-    if (key := find_key(theirs, SOURCE)) is not None:
-        more[f"original {SOURCE}"] = theirs[key]
-    for name, value in {**more, SOURCE: source}.items():
-        text = set_property(text, name, value)
-    return Item(where, path, text, source, file.at)
-
-
-def read_notion(files: Mapping[str, ExportedFile]) -> Iterator[Item | Left]:
-    """Pages as notes, and all other files as they are. Nothing where there is neither a page nor a database."""
-    every = {_WRAPPER.sub("", path): file for path, file in files.items()}
-    pages = {
-        said[1]: path
-        for path in every
-        if path.endswith(".md") and (said := _ID.search(basename(path)))
-    }
-    columns = defaultdict[str, set[str]](set)  # of databases, by the folders of their pages
-    for path, file in every.items():
-        with suppress(SimplememError, ValueError, StopIteration, csv.Error):
-            if path.endswith(".csv"):
-                rows = csv.reader(io.StringIO(file.data().decode("utf-8-sig")))
-                columns[_bare(path.removesuffix(".csv").removesuffix("_all"))].update(next(rows))
-
-    def made(path: str, file: ExportedFile) -> Iterator[Item]:
+    def convert(path: str, file: ExportedFile) -> Iterator[Item]:
+        """Yield a file, with links to file names if it is a note."""
+        data = file.read()
         if path.endswith(".md"):
-            yield _notion_page(path, file.data(), pages, columns[_bare(dirname(path))])
-        else:
-            yield Item(path, _bare(path), file.data(), is_linked=True)
+            data = _LINK_TARGET.sub(names.replace_target, data)
+        yield Item(path, path, data, modified_at=file.modified_at)
 
-    if any(path.endswith((".md", ".csv")) for path in every):
-        yield from each(every.items(), made)
+    return convert_records(files.items(), convert)
 
 
-def _notion_page(
-    path: str, data: bytes, pages: Mapping[str, str], columns: Collection[str]
+def _collect_note_names(files: Mapping[str, ExportedFile]) -> _NoteNames:
+    """Return the names of all notes that can be read."""
+    names = _NoteNames({}, set())
+    for path, file in files.items():
+        if not path.endswith(".md"):
+            continue
+        try:
+            text = file.read().decode("utf-8", "replace")
+        except SimplememError:  # it is reported when the file is converted
+            continue
+
+        properties = read_header(text).properties
+        title = str(properties.get("title") or "")
+        permalink = str(properties.get("permalink") or "")
+        _, _, permalink_in_project = permalink.partition("/")
+        file_name = base_name(path)
+        for name in (title, permalink, permalink_in_project):
+            names.file_names[name.casefold()] = file_name
+        names.own.add(file_name.casefold())
+    return names
+
+
+def read_agent(files: Mapping[str, ExportedFile]) -> Iterator[Item | Skipped]:
+    """Yield what Claude Code remembers about projects, with a folder for each project.
+
+    These are the files `memory/*.md` below its folder of projects, and CLAUDE.md files. Other files
+    are ignored.
+    """
+    return convert_records(files.items(), _convert_agent_file)
+
+
+def _convert_agent_file(path: str, file: ExportedFile) -> Iterator[Item]:
+    """Yield a file as a note if Claude Code remembers something in it.
+
+    Raises Unreadable for every file that cannot be read.
+    """
+    full_path = file.disk_path.absolute() if file.disk_path else Path("/", path)
+    folder = full_path.parent
+    name = full_path.name
+    is_in_memory = folder.name == "memory"
+    is_memory = name.endswith(".md") and (is_in_memory or name.startswith("CLAUDE."))
+    if not is_memory and not file.problem:
+        return
+
+    # Claude Code names the folder of a project after the project's path.
+    project = re.sub(r"[^A-Za-z0-9]", "-", str(folder))
+    if is_in_memory:
+        project = folder.parent.name
+    new_path = f"{project.strip('-')}/{name}"
+    yield _convert_note(path, new_path, file, f"claude-code:{project}/{name}", {})
+
+
+def read_apple_notes(files: Mapping[str, ExportedFile]) -> Iterator[Item | Skipped]:
+    """Yield each note, with the dates of its file if it has none, and other files as they are."""
+    return convert_records(files.items(), _convert_apple_note)
+
+
+def _convert_apple_note(path: str, file: ExportedFile) -> Iterator[Item]:
+    """Yield a note with dates, or another file as it is."""
+    if not path.lower().endswith(".md"):
+        yield Item(path, path, file.read(), modified_at=file.modified_at, is_linked=True)
+        return
+
+    created_at = file.modified_at
+    if file.disk_path is not None:
+        status = file.disk_path.stat()
+        # Not every system knows when a file was created.
+        created_at = getattr(status, "st_birthtime", created_at)
+    dates = {
+        "created": local_time(created_at),
+        "modified": local_time(file.modified_at),
+    }
+    yield _convert_note(path, path, file, f"apple-notes:{path}", dates)
+
+
+def _convert_note(
+    origin: str,
+    path: str,
+    file: ExportedFile,
+    source: str,
+    properties: Mapping[str, str | None],
 ) -> Item:
-    """A page: its title is the first heading, its properties are the lines below it that its database has as columns."""
-    text = data.decode("utf-8-sig").replace("\r\n", "\n")
-    told: dict[str, Any] = {}
-    title, _, rest = text.partition("\n")
-    lines = rest.lstrip("\n").split("\n") if title.startswith("# ") else []
-    while lines and (said := _PROPERTY.fullmatch(lines[0])) and said[1] in columns:
-        key, value = said[1].strip(), said[2].strip()
-        at = _time(value) if (date := _TIMES.get(key.lower())) else None
-        told |= {date: at} if date and at else {key: value}
-        del lines[0]
-    if tags := next((key for key in told if key.lower() == "tags"), ""):
-        told["tags"] = [tag.strip() for tag in str(told.pop(tags)).split(",")]
-    if told:
-        text = "\n".join([title, *lines])
-    here, id_ = f"/{dirname(path)}", _ID.search(basename(path))
-    body = _ONLINE.sub(
-        lambda url: quote(relpath(f"/{pages[url[1]]}", here)) if url[1] in pages else url[0], text
-    )
-    return note(path, _bare(path), body, f"notion:{id_[1] if id_ else path}", told)
+    """Return a note with its source, and with those of the properties that it does not have.
+
+    A `source` of its own becomes `original source`. Raises UnicodeDecodeError if the file is not
+    UTF-8, and Unreadable if it cannot be read.
+    """
+    text = file.read().decode()
+    own_properties = read_header(text).properties
+    new_properties: dict[str, Any] = {
+        key: value
+        for key, value in properties.items()
+        if value and find_key(own_properties, key) is None
+    }
+
+    source_key = find_key(own_properties, SOURCE)
+    if source_key is not None:
+        new_properties[f"original {SOURCE}"] = own_properties[source_key]
+    new_properties[SOURCE] = source
+
+    for key, value in new_properties.items():
+        text = set_property(text, key, value)
+    return Item(origin, path, text, source, file.modified_at)
 
 
-def _bare(path: str) -> str:
-    """A path without ids, which folders have in some exports and not in others."""
-    parts = (_ID.sub("", part) for part in path.split("/"))
-    return (
-        "/".join(f"Untitled{part}" if part in ("", ".md") else part for part in parts)
-        if path
-        else ""
-    )
+@dataclass(frozen=True, slots=True)
+class _NotionExport:
+    """The pages and databases of a Notion export.
+
+    Attributes:
+        pages: The path of each page by its id.
+        columns: The columns of each database, by the folder of its pages without ids.
+    """
+
+    pages: dict[str, str]
+    columns: dict[str, set[str]]
 
 
-def _time(said: str) -> str | None:
-    """A date as Notion writes it, `January 5, 2026 10:00 AM (UTC)`, as notes have it."""
-    for form in ("%B %d, %Y %I:%M %p", "%B %d, %Y", "%Y/%m/%d %H:%M", "%Y/%m/%d"):
+def read_notion(files: Mapping[str, ExportedFile]) -> Iterator[Item | Skipped]:
+    """Yield pages of Notion as notes, and other files as they are, with paths without ids.
+
+    Yields nothing for an export that has neither a page nor a database.
+    """
+    files = {_NOTION_WRAPPER.sub("", path): file for path, file in files.items()}
+    if not any(path.endswith((".md", ".csv")) for path in files):
+        return
+
+    pages: dict[str, str] = {}
+    for path in files:
+        page_id = _NOTION_ID.search(basename(path))
+        if page_id is not None and path.endswith(".md"):
+            pages[page_id[1]] = path
+    export = _NotionExport(pages, _read_columns(files))
+
+    def convert(path: str, file: ExportedFile) -> Iterator[Item]:
+        """Yield a page as a note, or another file as it is."""
+        if path.endswith(".md"):
+            yield _convert_page(path, file.read(), export)
+        else:
+            yield Item(path, _without_ids(path), file.read(), is_linked=True)
+
+    yield from convert_records(files.items(), convert)
+
+
+def _read_columns(files: Mapping[str, ExportedFile]) -> dict[str, set[str]]:
+    """Return the columns of all databases that can be read, by the folder of their pages."""
+    columns: dict[str, set[str]] = defaultdict(set)
+    for path, file in files.items():
+        if not path.endswith(".csv"):
+            continue
+
+        with suppress(SimplememError, ValueError, StopIteration, csv.Error):
+            rows = csv.reader(io.StringIO(file.read().decode("utf-8-sig")))
+            header = next(rows)
+            # An export has two files for a database, and one of them ends with `_all.csv`.
+            database = path.removesuffix(".csv").removesuffix("_all")
+            columns[_without_ids(database)].update(header)
+    return columns
+
+
+def _convert_page(path: str, data: bytes, export: _NotionExport) -> Item:
+    """Return a page as a note, whose links to other pages are relative.
+
+    The lines below its title that name columns of its database become properties. Raises
+    UnicodeDecodeError if the page is not UTF-8.
+    """
+    page = data.decode("utf-8-sig").replace("\r\n", "\n")
+    columns = export.columns.get(_without_ids(dirname(path)), ())
+    properties, body = _split_properties(page, columns)
+
+    folder = dirname(path)
+
+    def make_relative(link: re.Match[str]) -> str:
+        """Return the relative address of a page; the same address if the export lacks the page."""
+        target = export.pages.get(link[1])
+        if target is None:
+            return link[0]
+        return quote(relpath(f"/{target}", f"/{folder}"))
+
+    body = _NOTION_LINK.sub(make_relative, body)
+    page_id = _NOTION_ID.search(basename(path))
+    source = f"notion:{page_id[1] if page_id else path}"
+    return make_note(path, _without_ids(path), body, source, properties)
+
+
+def _split_properties(page: str, columns: Collection[str]) -> tuple[dict[str, Any], str]:
+    """Return the properties of a page, and the page without their lines.
+
+    They are the lines directly below the title that begin with the name of a column.
+    """
+    title, _, rest = page.partition("\n")
+    if not title.startswith("# "):
+        return {}, page
+
+    properties: dict[str, Any] = {}
+    lines = rest.lstrip("\n").split("\n")
+    property_lines = 0
+    for line in lines:
+        match = _NOTION_PROPERTY.fullmatch(line)
+        if match is None or match[1] not in columns:
+            break
+        key, value = _read_property(match[1].strip(), match[2].strip())
+        properties[key] = value
+        property_lines += 1
+    if not properties:
+        return {}, page
+
+    _split_tags(properties)
+    return properties, "\n".join([title, *lines[property_lines:]])
+
+
+def _read_property(column: str, value: str) -> tuple[str, str]:
+    """Return the property of a value in a column: a date of the note, or the column itself."""
+    date_key = _NOTION_DATE_KEYS.get(column.lower())
+    if date_key is None:
+        return column, value
+    time = _parse_notion_time(value)
+    if time is None:
+        return column, value
+    return date_key, time
+
+
+def _split_tags(properties: dict[str, Any]) -> None:
+    """Replace the property of tags, in whatever case, by `tags` with a list."""
+    for key in properties:
+        if key.lower() == "tags":
+            tags = str(properties.pop(key)).split(",")
+            properties["tags"] = [tag.strip() for tag in tags]
+            return
+
+
+def _without_ids(path: str) -> str:
+    """Return a path without Notion's ids, which folders have in some exports only.
+
+    A part that is nothing but an id becomes "Untitled".
+    """
+    if not path:
+        return ""
+    parts = []
+    for part in path.split("/"):
+        name = _NOTION_ID.sub("", part)
+        if name in ("", ".md"):
+            name = f"Untitled{name}"
+        parts.append(name)
+    return "/".join(parts)
+
+
+def _parse_notion_time(text: str) -> str | None:
+    """Return a date such as `January 5, 2026 10:00 AM (UTC)` as notes have it; else None."""
+    text, _, _ = text.partition(" (")
+    for time_format in _NOTION_TIME_FORMATS:
         with suppress(ValueError):
-            return datetime.strptime(said.partition(" (")[0], form).strftime("%Y-%m-%dT%H:%M:%S")  # noqa: DTZ007
+            time = datetime.strptime(text, time_format)  # noqa: DTZ007
+            return time.strftime("%Y-%m-%dT%H:%M:%S")
     return None

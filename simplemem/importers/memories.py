@@ -1,5 +1,8 @@
-"""Memories of programs that keep them as records: mem0's and OpenMemory's JSON, the result of `get_all` or an export; and a
-palace of MemPalace as it lies on disk, ChromaDB's SQLite file, where chunks of one file become one note."""
+"""Readers for programs that store memories as records.
+
+They read the JSON of mem0 and OpenMemory (the result of `get_all` or an export), and a palace of
+MemPalace, which is an SQLite file of ChromaDB with chunks of texts.
+"""
 
 from __future__ import annotations
 
@@ -10,138 +13,240 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing
 from functools import partial
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 from simplemem.errors import Invalid, SimplememError, Unreadable
-from simplemem.importers.export import ExportedFile, Item, Left, each, note, title_of, wall_time
+from simplemem.importers.export import (
+    ExportedFile,
+    Item,
+    Skipped,
+    convert_records,
+    local_time,
+    make_note,
+    title_of,
+)
 
-_MOST_BYTES = 1_000_000_000
-_LEAST_SHARED, _MOST_SHARED = 20, 1000  # characters of two chunks that lie side by side
-_DRAWERS = """
-    SELECT e.embedding_id,
-           json_group_object(m.key, coalesce(m.string_value, m.int_value, m.float_value, m.bool_value))
-    FROM collections c JOIN segments s ON s.collection = c.id AND s.scope = 'METADATA'
-    JOIN embeddings e ON e.segment_id = s.id JOIN embedding_metadata m ON m.id = e.id
-    WHERE c.name = 'mempalace_drawers' GROUP BY e.id ORDER BY e.id"""
+Record = dict[str, Any]
+_MAX_FILE_BYTES = 1_000_000_000
+# Characters that the end of a chunk and the beginning of the next one may have in common.
+_MIN_OVERLAP = 20
+_MAX_OVERLAP = 1000
+_SELECT_DRAWERS = """
+    SELECT
+        e.embedding_id,
+        json_group_object(
+            m.key, coalesce(m.string_value, m.int_value, m.float_value, m.bool_value)
+        )
+    FROM collections c
+    JOIN segments s ON s.collection = c.id AND s.scope = 'METADATA'
+    JOIN embeddings e ON e.segment_id = s.id
+    JOIN embedding_metadata m ON m.id = e.id
+    WHERE c.name = 'mempalace_drawers'
+    GROUP BY e.id
+    ORDER BY e.id"""
 
 
-def read_mem0(files: Mapping[str, ExportedFile]) -> Iterator[Item | Left]:
-    """A note for each memory."""
+def read_mem0(files: Mapping[str, ExportedFile]) -> Iterator[Item | Skipped]:
+    """Yield a note for each memory of mem0 or OpenMemory.
+
+    Raises Unreadable if a file is not JSON.
+    """
     for path, file in files.items():
         try:
-            data = json.loads(file.data(_MOST_BYTES))
-            whole = data if isinstance(data, dict) else {"results": data}
-            named = [
-                row
-                for key in ("categories", "apps")
-                for row in whole.get(key) or ()
-                if isinstance(row, dict)
-            ]
+            data = json.loads(file.read(_MAX_FILE_BYTES))
+            names = _names_by_id(data)
         except (SimplememError, ValueError, TypeError, RecursionError) as error:
             raise Unreadable(
-                f"{path} is not valid JSON: {error}", hint="Export it again."
+                f"{path} is not valid JSON: {error}",
+                hint="Export it again.",
             ) from error
-        names = {
-            str(row.get("id")): str(row.get("name")) for row in named
-        }  # of categories and programs
-        rows = next((whole[key] for key in ("results", "memories", "items") if key in whole), whole)
-        records = enumerate(rows if isinstance(rows, list) else [rows], 1)
-        yield from each(
-            ((f"memory {number}", row) for number, row in records), partial(_memory, names)
-        )
+
+        rows = [(f"memory {number}", row) for number, row in enumerate(_rows_of(data), start=1)]
+        yield from convert_records(rows, partial(_convert_memory, names))
 
 
-def _memory(names: Mapping[str, str], where: str, row: Any) -> Iterator[Item]:
+def _names_by_id(data: object) -> dict[str, str]:
+    """Return the names of the categories and apps that an export of OpenMemory lists, by id."""
+    names: dict[str, str] = {}
+    if not isinstance(data, dict):
+        return names
+
+    for key in ("categories", "apps"):
+        for row in data.get(key) or ():
+            if isinstance(row, dict):
+                names[str(row.get("id"))] = str(row.get("name"))
+    return names
+
+
+def _rows_of(data: object) -> list[Any]:
+    """Return the memories of a file: a list, an object that contains one, or a single memory."""
+    if isinstance(data, dict):
+        for key in ("results", "memories", "items"):
+            if key in data:
+                data = data[key]
+                break
+    if isinstance(data, list):
+        return data
+    return [data]
+
+
+def _convert_memory(names: Mapping[str, str], origin: str, row: Any) -> Iterator[Item]:
+    """Yield the note of a memory. `names` are those of categories and apps, by id.
+
+    Raises Invalid if the memory was deleted, or has no id or no text.
+    """
+    memory_id, text = _read_id_and_text(row)
+
+    metadata = row.get("metadata")
+    if not isinstance(metadata, dict):
+        metadata = {}
+    properties: Record = {}
+    for key, value in metadata.items():
+        if key and isinstance(value, (str, int, float)):
+            properties[key] = value
+    for key in ("user_id", "agent_id", "run_id"):
+        if isinstance(row.get(key), str):
+            properties[key] = row[key]
+
+    app_id = row.get("app_id")
+    if isinstance(app_id, str):
+        properties["app"] = names.get(app_id, app_id)
+    properties["created"] = local_time(row.get("created_at"))
+    properties["modified"] = local_time(row.get("updated_at"))
+
+    tags: list[str] = []
+    for values in (row.get("categories"), row.get("category_ids"), metadata.get("tags")):
+        if isinstance(values, list):
+            tags += [names.get(tag, tag) for tag in values if isinstance(tag, str)]
+    properties["tags"] = tags
+
+    path = f"{title_of(text)}.md"
+    yield make_note(origin, path, text, f"mem0:{memory_id}", properties)
+
+
+def _read_id_and_text(row: object) -> tuple[str | int, str]:
+    """Return the id and the text of a memory.
+
+    Raises Invalid if it was deleted, or has no id or no text.
+    """
     match row:
         case {"state": "deleted"}:
             raise Invalid("it was deleted in the other program")
-        case {"id": str() | int() as id_, "memory": str(text)} | {
-            "id": str() | int() as id_,
-            "content": str(text),
-        }:
-            if not text.strip():
-                raise Invalid("its text is empty")
+        case {"id": str() | int() as memory_id, "memory": str(text)}:
+            pass
+        case {"id": str() | int() as memory_id, "content": str(text)}:
+            pass
         case _:
             raise Invalid("it has no id, or no text in `memory` or `content`")
-    more: dict[str, Any] = row["metadata"] if isinstance(row.get("metadata"), dict) else {}
-    told: dict[str, Any] = {
-        key: value for key, value in more.items() if isinstance(value, (str, int, float)) and key
-    }
-    told |= {
-        key: row[key] for key in ("user_id", "agent_id", "run_id") if isinstance(row.get(key), str)
-    }
-    if isinstance(row.get("app_id"), str):
-        told["app"] = names.get(row["app_id"], row["app_id"])
-    told |= {
-        "created": wall_time(row.get("created_at")),
-        "modified": wall_time(row.get("updated_at")),
-    }
-    lists = (row.get("categories"), row.get("category_ids"), more.get("tags"))
-    tags = [
-        names.get(tag, tag)
-        for some in lists
-        if isinstance(some, list)
-        for tag in some
-        if isinstance(tag, str)
-    ]
-    yield note(where, f"{title_of(text)}.md", text, f"mem0:{id_}", {**told, "tags": tags})
+
+    if not text.strip():
+        raise Invalid("its text is empty")
+    return memory_id, text
 
 
-def read_mempalace(files: Mapping[str, ExportedFile]) -> Iterator[Item | Left]:
-    """A note for each file whose chunks are kept, and for each drawer of its own."""
-    notes = defaultdict[tuple[str, ...], list[dict[str, Any]]](list)
-    for palace in (file.real.absolute() for file in files.values() if file.real):
-        try:
-            with closing(sqlite3.connect(f"{palace.as_uri()}?mode=ro", uri=True)) as db:
-                drawers = [(drawer, json.loads(said)) for drawer, said in db.execute(_DRAWERS)]
-        except sqlite3.Error as error:
-            raise Unreadable(
-                f"{palace} cannot be read: {error}",
-                hint="Close MemPalace, which may be using it, and try again.",
-            ) from error
-        for drawer, said in drawers:
-            of_file = tuple(str(said.get(key) or "") for key in ("wing", "room", "source_file"))
-            part_of = said.get("parent_drawer_id") or said.get("parent_entry_id") or drawer
-            if said.get("ingest_mode") != "registry":  # of files that were looked at, not a memory
-                notes[of_file if of_file[2] else (str(part_of),)].append(said)
-    yield from each(
-        (("/".join(filter(None, whose)), some) for whose, some in notes.items()), _drawers
-    )
+def read_mempalace(files: Mapping[str, ExportedFile]) -> Iterator[Item | Skipped]:
+    """Yield a note for each file that a palace contains, and for each drawer without a file.
+
+    Raises Unreadable if a palace cannot be read.
+    """
+    notes: dict[tuple[str, ...], list[Record]] = defaultdict(list)
+    for file in files.values():
+        if file.disk_path is None:
+            continue
+        for drawer_id, drawer in _read_drawers(file.disk_path.absolute()):
+            # An entry of the registry says that a file was looked at. It is no memory.
+            if drawer.get("ingest_mode") != "registry":
+                notes[_note_key(drawer_id, drawer)].append(drawer)
+
+    records = []
+    for key, drawers in notes.items():
+        named_parts = filter(None, key)
+        records.append(("/".join(named_parts), drawers))
+    yield from convert_records(records, _join_drawers)
 
 
-def _drawers(whose: str, drawers: list[dict[str, Any]]) -> Iterator[Item]:
-    drawers.sort(
-        key=lambda said: (int(said.get("chunk_index") or 0), str(said.get("timestamp") or ""))
-    )
-    texts = [
-        text
-        for said in drawers
-        if isinstance(text := said.get("chroma:document"), str) and text.strip()
-    ]
+def _read_drawers(palace: Path) -> list[tuple[str, Record]]:
+    """Return the drawers of a palace with their ids.
+
+    Raises Unreadable if SQLite cannot read the file.
+    """
+    drawers = []
+    try:
+        with closing(sqlite3.connect(f"{palace.as_uri()}?mode=ro", uri=True)) as db:
+            for drawer_id, metadata in db.execute(_SELECT_DRAWERS):
+                drawers.append((drawer_id, json.loads(metadata)))
+    except sqlite3.Error as error:
+        raise Unreadable(
+            f"{palace} cannot be read: {error}",
+            hint="Close MemPalace, which may be using it, and try again.",
+        ) from error
+    return drawers
+
+
+def _note_key(drawer_id: str, drawer: Record) -> tuple[str, ...]:
+    """Return what the drawers of one note have in common: their file, or their first drawer."""
+    file = _text_in(drawer, "source_file")
+    if file:
+        return _text_in(drawer, "wing"), _text_in(drawer, "room"), file
+    first_id = drawer.get("parent_drawer_id") or drawer.get("parent_entry_id") or drawer_id
+    return (str(first_id),)
+
+
+def _text_in(drawer: Record, key: str) -> str:
+    """Return a value of a drawer as text, "" without one."""
+    return str(drawer.get(key) or "")
+
+
+def _join_drawers(origin: str, drawers: list[Record]) -> Iterator[Item]:
+    """Yield the note of the drawers that belong together. Raises Invalid if they have no text."""
+    drawers = sorted(drawers, key=_drawer_order)
+    texts = []
+    for drawer in drawers:
+        text = drawer.get("chroma:document")
+        if isinstance(text, str) and text.strip():
+            texts.append(text)
     if not texts:
         raise Invalid("it has no text")
+
     first = drawers[0]
-    wing, room, file = (str(first.get(key) or "") for key in ("wing", "room", "source_file"))
-    name = file.replace("\\", "/").rpartition("/")[2].rpartition(".")[0] or title_of(texts[0])
-    folder = "/".join(part.replace("/", "-") for part in (wing, room) if part)
-    told = {
+    wing = _text_in(first, "wing")
+    room = _text_in(first, "room")
+    file = _text_in(first, "source_file")
+    properties = {
         "wing": wing,
         "room": room,
         "file": file,
-        "modified": wall_time(first.get("last_modified")),
+        "modified": local_time(first.get("last_modified")),
+        "created": local_time(first.get("authored_at") or first.get("filed_at")),
     }
-    told["created"] = wall_time(first.get("authored_at") or first.get("filed_at"))
-    text = _joined(texts) if file else "".join(texts)
-    yield note(whose, f"{folder}/{name}.md", text, f"mempalace:{whose}", told)
+
+    file_name = file.replace("\\", "/").rpartition("/")[2]
+    name = file_name.rpartition(".")[0] or title_of(texts[0])
+    folder = "/".join(part.replace("/", "-") for part in (wing, room) if part)
+    text = _join_chunks(texts) if file else "".join(texts)
+    yield make_note(origin, f"{folder}/{name}.md", text, f"mempalace:{origin}", properties)
 
 
-def _joined(chunks: list[str]) -> str:
-    """A file's text of its chunks, each of which may begin with how the one before it ends."""
+def _drawer_order(drawer: Record) -> tuple[int, str]:
+    """Return the sort key of a drawer within its note."""
+    chunk_index = int(drawer.get("chunk_index") or 0)
+    return chunk_index, _text_in(drawer, "timestamp")
+
+
+def _join_chunks(chunks: list[str]) -> str:
+    """Return the text of a file from its chunks. Text that two chunks share occurs once."""
     parts = chunks[:1]
-    for before, chunk in pairwise(chunks):
-        most = min(len(before), len(chunk), _MOST_SHARED)
-        shared = next(
-            (size for size in range(most, _LEAST_SHARED, -1) if before.endswith(chunk[:size])), 0
-        )
-        parts.append(chunk[shared:] if shared else f"\n\n{chunk}")
+    for previous, chunk in pairwise(chunks):
+        overlap = _overlap(previous, chunk)
+        parts.append(chunk[overlap:] if overlap else f"\n\n{chunk}")
     return "".join(parts)
+
+
+def _overlap(previous: str, chunk: str) -> int:
+    """Return how many characters at the end of a chunk begin the next one; 0 for very few."""
+    max_overlap = min(len(previous), len(chunk), _MAX_OVERLAP)
+    for length in range(max_overlap, _MIN_OVERLAP, -1):
+        if previous.endswith(chunk[:length]):
+            return length
+    return 0

@@ -1,170 +1,278 @@
-"""Sessions that Claude Code, Codex and Gemini CLI leave on this machine: a note each, of what the person said and the agent
-answered. A call of a tool is a line and what it gave is left out; secrets are masked, and no text of a note leaves here."""
+"""Reads the sessions that Claude Code, Codex and Gemini CLI store on this machine.
+
+Each session becomes a note with the messages of the user and the agent. A tool call becomes a line,
+and its output is left out. Secrets are masked, and the notes are private: their texts are not sent
+to remote services.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from simplemem.errors import Invalid
-from simplemem.importers.chats import Said, body_of, call_of, masked, text_of, turns_of
-from simplemem.importers.export import Item, Left, each, moment, note, title_of, wall_time
+from simplemem.importers.chats import (
+    ChatMessage,
+    body_of,
+    call_line,
+    mask_secrets,
+    text_of,
+    turns_of,
+)
+from simplemem.importers.export import (
+    Item,
+    Skipped,
+    convert_records,
+    local_time,
+    make_note,
+    read_time,
+    title_of,
+)
 from simplemem.note.dates import format_moment
 
-# What programs put among a person's words; and what a person marked as private.
-_NOT_SAID = re.compile(
-    r"(?is)<(system-reminder|environment_context|user_instructions|session_context|turn_aborted|task-notification"
-    r"|local-command-\w++|command-\w++|bash-\w++|ide_\w++|private)\b[^<>]*+>.*?(?:</\1>|\Z)"
+# What programs add to the user's messages, and what the user marked as private.
+_NOT_FROM_USER = re.compile(
+    r"(?is)<(system-reminder|environment_context|user_instructions|session_context|turn_aborted"
+    r"|task-notification|local-command-\w++|command-\w++|bash-\w++|ide_\w++|private)"
+    r"\b[^<>]*+>.*?(?:</\1>|\Z)"
 )
-_RULES = "# AGENTS.md instructions"
-_Rows = Iterable[dict[str, Any]]
-_About = dict[str, str]  # what is said of a session: id, project, title
+_AGENT_RULES = "# AGENTS.md instructions"
+Rows = Iterable[dict[str, Any]]
+
+
+@dataclass
+class _SessionInfo:
+    """What is known about a session. A reader fills it in while it reads the messages."""
+
+    id: str
+    project: str | None = None
+    title: str | None = None
+
+
+class Agent(NamedTuple):
+    """An agent and its sessions.
+
+    Attributes:
+        home_variable: The environment variable with the agent's folder; "" if it has none.
+        default_home: The folder without that variable.
+        patterns: The files of sessions in the folder.
+        read_messages: Yields the messages of a session from its rows, and fills in its info.
+    """
+
+    home_variable: str
+    default_home: str
+    patterns: tuple[str, ...]
+    read_messages: Callable[[Rows, _SessionInfo], Iterator[ChatMessage]]
+
+
+class _Selection(NamedTuple):
+    """The sessions to import: of one agent, active since a time, in a folder of a project."""
+
+    agent_name: str
+    since: datetime | None
+    project: Path | None
 
 
 def read(
     agents: Iterable[str], since: datetime | None = None, project: Path | None = None
-) -> Iterator[Item | Left]:
-    """The sessions of some agents, of a project and with a change since then if that is said."""
+) -> Iterator[Item | Skipped]:
+    """Yield a note for each session of these agents, which are names of `AGENTS`.
+
+    With `since`, only sessions that have been active since then are read. With `project`, only
+    those in this folder. A session that cannot be read is skipped.
+    """
     for name in agents:
-        variable, home, places, _ = AGENTS[name]
-        folder = Path(os.environ.get(variable) or home).expanduser()
-        found = sorted(
-            file
-            for place in places
-            for file in folder.glob(place)
-            if not file.name.startswith("agent-")
-        )
-        yield from each(
-            ((str(file), file) for file in found), partial(_session, name, since, project)
-        )
+        agent = AGENTS[name]
+        home = os.environ.get(agent.home_variable) or agent.default_home
+        folder = Path(home).expanduser()
+        files: list[Path] = []
+        for pattern in agent.patterns:
+            files += folder.glob(pattern)
+
+        # The file of a subagent's session is called `agent-…`.
+        own_files = [file for file in sorted(files) if not file.name.startswith("agent-")]
+        records = [(str(file), file) for file in own_files]
+        selection = _Selection(name, since, project)
+        yield from convert_records(records, partial(_convert_session, selection))
 
 
-def _session(
-    agent: str, since: datetime | None, project: Path | None, where: str, file: Path
-) -> Iterator[Item]:
-    changed = datetime.fromtimestamp(file.stat().st_mtime, UTC)
-    if since and changed < since:
+def _convert_session(selection: _Selection, origin: str, file: Path) -> Iterator[Item]:
+    """Yield the note of a session, if it is selected. Raises Invalid for one without messages."""
+    changed_at = datetime.fromtimestamp(file.stat().st_mtime, UTC)
+    if selection.since and changed_at < selection.since:
         return
-    about = {"id": file.stem}
-    with suppress(OSError):  # Gemini's
-        about["project"] = (
-            (file.parent.parent / ".project_root").read_text(encoding="utf-8").strip()
-        )
-    said = (
-        message._replace(text=_shown(message.text))
-        for message in AGENTS[agent][3](_rows(file), about)
-    )
-    turns = turns_of(said, changed)
-    if project and not Path(about.get("project", "")).is_relative_to(project):
+
+    info = _SessionInfo(id=file.stem)
+    with suppress(OSError):  # only sessions of Gemini CLI have this file
+        root_file = file.parent.parent / ".project_root"
+        info.project = root_file.read_text(encoding="utf-8").strip()
+
+    read_messages = AGENTS[selection.agent_name].read_messages
+    messages = read_messages(_read_rows(file), info)
+    clean_messages = [message._replace(text=_clean_text(message.text)) for message in messages]
+    turns = turns_of(clean_messages, changed_at)
+
+    folder = Path(info.project or "")
+    if selection.project and not folder.is_relative_to(selection.project):
         return
     if not turns:
         raise Invalid("it contains no message from the user")
-    first, last = (wall_time(format_moment(turn.at)) or "" for turn in (turns[0], turns[-1]))
-    title = title_of(_shown(about.get("title", "")) or turns[0].message) or "Session"
-    told = {
+
+    title = title_of(_clean_text(info.title or "") or turns[0].message)
+    created = local_time(format_moment(turns[0].at)) or ""
+    modified = local_time(format_moment(turns[-1].at)) or ""
+    properties = {
         "title": title,
         "type": "session",
-        "agent": agent,
-        "project": about.get("project"),
+        "agent": selection.agent_name,
+        "project": info.project,
         "private": True,
+        "created": created,
+        "modified": modified,
     }
-    path = f"{first[:4]}/{first[5:7]}/{first[:10]} {title}.md"
-    yield note(
-        where,
-        path,
-        body_of(turns),
-        f"{agent}:{about['id']}",
-        {**told, "created": first, "modified": last},
-    )
+    day = created[:10]
+    year = day[:4]
+    month = day[5:7]
+    path = f"{year}/{month}/{day} {title}.md"
+    source = f"{selection.agent_name}:{info.id}"
+    yield make_note(origin, path, body_of(turns), source, properties)
 
 
-def _shown(text: str) -> str:
-    """A text without what nobody said or wants read."""
-    return "" if text.startswith(_RULES) else masked(_NOT_SAID.sub("", text))
+def _clean_text(text: str) -> str:
+    """Return a message without secrets, and without what the user did not write or share."""
+    if text.startswith(_AGENT_RULES):
+        return ""
+    return mask_secrets(_NOT_FROM_USER.sub("", text))
 
 
-def _rows(file: Path) -> Iterator[dict[str, Any]]:
-    """The lines of a file, or all of it; one that is still being written is passed over."""
+def _read_rows(file: Path) -> Iterator[dict[str, Any]]:
+    """Yield the JSON objects of a file: one per line, or one for a `.json` file.
+
+    A line that is still being written is skipped.
+    """
     with file.open("rb") as stream:
-        for line in [stream.read()] if file.suffix == ".json" else stream:
+        lines = [stream.read()] if file.suffix == ".json" else stream
+        for line in lines:
             with suppress(ValueError, RecursionError):
-                if isinstance(row := json.loads(line), dict):
+                row = json.loads(line)
+                if isinstance(row, dict):
                     yield row
 
 
-def _claude_code(rows: _Rows, about: _About) -> Iterator[Said]:
+def _claude_code_messages(rows: Rows, info: _SessionInfo) -> Iterator[ChatMessage]:
+    """Yield the messages of a session of Claude Code, without those of subagents."""
     for row in rows:
         match row:
             case {"type": "summary", "summary": str(title)} | {
                 "type": "ai-title",
                 "aiTitle": str(title),
             }:
-                about.setdefault("title", title)
+                if info.title is None:
+                    info.title = title
             case {"type": "custom-title", "customTitle": str(title)}:
-                about["title"] = title
+                info.title = title
             case {"isSidechain": True} | {"isMeta": True} | {"isCompactSummary": True}:
                 continue
             case {"type": "user" | "assistant" as role, "message": {"content": content}}:
-                about.setdefault("project", str(row.get("cwd") or ""))
-                yield Said(
-                    str(row.get("uuid")),
-                    role == "user",
-                    moment(row.get("timestamp")),
-                    text_of(content),
+                if info.project is None:
+                    info.project = str(row.get("cwd") or "")
+                yield ChatMessage(
+                    id=str(row.get("uuid")),
+                    is_from_user=role == "user",
+                    at=read_time(row.get("timestamp")),
+                    text=text_of(content),
                 )
 
 
-def _codex(rows: _Rows, about: _About) -> Iterator[Said]:
-    at = None
+def _codex_messages(rows: Rows, info: _SessionInfo) -> Iterator[ChatMessage]:
+    """Yield the messages and tool calls of a session of Codex.
+
+    One without a time has that of the row before it.
+    """
+    time = None
     for number, row in enumerate(rows):
-        at = moment(row.get("timestamp")) or at
+        time = read_time(row.get("timestamp")) or time
         match row.get("payload", row):
             case {"type": "message", "role": "user" | "assistant" as role, "content": content}:
-                yield Said(str(number), role == "user", at, text_of(content))
+                yield ChatMessage(str(number), role == "user", time, text_of(content))
             case {"type": "function_call" | "custom_tool_call" | "local_shell_call"} as call:
-                given = call.get("arguments") or call.get("input") or call["action"]["command"]
-                yield Said("", False, at, call_of(call.get("name", "shell"), given))
-            case {"id": str(id_), "timestamp": str()} as begin if not number:
-                about |= {"id": id_, "project": begin.get("cwd", "")}
+                arguments = call.get("arguments") or call.get("input") or call["action"]["command"]
+                line = call_line(call.get("name", "shell"), arguments)
+                yield ChatMessage("", False, time, line)
+            case {"id": str(session_id), "timestamp": str()} as first_row if number == 0:
+                info.id = session_id
+                info.project = first_row.get("cwd", "")
 
 
-def _gemini(rows: _Rows, about: _About) -> Iterator[Said]:
-    messages = dict[str, dict[str, Any]]()
+def _gemini_messages(rows: Rows, info: _SessionInfo) -> Iterator[ChatMessage]:
+    """Yield the messages and tool calls of a session of Gemini CLI; none for a subagent's."""
+    messages: dict[str, dict[str, Any]] = {}
     for row in rows:
-        about |= {
-            key: row[name]
-            for key, name in (("id", "sessionId"), ("title", "summary"))
-            if row.get(name)
-        }
+        info.id = row.get("sessionId") or info.id
+        info.title = row.get("summary") or info.title
         if row.get("kind") == "subagent":
             return
-        if (every := row.get("$set", row).get("messages")) is not None:
-            messages = {message["id"]: message for message in every}
-        elif (gone := row.get("$rewindTo")) in messages:
-            messages = dict(list(messages.items())[: list(messages).index(gone)])
-        elif "id" in row and "type" in row:
-            messages[row["id"]] = row
-    for id_, row in messages.items():
-        if row["type"] in ("user", "gemini"):
-            calls = [call_of(call["name"], call.get("args")) for call in row.get("toolCalls") or ()]
-            text = "\n\n".join(filter(None, [text_of(row.get("content")), *calls]))
-            yield Said(id_, row["type"] == "user", moment(row.get("timestamp")), text)
+        _apply_gemini_row(messages, row)
+
+    for message_id, message in messages.items():
+        if message["type"] not in ("user", "gemini"):
+            continue
+        calls = message.get("toolCalls") or ()
+        call_lines = [call_line(call["name"], call.get("args")) for call in calls]
+        texts = [text_of(message.get("content")), *call_lines]
+        yield ChatMessage(
+            id=message_id,
+            is_from_user=message["type"] == "user",
+            at=read_time(message.get("timestamp")),
+            text="\n\n".join(text for text in texts if text),
+        )
 
 
-AGENTS: Final = {  # by name: a variable that says where its home is, its home, its sessions there, and what reads one
-    "claude-code": ("CLAUDE_CONFIG_DIR", "~/.claude", ["projects/*/*.jsonl"], _claude_code),
-    "codex": (
-        "CODEX_HOME",
-        "~/.codex",
-        ["sessions/*/*/*/*.jsonl", "archived_sessions/*.jsonl"],
-        _codex,
+def _apply_gemini_row(messages: dict[str, dict[str, Any]], row: dict[str, Any]) -> None:
+    """Change the messages of a session, by id, as a row of its file says.
+
+    A row contains all messages, goes back to one of them, or adds or replaces one. Other rows
+    change nothing.
+    """
+    all_messages = row.get("$set", row).get("messages")
+    first_dropped = row.get("$rewindTo")
+    if all_messages is not None:
+        messages.clear()
+        messages.update({message["id"]: message for message in all_messages})
+    elif first_dropped in messages:
+        ids = list(messages)
+        for message_id in ids[ids.index(first_dropped) :]:
+            del messages[message_id]
+    elif "id" in row and "type" in row:
+        messages[row["id"]] = row
+
+
+AGENTS: Final = {
+    "claude-code": Agent(
+        home_variable="CLAUDE_CONFIG_DIR",
+        default_home="~/.claude",
+        patterns=("projects/*/*.jsonl",),
+        read_messages=_claude_code_messages,
     ),
-    "gemini-cli": ("", "~/.gemini", ["tmp/*/chats/session-*.json*"], _gemini),
+    "codex": Agent(
+        home_variable="CODEX_HOME",
+        default_home="~/.codex",
+        patterns=("sessions/*/*/*/*.jsonl", "archived_sessions/*.jsonl"),
+        read_messages=_codex_messages,
+    ),
+    "gemini-cli": Agent(
+        home_variable="",
+        default_home="~/.gemini",
+        patterns=("tmp/*/chats/session-*.json*",),
+        read_messages=_gemini_messages,
+    ),
 }
+"""The agents whose sessions can be imported, by name."""

@@ -13,7 +13,7 @@ from simplemem.errors import NotFound
 from simplemem.features.conversations.exchange import new_exchange
 from simplemem.features.conversations.service import conversation_service
 from simplemem.importers import SOURCES
-from simplemem.importers.take import Plan, apply_plan, plan
+from simplemem.importers.plan import Plan, apply_plan, make_plan
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
@@ -145,7 +145,7 @@ def zipped(file: Path, **parts: Any) -> Path:
 
 
 def planned(store: EnhancedStore, file: Path, kind: str = "chatgpt") -> Plan:
-    return plan(store, kind, str(file), "", SOURCES[kind].read(file))
+    return make_plan(store, kind, str(file), "", SOURCES[kind].read(file))
 
 
 def files(vault: Path) -> dict[str, bytes]:
@@ -210,7 +210,7 @@ def test_a_chat_of_claude_its_memory_and_its_projects(store: EnhancedStore, tmp_
         "users": [{"uuid": "acct"}],
     }
     what = planned(store, zipped(tmp_path / "e.zip", **parts), "claude")
-    assert (what.new, what.left) == (5, ())
+    assert (what.new, what.skipped) == (5, ())
     apply_plan(store, what)
     (block,) = conversation_service(store).topics(closed=True)
     assert block.label == "Weighs the box"
@@ -304,7 +304,7 @@ def test_a_broken_record_is_named_and_the_rest_comes(store: EnhancedStore, tmp_p
     file.write_text(json.dumps(odd)[:-1] + ', {"mapping": ')
     what = planned(store, file)
     assert what.new == 1
-    assert [each.where for each in what.left] == [
+    assert [each.origin for each in what.skipped] == [
         *(f"conversations.json {n}" for n in range(1, 6)),
         "conversations.json",
     ]
@@ -332,5 +332,5 @@ def test_where_secrets_are_refused_such_a_chat_is_left_out_and_the_rest_comes(
     settings = Settings.model_validate({"write": {"secrets": "refuse"}})
     with EnhancedStore(tmp_path / "strict", settings) as store:
         what = planned(store, export)
-        assert [each.where for each in what.left] == ["conversations.json 1"]
+        assert [each.origin for each in what.skipped] == ["conversations.json 1"]
         assert len(apply_plan(store, what).written) == 1

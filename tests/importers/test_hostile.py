@@ -11,8 +11,8 @@ import pytest
 from simplemem import open_store
 from simplemem.errors import Conflict, Invalid, SimplememError, Unreadable
 from simplemem.importers import SOURCES
-from simplemem.importers import take as taking
-from simplemem.importers.take import Plan, apply_plan, plan
+from simplemem.importers import plan as planning
+from simplemem.importers.plan import Plan, apply_plan, make_plan
 from simplemem.settings.model import Settings, WriteSettings
 from simplemem.store import EnhancedStore
 
@@ -27,10 +27,10 @@ def store(tmp_path: Path) -> Iterator[EnhancedStore]:
 
 def bring(store: EnhancedStore, kind: str, file: Path, folder: str = "in") -> Plan:
     """Import it; a second run must add nothing."""
-    planned = plan(store, kind, str(file), folder, SOURCES[kind].read(file))
+    planned = make_plan(store, kind, str(file), folder, SOURCES[kind].read(file))
     if planned.drafts:
         apply_plan(store, planned, who="test")
-    assert plan(store, kind, str(file), folder, SOURCES[kind].read(file)).drafts == ()
+    assert make_plan(store, kind, str(file), folder, SOURCES[kind].read(file)).drafts == ()
     return planned
 
 
@@ -67,7 +67,7 @@ def test_a_broken_record_is_named_and_the_rest_comes_in(
     ]
     planned = bring(store, "mem0", memories(tmp_path, *rows))
     assert sorted(store.names()) == ["in/-..-etc-passwd", "in/fine", "in/tea-coffee"]
-    assert [each.where for each in planned.left] == [f"memory {k}" for k in (2, 3, 4, 7, 8)]
+    assert [each.origin for each in planned.skipped] == [f"memory {k}" for k in (2, 3, 4, 7, 8)]
     assert store.read("in/fine").tags == ("n1984", "tag", "a-b")
 
 
@@ -108,12 +108,12 @@ def test_files_that_cannot_lie_where_they_would_are_named(
     store.create("in/first", "x")
     (store.root / "in" / "a").write_text("a file")
     planned = bring(store, "markdown", old)
-    assert [each.where[:9] for each in planned.left] == ["b.md", "elsewhere", "a/b.md"]
+    assert [each.origin[:9] for each in planned.skipped] == ["b.md", "elsewhere", "a/b.md"]
     assert any(name.startswith("in/deepdeep") and name.endswith("/x") for name in store.names())
     assert {"LICENSE", "B.md", "q.md", "a"} <= {each.name for each in (store.root / "in").iterdir()}
     for folder in ("../out", ".git/hooks", "a//b"):
         with pytest.raises(Invalid):
-            plan(store, "markdown", "old", folder, SOURCES["markdown"].read(old))
+            make_plan(store, "markdown", "old", folder, SOURCES["markdown"].read(old))
 
 
 @pytest.mark.skipif(
@@ -126,7 +126,7 @@ def test_what_may_not_be_read_is_named(store: EnhancedStore, tmp_path: Path) -> 
     (tmp_path / "old" / "b.md").chmod(0)
     (tmp_path / "old" / "closed").chmod(0)
     planned = bring(store, "markdown", tmp_path / "old")
-    assert [each.where for each in planned.left] == ["b.md", "closed"]
+    assert [each.origin for each in planned.skipped] == ["b.md", "closed"]
 
 
 def test_a_new_export_of_notion_is_read_like_an_old_one(
@@ -202,13 +202,13 @@ def test_an_archive_of_archives_has_an_end(
 
     file = export(tmp_path, **{f"Page {A}.md": "# Page\n", "bomb.bin": bytes(3_000_000)})
     file = export(tmp_path, **{"Part-1.zip": file.read_bytes(), "Part-2.zip": file.read_bytes()})
-    monkeypatch.setattr(exports, "_MOST_TOGETHER", 5_000_000)
+    monkeypatch.setattr(exports, "_MAX_TOTAL_BYTES", 5_000_000)
     with pytest.raises(SimplememError, match="more files or bytes than one import can read"):
-        plan(store, "notion", str(file), "in", SOURCES["notion"].read(file))
-    monkeypatch.setattr(exports, "_MOST_TOGETHER", 10_000_000)
-    monkeypatch.setattr(taking, "_MOST_BYTES", 1_000_000)
-    planned = plan(store, "notion", str(file), "in", SOURCES["notion"].read(file))
-    assert (planned.new, planned.left[0].where) == (1, "bomb.bin")
+        make_plan(store, "notion", str(file), "in", SOURCES["notion"].read(file))
+    monkeypatch.setattr(exports, "_MAX_TOTAL_BYTES", 10_000_000)
+    monkeypatch.setattr(planning, "_MAX_BYTES", 1_000_000)
+    planned = make_plan(store, "notion", str(file), "in", SOURCES["notion"].read(file))
+    assert (planned.new, planned.skipped[0].origin) == (1, "bomb.bin")
 
 
 def test_a_member_that_is_broken_is_named(store: EnhancedStore, tmp_path: Path) -> None:
@@ -218,7 +218,7 @@ def test_a_member_that_is_broken_is_named(store: EnhancedStore, tmp_path: Path) 
     data[at : at + 8] = b"\xff" * 8
     file.write_bytes(data)
     planned = bring(store, "notion", file)
-    assert (planned.new, [each.where for each in planned.left]) == (1, [f"Other {B}.md"])
+    assert (planned.new, [each.origin for each in planned.skipped]) == (1, [f"Other {B}.md"])
     file = export(
         tmp_path,
         **{"memories.json": json.dumps([{"id": str(k), "memory": "x"} for k in range(99)])},
@@ -249,15 +249,17 @@ def test_what_somebody_edited_is_only_named_where_its_record_changed(
     assert bring(store, "mem0", memories(tmp_path, more)).changed == 1
     assert store.read("people/Tea").modified.startswith("2026-05-02")
     store.update("people/Tea", append="Strong.")
-    assert bring(store, "mem0", memories(tmp_path, more)).there == 1
-    assert len(bring(store, "mem0", memories(tmp_path, row | {"memory": "Likes juice"})).left) == 1
+    assert bring(store, "mem0", memories(tmp_path, more)).unchanged == 1
+    assert (
+        len(bring(store, "mem0", memories(tmp_path, row | {"memory": "Likes juice"})).skipped) == 1
+    )
 
 
 def test_a_note_saved_between_plan_and_import_is_not_overwritten(
     store: EnhancedStore, tmp_path: Path
 ) -> None:
     file = memories(tmp_path, {"id": "1", "memory": "Tea"}, {"id": "2", "memory": "Milk"})
-    planned = plan(store, "mem0", str(file), "in", SOURCES["mem0"].read(file))
+    planned = make_plan(store, "mem0", str(file), "in", SOURCES["mem0"].read(file))
     store.create("in/Milk", "mine")
     with pytest.raises((Conflict, SimplememError)):
         apply_plan(store, planned, who="test")
@@ -271,7 +273,7 @@ def test_where_secrets_are_refused_the_notes_with_one_are_left_out(tmp_path: Pat
     (tmp_path / "old" / "a.md").write_text(key)
     with open_store(tmp_path / "vault", settings=settings) as store:
         rows = {"id": "1", "memory": f"Deploy\n{key}"}, {"id": "2", "memory": "fine"}
-        assert [each.where for each in bring(store, "mem0", memories(tmp_path, *rows)).left] == [
-            "memory 1"
-        ]
-        assert len(bring(store, "markdown", tmp_path / "old").left) == 1
+        assert [
+            each.origin for each in bring(store, "mem0", memories(tmp_path, *rows)).skipped
+        ] == ["memory 1"]
+        assert len(bring(store, "markdown", tmp_path / "old").skipped) == 1

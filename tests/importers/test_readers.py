@@ -13,7 +13,7 @@ import pytest
 from simplemem import open_store
 from simplemem.errors import Unreadable
 from simplemem.importers import SOURCES
-from simplemem.importers.take import Plan, apply_plan, plan
+from simplemem.importers.plan import Plan, apply_plan, make_plan
 from simplemem.store import EnhancedStore
 
 A, B, C, D, F = (letter * 32 for letter in "abcdf")
@@ -36,13 +36,15 @@ def store(tmp_path: Path) -> Iterator[EnhancedStore]:
 
 def bring(store: EnhancedStore, kind: str, file: Path, folder: str = "in") -> Plan:
     """Import it; once more must add nothing, and one undo takes all of it back and a third run brings it again."""
-    planned = plan(store, kind, str(file), folder, SOURCES[kind].read(file))
+    planned = make_plan(store, kind, str(file), folder, SOURCES[kind].read(file))
     carried = apply_plan(store, planned, who="test")
-    again = plan(store, kind, str(file), folder, SOURCES[kind].read(file))
-    assert (again.drafts, again.there) == ((), planned.new)
+    again = make_plan(store, kind, str(file), folder, SOURCES[kind].read(file))
+    assert (again.drafts, again.unchanged) == ((), planned.new)
     store.undo(carried.written[0].version)
     assert not list(store.names())
-    apply_plan(store, plan(store, kind, str(file), folder, SOURCES[kind].read(file)), who="test")
+    apply_plan(
+        store, make_plan(store, kind, str(file), folder, SOURCES[kind].read(file)), who="test"
+    )
     return planned
 
 
@@ -108,7 +110,7 @@ def test_an_archive_that_leads_out_or_is_broken_harms_nothing(
         )
     )
     planned = bring(store, "notion", export)
-    assert (planned.new, [each.where for each in planned.left]) == (
+    assert (planned.new, [each.origin for each in planned.skipped]) == (
         1,
         ["../../evil.md", "/etc/evil.md", "bad.md"],
     )
@@ -168,7 +170,7 @@ def test_drawers_of_a_file_are_one_note_and_others_their_own(
         db.execute("INSERT INTO embeddings VALUES (99, 't', 'closet')")
         db.commit()
     planned = bring(store, "mempalace", tmp_path)
-    assert (planned.new, len(planned.left)) == (4, 1)
+    assert (planned.new, len(planned.skipped)) == (4, 1)
     assert store.read("in/So").content.strip() == "So long that it is cut."
     assert store.read("in/o").content.strip() == f"First. {'x' * 40} Last."
     assert store.read("in/app/decisions/why").content.split() == ["One.", "Two."]
@@ -187,14 +189,14 @@ def test_what_claude_code_remembers_comes_by_project(store: EnhancedStore, tmp_p
         "  type: project\n", "  type: project\nsource: claude-code:-home-ida-app/build.md\n"
     )
     (memory / "build.md").write_text(fact.replace("make", "just"))
-    planned = plan(
+    planned = make_plan(
         store,
         "claude-memory",
         "projects",
         "in",
         SOURCES["claude-memory"].read(tmp_path / "projects"),
     )
-    assert (planned.new, planned.changed, planned.there) == (0, 1, 1)
+    assert (planned.new, planned.changed, planned.unchanged) == (0, 1, 1)
 
 
 def test_notes_of_apple_have_the_dates_of_their_files(store: EnhancedStore, tmp_path: Path) -> None:
@@ -241,10 +243,10 @@ def test_a_file_of_another_kind_is_an_error_that_says_so(
         noise.unlink()
         noise.mkdir()
     with pytest.raises(SimplememError) as error:
-        plan(store, kind, str(noise), "in", SOURCES[kind].read(noise))
+        make_plan(store, kind, str(noise), "in", SOURCES[kind].read(noise))
     assert error.value.hint
     with pytest.raises(SimplememError):
-        plan(store, kind, "gone", "in", SOURCES[kind].read(tmp_path / "gone"))
+        make_plan(store, kind, "gone", "in", SOURCES[kind].read(tmp_path / "gone"))
 
 
 def test_links_of_basic_memory_by_title_and_permalink_lead_to_the_file(
@@ -270,7 +272,7 @@ def test_what_the_packages_themselves_wrote_comes_in_whole(
     """Written by mem0ai 2.2.1 (`get_all`) and basic-memory 0.20.3 (its tools)."""
     exports = Path(__file__).parents[1] / "data" / "imports"
     planned = bring(store, kind, exports / ("mem0.json" if kind == "mem0" else kind))
-    assert (planned.new, planned.left) == (new, ())
+    assert (planned.new, planned.skipped) == (new, ())
     if kind == "mem0":
         assert {store.read(name).tags for name in store.names()} == {
             ("a", "b", "tag")

@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 from simplemem import open_store
 from simplemem.cli.app import app
+from simplemem.importers.plan import Plan, apply_plan, make_plan
 from simplemem.importers.sessions import AGENTS, read
-from simplemem.importers.take import Plan, apply_plan, plan
 from simplemem.note.dates import parse_moment
 from simplemem.store import EnhancedStore
 
@@ -42,7 +42,9 @@ def store(tmp_path: Path) -> Iterator[EnhancedStore]:
 
 
 def planned(store: EnhancedStore, *agents: str, **how: Any) -> Plan:
-    return plan(store, "sessions", "sessions", "archive/sessions", read(agents or AGENTS, **how))
+    return make_plan(
+        store, "sessions", "sessions", "archive/sessions", read(agents or AGENTS, **how)
+    )
 
 
 def notes(store: EnhancedStore) -> dict[str, str]:
@@ -130,7 +132,7 @@ def test_a_session_that_went_on_is_written_again_unless_its_note_was_edited(
     ]
     store.update(codex[:-3], append="My own remark.")
     what = planned(store)
-    assert (what.new, what.changed, len(what.left)) == (0, 1, 1)
+    assert (what.new, what.changed, len(what.skipped)) == (0, 1, 1)
     apply_plan(store, what)
     found = notes(store)
     assert "And  on macOS?" in found["claude-code"]
@@ -202,7 +204,7 @@ def test_older_forms_are_read_too(store: EnhancedStore) -> None:
     )
     add(chats / "session-2025-10-01T10-00-s.jsonl", {"sessionId": "s", "kind": "subagent"}, user)
     what = planned(store)
-    assert (what.new, [each.why for each in what.left]) == (
+    assert (what.new, [each.reason for each in what.skipped]) == (
         3,
         ["it contains no message from the user"],
     )
@@ -221,7 +223,7 @@ def test_a_file_that_is_no_session_is_named_and_the_rest_comes(
     file.with_name("odd.jsonl").write_text('{"type": "user", "message": {"content": [3]}}\n{"cut')
     add(file.with_name("bad.jsonl"), {"type": "user", "message": {"content": 7}})
     what = planned(store, "claude-code")
-    assert (what.new, sorted(Path(each.where).name for each in what.left)) == (
+    assert (what.new, sorted(Path(each.origin).name for each in what.skipped)) == (
         1,
         ["bad.jsonl", "odd.jsonl"],
     )

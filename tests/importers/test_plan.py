@@ -8,7 +8,7 @@ import pytest
 
 from simplemem import open_store
 from simplemem.importers import SOURCES
-from simplemem.importers.take import Plan, apply_plan, plan
+from simplemem.importers.plan import Plan, apply_plan, make_plan
 from simplemem.store import EnhancedStore
 
 TEA = {
@@ -20,7 +20,7 @@ TEA = {
 
 
 def planned(store: EnhancedStore, kind: str, file: Path, folder: str = "in") -> Plan:
-    return plan(store, kind, str(file), folder, SOURCES[kind].read(file))
+    return make_plan(store, kind, str(file), folder, SOURCES[kind].read(file))
 
 
 def files(vault: Path) -> dict[str, bytes]:
@@ -40,7 +40,11 @@ def export(tmp_path: Path) -> Path:
 def test_a_plan_writes_nothing_and_names_what_is_left_out(tmp_path: Path, export: Path) -> None:
     with open_store(tmp_path / "vault") as store:
         what = planned(store, "mem0", export)
-        assert (what.new, what.there, [each.where for each in what.left]) == (2, 0, ["memory 3"])
+        assert (what.new, what.unchanged, [each.origin for each in what.skipped]) == (
+            2,
+            0,
+            ["memory 3"],
+        )
         assert files(store.root) == {}
 
 
@@ -53,7 +57,7 @@ def test_one_undo_takes_all_of_it_back_and_a_second_run_adds_nothing(
         carried = apply_plan(store, planned(store, "mem0", export), who="test")
         assert len(files(store.root)) == 3
         assert (again := planned(store, "mem0", export)).drafts == ()
-        assert again.there == 2
+        assert again.unchanged == 2
         store.undo(carried.written[0].version)
         assert files(store.root) == before
 
@@ -77,7 +81,7 @@ def test_what_changed_there_is_changed_here_unless_somebody_edited_the_note(
             json.dumps([TEA | {"memory": "Likes coffee"}, {"id": "b2", "memory": "Lives in Rome"}])
         )
         what = planned(store, "mem0", export)
-        assert (what.new, what.changed, len(what.left)) == (0, 1, 1)
+        assert (what.new, what.changed, len(what.skipped)) == (0, 1, 1)
         apply_plan(store, what)
         assert "Likes coffee" in store.read("in/Likes tea strong").content
         assert "Paris" in store.read("in/Lives in Paris").content
@@ -94,7 +98,7 @@ def test_a_folder_of_notes_comes_as_it_is_and_nothing_is_overwritten(tmp_path: P
         store.create("in/b", "mine")
         (old / "b.md").write_text("theirs")
         what = planned(store, "markdown", old)
-        assert sorted(each.where for each in what.left) == ["b.md", "link.md"]
+        assert sorted(each.origin for each in what.skipped) == ["b.md", "link.md"]
         apply_plan(store, what)
         assert files(store.root)["in/sub/a.md"] == (old / "sub" / "a.md").read_bytes()
         assert files(store.root)["in/picture.png"] == bytes(range(256))
@@ -108,7 +112,7 @@ def test_a_folder_of_notes_may_come_in_a_zip(tmp_path: Path) -> None:
     with open_store(tmp_path / "vault") as store:
         apply_plan(store, planned(store, "markdown", tmp_path / "old.zip"))
         assert files(store.root) == {"in/sub/a.md": b"Text\r\n"}
-        assert planned(store, "markdown", tmp_path / "old.zip").there == 1
+        assert planned(store, "markdown", tmp_path / "old.zip").unchanged == 1
 
 
 @pytest.mark.parametrize("source", sorted(SOURCES))

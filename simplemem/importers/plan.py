@@ -1,7 +1,7 @@
-"""Writes what a reader found into the vault: first a plan is made, then all of it is written as one step.
+"""Writes what a reader yields into the vault: first a plan is made, then it is written as one step.
 
-One undo reverts an import. A note that was imported before is recognised by its `source` property, wherever it is now.
-Files without one are recognised by their path.
+One undo reverts an import. A note that was imported before is recognised by its `source` property,
+wherever it is now. Files without one are recognised by their path.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, Unpack
 from urllib.parse import quote, unquote
 
 from simplemem.errors import Invalid, NotFound, SimplememError
-from simplemem.importers.export import SOURCE, Item, Left
+from simplemem.importers.export import SOURCE, Item, Skipped
 from simplemem.models import AuthorArgs, Value
 from simplemem.note.dates import now
 from simplemem.note.names import (
@@ -31,42 +31,57 @@ from simplemem.note.names import (
 from simplemem.note.properties import remove_property
 from simplemem.store import BatchResult, Draft, EnhancedStore
 
-_MOST_BYTES = 1_000_000_000  # that one import writes
-_MOST_ENDING = 20  # characters of a file name after the dot
+_MAX_BYTES = 1_000_000_000  # that one import writes
+_MAX_ENDING = 20  # characters of a file name after the dot
 _LINK = re.compile(r"(?<=\]\()([^()\s]++(?:\([^()\s]*+\)[^()\s]*+)*+)(?=\))")
 
 
 class Plan(Value):
-    """What an import would write. Nothing of it is written yet."""
+    """What an import would write. Nothing of it is written yet.
+
+    Attributes:
+        kind: The name of the source, such as `mem0`.
+        file: The export, as the user named it.
+        folder: The folder in the vault; "" for the vault itself.
+        drafts: The files to write, new ones and changed ones.
+        new: How many files are new.
+        changed: How many notes change. Their texts in the export have changed since the last
+            import, and nobody has edited them.
+        unchanged: How many notes and files stay as they are.
+        skipped: What is not imported, with the reasons.
+    """
 
     kind: str
     file: str
     folder: str
     drafts: tuple[Draft, ...]
     new: int
-    changed: int  # notes with another text in the export, which nobody has edited since
-    there: int  # notes and files that stay as they are
-    left: tuple[Left, ...]
+    changed: int
+    unchanged: int
+    skipped: tuple[Skipped, ...]
 
     def as_dict(self) -> dict[str, Any]:
+        """Return the plan as JSON, with the paths of the drafts and without their texts."""
+        skipped = [{"where": part.origin, "why": part.reason} for part in self.skipped]
         return {
             "kind": self.kind,
             "file": self.file,
             "folder": self.folder,
             "new": self.new,
             "changed": self.changed,
-            "there": self.there,
+            "there": self.unchanged,
             "notes": [draft.path for draft in self.drafts],
-            "left_out": [skipped._asdict() for skipped in self.left],
+            "left_out": skipped,
         }
 
 
-def plan(
-    store: EnhancedStore, kind: str, file: str, folder: str, found: Iterable[Item | Left]
+def make_plan(
+    store: EnhancedStore, kind: str, file: str, folder: str, items: Iterable[Item | Skipped]
 ) -> Plan:
-    """Return a plan for what a reader found, below a folder ("" for the vault itself).
+    """Return a plan for what a reader yields, below a folder ("" for the vault itself).
 
-    Raises NotFound if the reader found nothing, Invalid for a folder that no note can be in.
+    Nothing is written. `kind` and `file` name the source and the export. Raises NotFound if the
+    reader yields nothing, Invalid for a folder that no note can be in, and what the reader raises.
     """
     folder = folder.strip("/")
     if folder:
@@ -74,13 +89,14 @@ def plan(
     store.extension.catch_up()
 
     planner = _Planner(store, folder)
-    for item in found:
-        if isinstance(item, Left):
-            planner.left.append(item)
+    for item in items:
+        if isinstance(item, Skipped):
+            planner.skipped.append(item)
         else:
             planner.place(item)
+
     drafts = planner.drafts()
-    if not (drafts or planner.there or planner.left):
+    if not (drafts or planner.unchanged or planner.skipped):
         raise NotFound(
             f"nothing to import was found in {file}",
             hint="`simplemem import --help` lists what can be imported.",
@@ -92,16 +108,19 @@ def plan(
         drafts=tuple(drafts),
         new=len(planner.new),
         changed=len(drafts) - len(planner.new),
-        there=planner.there,
-        left=tuple(planner.left),
+        unchanged=planner.unchanged,
+        skipped=tuple(planner.skipped),
     )
 
 
-def apply_plan(store: EnhancedStore, planned: Plan, **by: Unpack[AuthorArgs]) -> BatchResult:
-    """Write a plan, all or nothing. Raises Conflict if a note has changed since the plan was made."""
-    name = planned.file.replace("\\", "/").rstrip("/").rpartition("/")[2]
-    by = {"tool": "import", "reason": f"import of {name} ({planned.kind})", **by}
-    return store.extension.change(lambda: planned.drafts, **by)
+def apply_plan(store: EnhancedStore, plan: Plan, **by: Unpack[AuthorArgs]) -> BatchResult:
+    """Write a plan as one step, all or nothing, and return what was written.
+
+    Raises Conflict if a note has changed since the plan was made, and ReadOnly.
+    """
+    name = plan.file.replace("\\", "/").rstrip("/").rpartition("/")[2]
+    by = {"tool": "import", "reason": f"import of {name} ({plan.kind})", **by}
+    return store.extension.change(lambda: plan.drafts, **by)
 
 
 class _Planner:
@@ -115,9 +134,9 @@ class _Planner:
         self.store = store
         self.extension = store.extension
         self.folder = folder
-        self.left: list[Left] = []
+        self.skipped: list[Skipped] = []
         self.new: dict[str, Item] = {}  # by path
-        self.there = 0
+        self.unchanged = 0
         self._imported_before: dict[str, Item] = {}  # by path
         self._bytes = 0
         self._path_by_origin: dict[str, str] = {}
@@ -138,30 +157,36 @@ class _Planner:
 
     @contextmanager
     def _skipping_errors(self, item: Item) -> Iterator[None]:
-        """Leave an item out, with the reason, if the block raises one of our errors."""
+        """Skip an item, with the reason, if the block raises an error of simplemem."""
         try:
             yield
         except SimplememError as error:
-            self.left.append(Left(item.where, error.message))
+            self.skipped.append(Skipped(item.origin, error.message))
 
     def place(self, item: Item) -> None:
-        """Choose the path of an item: that of the note that was made of it before, or a new one."""
+        """Choose the path of an item: that of the note of an earlier import, or a new one.
+
+        An item that cannot be imported is added to `skipped`. Raises nothing for it.
+        """
         with self._skipping_errors(item):
             if item.source and item.source in self._sources:
                 raise Invalid("an earlier record has the same id")
             self._sources.add(item.source)
 
-            data = item.data.encode() if isinstance(item.data, str) else item.data
+            data = item.data
+            if isinstance(data, str):
+                data = data.encode()
             if item.path.lower().endswith(".md"):
                 self._check_note(item, data)
 
-            path = self._path_by_source.get(item.source, "") if item.source else ""
+            path = ""
+            if item.source:
+                path = self._path_by_source.get(item.source, "")
             if path:
                 self._imported_before[path] = item
             else:
-                wanted = f"{self.folder}/{item.path}" if self.folder else item.path
-                path = self._new_path(item, data, _legal_path(wanted))
-            self._path_by_origin[item.where] = path
+                path = self._new_path(item, data)
+            self._path_by_origin[item.origin] = path
 
     def _check_note(self, item: Item, data: bytes) -> None:
         """Raise an error if a note is too large, or contains a secret that settings refuse."""
@@ -170,70 +195,89 @@ class _Planner:
         if self.store.settings.write.secrets == "refuse":
             self.extension.check_text(name_of(item.path), "", data.decode("utf-8", "replace"))
 
-    def _new_path(self, item: Item, data: bytes, wanted: str) -> str:
+    def _new_path(self, item: Item, data: bytes) -> str:
         """Return a free path for an item, or the path of a file with the same data.
 
-        Raises Invalid if there is none, or if the import would write too many bytes.
+        A free path is taken. Raises Invalid if there is none, or if the import would write too many
+        bytes.
         """
-        path, is_there = self._find_path(item, wanted)
-        if is_there:
-            self.there += 1
+        preferred = item.path
+        if self.folder:
+            preferred = f"{self.folder}/{item.path}"
+        path, has_same_data = self._find_path(item, _legal_path(preferred))
+        if has_same_data:
+            self.unchanged += 1
             return path
 
         check_name(name_of(path))
         for folder in _folders_above(compare_key(path)):
-            if self._taken.get(folder):
-                raise Invalid(f"{self._taken[folder]} is a file in the vault, not a folder")
-        if self._bytes + len(data) > _MOST_BYTES:
-            raise Invalid(
-                f"one import writes at most {_MOST_BYTES // 1_000_000_000} GB; import again for the rest"
-            )
+            file = self._taken.get(folder)
+            if file:
+                raise Invalid(f"{file} is a file in the vault, not a folder")
+
+        if self._bytes + len(data) > _MAX_BYTES:
+            limit = f"{_MAX_BYTES // 1_000_000_000} GB"
+            raise Invalid(f"one import writes at most {limit}; import again for the rest")
         self._bytes += len(data)
         self._take_path(path)
         self.new[path] = item
         return path
 
-    def _find_path(self, item: Item, wanted: str) -> tuple[str, bool]:
-        """Return the wanted path, or one with a number, and whether a file there has the same data.
+    def _find_path(self, item: Item, preferred: str) -> tuple[str, bool]:
+        """Return a path for an item, and whether a file there has the same data.
 
-        Only an item with a source, or one whose links can be changed, may get a number. Raises
-        Invalid if another item has the wanted path.
+        It is the preferred path, or that path with a number. Only an item with a source, or one
+        whose links can be redirected, may get a number. Raises Invalid if another item would need
+        one.
         """
-        stem, ending = splitext(wanted)
-        first_number = self._next_numbers[wanted] if item.source else 2
-        numbers = count(first_number) if item.source or item.is_linked else ()
+        stem, ending = splitext(preferred)
+        numbers: Iterable[int] = ()
+        if item.source:
+            numbers = count(self._next_numbers[preferred])
+        elif item.is_linked:
+            numbers = count(2)
+
         for number in chain([1], numbers):
-            path = f"{stem} {number}{ending}" if number > 1 else wanted
-            taken_by = self._taken.get(compare_key(path))
-            if taken_by is None:
-                self._next_numbers[wanted] = number + 1
+            path = preferred
+            if number > 1:
+                path = f"{stem} {number}{ending}"
+            taken_path = self._taken.get(compare_key(path))
+            if taken_path is None:
+                self._next_numbers[preferred] = number + 1
                 return path, False
-            if not item.source and self.extension.bytes_of(taken_by) == item.data:
-                return taken_by, True
-        raise Invalid(f"{name_of(wanted)} already exists with a different text")
+            if not item.source and self.extension.bytes_of(taken_path) == item.data:
+                return taken_path, True
+        raise Invalid(f"{name_of(preferred)} already exists with a different text")
 
     def drafts(self) -> list[Draft]:
-        """Return what is to be written: new files, and notes whose record has another text now."""
-        drafts = [
-            Draft(path, self._render(item, path), at=item.at) for path, item in self.new.items()
-        ]
+        """Return the files to write: new ones, and notes whose record has another text now.
+
+        Notes that stay as they are are counted, and those that cannot be changed are skipped.
+        """
+        drafts = []
+        for path, item in self.new.items():
+            drafts.append(Draft(path, self._render(item, path), at=item.modified_at))
+
         for path, text, sha256, _ in self.extension.read(self._imported_before):
             item = self._imported_before[path]
             with self._skipping_errors(item):
                 new_text = self._updated_text(item, path, text, sha256)
                 if new_text == text:
-                    self.there += 1
+                    self.unchanged += 1
                 else:
-                    drafts.append(Draft(path, new_text, text, item.at or now().timestamp()))
+                    modified_at = item.modified_at or now().timestamp()
+                    drafts.append(Draft(path, new_text, text, modified_at))
         return drafts
 
     def _updated_text(self, item: Item, path: str, text: str, sha256: str) -> str:
-        """Return the text that a note of an earlier import gets; the same text if nothing changed.
+        """Return the new text of a note of an earlier import; the same text if nothing changed.
 
-        Raises Invalid if both the record and the note have changed since.
+        Raises Invalid if both the record and the note have changed since, and what the item's
+        `update` raises.
         """
-        if item.grown is not None:
-            return item.grown(text)
+        if item.update is not None:
+            return item.update(text)
+
         new_text = str(self._render(item, path))
         if _without_dates(new_text) == _without_dates(text):
             return text
@@ -249,7 +293,7 @@ class _Planner:
         return text
 
     def _render(self, item: Item, path: str) -> str | bytes:
-        """Return the data of an item at a path, with relative links that lead to the other items."""
+        """Return the data of an item at a path, with relative links that lead to other items."""
         if isinstance(item.data, bytes):
             return item.data
         return _LINK.sub(lambda match: self._redirect(match, item, path), item.data)
@@ -258,7 +302,9 @@ class _Planner:
         """Return a link that leads to the new path of its target; unchanged if it does already."""
         address, mark, heading = link[0].partition("#")
         target = unquote(address)
-        new_path = self._path_by_origin.get(normpath(join(dirname(item.where), target)))
+        old_path = normpath(join(dirname(item.origin), target))
+        new_path = self._path_by_origin.get(old_path)
+
         folder = dirname(path)
         if new_path is None or normpath(join(folder, target)) == new_path:
             return link[0]
@@ -281,17 +327,21 @@ def _folders_above(path: str) -> Iterator[str]:
 def _legal_path(path: str) -> str:
     """Return a path whose parts are legal names on every system, shortened if it is too long."""
     stem, ending = splitext(path)
-    if len(ending) > _MOST_ENDING:
-        stem, ending = path, ""
-    parts = [legal_name(part) for part in stem.split("/") if part]
+    if len(ending) > _MAX_ENDING:
+        stem = path
+        ending = ""
+    names = [legal_name(part) for part in stem.split("/") if part]
 
-    max_characters = MAX_NAME_CHARACTERS - 2 * _MOST_ENDING
-    max_part_bytes = MAX_SEGMENT_BYTES - 2 * _MOST_ENDING
-    if len("/".join(parts)) > max_characters:
-        max_part_bytes = max(max_characters // len(parts) - 1, 1)
-    parts = [
-        part.encode()[:max_part_bytes].decode("utf-8", "ignore").rstrip(". ") for part in parts
-    ]
+    # Leave room for the ending, and for a number before it.
+    max_characters = MAX_NAME_CHARACTERS - 2 * _MAX_ENDING
+    max_part_bytes = MAX_SEGMENT_BYTES - 2 * _MAX_ENDING
+    if len("/".join(names)) > max_characters:
+        max_part_bytes = max(max_characters // len(names) - 1, 1)
+
+    parts = []
+    for name in names:
+        part = name.encode()[:max_part_bytes].decode("utf-8", "ignore")
+        parts.append(part.rstrip(". "))
     legal_path = "/".join(parts)
     if ending:
         legal_path += f".{legal_name(ending[1:])}"
