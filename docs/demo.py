@@ -323,7 +323,7 @@ def connect(page: Page) -> None:
         docs/connect.md has the other forms. The clients:""",
     )
     known = clients()
-    places = [f"{client.title} ({name})" for name, client in known.items() if client.file]
+    places = [f"{client.title} ({name})" for name, client in known.items() if client.files]
     entry = known["json"].entry("simplemem", server_command(vault))
     page.settings(places, put("json", "", known["json"].key, "simplemem", entry).rstrip())
     page.say("Two commands to try next:")

@@ -1,4 +1,4 @@
-"""The commands `connect` and `disconnect`: they edit the entry of this server in the configuration of a client."""
+"""The commands `connect` and `disconnect`: they edit a client's configuration file."""
 
 from __future__ import annotations
 
@@ -49,23 +49,30 @@ EntryMaker: TypeAlias = "Callable[[Client], Entry]"
 class _FileChange:
     """What a command does to the configuration file of a client.
 
-    A text of None stands for no file.
+    Attributes:
+        client: The client.
+        file: Its configuration file.
+        old_text: The text of the file; None if there is no file.
+        new_text: The text that the file gets; None if it is removed.
+        is_dry_run: Whether the change is only shown.
+        new_vault: The vault that the command creates, too; None if it exists.
     """
 
     client: Client
     file: Path
-    before: str | None
-    after: str | None
+    old_text: str | None
+    new_text: str | None
     is_dry_run: bool
-    new_vault: Path | None = None  # which the command creates, too
+    new_vault: Path | None = None
 
     @property
     def is_changed(self) -> bool:
         """Whether the file becomes another one."""
-        return self.before != self.after
+        return self.old_text != self.new_text
 
 
 def _client_names() -> list[str]:
+    """Return the names of all clients, for completion in the shell."""
     from simplemem.clients.client import clients
 
     return [*clients()]
@@ -115,7 +122,7 @@ def connect(
 
     $ simplemem connect
     $ simplemem connect claude-desktop --vault ~/notes
-    $ simplemem connect codex --profile server-memory -- --read-only
+    $ simplemem connect codex --vault ~/notes -- --read-only
     $ simplemem connect cursor --http https://memory.example.org/mcp --token-env MEMORY_TOKEN"""
     from simplemem.clients.client import client_called
     from simplemem.clients.splice import put
@@ -134,17 +141,17 @@ def connect(
     folder, make_entry = _entries(name, http, token_env, vault, profile, options or ())
     new_vault = _vault_to_create(folder)
     entry = make_entry(chosen)
-    token_warnings = [_missing_token(chosen)] if http and not token_env else []
+    token_warnings = []
+    if http and not token_env:
+        token_warnings.append(_missing_token(chosen))
+
     file = chosen.find()
     if file is None:
-        warnings = [f"{new_vault} does not exist; the server will create it"] if new_vault else []
-        text = put(chosen.form, "", chosen.key, name, entry)
-        facts = {"client": chosen.name, "entry": entry}
-        return Answer(facts, text=text, warnings=[*warnings, *token_warnings])
+        return _entry_to_copy(chosen, name, entry, new_vault, token_warnings)
 
-    before = _text_of(file)
-    after = _spliced(file, put, chosen, before or "", name, entry)
-    change = _FileChange(chosen, file, before, after, dry_run, new_vault)
+    old_text = _text_of(file)
+    new_text = _spliced(file, put, chosen, old_text or "", name, entry)
+    change = _FileChange(chosen, file, old_text, new_text, dry_run, new_vault)
     plan = _plan(change)
     plan = replace(plan, warnings=[*plan.warnings, *token_warnings])
     if not change.is_changed and new_vault is None:
@@ -155,33 +162,60 @@ def connect(
     if dry_run:
         return plan
 
-    backup = _backup(file, name)
-    needs_backup = _needs_backup(change, backup, name)
+    backup_name = _backup_to_store(change, name)
     _confirm(plan, yes)
-    lines: Lines = []
+    return Answer(plan.facts, _apply(change, backup_name))
+
+
+def _entry_to_copy(
+    client: Client, name: str, entry: Entry, new_vault: Path | None, token_warnings: Sequence[str]
+) -> Answer:
+    """Return the text of an entry for a client whose file simplemem does not know.
+
+    Nothing is changed, and the vault is not created.
+    """
+    from simplemem.clients.splice import put
+
+    warnings = []
     if new_vault is not None:
-        (new_vault / ".simplemem").mkdir(parents=True)
-        lines.append([("Created", "green"), f": {new_vault}"])
-    if change.is_changed:
-        replace_text(file, before, after, backup.name if needs_backup else "")
-    lines.append([("Written", "green"), f": {file}. Then: {chosen.then}."])
-    return Answer(plan.facts, lines)
+        warnings.append(f"{new_vault} does not exist; the server will create it")
+    warnings += token_warnings
+    text = put(client.form, "", client.key, name, entry)
+    return Answer({"client": client.name, "entry": entry}, text=text, warnings=warnings)
 
 
-def _needs_backup(change: _FileChange, backup: Path, name: str) -> bool:
-    """Return whether a copy of the old file is stored.
+def _backup_to_store(change: _FileChange, name: str) -> str:
+    """Return the file name of the copy to store of the old file, "" if no copy is needed.
 
     The copy is the file without an entry of ours. If the file has one already, the first `connect`
-    stored a copy, or created the file.
+    stored a copy, or created the file. Raises Unreadable if the old file cannot be read.
     """
     from simplemem.clients.splice import entries, is_put_into
 
-    text = change.before or ""
+    text = change.old_text or ""
+    backup = _backup(change.file, name)
     if name not in _spliced(change.file, entries, change.client, text):
-        return True
+        return backup.name
     if backup.exists():
-        return False
-    return not _spliced(change.file, is_put_into, change.client, text, name, "")
+        return ""
+    was_created = _spliced(change.file, is_put_into, change.client, text, name, "")
+    return "" if was_created else backup.name
+
+
+def _apply(change: _FileChange, backup_name: str) -> Lines:
+    """Create the vault and write the file, as far as they change. Return what was done.
+
+    With a `backup_name`, the old file is copied to this name first.
+    """
+    lines: Lines = []
+    if change.new_vault is not None:
+        own_folder = change.new_vault / ".simplemem"
+        own_folder.mkdir(parents=True)
+        lines.append([("Created", "green"), f": {change.new_vault}"])
+    if change.is_changed:
+        replace_text(change.file, change.old_text, change.new_text, backup_name)
+    lines.append([("Written", "green"), f": {change.file}. Then: {change.client.next_step}."])
+    return lines
 
 
 @command(commands, _PANEL)
@@ -202,16 +236,22 @@ def disconnect(
 
     chosen = client_called(client)
     file = chosen.find()
-    before = _text_of(file) if file else None
-    if file is None or before is None:
+    old_text = _text_of(file) if file else None
+    if file is None or old_text is None:
         message = f"{chosen.title} is not connected: it has no configuration file on this machine"
         raise NotFound(message, hint="`simplemem connect` lists the clients.")
-    after = _spliced(file, remove_entry, chosen, before, name)
+
+    new_text = _spliced(file, remove_entry, chosen, old_text, name)
     backup = _backup(file, name)
     original = _text_of(backup)
-    if after != before and _spliced(backup, is_put_into, chosen, before, name, original or ""):
-        after = original  # byte for byte, also what connect had to add around the entry
-    change = _FileChange(chosen, file, before, after, dry_run)
+    # Byte for byte, also what connect had to add around the entry.
+    is_restorable = new_text != old_text and _spliced(
+        backup, is_put_into, chosen, old_text, name, original or ""
+    )
+    if is_restorable:
+        new_text = original
+
+    change = _FileChange(chosen, file, old_text, new_text, dry_run)
     plan = _plan(change)
     if not change.is_changed:
         title: Part = f"{chosen.title} is not connected: "
@@ -220,14 +260,15 @@ def disconnect(
         return plan
 
     _confirm(plan, yes)
-    replace_text(file, before, after)
-    if original is not None and after == original:
+    replace_text(file, old_text, new_text)
+    if original is not None and new_text == original:
         backup.unlink()
-    done: list[Part] = [("Written", "green"), f": {file}."]
-    if after is None:
-        done = [("Removed", "green"), f" {file}, which connect had created."]
+
+    result: list[Part] = [("Written", "green"), f": {file}."]
+    if new_text is None:
+        result = [("Removed", "green"), f" {file}, which connect had created."]
     restart = f"Restart {chosen.title}, because it may still use the server."
-    return Answer(plan.facts, [done, [restart]])
+    return Answer(plan.facts, [result, [restart]])
 
 
 def _consequence(client: Client, folder: Path, http: str, entry: Mapping[str, Any]) -> str:
@@ -293,10 +334,10 @@ def _plan(change: _FileChange) -> Answer:
         lines.append([f"Nothing to change for {client.title}: ", (str(change.file), "cyan")])
         return Answer(facts, lines)
 
-    before = (change.before or "").encode()
-    after = (change.after or "").encode()
+    old_data = (change.old_text or "").encode()
+    new_data = (change.new_text or "").encode()
     name = str(change.file)
-    diff = unified_diff(before, after, (name, name), max_characters=None)
+    diff = unified_diff(old_data, new_data, (name, name), max_characters=None)
     facts["diff"] = diff
     return Answer(facts, [*lines, *diff_lines(diff)])
 
@@ -421,9 +462,9 @@ def _spliced(
 
 
 def _client_table(name: str, make_entry: EntryMaker | None) -> Answer:
-    """Return the clients of this machine, the entry that each has, and the one that it would get.
+    """Return the clients of this machine, with the entry that each has and would get.
 
-    Without a vault there is no entry to compare: any entry of that name counts as connected.
+    Without `make_entry` there is no entry to compare: any entry of that name counts as connected.
     """
     from simplemem.clients.client import clients
 

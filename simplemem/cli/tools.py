@@ -26,13 +26,15 @@ _tools = default_group(
     "Agents and servers",
     "tools",
     "Show the tools that an agent sees.",
-    "$ simplemem tools\n$ simplemem tools list --profile chatgpt",
+    "$ simplemem tools\n$ simplemem tools list --tools graph",
 )
 _READ_BY_MODELS = ("name", "description", "inputSchema")
+_SENTENCE_END = re.compile(r"(?<=\.)(?<!e\.g\.)\s")
 _STYLES = {"reads": "green", "writes": "yellow", "deletes": "red"}
 
 
-def _profiles() -> list[str]:
+def _profile_names() -> list[str]:
+    """Return the names of all profiles, for completion in the shell."""
     from simplemem.profiles.registry import all_profiles
 
     return [*all_profiles()]
@@ -43,7 +45,10 @@ def list_tools(
     profile: Annotated[
         str,
         option(
-            "--profile", "NAME", "The profile: see `simplemem serve --help`.", completing(_profiles)
+            "--profile",
+            "NAME",
+            "The profile: see `simplemem serve --help`.",
+            completing(_profile_names),
         ),
     ] = "",
     tools: Annotated[
@@ -54,11 +59,11 @@ def list_tools(
 ) -> Answer:
     """List the tools of a profile, and how many tokens their descriptions take.
 
-    The number of tokens is an estimate. It covers the name, the description and the arguments of each tool, which a
-    client puts into the context of its model.
+    The number of tokens is an estimate. It covers the name, the description and the arguments of
+    each tool, which a client puts into the context of its model.
 
     $ simplemem tools
-    $ simplemem tools list --profile chatgpt
+    $ simplemem tools list --tools graph
     $ simplemem tools list --tools=-core,graph --json"""
     from simplemem.profiles.registry import DEFAULT_PROFILE, choose_tools, find_profile
 
@@ -66,48 +71,62 @@ def list_tools(
     chosen = find_profile(name)
     groups = tools or os.environ.get("SIMPLEMEM_TOOLS", "")
     may_delete = not _is_deleting_disabled(vault)
-    shown = [
-        _described(tool) for tool in choose_tools(chosen, groups) if may_delete or not tool.deletes
+    listed_tools = [
+        _describe(tool) for tool in choose_tools(chosen, groups) if may_delete or not tool.deletes
     ]
 
-    tokens = sum(tool["tokens"] for tool in shown)
-    instructions = count_tokens(chosen.instructions)
-    rows: Lines = [
-        [
-            (tool["name"], "cyan"),
-            (tool["effect"], _STYLES[tool["effect"]]),
-            tool["title"],
-            (tool["summary"], "dim"),
-        ]
-        for tool in shown
-    ]
-    summary = f"{format_count(len(shown), 'tool')}, about {tokens:,} tokens; instructions: about {instructions:,} tokens"
-    facts = {"profile": name, "tools": shown, "tokens": tokens, "instructions_tokens": instructions}
+    rows: Lines = []
+    for tool in listed_tools:
+        effect = tool["effect"]
+        rows.append(
+            [
+                (tool["name"], "cyan"),
+                (effect, _STYLES[effect]),
+                tool["title"],
+                (tool["summary"], "dim"),
+            ]
+        )
+
+    tokens = sum(tool["tokens"] for tool in listed_tools)
+    instructions_tokens = count_tokens(chosen.instructions)
+    facts = {
+        "profile": name,
+        "tools": listed_tools,
+        "tokens": tokens,
+        "instructions_tokens": instructions_tokens,
+    }
+    summary = (
+        f"{format_count(len(listed_tools), 'tool')}, about {tokens:,} tokens;"
+        f" instructions: about {instructions_tokens:,} tokens"
+    )
     return Answer(facts, [[summary]], rows, columns=(WHOLE, WHOLE, OPTIONAL, SHRINKS))
 
 
-def _described(tool: Tool) -> dict[str, Any]:
-    """A tool as an agent sees it: its name, title, first sentence, effect on notes, and tokens."""
+def _describe(tool: Tool) -> dict[str, Any]:
+    """Return a tool as JSON: what an agent sees of it, its effect on notes, and its tokens."""
     listing = tool.listing()
     effect = "reads"
     if tool.writes:
         effect = "writes"
     if tool.deletes:
         effect = "deletes"
-    read = {key: listing[key] for key in _READ_BY_MODELS}
-    sentences = re.split(r"(?<=\.)(?<!e\.g\.)\s", one_line(listing["description"]), maxsplit=1)
+
+    description = one_line(listing["description"])
+    first_sentence = _SENTENCE_END.split(description, maxsplit=1)[0]
+    read_by_models = {key: listing[key] for key in _READ_BY_MODELS}
+    model_json = json.dumps(read_by_models, separators=(",", ":"), ensure_ascii=False)
     return {
         "name": tool.name,
         "title": listing.get("title", tool.title),
-        "summary": sentences[0],
+        "summary": first_sentence,
         "effect": effect,
         "annotations": listing.get("annotations", {}),
-        "tokens": count_tokens(json.dumps(read, separators=(",", ":"), ensure_ascii=False)),
+        "tokens": count_tokens(model_json),
     }
 
 
 def _is_deleting_disabled(vault: Path | None) -> bool:
-    """Whether the settings hide the tools that delete."""
+    """Return whether the settings of a vault, or of the user without one, forbid deleting."""
     from simplemem.settings.find_vault import find_vault
     from simplemem.settings.loading import load_settings
 

@@ -1,1 +1,1 @@
-"""The programs that can ask this server, and how each of them is told of it."""
+"""The configuration files of clients, and the entry for this server in each of them."""

@@ -1,8 +1,8 @@
 """Entries in a JSON file that may have comments and a comma after a last value, which are kept.
 
-Our own code edits these files; docs/decisions.md (Client files are edited in place) says why. Offsets are found in a
-blanked copy of the text. It has the same length, and blanks in place of comments and of commas after a last value, so
-the JSON decoder can read it.
+Our own code edits these files; docs/decisions.md (Client files are edited in place) says why.
+Offsets are found in a blanked copy of the text. It has the same length, and blanks in place of
+comments and of commas after a last value, so the JSON decoder can read it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,10 @@ def read(text: str) -> object:
 
 
 def put(text: str, key: str, name: str, entry: Mapping[str, Any]) -> str:
-    """Return the text with the entry in place of the one of that name, or before the others."""
+    """Return the text with the entry in place of the one of that name, or before the others.
+
+    `key` is the key of the map of entries, which is added if it is missing.
+    """
     line_end = line_end_of(text)
     blanked = _blank_last_commas(_blank_comments(text))
     if not blanked.strip():
@@ -54,7 +57,9 @@ def put(text: str, key: str, name: str, entry: Mapping[str, Any]) -> str:
         blanked = _blank_last_commas(_blank_comments(text))
 
     indented_key = _INDENTED_KEY.search(blanked)
-    unit = indented_key[1] if indented_key else "  "
+    unit = "  "
+    if indented_key is not None:
+        unit = indented_key[1]
 
     root = blanked.index("{")
     servers = _members(blanked, root).get(key)
@@ -70,18 +75,20 @@ def put(text: str, key: str, name: str, entry: Mapping[str, Any]) -> str:
 
 
 def remove(text: str, key: str, name: str) -> str:
-    """Return the text without the member of that name, its comma and, if it is alone there, its line."""
+    """Return the text without the member of that name and its comma.
+
+    If the member is alone on its lines, they are removed, too. There must be such a member.
+    """
     without_comments = _blank_comments(text)
     blanked = _blank_last_commas(without_comments)
     servers = _members(blanked, blanked.index("{"))[key]
     members = _members(blanked, servers.value_start)
     member = members[name]
 
-    after = _skip_blanks(without_comments, member.end)
-    is_last = without_comments[after] != ","
-    start, end = member.start, member.end
-    if not is_last:
-        end = after + 1
+    next_offset = _skip_blanks(without_comments, member.end)
+    is_last = without_comments[next_offset] != ","
+    start = member.start
+    end = member.end if is_last else next_offset + 1
 
     line_start, _ = line_span(text, start, start)
     is_first_of_line = line_start > 0 and not text[line_start:start].strip()
@@ -92,9 +99,17 @@ def remove(text: str, key: str, name: str) -> str:
 
     if not is_last or len(members) == 1:
         return text[:start] + text[end:]
-    end_before = max(other.end for other in members.values() if other.start < start)
-    comma = without_comments.index(",", end_before)
-    return text[:comma] + text[comma + 1 : start].rstrip(" \t") + text[end:]
+    return _without_comma_before(text, without_comments, members, start) + text[end:]
+
+
+def _without_comma_before(
+    text: str, without_comments: str, members: Mapping[str, _Member], start: int
+) -> str:
+    """Return the text up to `start`, where a last member begins, without the comma before it."""
+    previous_ends = [member.end for member in members.values() if member.start < start]
+    comma = without_comments.index(",", max(previous_ends))
+    between = text[comma + 1 : start]
+    return text[:comma] + between.rstrip(" \t")
 
 
 def _blank_comments(text: str) -> str:
@@ -145,8 +160,8 @@ def _insert_member(
     """Return the text with a new first member in the object that begins at `start`.
 
     The member gets lines of its own, unless the object has its members on the line of its brace.
+    `unit` is the indentation of a level.
     """
-    line_end = line_end_of(text)
     first = _skip_blanks(blanked, start + 1)
     is_only = blanked[first] == "}"
     is_closed_at_once = text[start + 1] == "}"
@@ -154,19 +169,30 @@ def _insert_member(
     if not is_closed_at_once and not end_of_line:
         member = f"{_to_json(key)}: {_to_json(value)}"
         if is_only:
-            return text[: start + 1] + member + text[start + 1 :]
-        return f"{text[:first]}{member}, {text[first:]}"
+            return _insert(text, start + 1, member)
+        return _insert(text, first, f"{member}, ")
 
+    line_end = line_end_of(text)
     outer_indent = indentation(text, start)
-    indent = outer_indent + unit if is_only else indentation(text, first)
+    indent = outer_indent + unit
+    if not is_only:
+        indent = indentation(text, first)
     lines = f"{_to_json(key)}: {_to_json(value, unit)}".split("\n")
     member = "".join(f"{line_end}{indent}{line}" for line in lines)
+
     if is_closed_at_once:
         member += line_end + outer_indent
     elif not is_only:
         member += ","
-    offset = end_of_line.end() if end_of_line else start + 1
-    return text[:offset] + member + text[offset:]
+    offset = start + 1
+    if end_of_line:
+        offset = end_of_line.end()
+    return _insert(text, offset, member)
+
+
+def _insert(text: str, offset: int, new_text: str) -> str:
+    """Return the text with another text at an offset."""
+    return text[:offset] + new_text + text[offset:]
 
 
 def _replace_value(text: str, member: _Member, value: Mapping[str, Any], unit: str) -> str:
@@ -177,6 +203,7 @@ def _replace_value(text: str, member: _Member, value: Mapping[str, Any], unit: s
 
 
 def _to_json(value: object, indent: str | None = None) -> str:
+    """Return a value as JSON, on one line without an `indent`."""
     return json.dumps(value, ensure_ascii=False, indent=indent)
 
 

@@ -18,7 +18,10 @@ def end_last_line(text: str) -> str:
 
 
 def line_span(text: str, start: int, end: int) -> tuple[int, int]:
-    """Return the span of the whole lines, line ends included, from the one of `start` to that of `end`."""
+    """Return the span of the lines that contain `start`, `end` and what is between them.
+
+    It includes the line end of the last line.
+    """
     line_start = text.rfind("\n", 0, start) + 1
     next_line = text.find("\n", end) + 1
     return line_start, next_line or len(text)

@@ -1,7 +1,8 @@
-"""Entries of a client's configuration file: read, put in and removed. Every other byte of the file stays.
+"""Reads, adds and removes entries of a client's configuration file. Every other byte stays.
 
-The result is read again and must say what was wanted, or nothing is changed. The files are JSON with comments,
-TOML or YAML; each form has a module with `read`, `put` and `remove`. Pure.
+The new text is parsed again and must contain the expected entries; otherwise nothing is changed.
+The files are JSON with comments, TOML or YAML: each form has a module with `read`, `put` and
+`remove`. Pure.
 """
 
 from __future__ import annotations
@@ -20,11 +21,19 @@ _BOM = "\ufeff"
 class _Form(Protocol):
     """A form of configuration files: how to read one, put an entry in, and remove one."""
 
-    def read(self, text: str) -> object: ...
+    def read(self, text: str) -> object:
+        """Return the data of a file.
 
-    def put(self, text: str, key: str, name: str, entry: Entry) -> str: ...
+        Raises ValueError or RefusedError if it is not valid.
+        """
 
-    def remove(self, text: str, key: str, name: str) -> str: ...
+    def put(self, text: str, key: str, name: str, entry: Entry) -> str:
+        """Return the text with an entry below a key, in place of one of that name."""
+        ...
+
+    def remove(self, text: str, key: str, name: str) -> str:
+        """Return the text without an entry below a key."""
+        ...
 
 
 _FORMS: Mapping[str, _Form] = {
@@ -44,7 +53,8 @@ def entries(form: str, text: str, key: str) -> dict[str, Any]:
         return {}
     if not isinstance(servers, dict):
         raise Unreadable(
-            f"{key!r} is not a map of servers", hint="Fix the file in an editor first."
+            f"{key!r} is not a map of servers",
+            hint="Fix the file in an editor first.",
         )
     return servers
 
@@ -80,11 +90,17 @@ def remove_entry(form: str, text: str, key: str, name: str) -> str:
     return bom + new_text
 
 
-def is_put_into(form: str, text: str, key: str, name: str, was: str) -> bool:
-    """Return whether `text` is `was` with nothing added but an entry of that name."""
-    if name in entries(form, was, key):
+def is_put_into(form: str, text: str, key: str, name: str, original: str) -> bool:
+    """Return whether `text` is `original` with nothing added but an entry of that name.
+
+    Raises Unreadable if one of them is not valid or cannot be edited safely.
+    """
+    if name in entries(form, original, key):
         return False
-    with_entry = put(form, was, key, name, {"command": ""})
+
+    # Both texts are compared as they are after an entry was added and removed again: adding the
+    # first entry also adds what is around it.
+    with_entry = put(form, original, key, name, {"command": ""})
     return remove_entry(form, text, key, name) == remove_entry(form, with_entry, key, name)
 
 
@@ -96,23 +112,28 @@ def _split_bom(text: str) -> tuple[str, str]:
 
 
 def _check_result(form: str, old_text: str, new_text: str, key: str, servers: Entry) -> None:
-    """Raise Unreadable unless the new text says what the old one says, with these servers."""
+    """Raise Unreadable unless the new text has the data of the old one, with these servers."""
+    expected_data = _read(form, old_text)
+    expected_data[key] = servers
+
+    unsafe = Unreadable(
+        "simplemem cannot safely edit a file of this form",
+        hint="Edit the file in an editor.",
+    )
     try:
         new_data = _read(form, new_text)
     except Unreadable:
-        new_data = None
-
-    if new_data is not None:
-        new_data[key] = new_data.get(key) or {}
-        if new_data == {**_read(form, old_text), key: servers}:
-            return
-    raise Unreadable(
-        "simplemem cannot safely edit a file of this form", hint="Edit the file in an editor."
-    )
+        raise unsafe from None
+    new_data[key] = new_data.get(key) or {}
+    if new_data != expected_data:
+        raise unsafe
 
 
 def _read(form: str, text: str) -> dict[str, Any]:
-    """Return the data of a file. Raises Unreadable if it is not valid or not a map."""
+    """Return the data of a file, {} for an empty one.
+
+    Raises Unreadable if it is not valid or not a map.
+    """
     hint = "Fix the file in an editor first."
     try:
         data = _FORMS[form].read(text)
@@ -127,6 +148,7 @@ def _read(form: str, text: str) -> dict[str, Any]:
         return {}
     if not isinstance(data, dict):
         raise Unreadable(
-            "it does not contain settings", hint="Check that this is the file of the client."
+            "it does not contain settings",
+            hint="Check that this is the file of the client.",
         )
     return data

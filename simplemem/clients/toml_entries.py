@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from tomlkit.container import Container
     from tomlkit.items import Item, Table
 
-# Begins and ends a table of the entry in the rendered document. TOML forbids the character NUL. tomlkit
-# adds a line end before a table if the text before it has none, so the mark ends with one.
+# Begins and ends a table of the entry in the rendered document. TOML forbids the character NUL.
+# tomlkit adds a line end before a table if the text before it has none, so the mark ends with one.
 _MARK: Final = "\0\n"
 
 
@@ -27,7 +27,7 @@ def read(text: str) -> dict[str, Any]:
 
 
 def put(text: str, key: str, name: str, entry: Mapping[str, Any]) -> str:
-    """Return the text with the entry in place of the first table of that name, or at the end."""
+    """Return the text with the entry in place of the tables of that name, or at the end."""
     line_end = line_end_of(text)
     new_table = _render_entry(key, name, entry).replace("\n", line_end)
     spans = _table_spans(text, key, name)
@@ -78,7 +78,7 @@ def _table_spans(text: str, key: str, name: str) -> list[tuple[int, int]]:
         _mark(table)
     table_texts = tomlkit.dumps(document).split(_MARK)[1::2]
 
-    # tomlkit writes tables with a common prefix next to each other if only an array of tables stands
+    # tomlkit writes tables with a common prefix next to each other if only an array of tables is
     # between them. The other bytes are therefore taken from the text, not from the document.
     spans: list[tuple[int, int]] = []
     for table_text in table_texts:
@@ -88,13 +88,13 @@ def _table_spans(text: str, key: str, name: str) -> list[tuple[int, int]]:
     return sorted(spans)
 
 
-def _find_lines(text: str, lines: str, taken: list[tuple[int, int]]) -> tuple[int, int] | None:
-    """Return the first span of these whole lines that is not taken; None if there is none."""
+def _find_lines(text: str, lines: str, found: list[tuple[int, int]]) -> tuple[int, int] | None:
+    """Return the first span of these whole lines that is not `found` yet; None if there is none."""
     start = text.find(lines)
     while start >= 0:
         span = (start, start + len(lines))
         is_line_start = start == 0 or text[start - 1] == "\n"
-        if is_line_start and span not in taken:
+        if is_line_start and span not in found:
             return span
         start = text.find(lines, start + 1)
     return None
@@ -125,7 +125,7 @@ def _with_tables_below(table: Table) -> Iterator[Table]:
 
 
 def _header_tables(is_dotted: bool, item: Item) -> Iterator[Table]:
-    """Yield the tables of an item that are written with headers; none for a value or a dotted key."""
+    """Yield the tables of an item that have headers; none for a value or a dotted key."""
     from tomlkit.items import AoT, Table
 
     if isinstance(item, AoT):

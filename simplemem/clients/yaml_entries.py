@@ -12,7 +12,10 @@ from simplemem.note.text_edits import apply_edits
 
 
 def read(text: str) -> object:
-    """Return the data of a YAML text, None for an empty one. Raises RefusedError if it is not valid."""
+    """Return the data of a YAML text, None for an empty one.
+
+    Raises RefusedError if it is not valid.
+    """
     root = _parse(text)
     if root is None:
         return None
@@ -28,21 +31,23 @@ def put(text: str, key: str, name: str, entry: Mapping[str, Any]) -> str:
         return text + f"{key}:{line_end}" + _render_entry("  ", name, entry, line_end)
 
     label, servers = pair
-    _, offset = line_span(text, 0, label.end)
+    _, start_of_map = line_span(text, 0, label.end)
     if not servers.value:
-        # The value is missing, null or {}: it makes way for a map.
-        colon = text.index(":", label.end) + 1
-        value_end = max(colon, servers.end)
-        text = text[:colon] + text[value_end:]
-        offset -= value_end - colon
-        return text[:offset] + _render_entry("  ", name, entry, line_end) + text[offset:]
+        # The value is missing, null or {}. It is removed, so that a map can follow.
+        after_colon = text.index(":", label.end) + 1
+        value_end = max(after_colon, servers.end)
+        new_lines = _render_entry("  ", name, entry, line_end)
+        edits = [(after_colon, value_end, ""), (start_of_map, start_of_map, new_lines)]
+        return apply_edits(text, edits)
 
-    indent = indentation(text, servers.children[0].start)
+    first_label = servers.children[0]
+    indent = indentation(text, first_label.start)
+    new_lines = _render_entry(indent, name, entry, line_end)
     old_entry = _find_pair(servers, name)
-    if old_entry is not None:
-        offset, entry_end = _entry_span(text, old_entry)
-        text = text[:offset] + text[entry_end:]
-    return text[:offset] + _render_entry(indent, name, entry, line_end) + text[offset:]
+    if old_entry is None:
+        return apply_edits(text, [(start_of_map, start_of_map, new_lines)])
+    start, end = _entry_span(text, old_entry)
+    return apply_edits(text, [(start, end, new_lines)])
 
 
 def remove(text: str, key: str, name: str) -> str:
@@ -55,16 +60,20 @@ def remove(text: str, key: str, name: str) -> str:
     if entry is None:
         return text
 
-    edits = [(*_entry_span(text, entry), "")]
+    start, end = _entry_span(text, entry)
+    edits = [(start, end, "")]
     if len(servers.value) == 1:
         # Not every reader takes a key without a value for an empty map.
-        colon = text.index(":", label.end) + 1
-        edits.append((colon, colon, " {}"))
+        after_colon = text.index(":", label.end) + 1
+        edits.append((after_colon, after_colon, " {}"))
     return apply_edits(text, edits)
 
 
 def _parse(text: str) -> Node | None:
-    """Return the root of a YAML text, None for an empty one. Raises RefusedError if it is not valid."""
+    """Return the root of a YAML text, None for an empty one.
+
+    Raises RefusedError if it is not valid.
+    """
     root, *_ = read_yaml(text, 0, len(text))
     return root
 
@@ -89,5 +98,6 @@ def _render_entry(indent: str, name: str, entry: Mapping[str, Any], line_end: st
     """Return an entry as lines: its name, and one line per value, which is JSON and so YAML."""
     lines = [f"{indent}{name}:"]
     for field, value in entry.items():
-        lines.append(f"{indent}  {field}: {json.dumps(value, ensure_ascii=False)}")
+        json_value = json.dumps(value, ensure_ascii=False)
+        lines.append(f"{indent}  {field}: {json_value}")
     return "".join(line + line_end for line in lines)

@@ -12,7 +12,7 @@ import pytest
 from simplemem.clients.client import clients
 from tests.cli.conftest import Run, in_a_terminal
 
-FILES = [name for name, each in clients().items() if each.file]
+FILES = [name for name, each in clients().items() if each.files]
 
 
 @pytest.fixture(autouse=True)

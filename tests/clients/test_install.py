@@ -49,7 +49,7 @@ BROKEN = {
     "toml": ["[KEYS", "KEYS = 3", "a = 1\na = 2", "[KEYS]\nother = 1\n[KEYS]"],
     "yaml": ["KEYS:\n\t- x: [", "KEYS: [1]", "- 1\n", "KEYS: 3", "a: 1\na: 2\n"],
 }
-WITH_FILES = [each for each in clients().values() if each.file]
+WITH_FILES = [each for each in clients().values() if each.files]
 EVERY = pytest.mark.parametrize("client", WITH_FILES, ids=lambda client: client.name)
 SYSTEMS = {
     "linux": {"HOME": "/home/ida"},
@@ -329,7 +329,7 @@ def test_the_docs_have_the_table_of_the_program() -> None:
     page = (Path(__file__).parents[2] / "docs" / "connect.md").read_text(encoding="utf-8")
     for client in WITH_FILES:
         assert (
-            f"\n| `{client.name}` | `{client.file['linux'][0]}` | [{client.tried}]({client.source}) |\n"
+            f"\n| `{client.name}` | `{client.files['linux'][0]}` | [{client.tested_with}]({client.documentation}) |\n"
             in page
         )
 
