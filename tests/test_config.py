@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from simplemem.errors import Invalid, NotFound
 from simplemem.evaluate import read_questions
-from simplemem.profiles.simplemem.tools import original_settings
+from simplemem.profiles.simplemem.settings import original_settings
 from simplemem.settings.example import example_config
 from simplemem.settings.find_vault import find_vault
 from simplemem.settings.loading import load_settings, settings_with_sources

@@ -13,7 +13,9 @@ import yaml
 from waiting import write_many_notes
 
 from simplemem.errors import Invalid
-from simplemem.profiles.simplemem.tools import TOOLS, original_settings, plain_length
+from simplemem.profiles.simplemem.settings import original_settings
+from simplemem.profiles.simplemem.texts import plain_length
+from simplemem.profiles.simplemem.tools import TOOLS
 
 META = {
     "title": "Plan",

@@ -16,5 +16,5 @@ PROFILE = Profile(
     },
     instructions_file=Path(__file__).with_name("instructions.md"),
     vault=".memories",
-    settings_reader="simplemem.profiles.simplemem.tools:original_settings",
+    settings_reader="simplemem.profiles.simplemem.settings:original_settings",
 )

@@ -1,0 +1,241 @@
+"""The Markdown answers of the original simplemem. Pure."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from simplemem.models import NO_WORD_FOUND
+from simplemem.note.note import map_entries
+from simplemem.tools.render import brief, index_line, line, name_of, nothing_found, unheld
+
+if TYPE_CHECKING:
+    from simplemem.models import Backlink, Found, Hit, LinkOut, Memory, Page
+
+_MAX_LINKS = 200
+# These properties have lines of their own, or are not shown.
+_OWN_LINES = {"title", "description", "tags", "created", "modified", "links"}
+_NOT_PLAIN = re.compile(
+    r"(?ms)^```.*?(?:^```|\Z)|<[^<>\n]*+>|\]\([^()\n]*+\)|^[#>*+ -]++|[*_`\[\]]++"
+)
+
+
+def plain_length(text: str) -> int:
+    """Return about how many characters a reader sees of a Markdown text.
+
+    Code blocks, HTML, targets of links and marks of Markdown do not count.
+    """
+    return len(_NOT_PLAIN.sub("", text).strip())
+
+
+def describe_written(name: str, verb: str, warnings: Sequence[str], max_length: int) -> str:
+    """Return that a memory was created or updated, with warnings of at most `max_length`."""
+    warning_lines = [line(warning, max_length) for warning in warnings]
+    return "\n".join([f"Memory '{name_of(name)}' was {verb}.", *warning_lines])
+
+
+def describe_tag_change(
+    name: str, requested_value: object, old_value: object, new_value: object
+) -> str:
+    """Return what became of a tag. A value is None if the tag is removed or absent."""
+    if requested_value is not None:
+        if old_value is None or old_value == new_value:
+            effect = f"set to {format_value(new_value)}"
+        else:
+            effect = f"changed from {format_value(old_value)} to {format_value(new_value)}"
+    elif new_value is not None:
+        effect = "still there, in the text"
+    elif old_value is not None:
+        effect = f"removed (was {format_value(old_value)})"
+    else:
+        effect = "already absent"
+    return f"- {line(name)}: {effect}"
+
+
+def render_memory(memory: Memory) -> str:
+    """Return a memory: its whole text, its metadata and its links."""
+    text = memory.text.removesuffix("\n")
+    lines = [f"{text}\n", "---", "", *_metadata_lines(memory, 1000)]
+    if memory.links:
+        lines += ["", "**Links:**"]
+    lines += [_link_line(link) for link in memory.links[:_MAX_LINKS]]
+    return "\n".join(lines) + "\n"
+
+
+def _link_line(link: LinkOut) -> str:
+    """Return a link with its form, and whether it is unresolved."""
+    text = ""
+    if link.display:
+        text = f"{line(link.display)}: "
+    form = "(markdown)" if link.kind == "markdown" else "(wiki)"
+    state = "" if link.resolved else ", unresolved"
+    return f"- {text}{line(link.target)} {form}{state}"
+
+
+def render_page(page: Page, memories: Sequence[Memory], max_length: int) -> str:
+    """Return a page of the list of memories, with their metadata.
+
+    A memory is marked if its plain text is longer than `max_length`; 0 for no limit.
+    """
+    lines = [f"# Memories ({page.total})\n"]
+    for memory in memories:
+        lines += _listed_memory(memory, max_length)
+
+    state = index_line(page.index)
+    if state:
+        lines.append(state)
+    text = "\n".join(lines)
+    if page.next_cursor:
+        text += f'\nMore: list_memories(cursor="{page.next_cursor}")\n'
+    return text
+
+
+def _listed_memory(memory: Memory, max_length: int) -> list[str]:
+    """Return a memory of a list: its metadata, its length and its other properties."""
+    length = plain_length(memory.content)
+    length_line = f"**Length:** {length}"
+    if 0 < max_length < length:
+        length_line += f" (over the limit of {max_length})"
+
+    lines = [f"## {name_of(memory.name)}", *_metadata_lines(memory, 400, length_line)]
+    for key, value in memory.frontmatter.items():
+        if key.lower() not in _OWN_LINES:
+            lines.append(f"{line(key)}: {format_value(value)}")
+    return [*lines, ""]
+
+
+def _metadata_lines(memory: Memory, max_description: int, *after_title: str) -> list[str]:
+    """Return the metadata of a memory, with further lines after the title."""
+    created = (memory.created or "")[:19].replace("T", " ")
+    modified = memory.modified[:19].replace("T", " ")
+    return [
+        f"**Title:** {line(memory.title)}",
+        *after_title,
+        f"**Description:** {line(memory.description, max_description)}",
+        f"**Tags:** {format_tags(_own_tags(memory))}",
+        f"**Created:** {created}",
+        f"**Modified:** {modified}",
+    ]
+
+
+def describe_search(query: str, tags: Mapping[str, Any] | None, *, require_all: bool) -> str:
+    """Return what a search looked for: `for "x" with any of the tags y`."""
+    parts = []
+    if query.strip():
+        parts.append(f'for "{line(query, 200)}"')
+    if tags:
+        values = {name: value or True for name, value in tags.items()}
+        quantity = "all of" if require_all else "any of"
+        parts.append(f"with {quantity} the tags {format_tags(values)}")
+    return " ".join(parts)
+
+
+def render_hits(found: Found, searched: str, memories: Mapping[str, Memory]) -> str:
+    """Return the hits of a search. `searched` is what it looked for.
+
+    `memories` are the memories of the hits, by name.
+    """
+    state = f"{unheld(found.absent)} {index_line(found.index, found.degraded)}".strip()
+    if not found.hits:
+        nothing = f"No memories were found {searched}."
+        if not found.index.is_ready:
+            nothing = nothing_found(f" {searched}", found.index)
+        return f"{nothing} {state}".strip() + "\n"
+
+    lines = [f"# {_search_heading(found.notice)} {searched}", ""]
+    for number, hit in enumerate(found.hits, start=1):
+        place = f"line {hit.line}"
+        if hit.heading:
+            heading = line(hit.heading).replace(" > ", " › ")
+            place = f"{heading} ({place})"
+        facts = f"**Where:** {place}\n**Similarity:** {hit.score:.3f}"
+        tags = format_tags(_own_tags(memories[hit.name]))
+        lines += _entry(number, hit, facts, hit.description, tags)
+    if state:
+        lines += [state, ""]
+    return "\n".join(lines)
+
+
+def _search_heading(notice: str) -> str:
+    """Return the heading of hits; `notice` is why they may not answer the query, or ""."""
+    if notice == NO_WORD_FOUND:
+        return notice.removesuffix(".")
+    if notice:
+        return "No memories were found; nearest memories"
+    return "Memories found"
+
+
+def describe_subject(name: str, query: str | None) -> str:
+    """Return what memories are related to: `"a"`, or `"a" and "x"` with a query."""
+    text = f'"{line(name)}"'
+    if query:
+        text += f' and "{line(query, 200)}"'
+    return text
+
+
+def render_related(
+    backlinks: Sequence[Backlink], subject: str, descriptions: Mapping[str, str], state: str
+) -> str:
+    """Return the memories that are related to a subject.
+
+    `descriptions` are theirs, by name. `state` is what makes the answer incomplete, or "".
+    """
+    lines = [f"# Related memories for {subject}", ""]
+    if not backlinks:
+        lines = [f"No memories are related to {subject}.", ""]
+    for number, backlink in enumerate(backlinks, start=1):
+        link_type = "explicit" if backlink.kind == "link" else "semantic"
+        facts = f"**Link Type:** {link_type} | **Relevance:** {backlink.score:.3f}"
+        if backlink.also:
+            line_numbers = ", ".join(str(mention.line) for mention in backlink.also)
+            facts += f"\n**Also in lines:** {line(line_numbers)}"
+        lines += _entry(number, backlink, facts, descriptions[backlink.name], "")
+    return "\n".join(lines) + state
+
+
+def _entry(number: int, item: Hit | Backlink, facts: str, description: str, tags: str) -> list[str]:
+    """Return one of several memories. Parts that are "" are left out."""
+    lines = [f"## {number}. {name_of(item.name)}"]
+    if item.title and item.title != item.name:
+        lines.append(f"**Title:** {brief(item.title, 30)}")
+    if item.snippet:
+        lines.append(f"**Snippet:** {line(item.snippet, 300)}")
+    lines.append(facts)
+    if description:
+        lines.append(f"**Description:** {brief(description, 60)}")
+    if tags:
+        lines.append(f"**Tags:** {tags}")
+    return [*lines, "---", ""]
+
+
+def format_value(value: object) -> str:
+    """Return a value on one line: a text as it is, anything else as JSON, which YAML contains."""
+    if isinstance(value, str):
+        return line(value, 400)
+    return line(json.dumps(value, ensure_ascii=False, default=str), 400)
+
+
+def format_tags(tags: Mapping[str, Any]) -> str:
+    """Return tags with their values: `todo, status: done`. A tag without a value has True."""
+    parts = []
+    for name, value in tags.items():
+        if value is True:
+            parts.append(line(name))
+        else:
+            parts.append(f"{line(name)}: {format_value(value)}")
+    return ", ".join(parts)
+
+
+def _own_tags(memory: Memory) -> dict[str, Any]:
+    """Return the tags of a memory: the entries of its map, and the names of all others."""
+    entries = memory.frontmatter.get("tags")
+    if not isinstance(entries, Mapping):
+        entries = {}
+    tags = dict(entries)
+    names_in_map = {name for _, name, _ in map_entries(entries)}
+    for tag in memory.tags:
+        if tag not in names_in_map:
+            tags[tag] = True
+    return tags
