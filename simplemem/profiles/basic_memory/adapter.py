@@ -1,4 +1,7 @@
-"""How basic-memory's tools are listed and called: its schemas, its plain error texts, one project per call."""
+"""How basic-memory's tools are listed and called.
+
+They have its schemas and its plain error texts, and each call is for one project.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from simplemem.tools.tool import Caller, Data, Manner, Reply, Tool
 
 
 class BasicMemoryAdapter(Manner):
-    """Lists tools with pydantic's schemas, as FastMCP writes them, and reports errors as text only."""
+    """Lists tools with pydantic's schemas, as FastMCP does, and reports errors as text only."""
 
     def listing(self, tool: Tool) -> Data:
         """Return the entry of a tool in `tools/list`; its schemas allow null and have no titles."""
@@ -56,7 +59,10 @@ class BasicMemoryTool(Tool):
         arguments: BaseModel,
         session: Session | None = None,
     ) -> Reply[Result]:
-        """Call the tool on the project that the arguments name. Raise Invalid if it is another."""
+        """Call the tool on the vault as a project.
+
+        Raise Invalid if the arguments name another project, and what the tool raises.
+        """
         project_arguments = cast("ProjectArguments", arguments)
         project = Project(store, caller, project_arguments, session or Session())
         return self.run(project, arguments)
@@ -86,6 +92,7 @@ def basic_memory_tool(
     """
 
     def make_tool(run: Callable[[Project, Any], Reply[Result]]) -> Tool:
+        """Return the tool of a function, whose name and docstring it has."""
         description = " ".join((run.__doc__ or "").split())
         return BasicMemoryTool(
             run, run.__name__, title, description, manner=BasicMemoryAdapter(), **options

@@ -1,7 +1,7 @@
-"""The JSON answers of basic-memory's tools: one model per answer, with the fields of release 0.24.1.
+"""The JSON answers of basic-memory's tools: one model per answer.
 
-A model takes the fields that it has from the facts of an answer, and ignores the rest. A field
-without a fact is null.
+The fields are those of release 0.24.1. A model takes the fields that it has from the facts of an
+answer, and ignores the rest. A field without a fact is null.
 """
 
 from __future__ import annotations
@@ -45,12 +45,16 @@ CurrentChecksum = Annotated[str | None, Field(serialization_alias="currentChecks
 
 
 class WrittenNote(NoteAnswer):
+    """`write_note` created or replaced a note."""
+
     checksum: str | None = None
     action: str | None = None
     similar_notes: list[str] | None = None
 
 
 class ExistingNote(NoteAnswer):
+    """`write_note` changed nothing, because the note exists."""
+
     external_id: str | None = None
     checksum: str | None = None
     action: str | None = None
@@ -58,6 +62,8 @@ class ExistingNote(NoteAnswer):
 
 
 class StaleWrite(NoteAnswer):
+    """`write_note` changed nothing, because the note has another checksum than expected."""
+
     checksum: str | None = None
     action: str | None = None
     error: str | None = None
@@ -65,6 +71,8 @@ class StaleWrite(NoteAnswer):
 
 
 class FailedWrite(NoteAnswer):
+    """`write_note` refused the directory."""
+
     checksum: str | None = None
     action: str | None = None
     error: str | None = None
@@ -74,16 +82,22 @@ class FailedWrite(NoteAnswer):
 
 
 class EditedNote(NoteAnswer):
+    """`edit_note` changed a note, or created a missing one."""
+
     checksum: str | None = None
     operation: str | None = None
     file_created: FileCreated = None
 
 
 class FailedEdit(EditedNote):
+    """`edit_note` changed nothing."""
+
     error: str | None = None
 
 
 class StaleEdit(FailedEdit):
+    """`edit_note` changed nothing, because the note has another checksum than expected."""
+
     current_checksum: CurrentChecksum = None
 
 
@@ -91,12 +105,16 @@ class StaleEdit(FailedEdit):
 
 
 class ReadNote(NoteAnswer):
+    """`read_note` with the whole text."""
+
     content: str | None = None
     frontmatter: dict[Any, Any] | None = None
     checksum: str | None = None
 
 
 class NoteLines(ReadNote):
+    """`read_note` with a range of lines."""
+
     section: str | None = None
     start_line: int | None = None
     end_line: int | None = None
@@ -107,21 +125,29 @@ class NoteLines(ReadNote):
 
 
 class NoteMetadata(NoteAnswer):
+    """`read_note` without the text."""
+
     checksum: str | None = None
     updated_at: str | None = None
 
 
 class RefusedIdentifier(NoteAnswer):
+    """An identifier that leads out of the project."""
+
     content: str | None = None
     frontmatter: dict[Any, Any] | None = None
     error: str | None = None
 
 
 class MissingNote(RefusedIdentifier):
+    """`read_note` found no note."""
+
     message: str | None = None
 
 
 class MissingNoteWithRelated(MissingNote):
+    """`read_note` found no note, but a search found related ones."""
+
     related_results: list[NoteAnswer] = []
 
 
@@ -129,6 +155,8 @@ class MissingNoteWithRelated(MissingNote):
 
 
 class CompactFoundNote(Answer):
+    """A note that a search found, in the compact form."""
+
     title: str
     type: Literal["entity"]
     score: float
@@ -144,6 +172,8 @@ class CompactFoundNote(Answer):
 
 
 class CompactFoundObservation(Answer):
+    """An observation that a search found, in the compact form."""
+
     title: str
     type: Literal["observation"]
     score: float
@@ -161,6 +191,8 @@ class CompactFoundObservation(Answer):
 
 
 class CompactFoundRelation(Answer):
+    """A relation that a search found, in the compact form."""
+
     title: str
     type: Literal["relation"]
     score: float
@@ -180,6 +212,8 @@ class CompactFoundRelation(Answer):
 
 
 class FoundNote(Answer):
+    """A note that a search found."""
+
     title: str
     type: Literal["entity"]
     score: float
@@ -198,6 +232,8 @@ class FoundNote(Answer):
 
 
 class FoundObservation(Answer):
+    """An observation that a search found."""
+
     title: str
     type: Literal["observation"]
     score: float
@@ -218,6 +254,8 @@ class FoundObservation(Answer):
 
 
 class FoundRelation(Answer):
+    """A relation that a search found."""
+
     title: str
     type: Literal["relation"]
     score: float
@@ -245,6 +283,8 @@ CompactFoundRow = Annotated[
 
 
 class SearchPage(Answer):
+    """A page of hits of `search_notes`."""
+
     results: list[FoundRow]
     current_page: int
     page_size: int
@@ -254,6 +294,8 @@ class SearchPage(Answer):
 
 
 class CompactSearchPage(Answer):
+    """A page of hits of `search_notes`, in the compact form."""
+
     results: list[CompactFoundRow]
     current_page: int
     page_size: int
@@ -266,6 +308,8 @@ class CompactSearchPage(Answer):
 
 
 class ContextNote(Answer):
+    """A note in an answer of `build_context`."""
+
     type: Literal["entity"]
     external_id: str
     entity_id: int
@@ -278,6 +322,8 @@ class ContextNote(Answer):
 
 
 class CompactContextNote(Answer):
+    """A note in an answer of `build_context`, without its text."""
+
     type: Literal["entity"]
     external_id: str
     entity_id: int
@@ -289,6 +335,8 @@ class CompactContextNote(Answer):
 
 
 class ContextObservation(Answer):
+    """An observation in an answer of `build_context`."""
+
     type: Literal["observation"]
     observation_id: int
     entity_id: int
@@ -302,6 +350,8 @@ class ContextObservation(Answer):
 
 
 class ContextRelation(Answer):
+    """A relation in an answer of `build_context`."""
+
     type: Literal["relation"]
     relation_id: int
     entity_id: int | None
@@ -324,17 +374,23 @@ CompactRelatedRow = Annotated[CompactContextNote | ContextRelation, Field(discri
 
 
 class ContextResult(Answer):
+    """One note of a context, with its observations and what it is related to."""
+
     primary_result: ContextNote
     observations: list[ContextObservation]
     related_results: list[RelatedRow]
 
 
 class CompactContextResult(Answer):
+    """One note of a context, with what it is related to."""
+
     primary_result: CompactContextNote
     related_results: list[CompactRelatedRow]
 
 
 class ContextMetadata(Answer):
+    """What `build_context` was asked for, and how much it found."""
+
     uri: str
     types: list[str] | None = None
     depth: int
@@ -348,6 +404,8 @@ class ContextMetadata(Answer):
 
 
 class Context(Answer):
+    """A page of an answer of `build_context`."""
+
     results: list[ContextResult]
     metadata: ContextMetadata
     page: int
@@ -356,6 +414,8 @@ class Context(Answer):
 
 
 class CompactContext(Answer):
+    """A page of an answer of `build_context`, in the compact form."""
+
     results: list[CompactContextResult]
     metadata: ContextMetadata
     page: int
@@ -367,6 +427,8 @@ class CompactContext(Answer):
 
 
 class RecentRow(Answer):
+    """A note, observation or relation that changed recently."""
+
     type: str
     title: str
     permalink: str
@@ -375,6 +437,8 @@ class RecentRow(Answer):
 
 
 class DirectoryNode(Answer):
+    """A folder or a note in a directory."""
+
     name: str
     file_path: str | None = None
     directory_path: str
@@ -391,6 +455,8 @@ class DirectoryNode(Answer):
 
 
 class DirectoryPage(Answer):
+    """A page of an answer of `list_directory`."""
+
     nodes: list[DirectoryNode]
     page: int
     page_size: int
@@ -402,6 +468,8 @@ class DirectoryPage(Answer):
 
 
 class DeletedNote(Answer):
+    """Whether `delete_note` deleted a note."""
+
     deleted: bool
     title: str | None = None
     permalink: str | None = None
@@ -409,6 +477,8 @@ class DeletedNote(Answer):
 
 
 class DeletedDirectory(Answer):
+    """`delete_note` deleted all notes of a directory."""
+
     deleted: bool
     is_directory: bool = True
     identifier: str
@@ -420,10 +490,14 @@ class DeletedDirectory(Answer):
 
 
 class FailedDirectoryDelete(DeletedDirectory):
+    """`delete_note` found no notes in a directory."""
+
     error: str
 
 
 class MovedNote(Answer):
+    """`move_note` moved a note."""
+
     moved: bool
     title: str | None = None
     permalink: str | None = None
@@ -433,6 +507,8 @@ class MovedNote(Answer):
 
 
 class MovedDirectory(MovedNote):
+    """`move_note` moved all notes of a directory."""
+
     is_directory: bool = True
     total_files: int
     successful_moves: int
@@ -440,4 +516,6 @@ class MovedDirectory(MovedNote):
 
 
 class FailedMove(MovedNote):
+    """`move_note` moved nothing."""
+
     error: str

@@ -1,6 +1,7 @@
-"""The arguments of basic-memory's tools: their names, types and defaults are those of basic-memory 0.24.1.
+"""The arguments of basic-memory's tools.
 
-The order of the fields is the order in the tool list.
+Their names, types and defaults are those of basic-memory 0.24.1. The order of the fields is the
+order in the tool list.
 """
 
 from __future__ import annotations
@@ -33,23 +34,31 @@ class ProjectArguments(Protocol):
     """The arguments that each tool has: the project, and the format of the answer."""
 
     @property
-    def project(self) -> str | None: ...
+    def project(self) -> str | None:
+        """The name of the project; None for the only one."""
 
     @property
-    def project_id(self) -> str | None: ...
+    def project_id(self) -> str | None:
+        """The id of the project, which goes before its name."""
 
     @property
-    def output_format(self) -> OutputFormat: ...
+    def output_format(self) -> OutputFormat:
+        """Whether the answer is a text or JSON."""
+        ...
 
 
 class PageArguments(Protocol):
     """The arguments that choose a page of a list."""
 
     @property
-    def page(self) -> int: ...
+    def page(self) -> int:
+        """The number of the page, from 1."""
+        ...
 
     @property
-    def page_size(self) -> int: ...
+    def page_size(self) -> int:
+        """How many items a page has."""
+        ...
 
 
 def page_slice(arguments: PageArguments) -> slice:
@@ -60,7 +69,9 @@ def page_slice(arguments: PageArguments) -> slice:
 
 def as_list(value: object) -> list[Any]:
     """Return a list as it is, and any other value as the only item of one."""
-    return value if isinstance(value, list) else [value]
+    if isinstance(value, list):
+        return value
+    return [value]
 
 
 class WriteNoteArguments(Arguments):

@@ -127,6 +127,7 @@ def _note_context(
     depth: int,
     recent: Collection[str],
 ) -> NoteContext:
+    """Return a note with its observations and, within `depth` steps, what it is related to."""
     observations: list[Data] = []
     if not arguments.compact:
         observations = list(project.rows(note, ["observation"]))
@@ -158,6 +159,7 @@ def _answer(
     *,
     has_more: bool,
 ) -> Context | CompactContext:
+    """Return the JSON answer, in the compact form if the call asks for it."""
     if arguments.compact:
         compact_results = [
             CompactContextResult.of(

@@ -129,6 +129,7 @@ def _create_note(project: Project, arguments: WriteNoteArguments, new_note: NewN
 
 
 def _already_exists(project: Project, arguments: WriteNoteArguments, new_note: NewNote) -> Invalid:
+    """Return the error for a note that exists and is not to be overwritten."""
     permalink = str(new_note.properties.get("permalink", project.address(new_note.path)))
     answer = ExistingNote(
         title=arguments.title,
@@ -149,10 +150,12 @@ def _replace_note(project: Project, arguments: WriteNoteArguments, new_note: New
     body = f"\n{new_note.content}" if new_note.content else ""
 
     def replace_content(text: str) -> str:
+        """Return the new text of the note."""
         header = text[: read_note(text.encode()).header.body_start]
         return _with_properties(header + body, new_note.properties)
 
     def stale(current: Memory) -> Invalid:
+        """Return the error for a note that has another checksum than the client expects."""
         row = project.row(current)
         text = texts.stale_write(row["title"], row["file_path"], current.sha256, project.name)
         answer = StaleWrite.of(
@@ -173,6 +176,7 @@ def _replace_note(project: Project, arguments: WriteNoteArguments, new_note: New
 
 
 def _with_properties(text: str, properties: Mapping[str, Any]) -> str:
+    """Return the text of a note with these properties set."""
     for key, value in properties.items():
         text = set_property(text, key, value)
     return text
@@ -212,7 +216,7 @@ def _check_required(arguments: EditNoteArguments) -> None:
         raise Invalid(f"{missing} parameter is required for {arguments.operation} operation")
 
 
-def _given_properties(arguments: EditNoteArguments) -> dict[str, Any]:
+def _properties_to_set(arguments: EditNoteArguments) -> dict[str, Any]:
     """Return the properties to set; the title and the permalink of a note stay."""
     metadata = arguments.metadata or {}
     return {
@@ -222,12 +226,14 @@ def _given_properties(arguments: EditNoteArguments) -> dict[str, Any]:
 
 def _edit_existing(project: Project, arguments: EditNoteArguments) -> Memory:
     """Edit the note of a call, and return it. Raise NotFound if there is none."""
-    properties = _given_properties(arguments)
+    properties = _properties_to_set(arguments)
 
     def edit(text: str) -> str:
+        """Return the edited text with the properties of the call."""
         return _with_properties(_edited_text(project, arguments, text), properties)
 
     def stale(current: Memory) -> Invalid:
+        """Return the error for a note that has another checksum than the client expects."""
         answer = StaleEdit.of(
             project.row(current),
             checksum=None,
@@ -267,13 +273,14 @@ def _create_missing(project: Project, arguments: EditNoteArguments) -> Memory:
         "title": name.rpartition("/")[2],
         "type": "note",
         "permalink": project.address(name),
-        **_given_properties(arguments),
+        **_properties_to_set(arguments),
     }
     created = project.store.create(name, arguments.content, properties, **project.caller)
     return project.store.read(created.name)
 
 
 def _failed_edit(project: Project, arguments: EditNoteArguments, text: str, error: str) -> Invalid:
+    """Return the error for an edit that changed nothing."""
     answer: Answer = FailedEdit(operation=arguments.operation, file_created=False, error=error)
     return project.refused(text, answer)
 
@@ -292,22 +299,23 @@ def _edited_text(project: Project, arguments: EditNoteArguments, text: str) -> s
         return _replaced(project, arguments, text, find, content)
 
     section = _find_section(project, arguments, text)
-    before = text[: section.start]
+    text_before = text[: section.start]
     heading = text[section.start : section.heading_end]
-    after = text[section.heading_end :]
-    blank_line = newline * 2
+    text_after = text[section.heading_end :]
+    paragraph = content.rstrip() + newline * 2
     if arguments.operation == "insert_before_section":
-        return before.rstrip("\r\n") + blank_line + content.rstrip() + blank_line + heading + after
+        return text_before.rstrip("\r\n") + newline * 2 + paragraph + heading + text_after
     if arguments.operation == "insert_after_section":
-        return before + heading + newline + content.rstrip() + blank_line + after.lstrip("\r\n")
+        return text_before + heading + newline + paragraph + text_after.lstrip("\r\n")
 
     # The content may begin with the heading itself, which is not repeated.
     first_line, _, rest = content.partition(newline)
     body = rest if first_line.strip() == section.title else content
-    return before + heading + newline + body + newline + text[section.end :]
+    return text_before + heading + newline + body + newline + text[section.end :]
 
 
 def _appended(text: str, content: str, newline: str) -> str:
+    """Return a text with content on lines of its own at the end."""
     if text and not text.endswith("\n"):
         text += newline
     return text + content

@@ -119,6 +119,7 @@ def list_directory(project: Project, arguments: ListDirectoryArguments) -> Reply
 
 
 def _folder_row(path: str) -> Data:
+    """Return a folder as a row of an answer."""
     return {
         "type": "directory",
         "name": _last_part(path),
@@ -163,4 +164,5 @@ def _sorted_notes(notes: list[Listed], sort: DirectorySort | None) -> list[Liste
 
 
 def _last_part(path: str) -> str:
+    """Return the name of a file or folder at a path."""
     return path.rpartition("/")[2]

@@ -28,6 +28,7 @@ _EMPTY_DIRECTORY: Final = "Directory not found or empty: no files matched"
 
 
 def _directory_of(identifier: str) -> str:
+    """Return the path of a directory without slashes around it."""
     return identifier.removeprefix("memory://").strip("/")
 
 
@@ -141,7 +142,7 @@ def move_note(project: Project, arguments: MoveNoteArguments) -> Reply[Result]:
 
 
 def _check_destination(arguments: MoveNoteArguments) -> tuple[str, str] | None:
-    """Return the error code and the text for a destination that is refused, None for a good one."""
+    """Return the error code and the text for a refused destination, None for a good one."""
     path = arguments.destination_path
     folder = arguments.destination_folder
     destination = _named_destination(arguments)
@@ -171,12 +172,17 @@ def _check_file_name(path: str) -> tuple[str, str] | None:
 
 
 def _named_destination(arguments: MoveNoteArguments) -> str | None:
+    """Return the destination as the call names it; None if it names none."""
     return arguments.destination_path or arguments.destination_folder or None
 
 
 def _failed_move(
     arguments: MoveNoteArguments, error: str, destination: str | None = None
 ) -> FailedMove:
+    """Return the answer of a move that moved nothing.
+
+    Without a `destination`, it has the one that the call names.
+    """
     return FailedMove(
         moved=False,
         source=arguments.identifier,
@@ -196,6 +202,7 @@ def _find_source(project: Project, arguments: MoveNoteArguments) -> Memory:
 def _missing_source(
     project: Project, arguments: MoveNoteArguments, destination: str | None = None
 ) -> Invalid:
+    """Return the error for a note to move that does not exist."""
     error = f"Entity not found: '{arguments.identifier}'"
     text = texts.move_of_missing_note(arguments.identifier)
     return project.refused(text, _failed_move(arguments, error, destination))

@@ -1,4 +1,7 @@
-"""Lines of a note that mean something to basic-memory: `- [category] text` and `- relation [[Title]]`."""
+"""Lines of a note that mean something to basic-memory.
+
+Observations are written `- [category] text`, and relations `- relation [[Title]]`.
+"""
 
 from __future__ import annotations
 

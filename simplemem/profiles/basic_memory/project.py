@@ -1,4 +1,7 @@
-"""A vault as basic-memory sees a project: permalinks, and rows for notes, observations and relations."""
+"""A vault as a project of basic-memory.
+
+It has permalinks, and a row for each note, observation and relation.
+"""
 
 from __future__ import annotations
 
@@ -75,6 +78,7 @@ class Project:
         self._check_names(_named_projects(arguments))
 
     def _check_names(self, names: Iterable[str]) -> None:
+        """Raise Invalid if one of these names or ids is not that of this project."""
         own_names = {self.id, self.name.casefold(), "main", self.store.root.name.casefold()}
         for name in names:
             if name.casefold() not in own_names:
@@ -268,7 +272,7 @@ class Project:
         return relations, reached.values()
 
     def _recent_relations(self, note: Memory, recent: Collection[str]) -> Iterator[Relation]:
-        """Yield the relations from and to a note that stand in notes of `recent`."""
+        """Yield the relations from and to a note that notes of `recent` contain."""
         for relation in chain(self.relations(note), self._incoming(note)):
             if relation.source in recent:
                 yield relation
@@ -384,7 +388,14 @@ class Project:
         expected: str | None,
         on_conflict: Callable[[Memory], Invalid],
     ) -> BatchResult:
+        """Write the edited text of a note.
+
+        Raise what `on_conflict` returns if the note does not have the `expected` checksum, and
+        Unreadable if its frontmatter cannot be parsed.
+        """
+
         def draft() -> Sequence[Draft]:
+            """Return the edited note. It is called again if the note changes meanwhile."""
             current = self.store.read(note.name)
             if expected is not None and expected != current.sha256:
                 raise on_conflict(current)
@@ -406,6 +417,7 @@ def _permalink_prefix(store: EnhancedStore) -> str:
 
 
 def _find_permalink_prefix(store: EnhancedStore) -> str:
+    """Return what permalinks of the vault have before the path, of the first that fits."""
     for permalink, path in store.extension.with_property("permalink").items():
         own = slug(path)
         if permalink.endswith(own):
@@ -432,6 +444,7 @@ def _end_paths(relations: Iterable[Relation]) -> list[str]:
 
 
 def _iso_time(text: str) -> str | None:
+    """Return a time in ISO 8601, None for a text that is none."""
     moment = parse_moment(text)
     return moment.isoformat() if moment else None
 

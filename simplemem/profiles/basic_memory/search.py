@@ -1,4 +1,7 @@
-"""`search_notes` of basic-memory: find notes, observations and relations by words, links and filters."""
+"""`search_notes` of basic-memory.
+
+It finds notes, observations and relations by words, links and filters.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +64,7 @@ class SearchRequest:
 
     @property
     def is_link_search(self) -> bool:
-        """The query is a pattern of permalinks."""
+        """Whether the query is a pattern of permalinks."""
         return self.search_type == "permalink" or "://" in self.query
 
     @property
@@ -73,7 +76,7 @@ class SearchRequest:
 
     @property
     def drops_hits(self) -> bool:
-        """Some hits of the store's search do not become a row of the answer."""
+        """Whether some hits of the store's search do not become a row of the answer."""
         return bool(self.properties or self.note_types) or self.row_types != {"entity"}
 
 
@@ -95,7 +98,8 @@ def search_notes(project: Project, arguments: SearchNotesArguments) -> Reply[Res
         raise Invalid(texts.NO_TIME_SEARCH)
     if not _has_criteria(arguments):
         return _text_reply(texts.NO_CRITERIA)
-    if unsupported := _unsupported_type(arguments):
+    unsupported = _unsupported_type(arguments)
+    if unsupported:
         query = (arguments.query or "").strip()
         return _text_reply(texts.failed_search(query, unsupported))
 
@@ -125,7 +129,7 @@ def _has_criteria(arguments: SearchNotesArguments) -> bool:
 
 
 def _row_types(arguments: SearchNotesArguments) -> frozenset[str]:
-    """Return the types of rows that a call searches; notes if it names neither type nor category."""
+    """Return the types of rows that a call searches; "entity" if it names no type or category."""
     if arguments.entity_types:
         return frozenset(name.lower() for name in arguments.entity_types)
     if arguments.categories:
@@ -192,17 +196,22 @@ def _indexed_properties(properties: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _lowered(names: Iterable[str] | None) -> frozenset[str]:
+    """Return names in small letters."""
     return frozenset(name.lower() for name in names or ())
 
 
-def _find_candidates(project: Project, request: SearchRequest, wanted_rows: int) -> Candidates:
-    """Return the notes that meet the store's filter, ranked if the query has words to rank by."""
+def _find_candidates(project: Project, request: SearchRequest, row_count: int) -> Candidates:
+    """Return the notes that meet the store's filter, ranked if the query has words to rank by.
+
+    `row_count` is the number of rows up to the end of the page. With words, at most 200 notes are
+    returned.
+    """
     if request.mode is None:
         index = project.store.state()
         notes = project.store.extension.list_all(request.filter)
         return Candidates({note.name: 0.0 for note in notes}, index)
 
-    limit = MAX_HITS if request.drops_hits else min(MAX_HITS, wanted_rows + 1)
+    limit = MAX_HITS if request.drops_hits else min(MAX_HITS, row_count + 1)
     found = project.store.search(
         request.words, filter=request.filter, limit=limit, mode=request.mode, own_scores=True
     )
@@ -252,6 +261,7 @@ def _row_matches(row: Data, request: SearchRequest) -> bool:
 
 
 def _contains_words(row: Data, words: str) -> bool:
+    """Return whether the title and the text of a row contain all words."""
     text = f"{row['title']} {row['content']}".lower()
     return all(word in text for word in words.lower().split())
 
@@ -298,15 +308,18 @@ def _answer(
 
 
 def _is_one_of(value: Any, options: Any) -> bool:
+    """Return whether a value is one of the options."""
     return value in options
 
 
 def _is_between(value: Any, bounds: Any) -> bool:
+    """Return whether a value is within two bounds."""
     lowest, highest = bounds[0], bounds[1]
     return bool(lowest <= value <= highest)
 
 
 def _contains_all(value: object, items: object) -> bool:
+    """Return whether a list, or a single value, contains all items."""
     present = {str(item) for item in as_list(value)}
     return {str(item) for item in as_list(items)} <= present
 

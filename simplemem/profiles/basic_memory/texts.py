@@ -28,6 +28,7 @@ NO_CRITERIA: Final = (
 
 
 def no_project(name: str) -> str:
+    """Say that there is no such project."""
     return f"Project not found: '{name}'"
 
 
@@ -51,6 +52,7 @@ def written_note(row: Data, project: str, verb: str, tags: Sequence[str]) -> str
 
 
 def existing_note(title: str, permalink: str, project: str) -> str:
+    """Say that a note exists, and how to change it."""
     return (
         "# Error: Note already exists\n\n"
         f'**"{title}"** already exists (`{permalink}`).\n\n'
@@ -63,6 +65,7 @@ def existing_note(title: str, permalink: str, project: str) -> str:
 
 
 def stale_write(title: str, path: str, checksum: str, project: str) -> str:
+    """Say that a note has changed since the client read it, so nothing was written."""
     return (
         "# Error: Note revision conflict\n\n"
         f'**"{title}"** at `{path}` changed since you read it: nothing was written.\n'
@@ -73,6 +76,7 @@ def stale_write(title: str, path: str, checksum: str, project: str) -> str:
 
 
 def refused_directory(directory: str) -> str:
+    """Say that a directory leads out of the project."""
     return (
         "# Error\n\n"
         f"Directory path '{directory}' is not allowed - paths must stay within project boundaries"
@@ -83,6 +87,7 @@ def refused_directory(directory: str) -> str:
 
 
 def refused_identifier(identifier: str) -> str:
+    """Say that an identifier leads out of the project."""
     return (
         "# Error\n\n"
         f"Identifier '{identifier}' is not allowed - paths must stay within project boundaries"
@@ -90,6 +95,7 @@ def refused_identifier(identifier: str) -> str:
 
 
 def note_metadata(row: Data) -> str:
+    """Show a note without its text."""
     return (
         "# Note metadata\n"
         f"title: {row['title']}\n"
@@ -141,6 +147,7 @@ def missing_note(
 
 
 def edited_note(row: Data, project: str, arguments: EditNoteArguments, *, created: bool) -> str:
+    """Describe a note that was edited, or created by the edit."""
     heading = "Created" if created else "Edited"
     created_line = "fileCreated: true\n" if created else ""
     return (
@@ -155,6 +162,7 @@ def edited_note(row: Data, project: str, arguments: EditNoteArguments, *, create
 
 
 def _operation_summary(arguments: EditNoteArguments, *, created: bool) -> str:
+    """Describe in one line what an edit did."""
     lines = arguments.content.count("\n") + 1
     if created:
         return f"Created note with {lines} lines"
@@ -170,6 +178,7 @@ def _operation_summary(arguments: EditNoteArguments, *, created: bool) -> str:
 
 
 def stale_edit(identifier: str, checksum: str) -> str:
+    """Say that a note has changed since the client read it, so nothing was edited."""
     return (
         "# Edit Failed - Note Revision Conflict\n\n"
         f"The note '{identifier}' changed since you read it: nothing was edited.\n"
@@ -179,6 +188,7 @@ def stale_edit(identifier: str, checksum: str) -> str:
 
 
 def edit_of_deleted_note(identifier: str) -> str:
+    """Say that the note that the client read no longer exists."""
     return (
         "# Edit Failed - Note Revision Conflict\n\n"
         f"The note '{identifier}' no longer exists: nothing was edited."
@@ -186,6 +196,7 @@ def edit_of_deleted_note(identifier: str) -> str:
 
 
 def edit_of_missing_note(identifier: str, project: str) -> str:
+    """Say that there is no note to edit."""
     return (
         "# Edit Failed - Note Not Found\n\n"
         f"The note with identifier '{identifier}' could not be found. "
@@ -196,6 +207,7 @@ def edit_of_missing_note(identifier: str, project: str) -> str:
 
 
 def text_to_replace_missing(identifier: str, project: str, find_text: str) -> str:
+    """Say that a note does not contain the text to replace."""
     return (
         "# Edit Failed - Text Not Found\n\n"
         f"The text '{find_text}' was not found in the note '{identifier}'.\n\n"
@@ -205,6 +217,7 @@ def text_to_replace_missing(identifier: str, project: str, find_text: str) -> st
 
 
 def wrong_replacement_count(find_text: str, expected: int, count: int) -> str:
+    """Say that a note contains the text to replace more or less often than expected."""
     return (
         "# Edit Failed - Wrong Replacement Count\n\n"
         f"Expected {expected} occurrences of '{find_text}' but found {count}.\n\n"
@@ -213,6 +226,7 @@ def wrong_replacement_count(find_text: str, expected: int, count: int) -> str:
 
 
 def duplicate_section(identifier: str) -> str:
+    """Say that a note has several sections with the heading of the call."""
     return (
         "# Edit Failed - Duplicate Section Headers\n\n"
         f"Multiple sections found with the same header in note '{identifier}'.\n\n"
@@ -221,6 +235,7 @@ def duplicate_section(identifier: str) -> str:
 
 
 def missing_section(identifier: str, project: str, error: str) -> str:
+    """Say that a note has no section with the heading of the call."""
     return (
         "# Edit Failed\n\n"
         f"Error editing note '{identifier}': {error}.\n\n"
@@ -233,10 +248,12 @@ def missing_section(identifier: str, project: str, error: str) -> str:
 
 
 def failed_search(query: str, reason: str) -> str:
+    """Say why a search is not possible."""
     return f"# Search Failed\n\nError searching for '{query}': {reason}"
 
 
 def nothing_found(query: str | None, project: str, *, index_is_complete: bool) -> str:
+    """Say that a search found nothing, or nothing yet."""
     if not index_is_complete:
         return f"No answer yet for '{query}' in project '{project}': not every note is indexed."
     return (
@@ -279,10 +296,12 @@ def search_page(
 
 
 def no_context(uri: str, project: str) -> str:
+    """Say that no note has an address."""
     return f"No results found for '{uri}' in project '{project}'."
 
 
 def context(title: str, results: Sequence[str], metadata: ContextMetadata, project: str) -> str:
+    """Show the notes of a context, each of which is a text of `context_result`."""
     joined = "\n\n---\n\n".join(results)
     return (
         f"# Context: {title}\n\n"
@@ -317,6 +336,7 @@ def context_result(
 
 
 def _context_section(heading: str, lines: Sequence[str]) -> str:
+    """Show lines below a heading; "" without lines."""
     if not lines:
         return ""
     return f"\n\n### {heading}\n" + "\n".join(lines)
@@ -326,6 +346,7 @@ def _context_section(heading: str, lines: Sequence[str]) -> str:
 
 
 def no_recent_activity(project: str, days: str) -> str:
+    """Say that nothing has changed recently."""
     return (
         f"## Recent Activity: {project} ({days})\n\n"
         f"No recent activity in '{project}' within {days}.\n"
@@ -335,6 +356,7 @@ def no_recent_activity(project: str, days: str) -> str:
 
 
 def recent_activity(rows: Sequence[Data], project: str, days: str, summary: str) -> str:
+    """Show notes, observations and relations that changed recently, in sections."""
     notes = [
         f"  • {row['title']} ({row['folder']}) [id: {row['external_id']}]"
         for row in rows
@@ -358,6 +380,7 @@ def recent_activity(rows: Sequence[Data], project: str, days: str, summary: str)
 
 
 def _recent_section(heading: str, lines: Sequence[str]) -> str:
+    """Show lines below a heading with their number; "" without lines."""
     if not lines:
         return ""
     return f"**{heading} ({len(lines)}):**\n" + "\n".join(lines) + "\n\n"
@@ -367,12 +390,14 @@ def _recent_section(heading: str, lines: Sequence[str]) -> str:
 
 
 def empty_directory(arguments: ListDirectoryArguments) -> str:
+    """Say that a directory contains nothing."""
     return f"No files found in directory '{arguments.dir_name}'{_matching(arguments)}"
 
 
 def directory_page(
     rows: Sequence[Data], arguments: ListDirectoryArguments, total: int, *, has_more: bool
 ) -> str:
+    """Show a page of a directory: its folders, then its notes."""
     folders = [
         f"📁 {row['name']:<30} {row['directory_path']}"
         for row in rows
@@ -396,12 +421,14 @@ def directory_page(
 
 
 def _matching(arguments: ListDirectoryArguments) -> str:
+    """Return the part of a sentence about the pattern of a call; "" without one."""
     if not arguments.file_name_glob:
         return ""
     return f" matching '{arguments.file_name_glob}'"
 
 
 def _directory_section(lines: Sequence[str]) -> str:
+    """Show the folders or the notes of a page; "" without lines."""
     return "\n".join(lines) + "\n\n" if lines else ""
 
 
@@ -420,6 +447,7 @@ def _item_count(folders: int, files: int) -> str:
 
 
 def _next_page_hint(arguments: ListDirectoryArguments) -> str:
+    """Say how to get the next page of a directory."""
     return (
         f"\n\nMore results available. Call list_directory(dir_name='{arguments.dir_name}', "
         f"depth={arguments.depth}, page={arguments.page + 1}, "
@@ -431,6 +459,7 @@ def _next_page_hint(arguments: ListDirectoryArguments) -> str:
 
 
 def moved_note(identifier: str, destination: str, permalink: str, project: str) -> str:
+    """Say that a note was moved."""
     return (
         "✅ Note moved successfully\n\n"
         f"📁 **{identifier}** → **{destination}**\n"
@@ -441,6 +470,7 @@ def moved_note(identifier: str, destination: str, permalink: str, project: str) 
 
 
 def move_of_missing_note(identifier: str) -> str:
+    """Say that there is no note to move."""
     return (
         "# Move Failed - Note Not Found\n\n"
         f"The note '{identifier}' could not be found for moving. "
@@ -449,6 +479,7 @@ def move_of_missing_note(identifier: str) -> str:
 
 
 def destination_exists(identifier: str, destination: str | None) -> str:
+    """Say that the destination of a move is taken."""
     return (
         "# Move Failed - Destination Already Exists\n\n"
         f"Cannot move '{identifier}' to '{destination}' "
@@ -457,6 +488,7 @@ def destination_exists(identifier: str, destination: str | None) -> str:
 
 
 def missing_extension(destination: str | None) -> str:
+    """Say that the destination of a note needs an extension."""
     return (
         "# Move Failed - File Extension Required\n\n"
         f"The destination path '{destination}' must include a file extension (e.g., '.md')."
@@ -464,6 +496,7 @@ def missing_extension(destination: str | None) -> str:
 
 
 def other_extension(destination: str | None) -> str:
+    """Say that the destination of a note must end in `.md`."""
     return (
         "# Move Failed - File Extension Mismatch\n\n"
         f"A note stays a Markdown file: '{destination}' must end in '.md'."
@@ -471,6 +504,7 @@ def other_extension(destination: str | None) -> str:
 
 
 def refused_destination(destination: str | None) -> str:
+    """Say that a destination leads out of the project."""
     return (
         "# Move Failed - Security Validation Error\n\n"
         f"The destination path '{destination}' is not allowed - "
@@ -493,6 +527,7 @@ FOLDER_FOR_DIRECTORY: Final = (
 
 
 def same_destination(identifier: str) -> str:
+    """Say that a note is at the destination already."""
     return (
         "# Move Failed - Destination Same As Source\n\n"
         f"The note '{identifier}' is already at the requested destination."
@@ -502,6 +537,7 @@ def same_destination(identifier: str) -> str:
 def moved_directory(
     source: str, destination: str | None, paths: Sequence[str], project: str
 ) -> str:
+    """Say that a directory was moved, and list its files."""
     return (
         "# Directory Moved Successfully\n\n"
         f"**Source:** `{source}`\n"
@@ -515,6 +551,7 @@ def moved_directory(
 
 
 def empty_source_directory(identifier: str, project: str) -> str:
+    """Say that a directory to move contains no notes."""
     return (
         "# Directory Move Failed - No Files Found\n\n"
         f"No files found for source directory `{identifier}`.\n"
@@ -527,6 +564,7 @@ def empty_source_directory(identifier: str, project: str) -> str:
 
 
 def deleted_directory(identifier: str, paths: Sequence[str], project: str) -> str:
+    """Say that a directory was deleted, and list its files."""
     return (
         "# Directory Deleted Successfully\n\n"
         f"**Directory:** `{identifier}`\n\n"
@@ -539,6 +577,7 @@ def deleted_directory(identifier: str, paths: Sequence[str], project: str) -> st
 
 
 def empty_deleted_directory(identifier: str, project: str) -> str:
+    """Say that a directory to delete contains no notes."""
     return (
         "# Directory Delete Failed - No Files Found\n\n"
         f"No files found for directory `{identifier}`.\n"
@@ -548,4 +587,5 @@ def empty_deleted_directory(identifier: str, project: str) -> str:
 
 
 def _file_list(paths: Sequence[str]) -> str:
+    """Return paths as a Markdown list."""
     return "\n".join(f"- `{path}`" for path in paths)

@@ -36,6 +36,7 @@ def read_timeframe(store: EnhancedStore, text: str) -> Timeframe:
 
 
 def _parse_timeframe(text: str) -> Timeframe:
+    """Return the timeframe of a text, which is not checked if it is no number of units."""
     if text == "yesterday":
         return Timeframe(text, "1d")
 
@@ -43,6 +44,7 @@ def _parse_timeframe(text: str) -> Timeframe:
     if span is None:
         return Timeframe(text, text)
 
-    number, unit = span[1], span[2]
+    number = span[1]
+    unit = span[2]
     days = max(1, round(int(number) * _UNIT_DAYS[unit]))
     return Timeframe(f"{number} {_UNIT_NAMES[unit]}s ago", f"{days}d")
