@@ -123,7 +123,7 @@ def test_the_demo_ends_with_every_client_an_entry_with_the_paths_of_this_install
     program, *arguments = server_command(demo.home / "notes")
     assert shown == {"mcpServers": {"simplemem": {"command": program, "args": arguments}}}
     for client in clients().values():
-        assert not client.file or f"{client.title} ({client.name})" in demo.out
+        assert not client.files or f"{client.title} ({client.name})" in demo.out
     *_, connect, search = [line for line in demo.out.splitlines() if line.strip()]
     assert connect.startswith("  $ ") and connect.endswith(
         " connect claude-desktop --vault ~/notes"
