@@ -66,7 +66,7 @@ COMMANDS = (
         "restore", "past", "History", "Restore an earlier version of a note, or a deleted note."
     ),
     CommandEntry("facts", "remember", "Collections", "Facts that agents remember."),
-    CommandEntry("topics", "talk", "Collections", "Topics of conversations with agents."),
+    CommandEntry("topics", "topics", "Collections", "Topics of conversations with agents."),
     CommandEntry(
         "lessons",
         "lessons",

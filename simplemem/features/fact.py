@@ -1,4 +1,4 @@
-"""A fact as conversations and the facts feature share it, without what its note looks like. Pure."""
+"""A fact as conversations and the facts feature share it, whatever its note looks like. Pure."""
 
 from __future__ import annotations
 

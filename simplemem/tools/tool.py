@@ -123,7 +123,9 @@ class _Service:
 _SERVICES: Final = {
     "graph": _Service("KnowledgeGraph", "graph.graph", "graph_of"),
     "lessons": _Service("LessonService", "lessons.service", "lesson_service"),
-    "talk": _Service("ConversationService", "conversations.service", "conversation_service"),
+    "conversations": _Service(
+        "ConversationService", "conversations.service", "conversation_service"
+    ),
     "memories": _Service("FactService", "facts.service", "fact_service"),
     "documents": _Service("DocumentService", "documents.service", "document_service"),
     "base": _Service("KnowledgeBase", "documents.knowledge_base", "knowledge_base_of"),

@@ -1,1 +1,1 @@
-"""Conversations as notes: blocks of turns by subject, facts that were told, and the person who told them."""
+"""Conversations as notes: topics with their turns, facts, and the profile of the user."""

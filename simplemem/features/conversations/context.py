@@ -1,8 +1,11 @@
-"""What a model should know before it answers a message, within a budget of tokens. Changes nothing."""
+"""Collect what a model should know before it answers a message, within a budget of tokens.
+
+Changes nothing.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from heapq import nlargest
 from typing import Any, Final
@@ -23,7 +26,7 @@ from simplemem.features.conversations.topic import Topic, turns_out
 from simplemem.note.words import count_tokens, format_count, shorten
 
 _MAX_OTHER_TOPICS: Final = 4
-_MAX_PROFILE_TOKENS: Final = 300  # for what is known of the user beside the constraints
+_MAX_PROFILE_TOKENS: Final = 300  # for what is known of the user except for the constraints
 _FACTS_SHARE: Final = 5  # facts get at most a fifth of what is left
 _CURRENT_TOPIC_SHARE: Final = 2  # the current topic gets at most a half of what is left then
 _MAX_LAST_TURNS: Final = 20  # of the session, whatever they are about
@@ -36,10 +39,11 @@ Lines = dict[str, dict[str, Any]]
 def build_context(
     service: ConversationService, message: str, budget: int, session: str = ""
 ) -> MessageContext:
-    """Return what to know before answering a message.
+    """Return what to know before answering a message, in at most `budget` tokens.
 
-    All constraints are first, then the user, facts, the current topic, other topics, the session's last turns, and
-    the message. Raise TooLong if constraints and message exceed the budget.
+    All constraints come first, then the user, facts, the current topic, other topics, the session's
+    last turns, and the message. Raises TooLong if constraints and message exceed the budget, and
+    Invalid for an empty message.
     """
     profile = service.profile()
     topics = service.items(Topic)
@@ -57,29 +61,33 @@ def build_context(
         context.add_section(title, lines, max_tokens, prefer_newest=True)
     _add_other_topics(context, message, recalled, current)
 
-    shown = {item["turn_id"] for item in context.items if "turn_id" in item}
-    lines = _last_turn_lines(topics, session, current, shown)
+    listed = {item["turn_id"] for item in context.items if "turn_id" in item}
+    lines = _last_turn_lines(topics, session, current, listed)
     context.add_section("# Last messages, on other topics", lines, budget, prefer_newest=True)
     return context.build()
 
 
 class _ContextBuilder:
-    """The sections of a context so far, and the items that they contain."""
+    """Adds sections to a context until its budget is spent.
+
+    Guards the sections so far and the items that they contain.
+    """
 
     def __init__(self, message: str, budget: int, constraints: Sequence[Constraint]) -> None:
+        """Start with all constraints and the message. Raises TooLong if they exceed the budget."""
         self.items = list[dict[str, Any]]()
         self.budget = budget
         self._message = f"# Message\n{message.strip()}"
         self._sections = list[str]()
-        self._left_out = 0
+        self._omitted_count = 0
         self._add_constraints(constraints)
 
     def _add_constraints(self, constraints: Sequence[Constraint]) -> None:
-        """Add all constraints. Raise TooLong if there is no room for them and the message."""
-        lines: Lines = {
-            _constraint_line(constraint): {"kind": "constraint", "text": constraint["text"]}
-            for constraint in constraints
-        }
+        """Add all constraints. Raises TooLong if there is no room for them and the message."""
+        lines = Lines()
+        for constraint in constraints:
+            item = {"kind": "constraint", "text": constraint["text"]}
+            lines[_constraint_line(constraint)] = item
         if lines:
             self._sections.append("\n".join(["# Constraints", *lines]))
         self.items += lines.values()
@@ -96,34 +104,54 @@ class _ContextBuilder:
         """The tokens of the budget that are left."""
         return self.budget - self._count_tokens()
 
-    def _count_tokens(self, *more: str) -> int:
+    def _count_tokens(self, *sections: str) -> int:
         """Return the tokens of the context with these sections added."""
-        return count_tokens("\n\n".join([*self._sections, *more, self._message]))
+        parts = [*self._sections, *sections, self._message]
+        return count_tokens("\n\n".join(parts))
 
     def add_section(
         self, title: str, lines: Lines, max_tokens: int, *, prefer_newest: bool = False
     ) -> None:
         """Add a section with the lines that fit, in their order; no section if none fits.
 
-        The first lines are preferred; with `prefer_newest`, the last ones.
+        The section gets at most `max_tokens`, and no more than the budget leaves. The first lines
+        are preferred; with `prefer_newest`, the last ones, and a line says how many are left out.
+        Lines that are left out are counted.
         """
-        reserve = _OMITTED_LINE_TOKENS if prefer_newest else 0
-        taken = list[str]()
-        for line in reversed(lines) if prefer_newest else lines:
-            section = "\n".join([title, *taken, line])
-            fits_section = count_tokens(section) <= max_tokens - reserve
-            if fits_section and self._count_tokens(section) <= self.budget - reserve:
-                taken.append(line)
+        candidates = list(lines)
+        if prefer_newest:
+            candidates.reverse()
+            max_tokens -= _OMITTED_LINE_TOKENS
+            chosen = self._choose_lines(title, candidates, max_tokens, _OMITTED_LINE_TOKENS)
+        else:
+            chosen = self._choose_lines(title, candidates, max_tokens)
 
-        omitted = len(lines) - len(taken)
-        self._left_out += omitted
-        if not taken:
+        omitted_count = len(lines) - len(chosen)
+        self._omitted_count += omitted_count
+        if not chosen:
             return
-        if prefer_newest and omitted:
-            title += f"\n({format_count(omitted, 'earlier turn')} omitted)"
-        in_order = [line for line in lines if line in taken]
+
+        if prefer_newest and omitted_count:
+            title += f"\n({format_count(omitted_count, 'earlier turn')} omitted)"
+        in_order = [line for line in lines if line in chosen]
         self._sections.append("\n".join([title, *in_order]))
         self.items += [lines[line] for line in in_order]
+
+    def _choose_lines(
+        self, title: str, candidates: Iterable[str], max_tokens: int, reserve: int = 0
+    ) -> list[str]:
+        """Return the lines of a section that fit, tried in their order.
+
+        The budget keeps `reserve` tokens. A line that does not fit is skipped; shorter ones may
+        follow.
+        """
+        chosen = list[str]()
+        for line in candidates:
+            section = "\n".join([title, *chosen, line])
+            fits_section = count_tokens(section) <= max_tokens
+            if fits_section and self._count_tokens(section) <= self.budget - reserve:
+                chosen.append(line)
+        return chosen
 
     def build(self) -> MessageContext:
         """Return the context, with the message as its last section."""
@@ -131,69 +159,88 @@ class _ContextBuilder:
             text="\n\n".join([*self._sections, self._message]),
             tokens=self._count_tokens(),
             items=self.items,
-            left_out=self._left_out,
+            left_out=self._omitted_count,
         )
 
 
 def _profile_lines(profile: Profile) -> Lines:
-    """Return what is known of the user, a line for each thing, without constraints."""
-    texts = [f"Name: {profile.name}"] if profile.name else []
-    texts += [*profile.preferences.values(), *profile.identity]
+    """Return what is known of the user, one line per thing, without constraints."""
+    texts = list[str]()
+    if profile.user_name:
+        texts.append(f"Name: {profile.user_name}")
+    texts += profile.preferences.values()
+    texts += profile.identity
     return {f"- {text}": {"kind": "person", "text": text} for text in texts}
 
 
 def _fact_lines(recalled: ConversationRecall) -> Lines:
-    return {_fact_line(fact): {"kind": "fact", "key": fact["key"]} for fact in recalled["facts"]}
+    """Return one line per fact that answers the message."""
+    lines = Lines()
+    for fact in recalled["facts"]:
+        lines[_fact_line(fact)] = {"kind": "fact", "key": fact["key"]}
+    return lines
 
 
 def _add_other_topics(
     context: _ContextBuilder, message: str, recalled: ConversationRecall, current: Topic | None
 ) -> None:
-    """Add a section for each of the best topics that answer the message, without the current one."""
+    """Add a section per topic that answers the message, the best ones, without the current one."""
     is_only_nearest = bool(recalled.get("only_nearest"))
     if is_only_nearest and not content_stems(message):
-        return  # "And so?" asks for nothing, so no topic is near it
+        return  # "And so?" asks for nothing, so no topic is similar to it
 
-    relation = "Nothing earlier answers this; the closest is" if is_only_nearest else "Earlier,"
+    relation = "Earlier,"
+    if is_only_nearest:
+        relation = "Nothing earlier answers this; the closest is"
     current_id = current.id if current else ""
-    others = [topic for topic in recalled["memories"] if topic["block_id"] != current_id]
-    for topic in others[:_MAX_OTHER_TOPICS]:
+    other_topics = [topic for topic in recalled["memories"] if topic["block_id"] != current_id]
+    for topic in other_topics[:_MAX_OTHER_TOPICS]:
+        title = f"# {relation} about {topic['topic']}"
         lines = _turn_lines(topic["block_id"], topic["turns"])
-        context.add_section(f"# {relation} about {topic['topic']}", lines, context.budget)
+        context.add_section(title, lines, context.budget)
 
 
 def _last_turn_lines(
-    topics: Sequence[Topic], session: str, current: Topic | None, shown: Collection[str]
+    topics: Iterable[Topic], session: str, current: Topic | None, listed: Collection[str]
 ) -> Lines:
-    """Return the last turns of a session that are neither shown yet nor of the current topic."""
-    turns = (
-        (turn.at, topic.id, turn)
-        for topic in topics
-        if topic.session == session
-        for turn in topic.turns
-    )
+    """Return the last turns of a session that are neither of the current topic nor `listed`.
+
+    `listed` has the ids of the turns that the context contains already.
+    """
+    turns = []
+    for topic in topics:
+        if topic.session == session:
+            turns += [(turn.at, topic.id, turn) for turn in topic.turns]
+    last_turns = nlargest(_MAX_LAST_TURNS, turns)
+
     current_id = current.id if current else ""
     lines = Lines()
-    for _, topic_id, turn in reversed(nlargest(_MAX_LAST_TURNS, turns)):
-        if topic_id != current_id and turn.id not in shown:
+    for _, topic_id, turn in reversed(last_turns):
+        if topic_id != current_id and turn.id not in listed:
             lines |= _turn_lines(topic_id, turns_out([turn]))
     return lines
 
 
 def _fact_line(fact: FactOut) -> str:
     """Return a fact as a line, with a mark if a later sentence disputes it."""
-    mark = f" (disputed since {fact['disputed'][:10]})" if "disputed" in fact else ""
-    return f"- {fact['key'].replace('_', ' ')}: {fact['value']}{mark}"
+    key = fact["key"].replace("_", " ")
+    line = f"- {key}: {fact['value']}"
+    if "disputed" in fact:
+        day = fact["disputed"][:10]
+        line += f" (disputed since {day})"
+    return line
 
 
 def _constraint_line(constraint: Constraint) -> str:
     """Return a constraint as a line, with a mark if a later sentence disputes it."""
-    mark = f", disputed since {constraint['disputed']}" if "disputed" in constraint else ""
-    return f"- {constraint['text']} ({constraint['severity']}{mark})"
+    remarks = constraint["severity"]
+    if "disputed" in constraint:
+        remarks += f", disputed since {constraint['disputed']}"
+    return f"- {constraint['text']} ({remarks})"
 
 
 def _turn_lines(topic_id: str, turns: Sequence[TurnOut]) -> Lines:
-    """Return the message of each turn with its time, and its answer below."""
+    """Return the message of each turn with its local time, and its answer below."""
     lines = Lines()
     for turn in turns:
         time = datetime.fromisoformat(turn["timestamp"]).astimezone()

@@ -1,4 +1,7 @@
-"""One exchange of a conversation as a client sends it: checked, and with the facts that it states. Pure."""
+"""One exchange of a conversation: a client's texts are checked, and what they state is read.
+
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,12 @@ from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
 from simplemem.errors import Invalid
-from simplemem.features.conversations.facts import StatedFact, fact_stated_by, read_stated_facts
-from simplemem.features.conversations.profile import Trait, traits
+from simplemem.features.conversations.profile import Trait, read_traits
+from simplemem.features.conversations.statements import (
+    StatedFact,
+    make_fact,
+    read_stated_facts,
+)
 from simplemem.features.conversations.topic import EPOCH, Turn
 from simplemem.features.text import clean_text
 from simplemem.note import dates
@@ -24,9 +31,9 @@ class Exchange(NamedTuple):
     """A turn, where the agent says that it belongs, and what it states."""
 
     turn: Turn
-    topic: str
+    topic: str  # a label or an id; "" if the agent names none
     session: str
-    facts: Sequence[StatedFact]
+    facts: Sequence[StatedFact]  # one per key
     traits: Sequence[Trait]
 
     @property
@@ -47,9 +54,11 @@ def new_exchange(
     timestamp: str = "",
     session: str = "",
 ) -> Exchange:
-    """Return a checked exchange. Without a `response`, `context` is the answer.
+    """Return an exchange of checked texts, with what its message states.
 
-    Raise Invalid or TooLong if one of the arguments cannot be stored.
+    Without a `response`, `context` is the answer. `facts` are keys and values that the agent read;
+    they take precedence over those that the rules read. `timestamp` is now if it is empty. Raises
+    Invalid or TooLong if one of the arguments cannot be stored.
     """
     message = _clean(message, "message")
     context = _clean(context, "context")
@@ -63,18 +72,26 @@ def new_exchange(
         context = ""
 
     time = _parse_time(timestamp)
-    turn_id = f"turn_{time:%Y%m%d_%H%M%S}_{secrets.token_hex(3)}"
-    turn = Turn(turn_id, time.replace(microsecond=0), message, answer, context)
+    turn = Turn(
+        id=f"turn_{time:%Y%m%d_%H%M%S}_{secrets.token_hex(3)}",
+        at=time.replace(microsecond=0),
+        message=message,
+        answer=answer,
+        context=context,
+    )
 
-    stated = {fact.key: fact for fact in read_stated_facts(message)}
+    facts_by_key = {fact.key: fact for fact in read_stated_facts(message)}
     for name, value in facts:
         fact = _agent_fact(name, value, message)
-        stated[fact.key] = fact
-    return Exchange(turn, topic, session, list(stated.values()), traits(message))
+        facts_by_key[fact.key] = fact
+    return Exchange(turn, topic, session, list(facts_by_key.values()), read_traits(message))
 
 
 def _parse_time(timestamp: str) -> datetime:
-    """Return the time of an exchange: that of its timestamp, else now."""
+    """Return the time of a timestamp, now if it is empty.
+
+    Raises Invalid if it cannot be read, or is before 1970 or after tomorrow.
+    """
     now = dates.now()
     time = dates.parse_moment(timestamp) if timestamp.strip() else now
     if time is None or not EPOCH <= time <= now + timedelta(days=1):
@@ -86,10 +103,10 @@ def _parse_time(timestamp: str) -> datetime:
 
 
 def _agent_fact(name: str, value: str, message: str) -> StatedFact:
-    """Return a fact that the agent states about a message."""
-    key = _on_one_line(_clean(name, "fact"))
+    """Return a fact that the agent read in a message. Raises Invalid without a key or value."""
+    name = _on_one_line(_clean(name, "fact"))
     value = _on_one_line(_clean(value, "fact"))
-    fact = fact_stated_by("agent", key, value, message, _AGENT_CONFIDENCE)
+    fact = make_fact("agent", name, value, message, _AGENT_CONFIDENCE)
     if not fact.key or not value:
         raise Invalid(
             "a fact needs a key and a value, both with words",
@@ -99,6 +116,7 @@ def _agent_fact(name: str, value: str, message: str) -> StatedFact:
 
 
 def _clean(text: str, name: str, max_characters: int = _MAX_TEXT) -> str:
+    """Return a client's text in the form that is stored. Raises Invalid or TooLong."""
     return clean_text(text, name, max_characters, "Nothing was stored, in full or in part.")
 
 

@@ -1,20 +1,19 @@
 """What a language model is asked about conversations, if the user configured one.
 
-`questions.toml` has the instructions. Texts of the user are sent as JSON in the user's message, never as part of the
-instructions.
+`questions.toml` has the instructions. What people wrote is sent as JSON in the user's message of
+the question, never as part of the instructions.
 """
 
 from __future__ import annotations
 
 import tomllib
-from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from simplemem.features.conversations.exchange import MAX_LABEL
-from simplemem.features.conversations.facts import StatedFact, fact_stated_by
+from simplemem.features.conversations.statements import StatedFact, make_fact
 from simplemem.features.conversations.topic import Topic, Turn
 from simplemem.note.words import unique_words
 from simplemem.providers.api import ChatModel
@@ -46,89 +45,111 @@ class FactReading(NamedTuple):
 def choose_topic(
     chat: ChatModel, topics: Mapping[str, Topic], message: str, timeout: float
 ) -> TopicAdvice | None:
-    """Return which of some topics, by id, a message belongs to; None if the model names another.
+    """Return which of some topics, by id, a message belongs to, as a model chooses.
 
-    Raise Unavailable if the model cannot be asked.
+    Returns None if the model names none of them. Raises Unavailable if the model does not answer
+    within `timeout` seconds.
     """
-    choices = [
-        {
-            "block_id": topic.id,
-            "topic": topic.label,
-            "about": topic.summary,
-            "keywords": list(topic.keywords[:_MAX_KEYWORDS]),
-        }
-        for topic in topics.values()
-    ]
+    choices = [_describe_topic(topic) for topic in topics.values()]
     question = {"topics": choices, "message": message[:_MAX_SENT]}
     answer = chat.ask(_QUESTIONS["route"], question, timeout)
 
-    topic_id = "" if answer["new"] is True else answer["block_id"]
-    label = _label_in_words_of(message, answer["label"])
+    topic_id = answer["block_id"]
+    if answer["new"] is True:
+        topic_id = ""
     if topic_id not in ("", *topics):
         return None
+    label = _label_in_words_of(message, answer["label"])
     return TopicAdvice(chat.method, topic_id, label)
 
 
+def _describe_topic(topic: Topic) -> dict[str, Any]:
+    """Return what the model is told about a topic that it may choose."""
+    return {
+        "block_id": topic.id,
+        "topic": topic.label,
+        "about": topic.summary,
+        "keywords": list(topic.keywords[:_MAX_KEYWORDS]),
+    }
+
+
 def _label_in_words_of(message: str, label: Any) -> str:
-    """Return a model's label if all its words are in the message, else ""."""
+    """Return a model's label; "" if it is too long, or has words that are not in the message."""
     if not isinstance(label, str):
         return ""
-    label = " ".join(label.split())
-    words = set(unique_words(label.lower()))
-    if not words or len(label) > MAX_LABEL:
+    label_text = " ".join(label.split())
+    if len(label_text) > MAX_LABEL:
         return ""
-    return label if words <= set(unique_words(message.lower())) else ""
+
+    words = set(unique_words(label_text.lower()))
+    message_words = set(unique_words(message.lower()))
+    is_quoted = bool(words) and words <= message_words
+    return label_text if is_quoted else ""
 
 
 def read_facts(chat: ChatModel, topic: Topic) -> Iterator[FactReading]:
-    """Yield the facts that a model reads in the turns of a topic that no model has read.
+    """Yield the facts that a model reads in the turns of a topic that no model has read yet.
 
-    One reading holds as many turns as fit into a question. Raise Unavailable if the model cannot be asked.
+    Each reading is one question, with as many turns as fit. Raises Unavailable if the model does
+    not answer; what was yielded before stays valid.
     """
     turns = [turn for turn in topic.turns if turn.mark > topic.facts_read]
     while turns:
         count = _count_fitting(turns)
-        facts = _read_portion(chat, turns[:count])
-        yield FactReading(topic.path, turns[count - 1].mark, facts)
+        portion = turns[:count]
+        yield FactReading(topic.path, portion[-1].mark, _read_portion(chat, portion))
         turns = turns[count:]
 
 
 def _count_fitting(turns: Sequence[Turn]) -> int:
     """Return how many of the first turns fit into one question, at least one."""
     sizes = accumulate(len(turn.message) for turn in turns)
-    return max(1, sum(size <= _MAX_SENT for size in sizes))
+    fitting = sum(size <= _MAX_SENT for size in sizes)
+    return max(1, fitting)
 
 
-def _read_portion(chat: ChatModel, turns: Collection[Turn]) -> list[tuple[Turn, StatedFact]]:
-    question = {
-        "turns": [{"turn_id": turn.id, "message": turn.message[:_MAX_SENT]} for turn in turns]
-    }
-    rows = chat.ask(_QUESTIONS["facts"], question)["facts"]
+def _read_portion(chat: ChatModel, turns: Sequence[Turn]) -> list[tuple[Turn, StatedFact]]:
+    """Return the facts that a model reads in some turns, each with its turn.
+
+    Rows of the answer that are no facts of one of the turns are skipped. Raises Unavailable.
+    """
+    messages = [{"turn_id": turn.id, "message": turn.message[:_MAX_SENT]} for turn in turns]
+    answer = chat.ask(_QUESTIONS["facts"], {"turns": messages})
+    rows = answer["facts"]
     if not isinstance(rows, list):
         return []
 
     turns_by_id = {turn.id: turn for turn in turns}
-    facts = list[tuple[Turn, StatedFact]]()
+    facts = []
     for row in rows:
-        fields = defaultdict[str, Any](str, row if isinstance(row, dict) else {})
-        turn = turns_by_id.get(_text(fields["turn_id"]))
-        fact = _fact_of_row(chat, turn, fields) if turn else None
-        if turn and fact:
-            facts.append((turn, fact))
+        if not isinstance(row, dict):
+            continue
+        turn_of_row = turns_by_id.get(_read_text(row, "turn_id"))
+        if turn_of_row is None:
+            continue
+        fact = _fact_of_row(chat, turn_of_row, row)
+        if fact is not None:
+            facts.append((turn_of_row, fact))
     return facts
 
 
-def _fact_of_row(chat: ChatModel, turn: Turn, fields: Mapping[str, Any]) -> StatedFact | None:
-    """Return the fact in a row of a model's answer, None if its evidence is no quotation of the turn."""
-    value = _text(fields["value"])
-    evidence = _text(fields["evidence"])
+def _fact_of_row(chat: ChatModel, turn: Turn, row: Mapping[str, Any]) -> StatedFact | None:
+    """Return the fact in a row of a model's answer.
+
+    None if the evidence is no quotation of the turn that has the value, or if there is no key.
+    """
+    value = _read_text(row, "value")
+    evidence = _read_text(row, "evidence")
+    is_one_line = bool(value) and "\n" not in value
     is_quoted = evidence in turn.message and value in evidence
-    if not value or "\n" in value or not is_quoted:
+    if not is_one_line or not is_quoted:
         return None
 
-    fact = fact_stated_by(chat.method, _text(fields["key"]), value, evidence, _CONFIDENCE)
+    fact = make_fact(chat.method, _read_text(row, "key"), value, evidence, _CONFIDENCE)
     return fact if fact.key else None
 
 
-def _text(value: Any) -> str:
+def _read_text(row: Mapping[str, Any], field: str) -> str:
+    """Return a field of a model's answer as stripped text, "" if it has no value."""
+    value = row.get(field)
     return str(value or "").strip()

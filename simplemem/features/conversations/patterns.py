@@ -1,5 +1,8 @@
-"""What is read by the words and patterns of `english.toml`: how people change the subject, come back to one, go on or
-begin, and what a text is about. Pure: no vectors, no notes."""
+"""The words, patterns and weights of `english.toml`, by which messages are read.
+
+The functions read which topic a message returns to, and what a text is about. Pure: they use
+neither vectors nor notes.
+"""
 
 from __future__ import annotations
 
@@ -9,88 +12,185 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from simplemem.note.words import STOP_WORDS
 
-_MOST_LABEL: Final = 50
-_BACK_WITHIN: Final = 90  # characters of a message in which a return is announced
-_ENGLISH: Final = tomllib.loads(
-    Path(__file__).with_name("english.toml").read_text(encoding="utf-8")
-)
-NUMBERS: Final = _ENGLISH["numbers"]
-WORDS: Final = {name: frozenset(listed.split()) for name, listed in _ENGLISH["words"].items()}
-SYNONYMS: Final = {
-    each: word for word, others in _ENGLISH["synonyms"].items() for each in others.split()
-}
+_MAX_LABEL: Final = 50  # characters
+_MAX_LABEL_SOURCE: Final = 1000  # characters of a message in which a label is looked for
+_MAX_KEYWORDS: Final = 5
+_MAX_RETURN: Final = 90  # characters of a message in which a return is announced
+_DEFAULT_LABEL: Final = "Conversation"
 
-
-def pattern(source: str) -> re.Pattern[str]:
-    """A pattern as the file writes it, with pieces in their places."""
-    while "(?&" in source:
-        source = re.sub(r"\(\?&(\w+)\)", lambda piece: _ENGLISH["pieces"][piece[1]], source)
-    return re.compile("".join(map(str.lstrip, source.splitlines())))
-
-
-_EMPTY: Final = STOP_WORDS | WORDS["chat"]
-_TASKS: Final = _EMPTY | WORDS["task"]
-PATTERNS: Final = {kind: pattern(source) for kind, source in _ENGLISH["patterns"].items()}
-RULES: Final[dict[str, list[Any]]] = {
-    name: [(*row, pattern(source)) for *row, source in table]
-    for name, table in _ENGLISH["rules"].items()
-}
+_LEAD_INS: Final = ("shift", "greeting", "named")
+_PIECE: Final = re.compile(r"\(\?&(\w+)\)")
 _WORD: Final = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
+_CLAUSE_END: Final = re.compile(r"[.!?:;\n]|, ")
+
+
+class StatementRule(NamedTuple):
+    """A rule that reads a fact in a sentence."""
+
+    category: str
+    confidence: float  # 0 if the rule only reads which credential "the new one" refers to
+    key_form: str  # the key, with names of the pattern's groups in braces
+    pattern: re.Pattern[str]
+
+
+class TraitRule(NamedTuple):
+    """A rule that reads in a sentence what users say of themselves."""
+
+    section: str  # of the profile; "name" and "gone" are no sections
+    pattern: re.Pattern[str]
+
+
+def _load_english() -> dict[str, Any]:
+    path = Path(__file__).with_name("english.toml")
+    return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+def _split_words(lists: dict[str, str]) -> dict[str, frozenset[str]]:
+    """Return the words of each list, by the name of the list."""
+    return {name: frozenset(words.split()) for name, words in lists.items()}
+
+
+def _invert_synonyms(lists: dict[str, str]) -> dict[str, str]:
+    """Return for each synonym the word that replaces it when words are compared."""
+    replacements = {}
+    for word, synonyms in lists.items():
+        for synonym in synonyms.split():
+            replacements[synonym] = word
+    return replacements
+
+
+def _compile(source: str, pieces: dict[str, str]) -> re.Pattern[str]:
+    """Return a pattern of the file, with its pieces inserted and its line breaks removed."""
+    while "(?&" in source:
+        source = _PIECE.sub(lambda piece: pieces[piece[1]], source)
+    lines = [line.lstrip() for line in source.splitlines()]
+    return re.compile("".join(lines))
+
+
+_ENGLISH: Final = _load_english()
+_PIECES: Final = _ENGLISH["pieces"]
+
+NUMBERS: Final = _ENGLISH["numbers"]
+"""The weights and limits by which a message is given to a topic."""
+
+WORDS: Final = _split_words(_ENGLISH["words"])
+SYNONYMS: Final = _invert_synonyms(_ENGLISH["synonyms"])
+PATTERNS: Final = {name: _compile(source, _PIECES) for name, source in _ENGLISH["patterns"].items()}
+STATEMENT_RULES: Final = [
+    StatementRule(category, confidence, key_form, _compile(source, _PIECES))
+    for category, confidence, key_form, source in _ENGLISH["rules"]["statements"]
+]
+TRAIT_RULES: Final = [
+    TraitRule(section, _compile(source, _PIECES)) for section, source in _ENGLISH["rules"]["traits"]
+]
+
+_EMPTY_WORDS: Final = STOP_WORDS | WORDS["chat"]
+_TASK_WORDS: Final = WORDS["task"]
 
 
 @lru_cache(maxsize=256)
 def content_words(text: str) -> tuple[str, ...]:
-    """What a text is about: its words in order, without those that hold sentences and chats together."""
-    said = (word.replace("’", "'") for word in _WORD.findall(text.lower()))
-    return tuple(
-        each
-        for each in said
-        if len(each) > 1 and each not in _EMPTY and each.split("'")[0] not in _EMPTY
-    )
+    """Return the words that say what a text is about, in small letters and in their order.
+
+    Stop words and the words that chats are full of are left out. A repeated word is repeated.
+    """
+    words = []
+    for match in _WORD.findall(text.lower()):
+        word = match.replace("’", "'")
+        if _is_content_word(word):
+            words.append(word)
+    return tuple(words)
 
 
-def back_to(message: str) -> tuple[str, ...] | None:
-    """What a message says it goes back to, in content words: none for "that thing". None if it says no such thing."""
-    head = message[:_BACK_WITHIN]
-    found = PATTERNS["back"].match(head) or PATTERNS["again"].match(head)
-    return content_words(found[1]) if found else None
+def _is_content_word(word: str) -> bool:
+    """Return whether a word in small letters says what a text is about. "it's" does not."""
+    if len(word) < 2 or word in _EMPTY_WORDS:
+        return False
+    base, _, _ = word.partition("'")
+    return base not in _EMPTY_WORDS
 
 
-def _without_cues(message: str) -> str:
-    """A message behind what only leads to it: a change of subject, a greeting, the person's own name."""
-    while cue := next(
-        filter(None, (PATTERNS[kind].match(message) for kind in ("shift", "greeting", "named"))),
-        None,
-    ):
-        message = message[cue.end() :]
+def read_return(message: str) -> tuple[str, ...] | None:
+    """Return the content words of what a message returns to, as in "Back to the rain gauge: …".
+
+    Returns () if it says so without naming anything ("Back to that."), and None if it does not
+    announce a return.
+    """
+    head = message[:_MAX_RETURN]
+    announcement = PATTERNS["back"].match(head) or PATTERNS["again"].match(head)
+    if announcement is None:
+        return None
+    return content_words(announcement[1])
+
+
+def _skip_lead_ins(message: str) -> str:
+    """Return a message without what leads to it: a change of subject, a greeting, a user's name."""
+    end = _lead_in_end(message)
+    while end:
+        message = message[end:]
+        end = _lead_in_end(message)
     return message
 
 
+def _lead_in_end(message: str) -> int:
+    """Return the offset at which the first lead-in ends, 0 if the message begins with none."""
+    for name in _LEAD_INS:
+        lead_in = PATTERNS[name].match(message)
+        if lead_in:
+            return lead_in.end()
+    return 0
+
+
 def label_of(message: str) -> str:
-    """A label of words that were used: the first clause that says something, from its first such word on."""
-    said = _without_cues(message[:1000])
-    for clause in (*re.split(r"[.!?:;\n]|, ", said), said):
-        found = list(_WORD.finditer(clause))
-        telling = [
-            word for word in found if content_words(word[0]) and word[0].lower() not in _TASKS
-        ]
-        if len(telling) > 1:
-            start = telling[0].start()
-            ends = [word.end() for word in telling if word.end() - start <= _MOST_LABEL]
-            label = clause[start : ends[-1] if ends else start + _MOST_LABEL]
-            return label[:1].upper() + label[1:]
-    return (
-        " ".join((said if said.strip() else message).split())[:_MOST_LABEL].strip()
-        or "Conversation"
-    )
+    """Return a label for a new topic in words of its first message. It is never empty.
+
+    The label comes from the first clause with two words that say something, without "help me plan"
+    and the like. A message without such a clause gives its first words, an empty one
+    "Conversation".
+    """
+    text = _skip_lead_ins(message[:_MAX_LABEL_SOURCE])
+    for clause in [*_CLAUSE_END.split(text), text]:
+        label = _label_in(clause)
+        if label:
+            return label
+
+    source = text if text.strip() else message
+    first_words = " ".join(source.split())
+    return first_words[:_MAX_LABEL].strip() or _DEFAULT_LABEL
+
+
+def _label_in(clause: str) -> str:
+    """Return the label in a clause, "" if fewer than two of its words say something."""
+    words = [word for word in _WORD.finditer(clause) if _is_label_word(word[0])]
+    if len(words) < 2:
+        return ""
+
+    start = words[0].start()
+    end = start + _MAX_LABEL  # in the middle of a word, if that alone is too long
+    fitting_ends = [word.end() for word in words if word.end() <= end]
+    if fitting_ends:
+        end = fitting_ends[-1]
+    label = clause[start:end]
+    return label[:1].upper() + label[1:]
+
+
+def _is_label_word(word: str) -> bool:
+    """Return whether a label may begin or end with a word."""
+    return bool(content_words(word)) and word.lower() not in _TASK_WORDS
 
 
 def keywords_of(messages: Sequence[str]) -> list[str]:
-    """At most five words: those of most messages, the earliest first."""
-    said = [_without_cues(message) or message for message in messages]
-    counts = Counter(word for message in said for word in dict.fromkeys(content_words(message)))
-    return [word for word, _ in counts.most_common(5)]
+    """Return the content words that most messages have, at most five, the most frequent first.
+
+    Of equally frequent words, those that occur first come first.
+    """
+    counts = Counter[str]()
+    for message in messages:
+        text = _skip_lead_ins(message) or message
+        distinct_words = list(dict.fromkeys(content_words(text)))
+        counts.update(distinct_words)
+    return [word for word, _ in counts.most_common(_MAX_KEYWORDS)]

@@ -1,93 +1,114 @@
-"""The profile of the user: the note `profiles/default.md`, with one bullet for each thing that the user said.
+"""The profile of the user: the note `profiles/default.md`, with one bullet per statement.
 
-`traits` reads by rules what a message says about the user: a name, constraints, preferences, languages. Who deletes a
-bullet makes simplemem forget it. Pure.
+`read_traits` reads by rules what a message says about the user: a name, constraints, preferences,
+languages. If the user deletes a bullet, simplemem forgets it. Pure.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import product
 from typing import Final, NamedTuple
 
 from simplemem.features.answers import Constraint
 from simplemem.features.changes import Change, StatedSubject, find_doubtful, subject_of
-from simplemem.features.conversations.facts import stated_sentences
-from simplemem.features.conversations.patterns import PATTERNS, RULES, WORDS
+from simplemem.features.conversations.patterns import PATTERNS, TRAIT_RULES, WORDS
+from simplemem.features.conversations.statements import stated_sentences
 from simplemem.features.conversations.topic import ConversationNote
 from simplemem.features.note_type import NoteType
 from simplemem.note.dates import format_moment, parse_moment
 from simplemem.note.passages import add_line, section_span
 from simplemem.note.properties import set_property
-from simplemem.note.text_edits import apply_edits
+from simplemem.note.text_edits import Edit, apply_edits
 from simplemem.note.words import STOP_WORDS
 from simplemem.store import Read
 
-Trait = tuple[str, str]
-"""A section and what the user said; "name" with the name, or "gone" with what is no longer so."""
-
 SECTIONS: Final = ("Constraints", "Preferences", "Identity")
+
 _NOT_NAMES: Final = WORDS["no_name"]
 _IN_EVERY_TRAIT: Final = STOP_WORDS | WORDS["trait"]
 _BULLET: Final = re.compile(
     r"(?m)^[-*+] (?P<text>.*?)(?: %%(?P<marks>[^%\n]*)%%)?(?: \[\[[^\[\]\n]*\]\])*[ \t]*\r?$"
 )
+_MARK: Final = re.compile(r"\b(severity|since|disputed)=(\S+)")
+_ARTICLE_OR_ANY_MORE: Final = re.compile(r"\Aan? | any ?more\Z")
+_PREFERRED_TO: Final = re.compile(r" (?:to|over|than|for|when|with) ")
+
+
+class Trait(NamedTuple):
+    """Something that a message says about the user."""
+
+    section: str  # or "name", or "gone" for what is no longer so
+    statement: str
 
 
 @dataclass(frozen=True)
 class Profile(ConversationNote):
     """What the note says about the user; nothing if there is no note."""
 
-    name: str = ""
+    user_name: str = ""
     constraints: tuple[Constraint, ...] = ()
-    preferences: Mapping[str, str] = field(default_factory=dict)
+    preferences: Mapping[str, str] = field(default_factory=dict)  # by what they are about
     identity: tuple[str, ...] = ()
-    modified: str = ""
+    modified: str = ""  # a time; "" if the note states none
 
 
 class _Bullet(NamedTuple):
-    """A bullet of the profile, and where its line is."""
+    """A bullet of the profile, and where its line is in the note."""
 
     start: int
     end: int
     content: Constraint
 
     @property
-    def removal(self) -> tuple[int, int, str]:
-        """The edit that removes it."""
+    def removal(self) -> Edit:
+        """The edit that removes its line."""
         return self.start, self.end, ""
 
 
-def traits(message: str) -> list[Trait]:
-    """Return what a message says about the user, without moods, plans and other people."""
-    found: dict[Trait, None] = {}
-    for sentence, (section, rule) in product(stated_sentences(message), RULES["traits"]):
-        for match in rule.finditer(sentence):
-            text = " ".join(match["says"].split())
-            if section == "name" and text.split()[0] in _NOT_NAMES:
-                continue
-            found[section, re.sub(r"\Aan? | any ?more\Z", "", text)] = None
-    return list(found)
+def read_traits(message: str) -> list[Trait]:
+    """Return what a message says about the user, each trait once.
+
+    Moods, plans and what it says of other people are left out.
+    """
+    traits = dict[Trait, None]()
+    for sentence in stated_sentences(message):
+        for rule in TRAIT_RULES:
+            for match in rule.pattern.finditer(sentence):
+                trait = _make_trait(rule.section, match["says"])
+                if trait is not None:
+                    traits[trait] = None
+    return list(traits)
+
+
+def _make_trait(section: str, words: str) -> Trait | None:
+    """Return the trait that the words of a match state; None for a name that is no name."""
+    statement = " ".join(words.split())
+    if section == "name" and statement.split()[0] in _NOT_NAMES:
+        return None
+    return Trait(section, _ARTICLE_OR_ANY_MORE.sub("", statement))
 
 
 def severity_of(constraint: str) -> str:
-    """Return how strict a constraint is by its own words."""
+    """Return "strict" if a constraint says "strictly", "allergic" or the like, else "firm"."""
     return "strict" if PATTERNS["strict"].search(constraint) else "firm"
 
 
 def read_profile(read: Read) -> Profile:
-    """Return the profile that a note is, with the bullets that the user wrote."""
+    """Return the profile that a note states, with the bullets that the user wrote.
+
+    In each section, disputed bullets are behind the others. Never raises: `problem` says why a note
+    cannot be changed.
+    """
     note, fields = PROFILE.parse(read)
-    constraints, preferences, identity = (
-        _disputed_last([bullet.content for bullet in _read_bullets(read.text, section)])
-        for section in SECTIONS
-    )
+    constraints = _read_contents(read.text, "Constraints")
+    preferences = _read_contents(read.text, "Preferences")
+    identity = _read_contents(read.text, "Identity")
     modified = parse_moment(note.text_property("modified") or "")
     return Profile(
-        name=note.text_property("name") or "",
+        user_name=note.text_property("name") or "",
         constraints=tuple(constraints),
         preferences={noun_of(content["text"]): _display(content) for content in preferences},
         identity=tuple(_display(content) for content in identity),
@@ -102,8 +123,9 @@ PROFILE: Final[NoteType[Profile]] = NoteType(
 )
 
 
-def _disputed_last(contents: Sequence[Constraint]) -> list[Constraint]:
-    """Return bullets in their order, but the disputed ones behind all others."""
+def _read_contents(text: str, section: str) -> list[Constraint]:
+    """Return what the bullets of a section say, the disputed ones behind all others."""
+    contents = [bullet.content for bullet in _read_bullets(text, section)]
     return sorted(contents, key=lambda content: "disputed" in content)
 
 
@@ -119,18 +141,21 @@ def _read_bullets(text: str, section: str) -> list[_Bullet]:
     span = section_span(text, section)
     if span is None:
         return []
-    return [
-        _Bullet(match.start(), match.end() + 1, _read_content(match))
-        for match in _BULLET.finditer(text, *span)
-    ]
+
+    bullets = []
+    for match in _BULLET.finditer(text, *span):
+        line_end = match.end() + 1  # with the line break
+        bullets.append(_Bullet(match.start(), line_end, _read_content(match)))
+    return bullets
 
 
 def _read_content(bullet: re.Match[str]) -> Constraint:
-    """Return what a bullet says, with what its marks say."""
-    marks = dict(re.findall(r"\b(severity|since|disputed)=(\S+)", bullet["marks"] or ""))
+    """Return what a bullet says: its text, and the marks behind it or their defaults."""
+    statement = bullet["text"]
+    marks = dict(_MARK.findall(bullet["marks"] or ""))
     content = Constraint(
-        text=bullet["text"],
-        severity=marks.get("severity", severity_of(bullet["text"])),
+        text=statement,
+        severity=marks.get("severity", severity_of(statement)),
         since=marks.get("since", ""),
     )
     if "disputed" in marks:
@@ -139,116 +164,144 @@ def _read_content(bullet: re.Match[str]) -> Constraint:
 
 
 def noun_of(statement: str) -> str:
-    """Return what a preference is about: its last content word, before what it is preferred to."""
-    head = re.split(r" (?:to|over|than|for|when|with) ", statement.lower())[0]
-    words = re.findall(r"[^\W_][\w'’-]*", head)
-    return next((word for word in reversed(words) if word not in STOP_WORDS), statement.lower())
+    """Return what a preference is about, in small letters: "tea" for "I prefer tea to coffee".
 
-
-def with_traits(text: str, found: Sequence[Trait], at: datetime, link: str) -> str:
-    """Return the profile's note with what a turn says about the user. Every other byte stays.
-
-    What the note has from a later turn is not replaced. `link` is the turn, without brackets.
+    That is the last word before "to" and the like that is no stop word; the whole statement if it
+    has only stop words.
     """
-    since = f"{at.astimezone():%Y-%m-%d}"
-    for section, statement in found:
-        if section == "name":
-            text = set_property(text, "name", statement)
-        elif section == "gone":
-            text = _without_bullets(text, statement, since)
+    preferred = _PREFERRED_TO.split(statement.lower())[0]
+    words: list[str] = re.findall(r"[^\W_][\w'’-]*", preferred)
+    for word in reversed(words):
+        if word not in STOP_WORDS:
+            return word
+    return statement.lower()
+
+
+def with_traits(text: str, traits: Iterable[Trait], at: datetime, link: str) -> str:
+    """Return the profile's note with what a turn at this time says about the user.
+
+    Every other byte stays. Nothing that the note has from a later day is replaced or removed.
+    `link` is the turn, without brackets.
+    """
+    since = _format_day(at)
+    for trait in traits:
+        if trait.section == "name":
+            text = set_property(text, "name", trait.statement)
+        elif trait.section == "gone":
+            text = _without_bullets(text, trait.statement, since)
         else:
-            text = _with_bullet(text, section, statement, since, link)
+            text = _with_bullet(text, trait, since, link)
     return text
 
 
+def _format_day(at: datetime) -> str:
+    """Return the day of a time as marks have it: local, such as 2026-11-20."""
+    return f"{at.astimezone():%Y-%m-%d}"
+
+
 def _without_bullets(text: str, statement: str, since: str) -> str:
-    """Return a note without the earlier bullets that say what is no longer so."""
+    """Return a note without the bullets that say what is no longer so.
+
+    Bullets from a day after `since` stay.
+    """
     words = _core_words(statement)
     if not words:
         return text
-    bullets = [bullet for section in SECTIONS for bullet in _read_bullets(text, section)]
-    removals = [
-        bullet.removal
-        for bullet in bullets
-        if bullet.content["since"] <= since and words <= _core_words(bullet.content["text"])
-    ]
+
+    removals = []
+    for section in SECTIONS:
+        for bullet in _read_bullets(text, section):
+            is_later = bullet.content["since"] > since
+            if not is_later and words <= _core_words(bullet.content["text"]):
+                removals.append(bullet.removal)
     return apply_edits(text, removals)
 
 
-def _with_bullet(text: str, section: str, statement: str, since: str, link: str) -> str:
-    """Return a note with a bullet for a statement, unless it has one.
+def _with_bullet(text: str, trait: Trait, since: str, link: str) -> str:
+    """Return a note with a bullet for a trait, unless it has a bullet that says the same.
 
-    A preference replaces the earlier one that is about the same.
+    A preference replaces an earlier one that is about the same thing. If the note has such a
+    preference from a day after `since`, nothing is changed.
     """
+    section, statement = trait
     bullets = _read_bullets(text, section)
     words = _core_words(statement)
     if any(_core_words(bullet.content["text"]) == words for bullet in bullets):
         return text
 
-    replaced = list[_Bullet]()
+    replaced = []
     if section == "Preferences":
         noun = noun_of(statement)
         replaced = [bullet for bullet in bullets if noun_of(bullet.content["text"]) == noun]
     if any(bullet.content["since"] > since for bullet in replaced):
         return text
 
-    severity = f"severity={severity_of(statement)} " if section == "Constraints" else ""
-    line = f"- {statement} %%{severity}since={since}%% [[{link}]]"
-    # The line is added behind the bullets, so their places stay.
-    text = add_line(text, section, line)
+    marks = f"since={since}"
+    if section == "Constraints":
+        marks = f"severity={severity_of(statement)} {marks}"
+    # The line is added behind the bullets, so their offsets stay.
+    text = add_line(text, section, f"- {statement} %%{marks}%% [[{link}]]")
     return apply_edits(text, [bullet.removal for bullet in replaced])
 
 
 def with_disputes(
-    text: str, changes: Mapping[str, Change], at: datetime, link: str, *, is_read: bool
+    text: str, changes: Mapping[str, Change], at: datetime, link: str, *, has_traits: bool
 ) -> str:
-    """Return the profile's note with marks on what a turn says has changed. Every other byte stays.
+    """Return the profile's note with marks on the bullets that a turn says have changed.
 
-    `changes` are the sentences that say so. If no rule read a trait in the turn (`is_read`), the sentence itself is
-    added to the section, so that both are shown.
+    `changes` are the turn's sentences that say so, with what they say. If no rule reads a trait in
+    the turn (`has_traits` is false), the sentence is added to the section, so that a reader sees
+    both. Every other byte stays.
     """
-    since = f"{at.astimezone():%Y-%m-%d}"
+    since = _format_day(at)
     for sentence, change in changes.items():
         for section in SECTIONS:
             disputed = _find_disputed(text, section, change, since)
-            text = apply_edits(
-                text, [_mark_as_disputed(text, bullet, since) for bullet in disputed]
-            )
-            if disputed and not is_read:
+            marks = [_mark_as_disputed(text, bullet, since) for bullet in disputed]
+            text = apply_edits(text, marks)
+            if disputed and not has_traits:
                 text = add_line(text, section, f"- {sentence} %%since={since}%% [[{link}]]")
     return text
 
 
 def _find_disputed(text: str, section: str, change: Change, since: str) -> list[_Bullet]:
-    """Return the earlier bullets of a section that a change disputes and that are not disputed yet."""
-    earlier = [
-        bullet
-        for bullet in _read_bullets(text, section)
-        if bullet.content["since"] <= since and "disputed" not in bullet.content
-    ]
-    subjects = [
-        StatedSubject(subject_of(_as_sentence(bullet.content["text"])), None) for bullet in earlier
-    ]
-    return [earlier[index] for index in find_doubtful(subjects, change)]
+    """Return the bullets of a section that a change puts in doubt.
+
+    Left out are those that are disputed already, and those from a day after `since`.
+    """
+    candidates = []
+    subjects = []
+    for bullet in _read_bullets(text, section):
+        is_later = bullet.content["since"] > since
+        if not is_later and "disputed" not in bullet.content:
+            subject = subject_of(_as_sentence(bullet.content["text"]))
+            candidates.append(bullet)
+            subjects.append(StatedSubject(subject, None))
+    return [candidates[index] for index in find_doubtful(subjects, change)]
 
 
 def _as_sentence(statement: str) -> str:
     """Return what a bullet says as the user would say it."""
-    return statement if re.match(r"I\b|My\b", statement) else f"I am {statement}"
+    if re.match(r"I\b|My\b", statement):
+        return statement
+    return f"I am {statement}"
 
 
-def _mark_as_disputed(text: str, bullet: _Bullet, since: str) -> tuple[int, int, str]:
-    """Return the edit that marks a bullet as disputed."""
+def _mark_as_disputed(text: str, bullet: _Bullet, since: str) -> Edit:
+    """Return the edit that marks a bullet as disputed since a day."""
     line = text[bullet.start : bullet.end]
+    mark = f"disputed={since}"
     if "%%" in line:
-        marked = re.sub(r"%%(?=[^%\n]*%%)", f"%%disputed={since} ", line, count=1)
+        # Before the other marks.
+        marked = re.sub(r"%%(?=[^%\n]*%%)", f"%%{mark} ", line, count=1)
     else:
         statement = line.rstrip()
-        ending = line[len(statement) :]
-        marked = f"{statement} %%disputed={since}%%{ending}"
+        line_break = line[len(statement) :]
+        marked = f"{statement} %%{mark}%%{line_break}"
     return bullet.start, bullet.end, marked
 
 
 def _core_words(text: str) -> set[str]:
     """Return the words of a statement that tell it from others."""
-    return {*re.findall(r"\w+", text.lower())} - _IN_EVERY_TRAIT
+    words = set(re.findall(r"\w+", text.lower()))
+    return words - _IN_EVERY_TRAIT

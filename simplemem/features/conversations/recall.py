@@ -1,4 +1,4 @@
-"""What a question finds in conversations: topics with the turns that answer it, and facts. Changes nothing."""
+"""Find the facts and topics that answer a question, with the turns. Changes nothing."""
 
 from __future__ import annotations
 
@@ -6,21 +6,17 @@ import re
 from calendar import day_name, month_name
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from simplemem.features.answers import ConversationRecall, FactOut, RecalledTopic
 from simplemem.features.changes import find_doubtful
-from simplemem.features.conversations.facts import (
-    fact_out,
-    find_facts,
-    stated_at,
-    stated_changes,
-    stated_subject,
-)
+from simplemem.features.conversations.fact_search import find_facts
+from simplemem.features.conversations.facts import fact_out, stated_at, stated_subject
 from simplemem.features.conversations.service import ConversationService
+from simplemem.features.conversations.statements import stated_changes
 from simplemem.features.conversations.topic import TOPIC, Topic, Turn, turns_out
 from simplemem.features.fact import Fact
-from simplemem.models import NOTHING_FOUND, Filter
+from simplemem.models import NOTHING_FOUND, Filter, Found
 from simplemem.note.dates import format_moment
 from simplemem.note.names import path_of
 from simplemem.note.stems import stem
@@ -34,22 +30,32 @@ _MAX_QUESTION: Final = 2_000  # characters
 _MAX_NAMING_TOPICS: Final = 50  # the last topics, in which names are counted
 _MIN_SCORE: Final = 1e-4
 _DISPUTED: Final = 0.5
-"""Confidence of a sentence that no rule reads, and the share that the fact it disputes keeps."""
+"""Confidence of a sentence that no rule reads, and the factor for a fact that it disputes."""
+
+
+class _TurnOfTopic(NamedTuple):
+    """A turn, and the topic that it is in."""
+
+    topic: Topic
+    turn: Turn
 
 
 def recall(service: ConversationService, query: str, limit: int = 5) -> ConversationRecall:
-    """Return the topics, with turns, and the facts that answer a question, best first.
+    """Return the facts that a question asks for, and at most `limit` topics that answer it.
 
-    The question is taken as words, whatever query syntax it contains.
+    Both come best first. The question is taken as words, whatever query syntax it contains. Raises
+    what a search raises, such as Unavailable; finding nothing is no error.
     """
     question = query[:_MAX_QUESTION]
     with service.collection.reading():
-        topics = {topic.path: topic for topic in service.held(Topic)}
-        facts = service.held(Fact)
+        topics = {topic.path: topic for topic in service.loaded(Topic)}
+        facts = service.loaded(Fact)
 
     labels = {topic.id: topic.label for topic in topics.values()}
-    found_facts = find_facts(question, facts, labels)[:_MAX_FACTS]
-    rows = [row for fact in found_facts for row in _fact_rows(fact, topics.values())]
+    rows = []
+    for fact in find_facts(question, facts, labels)[:_MAX_FACTS]:
+        rows += _fact_rows(fact, topics.values())
+
     answer = ConversationRecall(memories=[], facts=rows, method="words")
     if question.strip() and topics:
         _add_topics(service, question, topics, limit, answer)
@@ -63,32 +69,44 @@ def _add_topics(
     limit: int,
     answer: ConversationRecall,
 ) -> None:
-    """Search for the topics that answer a question, and add them to an answer."""
-    wanted = as_words(_without_common_names(question, topics.values()))
-    found = service.store.search(wanted, filter=Filter(type=TOPIC.type), limit=limit)
-    if found.mode != "text" and service.extension.embedder:
-        answer["method"] += f" and meaning ({service.extension.embedder})"
+    """Search for the topics that answer a question, and add them and the method to an answer.
 
-    if found.notice and found.hits:
-        # Without a common name, the notice would be about other words than those of the question.
-        is_whole_question = wanted == as_words(question)
-        answer["degraded"] = found.notice if is_whole_question else NOTHING_FOUND
-        answer["only_nearest"] = True
-    elif found.degraded:
-        answer["degraded"] = found.degraded
-    if not found.index.is_ready:
-        reasons = f"{answer.get('degraded', '')} {found.index.reason}"
-        answer["degraded"] = reasons.strip()
+    `topics` are all topics by their paths.
+    """
+    words = as_words(_without_common_names(question, topics.values()))
+    result = service.store.search(words, filter=Filter(type=TOPIC.type), limit=limit)
+    embedder = service.extension.embedder
+    if result.mode != "text" and embedder:
+        answer["method"] += f" and meaning ({embedder})"
+    is_whole_question = words == as_words(question)
+    _add_notices(answer, result, is_whole_question=is_whole_question)
 
-    lowest = 1.0  # no score is higher than the one before it
-    for hit in found.hits:
+    lowest = 1.0
+    for hit in result.hits:
         topic = topics.get(path_of(hit.name))
         if topic is not None:
-            lowest = min(lowest, max(round(hit.score, 4), _MIN_SCORE))
+            # Rounded, and never higher than the score of the topic before it.
+            score = max(round(hit.score, 4), _MIN_SCORE)
+            lowest = min(lowest, score)
             answer["memories"].append(_topic_row(topic, lowest, question))
 
 
+def _add_notices(answer: ConversationRecall, result: Found, *, is_whole_question: bool) -> None:
+    """Add to an answer why the search may have found less than there is."""
+    if result.notice and result.hits:
+        # Without a common name, the notice would be about other words than those of the question.
+        answer["degraded"] = result.notice if is_whole_question else NOTHING_FOUND
+        answer["only_nearest"] = True
+    elif result.degraded:
+        answer["degraded"] = result.degraded
+
+    if not result.index.is_ready:
+        reasons = f"{answer.get('degraded', '')} {result.index.reason}"
+        answer["degraded"] = reasons.strip()
+
+
 def _topic_row(topic: Topic, score: float, question: str) -> RecalledTopic:
+    """Return a topic in the form that clients get, with the turns that answer a question."""
     # The summary of an active topic is what it was about before it was resumed.
     summary = "" if topic.status == "active" else topic.summary
     return RecalledTopic(
@@ -101,7 +119,7 @@ def _topic_row(topic: Topic, score: float, question: str) -> RecalledTopic:
 
 
 def _fact_rows(fact: Fact, topics: Collection[Topic]) -> list[FactOut]:
-    """Return a fact as clients know it, and before it the later sentence that disputes it, if any.
+    """Return a fact as clients get it, behind the later sentences that dispute it, if any.
 
     A turn that was deleted disputes nothing.
     """
@@ -112,19 +130,12 @@ def _fact_rows(fact: Fact, topics: Collection[Topic]) -> list[FactOut]:
     if disputing is None:
         return [row]
 
-    topic, turn = disputing
-    subjects = [stated_subject(fact)]
-    sentences = [
-        sentence
-        for sentence, change in stated_changes(turn.message).items()
-        if find_doubtful(subjects, change)
-    ]
     later = FactOut(
         key=fact.key,
-        value=" ".join(sentences or [shorten(turn.message, MAX_ANSWER)]),
-        block_id=topic.id,
+        value=_disputing_text(fact, disputing.turn),
+        block_id=disputing.topic.id,
         confidence=_DISPUTED,
-        valid_from=format_moment(turn.at),
+        valid_from=format_moment(disputing.turn.at),
     )
     row["confidence"] = round(_DISPUTED * fact.confidence, 4)
     row["valid_from"] = format_moment(stated_at(fact))
@@ -132,12 +143,25 @@ def _fact_rows(fact: Fact, topics: Collection[Topic]) -> list[FactOut]:
     return [later, row]
 
 
-def _find_turn(mark: str, topics: Collection[Topic]) -> tuple[Topic, Turn] | None:
-    """Return the turn with this block id, and its topic."""
+def _disputing_text(fact: Fact, turn: Turn) -> str:
+    """Return the sentences of a turn that dispute a fact; the message if none does so now."""
+    subjects = [stated_subject(fact)]
+    sentences = []
+    for sentence, change in stated_changes(turn.message).items():
+        if find_doubtful(subjects, change):
+            sentences.append(sentence)
+
+    if not sentences:
+        return shorten(turn.message, MAX_ANSWER)
+    return " ".join(sentences)
+
+
+def _find_turn(mark: str, topics: Collection[Topic]) -> _TurnOfTopic | None:
+    """Return the turn with this block id, None if no topic has it."""
     for topic in topics:
         for turn in topic.turns:
             if turn.mark == mark:
-                return topic, turn
+                return _TurnOfTopic(topic, turn)
 
     return None
 
@@ -145,47 +169,65 @@ def _find_turn(mark: str, topics: Collection[Topic]) -> tuple[Topic, Turn] | Non
 def _without_common_names(question: str, topics: Collection[Topic]) -> str:
     """Return a question without the names that most of the last topics contain.
 
-    Such names do not tell one topic from another (docs/decisions.md). What does not end like a question keeps its
-    names, because a topic may be called so. So does a question of which only one word would be left: one word alone
-    says less than the name.
+    Such names do not tell one topic from another (docs/decisions.md). What does not end like a
+    question keeps its names, because a topic may be called so. So does a question of which only one
+    word would be left: one word alone says less than the name.
     """
     if not question.rstrip().endswith("?"):
         return question
 
-    last_topics = [*topics][-_MAX_NAMING_TOPICS:]
-    words = {*re.findall(r"(?<=\s)[^\W\d_]{2,}", question)} - {*day_name, *month_name}
+    last_topics = list(topics)[-_MAX_NAMING_TOPICS:]
     shortened = question
-    for name in words:
-        if not name.istitle():
-            continue
-        count = sum(bool(re.search(rf"{name}\b", topic.text)) for topic in last_topics)
-        if 2 * count > len(last_topics):
+    for name in _names_in(question):
+        topics_with_name = sum(bool(re.search(rf"{name}\b", topic.text)) for topic in last_topics)
+        if 2 * topics_with_name > len(last_topics):
             shortened = re.sub(rf"\b{name}(?:['’]s)?\b", "", shortened)
     return shortened if len(content_stems(shortened)) > 1 else question
 
 
+def _names_in(question: str) -> list[str]:
+    """Return the capitalized words behind the first word of a question, without days and months."""
+    words = set(re.findall(r"(?<=\s)[^\W\d_]{2,}", question))
+    names = words.difference(day_name, month_name)
+    return [name for name in names if name.istitle()]
+
+
 def answering_turns(topic: Topic, question: str) -> Sequence[Turn]:
-    """Return the turns of a topic that answer a question, each with the next one, in their order."""
+    """Return the turns of a topic that answer a question, at most six, in their order.
+
+    Each comes with the next one, if there is room. They have most of the question's words; words
+    that few turns have count more. A topic of few turns is returned as a whole.
+    """
     if len(topic.turns) <= _MAX_TURNS:
         return topic.turns
 
-    asked = content_stems(question)
-    beginnings = {word[:2] for word in asked}  # a stem begins as its word does
-    found = [
-        asked & content_stems(f"{turn.message} {turn.answer}", beginnings) for turn in topic.turns
-    ]
-    turns_with = Counter(word for words in found for word in words)
-    weights = [sum(1 / turns_with[word] for word in words) for words in found]
+    weights = _weigh_turns(topic, question)
     best_first = sorted(
         range(len(weights)), key=lambda index: (weights[index], index), reverse=True
     )
-
-    chosen = dict[int, None]()
+    chosen = list[int]()
     for index in best_first:
-        chosen.setdefault(index, None)
-        if index + 1 < len(weights):
-            chosen.setdefault(index + 1, None)
-    return [topic.turns[index] for index in sorted([*chosen][:_MAX_TURNS])]
+        for candidate in (index, index + 1):
+            if candidate < len(weights) and candidate not in chosen:
+                chosen.append(candidate)
+        if len(chosen) >= _MAX_TURNS:
+            break
+    return [topic.turns[index] for index in sorted(chosen[:_MAX_TURNS])]
+
+
+def _weigh_turns(topic: Topic, question: str) -> list[float]:
+    """Return for each turn the sum of the rarity of the question's words that it has."""
+    stems = content_stems(question)
+    beginnings = {word[:2] for word in stems}  # a stem begins as its word does
+    shared = []
+    for turn in topic.turns:
+        turn_stems = content_stems(f"{turn.message} {turn.answer}", beginnings)
+        shared.append(stems & turn_stems)
+
+    counts = Counter[str]()
+    for words in shared:
+        counts.update(words)
+    return [sum(1 / counts[word] for word in words) for words in shared]
 
 
 def content_stems(text: str, beginnings: Collection[str] = ()) -> set[str]:
@@ -193,9 +235,9 @@ def content_stems(text: str, beginnings: Collection[str] = ()) -> set[str]:
 
     With `beginnings`, only of words that begin with one of them. They have two letters each.
     """
-    words = (
-        word
-        for word in unique_words(text.lower())
-        if word not in STOP_WORDS and (not beginnings or word[:2] in beginnings)
-    )
-    return {stem(word, "") for word in words}
+    stems = set()
+    for word in unique_words(text.lower()):
+        is_candidate = not beginnings or word[:2] in beginnings
+        if is_candidate and word not in STOP_WORDS:
+            stems.add(stem(word, ""))
+    return stems

@@ -1,7 +1,8 @@
 """A topic of conversations: the note `topics/YYYY/MM/<day> <label>.md` with its turns.
 
-A message of the user is an open quote with its block id below; answers are folded. A message comes back byte for byte
-and is no structure of the note. Whatever else is between turns belongs to the user. Pure.
+A message of the user is an open quote with its block id below; answers are folded. A message is
+read back byte for byte, and nothing in it is structure of the note. Whatever else is between turns
+belongs to the user. Pure.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from simplemem.features.conversations.patterns import PATTERNS, keywords_of
 from simplemem.features.note_type import NoteType
 from simplemem.note.body import read_body
 from simplemem.note.dates import format_moment, parse_moment
-from simplemem.note.names import base_name, legal_name
+from simplemem.note.names import base_name, legal_name, name_of
 from simplemem.note.note import Note, read_tags
 from simplemem.note.properties import set_property
 from simplemem.note.sentences import sentence_spans
@@ -26,7 +27,7 @@ from simplemem.note.words import newline_of
 from simplemem.store import Read
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-"""The time of what states none."""
+"""The time of a note that states none."""
 
 _MAX_NAME: Final = 71  # characters of a note's name: the day and a label
 _MAX_TURNS = 300  # of a topic; then another topic continues it
@@ -42,7 +43,7 @@ _FENCED: Final = re.compile(r"(`{3,}+)\n(.*)\n\1", re.DOTALL)
 _ID: Final = re.compile(r"\bblock_\d{8}_\d{6}(?:_\w+)?", re.ASCII)
 _DAY: Final = re.compile(r"^## (?:\w+day )?\d{1,2} \w+ \d{4}[ \t\r]*$", re.MULTILINE)
 _NOT_QUOTABLE: Final = re.compile(r"[`#|<>\[\]]|.{301}", re.DOTALL)  # in a summary
-# What would reach out of a quote, or be lost in it. The scanner finds everything else that is structure.
+# What would have an effect outside of a quote, or be lost in it. The scanner finds the rest.
 _STRUCTURE: Final = {"html", "definition", "math"}
 _LEAKS: Final = re.compile(
     r"%%|\$\$|<[!/?A-Za-z]|\t|[ ]$|\[[ ]\]|\[!|\A[ ]*(?:```|~~~)", re.MULTILINE
@@ -56,7 +57,7 @@ class Turn(NamedTuple):
     at: datetime  # UTC
     message: str
     answer: str
-    context: str
+    context: str  # what the agent knew at the time
     start: int = 0
     end: int = 0
 
@@ -74,7 +75,12 @@ class ConversationNote:
     sha256: str = ""
     problem: str = ""  # why the note cannot be changed, or ""
     text: str = ""
-    is_own: bool = True
+    is_own: bool = True  # False if it is of another type
+
+    @property
+    def name(self) -> str:
+        """The name of the note: its path without `.md`."""
+        return name_of(self.path)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,41 +99,45 @@ class Topic(ConversationNote):
 
     @property
     def last(self) -> datetime:
-        """The time of the last turn."""
+        """The time of the last turn; that of the topic if it has none."""
         return self.turns[-1].at if self.turns else self.created
 
     @property
     def is_full(self) -> bool:
-        """Whether another topic continues it."""
+        """Whether it is so large that the next turn goes into another topic, which continues it."""
         return len(self.turns) >= _MAX_TURNS or len(self.text.encode()) >= _MAX_BYTES
 
 
 def turns_out(turns: Iterable[Turn]) -> list[TurnOut]:
-    """Return turns as clients know them."""
-    return [
-        TurnOut(
+    """Return turns in the form that clients get."""
+    rows = []
+    for turn in turns:
+        row = TurnOut(
             turn_id=turn.id,
             timestamp=format_moment(turn.at),
             user_message=turn.message,
             ai_response=turn.answer,
         )
-        for turn in turns
-    ]
+        rows.append(row)
+    return rows
 
 
 def read_topic(read: Read) -> Topic:
-    """Return the topic that a note is, as far as it can be read."""
+    """Return the topic that a note is, with the turns that can be read.
+
+    Never raises: `problem` says why a note cannot be changed.
+    """
     note, fields = TOPIC.parse(read)
     turns = tuple(_read_turns(note.text, note.header.body_start))
-    topic_id = _read_id(note, turns, base_name(read.path))
-    keywords = note.header.get("keywords")
+    name = base_name(read.path)
+    topic_id = _read_id(note, turns, name)
     return Topic(
         id=topic_id,
-        label=note.text_property("title") or base_name(read.path),
+        label=note.text_property("title") or name,
         status=_read_status(note),
         created=_read_created(topic_id, turns),
         turns=turns,
-        keywords=tuple(map(str, keywords)) if isinstance(keywords, list) else (),
+        keywords=_read_keywords(note),
         summary=note.text_property("description") or "",
         session=note.text_property("session") or "",
         facts_read=note.text_property("facts_read") or "",
@@ -144,13 +154,18 @@ TOPIC: Final[NoteType[Topic]] = NoteType(
 def _read_id(note: Note, turns: tuple[Turn, ...], name: str) -> str:
     """Return the id in a topic's frontmatter, else one made of its first turn, else its name."""
     header = note.text[: note.header.body_start]
-    found = _ID.search(" ".join([*note.aliases, header]))
-    if found:
-        return found[0]
-    return f"block_{turns[0].id[5:20]}" if turns else name
+    match = _ID.search(" ".join([*note.aliases, header]))
+    if match:
+        return match[0]
+    if not turns:
+        return name
+
+    day_and_time = turns[0].id.removeprefix("turn_")[:15]
+    return f"block_{day_and_time}"
 
 
 def _read_status(note: Note) -> str:
+    """Return the status in a topic's tags, "paused" if they state none."""
     tags = {tag.name.casefold() for tag in read_tags(note.header.properties, ())}
     for status in _STATUSES:
         if f"status/{status}" in tags:
@@ -158,10 +173,19 @@ def _read_status(note: Note) -> str:
     return "paused"
 
 
+def _read_keywords(note: Note) -> tuple[str, ...]:
+    keywords = note.header.get("keywords")
+    if not isinstance(keywords, list):
+        return ()
+    return tuple(map(str, keywords))
+
+
 def _read_created(topic_id: str, turns: tuple[Turn, ...]) -> datetime:
     """Return the time in a topic's id, else that of its first turn."""
-    time = parse_moment("T".join(topic_id.split("_")[1:3]) + "Z")
-    if time:
+    day_and_time = topic_id.split("_")[1:3]
+    moment = "T".join(day_and_time) + "Z"
+    time = parse_moment(moment)
+    if time is not None:
         return time
     return turns[0].at if turns else EPOCH
 
@@ -172,11 +196,13 @@ def _read_turns(text: str, start: int) -> Iterator[Turn]:
         time = parse_moment(f"{match['day']}T{match['time']}Z")
         if not match["mark"] or not time:
             continue
+
         folded = {title: _unquote(quote) for title, quote in _FOLDED.findall(match["folded"])}
+        message = _TITLE.sub("", match["message"])
         yield Turn(
             id=match["mark"].replace("-", "_"),
             at=time,
-            message=_unquote(_TITLE.sub("", match["said"])),
+            message=_unquote(message),
             answer=folded.get("Answer", ""),
             context=folded.get("Context", ""),
             start=match.start(),
@@ -186,14 +212,18 @@ def _read_turns(text: str, start: int) -> Iterator[Turn]:
 
 def _unquote(quote: str) -> str:
     """Return the text of a quote, out of its fence if it is in one."""
-    text = re.sub(r"(?m)^> ?|\r$", "", quote.removesuffix("\n"))
+    lines = quote.removesuffix("\n")
+    text = re.sub(r"(?m)^> ?|\r$", "", lines)
     fenced = _FENCED.fullmatch(text)
     return fenced[2] if fenced else text
 
 
 def _quote(title: str, text: str) -> str:
-    """Return a callout with a text, in a fence if it would be structure of the note or lose a byte."""
-    lines = "\n".join(f"> {line}" if line else ">" for line in text.split("\n"))
+    """Return a callout with a text.
+
+    The text is in a fence if it would be structure of the note, or if bytes of it would be lost.
+    """
+    lines = "\n".join(_quote_line(line) for line in text.split("\n"))
     if _needs_fence(title, lines, text):
         longest_run = max(map(len, re.findall("`+", text)), default=0)
         fence = "`" * max(3, 1 + longest_run)
@@ -201,19 +231,26 @@ def _quote(title: str, text: str) -> str:
     return f"> {title}\n{lines}\n"
 
 
+def _quote_line(line: str) -> str:
+    return f"> {line}" if line else ">"
+
+
 def _needs_fence(title: str, lines: str, text: str) -> bool:
+    """Return whether the lines of a quote would be more than the quote of a text."""
     if _LEAKS.search(text):
         return True
+
     body = read_body(f"> {title}\n{lines}\n\n# end\n", 0)
     if body.links or body.tags or body.block_ids:
         return True
-    if {block.kind for block in body.blocks} & _STRUCTURE:
-        return True
-    return [heading.text for heading in body.headings] != ["end"]
+
+    kinds = {block.kind for block in body.blocks}
+    headings = [heading.text for heading in body.headings]
+    return bool(kinds & _STRUCTURE) or headings != ["end"]
 
 
 def render_turn(turn: Turn) -> str:
-    """Return a turn as its note has it."""
+    """Return the lines of a turn in its note: the message, the block id, answer and context."""
     text = _quote(f"[!quote] You, {turn.at.astimezone():%H:%M}", turn.message)
     text += f"\n^{turn.mark}\n"
     if turn.answer:
@@ -224,51 +261,87 @@ def render_turn(turn: Turn) -> str:
 
 
 def day_of(at: datetime) -> str:
-    """Return the heading of a day, in local time."""
+    """Return the line with the heading of a day, in local time."""
     day = at.astimezone()
     return f"## {day:%A} {day.day} {day:%B %Y}\n"
 
 
+class _Position(NamedTuple):
+    """Where a turn belongs in the text of its topic."""
+
+    offset: int
+    needs_heading: bool  # of its day
+
+
 def insert_turn(topic: Topic, turn: Turn) -> str:
-    """Return a topic's note with one more turn, in the order of time. Every other byte stays."""
-    position, needs_heading = _find_position(topic, turn)
+    """Return the text of a topic with one more turn, inserted in the order of time.
+
+    Every other byte stays.
+    """
+    position = _find_position(topic, turn)
     rendered = render_turn(turn)
-    if needs_heading:
+    if position.needs_heading:
         rendered = f"{day_of(turn.at)}\n{rendered}"
 
     newline = newline_of(topic.text)
-    before = topic.text[:position]
-    after = topic.text[position:]
-    gap = ""
-    if before and not before.endswith(newline * 2):
-        gap = newline if before.endswith(newline) else newline * 2
-    gap_behind = newline if after and not after.startswith(("\n", "\r")) else ""
-    return before + gap + rendered.replace("\n", newline) + gap_behind + after
+    text_before = topic.text[: position.offset]
+    text_after = topic.text[position.offset :]
+    has_line_after = bool(text_after) and not text_after.startswith(("\n", "\r"))
+
+    parts = [
+        text_before,
+        _gap_after(text_before, newline),
+        rendered.replace("\n", newline),
+        newline if has_line_after else "",
+        text_after,
+    ]
+    return "".join(parts)
 
 
-def _find_position(topic: Topic, turn: Turn) -> tuple[int, bool]:
-    """Return where a turn belongs, and whether it needs the heading of its day."""
+def _gap_after(text: str, newline: str) -> str:
+    """Return the newlines that a text lacks to end with a blank line. An empty text lacks none."""
+    if not text or text.endswith(newline * 2):
+        return ""
+    if text.endswith(newline):
+        return newline
+    return newline * 2
+
+
+def _find_position(topic: Topic, turn: Turn) -> _Position:
+    """Return where a turn belongs: behind the turns of its time and before, under its day."""
     day = day_of(turn.at)
-    earlier = [other for other in topic.turns if other.at <= turn.at]
+    earlier = [earlier_turn for earlier_turn in topic.turns if earlier_turn.at <= turn.at]
     later = topic.turns[len(earlier) :]
     is_new_day = not earlier or day_of(earlier[-1].at) != day
     if not later:
-        return len(topic.text), is_new_day
-    if is_new_day and day_of(later[0].at) == day:
-        return later[0].start, False
+        return _Position(len(topic.text), needs_heading=is_new_day)
 
+    next_turn = later[0]
+    if is_new_day and day_of(next_turn.at) == day:
+        return _Position(next_turn.start, needs_heading=False)
+
+    # The heading of the next turn's day, if there is one, stays with that turn.
     search_from = earlier[-1].end if earlier else 0
-    heading = _DAY.search(topic.text, search_from, later[0].start)
-    return heading.start() if heading else later[0].start, is_new_day
+    heading = _DAY.search(topic.text, search_from, next_turn.start)
+    offset = heading.start() if heading else next_turn.start
+    return _Position(offset, needs_heading=is_new_day)
 
 
 def render_new_topic(
-    label: str, turn: Turn, keywords: list[str], session: str, id_: str, continues: str = ""
+    label: str,
+    turn: Turn,
+    keywords: list[str],
+    session: str,
+    topic_id: str,
+    continues: str = "",
 ) -> str:
-    """Return the text of a new topic's note, with its first turn."""
+    """Return the text of a new topic's note, with its first turn. Its status is "paused".
+
+    `continues` is a link to the full topic that it continues, "" if there is none.
+    """
     properties: dict[str, object] = {
         "title": label,
-        "aliases": [id_],
+        "aliases": [topic_id],
         "tags": ["status/paused"],
         "keywords": keywords,
         "session": session or None,
@@ -279,45 +352,61 @@ def render_new_topic(
 
 
 def topic_name(label: str, at: datetime) -> str:
-    """Return the name of a new topic's note: the day and the label."""
+    """Return the name of a new topic's note, with its folder: the day and the label."""
     day = at.astimezone()
     title = f"{day:%Y-%m-%d} {label}"[:_MAX_NAME]
     return f"{TOPIC.folder}/{day:%Y}/{day:%m}/{legal_name(title)}"
 
 
 def pause_or_close(text: str, topic: Topic, status: str = "") -> str:
-    """Return the note of a topic that is left, with a summary in words of the user.
+    """Return the text of a topic's note with another status and with a summary of its turns.
 
-    Without a `status`, a full topic is closed and another one paused. The user's own description stays.
+    Without a `status`, a full topic is closed and any other one paused. A description that the user
+    wrote stays, and so does an earlier summary if the turns give none.
     """
     if not status:
         status = "closed" if topic.is_full else "paused"
     text = change_tags(text, {"status": status})
-
-    description = topic.summary
-    is_generated = description.startswith("“") and description.endswith("”")
-    if description and not is_generated:
+    if topic.summary and not _is_generated(topic.summary):
         return text
+
     summary = summary_of(topic)
-    return set_property(text, "description", summary) if summary else text
+    if not summary:
+        return text
+    return set_property(text, "description", summary)
+
+
+def _is_generated(summary: str) -> bool:
+    """Return whether a description has the form of those that `summary_of` returns."""
+    return summary.startswith("“") and summary.endswith("”")
 
 
 def summary_of(topic: Topic) -> str:
-    """Return the two most central sentences of the user, quoted and in their order; "" if there is none."""
+    """Return the two most central sentences of the user's messages, quoted and in their order.
+
+    They are those with most of the topic's keywords. "" if no sentence can be quoted.
+    """
+    sentences = _quotable_sentences(topic)
+    keywords = set(keywords_of([turn.message for turn in topic.turns]))
+
+    def count_keywords(sentence: str) -> int:
+        words = set(re.findall(r"\w+", sentence.lower()))
+        return len(keywords & words)
+
+    most_central = sorted(sentences, key=count_keywords, reverse=True)[:_SUMMARY_SENTENCES]
+    if not most_central:
+        return ""
+    in_order = [sentence for sentence in sentences if sentence in most_central]
+    return f"“{' … '.join(in_order)}”"
+
+
+def _quotable_sentences(topic: Topic) -> list[str]:
+    """Return the sentences of a topic's messages that a summary may contain, each once."""
     sentences = dict[str, None]()
     for turn in topic.turns:
         for start, stop in sentence_spans(turn.message):
             sentence = turn.message[start:stop]
             if not _NOT_QUOTABLE.search(sentence):
-                sentences[" ".join(sentence.split())] = None
-
-    keywords = set(keywords_of([turn.message for turn in topic.turns]))
-
-    def count_keywords(sentence: str) -> int:
-        return len(keywords & set(re.findall(r"\w+", sentence.lower())))
-
-    central = sorted(sentences, key=count_keywords, reverse=True)[:_SUMMARY_SENTENCES]
-    if not central:
-        return ""
-    in_order = [sentence for sentence in sentences if sentence in central]
-    return f"“{' … '.join(in_order)}”"
+                on_one_line = " ".join(sentence.split())
+                sentences[on_one_line] = None
+    return list(sentences)

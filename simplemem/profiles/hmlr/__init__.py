@@ -12,7 +12,7 @@ PROFILE = Profile(
     order=60,
     default_groups=("hmlr",),
     tool_groups={
-        "hmlr": "simplemem.profiles.hmlr.tools:FIVE",
+        "hmlr": "simplemem.profiles.hmlr.tools:HMLR_TOOLS",
         "talk": "simplemem.profiles.hmlr.tools:TOOLS",
     },
     instructions_file=Path(__file__).with_name("instructions.md"),

@@ -1,9 +1,12 @@
-"""The profile of a memory for conversations: HMLR's five tools, and two of ours. The text of
-an answer is the JSON of its data."""
+"""The tools of the profile hmlr: HMLR's five, and two of ours.
+
+The text of an answer is the JSON of its data.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import Annotated, Final
 
 from pydantic import AfterValidator, Field
@@ -15,16 +18,21 @@ from simplemem.features.answers import (
     RecordedTurn,
     TopicHistory,
     TopicList,
+    TopicRow,
+    UserProfile,
     UserProfileAnswer,
 )
 from simplemem.features.conversations.context import build_context
 from simplemem.features.conversations.exchange import new_exchange
 from simplemem.features.conversations.recall import recall
 from simplemem.features.conversations.service import ConversationService
-from simplemem.features.conversations.topic import summary_of, turns_out
+from simplemem.features.conversations.topic import Topic, summary_of, turns_out
 from simplemem.note.dates import format_moment
 from simplemem.tools.arguments import Arguments, Several, about, also
 from simplemem.tools.tool import Caller, Reply, as_json, tool
+
+_MAX_RESULTS: Final = 50  # topics of one answer
+_MAX_INTERESTS: Final = 5  # topics that the profile lists
 
 
 class FactIn(Arguments):
@@ -34,9 +42,14 @@ class FactIn(Arguments):
     value: str
 
 
+def _limit_results(count: int) -> int:
+    """Return a number of results that is allowed and closest to the one that a client asks for."""
+    return min(max(count, 1), _MAX_RESULTS)
+
+
 @tool("Store a turn of conversation", writes=True, idempotent=False)
 def store_conversation(
-    talk: ConversationService,
+    conversations: ConversationService,
     caller: Caller,
     message: Annotated[str, about("the user's message, word for word")],
     context: Annotated[
@@ -52,76 +65,103 @@ def store_conversation(
     timestamp: Annotated[str, about("time of the message, ISO 8601; default now")] = "",
     session_id: Annotated[str, about("one per parallel conversation")] = "",
 ) -> Reply[RecordedTurn]:
-    """Store the user's message and your reply. They are added to their topic; facts and preferences that the user
-    states are stored too."""
-    told = [(each.key, each.value) for each in facts]
-    said = new_exchange(message, context, response, topic, told, timestamp, session_id)
-    return as_json(talk.record(said, **caller))
+    """Store the user's message and your reply. They are added to their topic; facts and preferences
+    that the user states are stored too."""
+    exchange = new_exchange(
+        message,
+        context=context,
+        response=response,
+        topic=topic,
+        facts=[(fact.key, fact.value) for fact in facts],
+        timestamp=timestamp,
+        session=session_id,
+    )
+    return as_json(conversations.record(exchange, **caller))
 
 
 @tool("Search what was said")
 def retrieve_memory(
-    talk: ConversationService,
+    conversations: ConversationService,
     query: Annotated[str, about("a question in plain words")],
-    max_results: Annotated[
-        int, AfterValidator(lambda most: min(max(most, 1), 50)), also("max_results", "limit")
-    ] = 5,
+    max_results: Annotated[int, AfterValidator(_limit_results), also("max_results", "limit")] = 5,
 ) -> Reply[ConversationRecall]:
-    """Find what was said about a subject, by words and meaning. Returns facts, and topics with the turns that answer."""
-    return as_json(recall(talk, query, max_results))
+    """Find what was said about a subject, by words and meaning. Returns facts, and topics with the
+    turns that answer."""
+    return as_json(recall(conversations, query, max_results))
 
 
 @tool("List the topics of conversation")
-def list_active_topics(talk: ConversationService) -> Reply[TopicList]:
+def list_active_topics(conversations: ConversationService) -> Reply[TopicList]:
     """List the active topic, then paused topics, newest first. Archived topics are not listed."""
-    topics = [
-        {"block_id": each.id, "topic_label": each.label, "status": each.status.upper()}
-        | {"turn_count": len(each.turns), "created_at": format_moment(each.created)}
-        for each in talk.topics()
-    ]
-    return as_json({"topics": topics})
+    rows = []
+    for topic in conversations.topics():
+        row = TopicRow(
+            block_id=topic.id,
+            topic_label=topic.label,
+            status=topic.status.upper(),
+            turn_count=len(topic.turns),
+            created_at=format_moment(topic.created),
+        )
+        rows.append(row)
+    return as_json(TopicList(topics=rows))
 
 
 @tool("Read a topic")
 def get_topic_history(
-    talk: ConversationService, block_id: Annotated[str, about("block_id or label")]
+    conversations: ConversationService, block_id: Annotated[str, about("block_id or label")]
 ) -> Reply[TopicHistory]:
     """Read all turns of one topic, in order."""
-    found = talk.find(block_id)
-    story = {"block_id": found.id, "topic_label": found.label, "turns": turns_out(found.turns)}
-    return as_json(
-        story | {"summary": "" if found.status == "active" else found.summary or summary_of(found)}
+    topic = conversations.find(block_id)
+    summary = ""
+    if topic.status != "active":
+        summary = topic.summary or summary_of(topic)
+    history = TopicHistory(
+        block_id=topic.id,
+        topic_label=topic.label,
+        turns=turns_out(topic.turns),
+        summary=summary,
     )
+    return as_json(history)
 
 
 @tool("Read the user's profile")
-def get_user_profile(talk: ConversationService) -> Reply[UserProfileAnswer]:
-    """Read what the user said about themselves: name, constraints to respect, preferences, and topics of interest."""
-    known = talk.profile()
-    fullest = Counter(each.label for each in talk.topics() for _ in each.turns).most_common(5)
-    profile = {"name": known.name, "preferences": known.preferences, "last_updated": known.modified}
-    more = {
-        "topics_of_interest": [label for label, _ in fullest],
-        "constraints": [*known.constraints],
-    }
-    return as_json({"profile": profile | more})
+def get_user_profile(conversations: ConversationService) -> Reply[UserProfileAnswer]:
+    """Read what the user said about themselves: name, constraints to respect, preferences, and
+    topics of interest."""
+    profile = conversations.profile()
+    answer = UserProfile(
+        name=profile.user_name,
+        preferences=dict(profile.preferences),
+        last_updated=profile.modified,
+        topics_of_interest=_most_frequent_labels(conversations.topics()),
+        constraints=list(profile.constraints),
+    )
+    return as_json(UserProfileAnswer(profile=answer))
+
+
+def _most_frequent_labels(topics: Iterable[Topic]) -> list[str]:
+    """Return the labels with the most turns, the first topics first if they have equally many."""
+    turn_counts = Counter[str]()
+    for topic in topics:
+        turn_counts[topic.label] += len(topic.turns)
+    return [label for label, count in turn_counts.most_common(_MAX_INTERESTS) if count]
 
 
 @tool("Context for a message")
 def talk_context(
-    talk: ConversationService,
+    conversations: ConversationService,
     message: Annotated[str, about("the user's current message")],
     budget_tokens: Annotated[int, Field(ge=50, le=100_000), also("budget_tokens", "budget")] = 1500,
     session_id: str = "",
 ) -> Reply[MessageContext]:
-    """Collect what to know before you answer a message, within a token budget: constraints, the user, facts, and what
-    was said on the topic and elsewhere. Changes nothing."""
-    return as_json(build_context(talk, message, budget_tokens, session_id))
+    """Collect what to know before you answer a message, within a token budget: constraints, the
+    user, facts, and what was said on the topic and elsewhere. Changes nothing."""
+    return as_json(build_context(conversations, message, budget_tokens, session_id))
 
 
 @tool("Archive old topics", writes=True)
 def garden_topics(
-    talk: ConversationService,
+    conversations: ConversationService,
     caller: Caller,
     block_id: Annotated[
         str, about("one topic, or all that have been paused for after_days")
@@ -129,15 +169,17 @@ def garden_topics(
     after_days: Annotated[int, Field(ge=1)] = 60,
     dry_run: Annotated[bool, about("only list what would be archived")] = False,
 ) -> Reply[ArchiveResult]:
-    """Archive topics that have been paused for a long time, as one change. Nothing is deleted; searches still find them."""
-    return as_json(talk.archive_stale(block_id, after_days, dry_run=dry_run, **caller))
+    """Archive topics that have been paused for a long time, as one change. Nothing is deleted;
+    searches still find them."""
+    result = conversations.archive_stale(block_id, after_days, dry_run=dry_run, **caller)
+    return as_json(result)
 
 
-FIVE: Final = (
+HMLR_TOOLS: Final = (
     store_conversation,
     retrieve_memory,
     list_active_topics,
     get_topic_history,
     get_user_profile,
 )
-TOOLS: Final = (*FIVE, talk_context, garden_topics)
+TOOLS: Final = (*HMLR_TOOLS, talk_context, garden_topics)

@@ -69,7 +69,9 @@ def test_a_turn_is_one_step_that_one_undo_takes_back(talk: ConversationService) 
     version = talk.store.history(limit=1)[0].version
     talk.store.undo(version)
     assert texts(talk) == before
-    assert [each.id for each in talk.topics()] != [stored["block_id"]] and not talk.profile().name
+    assert [each.id for each in talk.topics()] != [
+        stored["block_id"]
+    ] and not talk.profile().user_name
 
 
 def test_what_is_told_late_takes_its_place_and_does_not_become_the_newest(

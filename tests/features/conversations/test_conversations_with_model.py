@@ -327,7 +327,7 @@ def test_a_garden_keeps_what_a_topic_states_twice_in_one_note(tmp_path: Path) ->
             "blue",
             "My favourite colour is blue",
         )
-        assert [told.value for _, told in fact_versions(fact.text)] == ["red", "blue"]
+        assert [version.value for version in fact_versions(fact.text)] == ["red", "blue"]
         assert [each.name for each in (tmp_path / "facts").iterdir()] == ["favourite colour.md"]
 
 
@@ -342,4 +342,4 @@ def test_a_garden_keeps_the_value_said_last_whichever_topic_it_reads_first(tmp_p
 
         [fact] = talk.items(Fact)
         assert fact.value == "green"
-        assert [told.value for _, told in fact_versions(fact.text)] == ["red", "blue", "green"]
+        assert [version.value for version in fact_versions(fact.text)] == ["red", "blue", "green"]

@@ -12,24 +12,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from simplemem.features.conversations.fact_search import find_facts
 from simplemem.features.conversations.facts import (
     FactVersion,
-    StatedFact,
     add_version,
     fact_versions,
-    find_facts,
-    key_of,
     new_fact,
     read_conversation_fact,
-    read_stated_facts,
 )
 from simplemem.features.conversations.profile import (
     Profile,
     read_profile,
+    read_traits,
     severity_of,
-    traits,
     with_traits,
 )
+from simplemem.features.conversations.statements import StatedFact, key_of, read_stated_facts
 from simplemem.features.fact import Fact
 from simplemem.note.note import read_note
 from simplemem.store import Read
@@ -43,7 +41,7 @@ def said(message: str) -> dict[str, str]:
 
 
 def known(message: str) -> list[tuple[str, str, bool]]:
-    told = [each for each in traits(message) if each[0] != "gone"]
+    told = [each for each in read_traits(message) if each[0] != "gone"]
     return [(section, text, severity_of(text) == "strict") for section, text in told]
 
 
@@ -116,7 +114,7 @@ def test_what_fires_in_conversations_of_others() -> None:
     ]
     assert len(turns) == 2760
     assert [each for text in turns for each in read_stated_facts(text)] == []
-    assert [trait for text in turns for _, trait in traits(text)] == [
+    assert [trait for text in turns for _, trait in read_traits(text)] == [
         "allergic to most reptiles and animals with fur", "lactose intolerant", "lactose intolerant",
     ]  # fmt: skip
 
@@ -130,7 +128,7 @@ PIECES = "my|the|key|is|for|password|:|Ab1|I'm|allergic to|call me|Ada|,|her nam
 def test_no_text_makes_the_rules_fail(text: str) -> None:
     for each in read_stated_facts(text):
         assert each.key and each.value and each.value in " ".join(text.split())
-    traits(text)
+    read_traits(text)
 
 
 def told(value: str, minute: int) -> tuple[StatedFact, FactVersion]:
@@ -165,7 +163,7 @@ def test_in_any_order_of_telling_the_value_said_last_is_current(
     for order in itertools.permutations(tellings):
         found = fact(text := kept(list(order)))
         assert (found.value, found.valid_from.minute) == (value, minute)
-        history = [each for _, each in fact_versions(text)]
+        history = fact_versions(text)
         times = [each.at for each in history]
         assert times == sorted(times) and {(each.value, each.at.minute) for each in history} == set(
             tellings
@@ -181,9 +179,7 @@ def test_a_fact_is_a_note_that_a_person_may_change() -> None:
     assert fact(mine).value == "MINE-2"
     after = add_version(mine, fact(mine), *told("WX-3", 3), "block_3")
     assert fact(after).value == "WX-3" and "# by me" in after and after.endswith("My own remark.\n")
-    assert "> The password is WX-3." in after and [
-        each.value for _, each in fact_versions(after)
-    ] == [
+    assert "> The password is WX-3." in after and [each.value for each in fact_versions(after)] == [
         "WX-1",
         "WX-3",
     ]
@@ -285,7 +281,9 @@ def profile(text: str) -> Profile:
 
 def learned(text: str, message: str, day: int = 20) -> str:
     at = datetime(2026, 11, day, 12, tzinfo=UTC)
-    return with_traits(text, traits(message), at, "2026-11-20 Menus#^turn-20261120-120000-aaaaaa")
+    return with_traits(
+        text, read_traits(message), at, "2026-11-20 Menus#^turn-20261120-120000-aaaaaa"
+    )
 
 
 def test_a_profile_grows_and_forgets_and_keeps_what_a_person_wrote() -> None:
@@ -294,7 +292,9 @@ def test_a_profile_grows_and_forgets_and_keeps_what_a_person_wrote() -> None:
         "My name is Ruth Brandt. I'm strictly teetotal. I prefer metric units. I speak German.",
     )
     found = profile(text)
-    assert found.name == "Ruth Brandt" and found.preferences == {"units": "I prefer metric units"}
+    assert found.user_name == "Ruth Brandt" and found.preferences == {
+        "units": "I prefer metric units"
+    }
     assert found.constraints == (
         {"text": "strictly teetotal", "severity": "strict", "since": "2026-11-20"},
     )
@@ -303,7 +303,7 @@ def test_a_profile_grows_and_forgets_and_keeps_what_a_person_wrote() -> None:
     mine = text.replace("Ruth Brandt", "Ruth B") + "\n## Garden\n\nMy own line.\n- I prefer roses\n"
     after = learned(mine, "I'm no longer teetotal. I prefer imperial units. I'm allergic to nuts.")
     found = profile(after)
-    assert (found.name, found.preferences) == ("Ruth B", {"units": "I prefer imperial units"})
+    assert (found.user_name, found.preferences) == ("Ruth B", {"units": "I prefer imperial units"})
     assert [each["text"] for each in found.constraints] == ["allergic to nuts"]
     assert (
         after.endswith("\n## Garden\n\nMy own line.\n- I prefer roses\n")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from simplemem.errors import Unavailable
-from simplemem.features.conversations.patterns import PATTERNS, back_to, keywords_of, label_of
+from simplemem.features.conversations.patterns import PATTERNS, keywords_of, label_of, read_return
 from simplemem.features.conversations.router import Decision, TopicRouter
 from simplemem.features.conversations.topic import Topic, Turn
 
@@ -176,13 +176,13 @@ def test_a_label_is_in_words_that_were_used(message: str, label: str) -> None:
      "Earlier we discussed the {}. ", "Remember the {}? "],
 )  # fmt: skip
 def test_what_is_gone_back_to(said: str) -> None:
-    assert back_to(said.format("rain gauge") + "is it dry?") == ("rain", "gauge")
+    assert read_return(said.format("rain gauge") + "is it dry?") == ("rain", "gauge")
     assert (
-        back_to("I cannot wait to be back to dancing.")
-        is back_to("About twelve people will come.")
+        read_return("I cannot wait to be back to dancing.")
+        is read_return("About twelve people will come.")
         is None
     )
-    assert back_to("Back to that: why?") == ()
+    assert read_return("Back to that: why?") == ()
 
 
 def test_keywords_are_the_words_of_most_messages() -> None:

@@ -1,0 +1,108 @@
+"""Find the facts that a question asks for, and none if it asks for what nobody stated.
+
+A fact is asked for by the words of its key. docs/decisions.md has the reasons for the rules. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from simplemem.features.conversations.facts import stated_at
+from simplemem.features.conversations.patterns import SYNONYMS, WORDS
+from simplemem.features.fact import Fact
+from simplemem.note.stems import stem
+from simplemem.note.words import STOP_WORDS
+
+
+class _Match(NamedTuple):
+    """A fact that a question asks for, and how well the question names it."""
+
+    fact: Fact
+    overlap: float  # the share of the words of question and key that both have
+
+    @property
+    def rank(self) -> tuple[float, datetime, str]:
+        return self.overlap, stated_at(self.fact), self.fact.path
+
+
+class _Question(NamedTuple):
+    """The stems of a question: all of them, and those of each noun phrase."""
+
+    stems: set[str]
+    phrases: Sequence[set[str]]
+
+
+def find_facts(question: str, facts: Sequence[Fact], labels: Mapping[str, str]) -> list[Fact]:
+    """Return the facts that a question asks for, best first; [] if it asks for none of them.
+
+    `labels` are those of the topics, by id: a question may name the topic in which a fact was
+    stated. Of facts that are named equally well, the one that was stated last comes first.
+    """
+    parsed = _parse_question(question)
+    matches = []
+    for fact in facts:
+        key = _stems(fact.key.replace("_", " "))
+        label = labels.get(fact.block_id, "")
+        subject = key | _stems(fact.statement) | _stems(label)
+        if _asks_for(parsed, key, subject):
+            overlap = len(parsed.stems & key) / len(parsed.stems | key)
+            matches.append(_Match(fact, overlap))
+
+    matches.sort(key=lambda match: match.rank, reverse=True)
+    return [match.fact for match in matches]
+
+
+def _parse_question(question: str) -> _Question:
+    """Return the stems of a question, without words such as "remind" and "tell"."""
+    texts = _PHRASE_END.split(question.lower())
+    phrases = [_stems(text) - _QUESTION_STEMS for text in texts]
+    stems = set[str]().union(*phrases)
+    return _Question(stems, phrases)
+
+
+def _asks_for(question: _Question, key: set[str], subject: set[str]) -> bool:
+    """Return whether a question asks for the fact with this key, whose note has these stems."""
+    special = key - _GENERIC_WORDS
+    names_key = bool(question.stems & key) and special <= question.stems
+    if not names_key:
+        return False
+
+    own_stems = question.stems - _GENERIC_WORDS
+    foreign = own_stems - subject
+    if special:
+        is_meant = bool(own_stems) and len(foreign) * 2 <= len(own_stems)
+    else:
+        is_meant = not foreign  # the key says only "number", so all other words have to fit
+    if not is_meant:
+        return False
+
+    kinds = question.stems & _KIND_STEMS
+    if kinds and not kinds & key:
+        return False  # an address does not answer the question for a phone number
+
+    # "my brother's phone number" does not ask for the phone number of someone else.
+    return not any(phrase & key and phrase & foreign for phrase in question.phrases)
+
+
+def _stems(text: str) -> set[str]:
+    """Return the stems of the words of a text, without stop words.
+
+    Words that mean the same, such as "phone" and "mobile", have one stem.
+    """
+    stems = set()
+    for word in re.findall(r"(?<!['’])\b[\w-]+", text.lower()):
+        if word not in STOP_WORDS:
+            replacement = SYNONYMS.get(word, word)
+            stems.add(stem(replacement, ""))
+    return stems
+
+
+_GENERIC_WORDS: Final = WORDS["generic"]
+_QUESTION_STEMS: Final = _stems(" ".join(WORDS["asking"]))
+_KIND_STEMS: Final = _stems(" ".join(WORDS["kind"]))
+_SEPARATORS: Final = "|".join(STOP_WORDS - WORDS["key"])
+# The end of a noun with everything that belongs to it.
+_PHRASE_END: Final = re.compile(rf"[^\w\s'’-]+|\b(?:{_SEPARATORS})\b")

@@ -1,0 +1,225 @@
+"""Record one exchange: its turn, its facts, and what it says about the user."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from operator import attrgetter
+from typing import NamedTuple
+
+from simplemem.features.answers import RecordedTurn
+from simplemem.features.changes import find_doubtful
+from simplemem.features.collection import ChangeSet
+from simplemem.features.conversations.exchange import Exchange
+from simplemem.features.conversations.facts import stated_at, stated_subject
+from simplemem.features.conversations.notes import ConversationNotes
+from simplemem.features.conversations.patterns import keywords_of, label_of
+from simplemem.features.conversations.profile import (
+    PROFILE,
+    Profile,
+    with_disputes,
+    with_traits,
+)
+from simplemem.features.conversations.router import Decision
+from simplemem.features.conversations.statements import stated_changes
+from simplemem.features.conversations.topic import (
+    Topic,
+    insert_turn,
+    pause_or_close,
+    render_new_topic,
+    topic_name,
+)
+from simplemem.features.conversations.topic_lookup import reachable_topics
+from simplemem.note.dates import format_moment
+from simplemem.note.tag_changes import change_tags
+from simplemem.store import now
+
+
+class _TopicNote(NamedTuple):
+    """The topic that the turn goes to, with the turn in its text."""
+
+    path: str
+    id: str
+    text: str
+
+
+class ExchangeRecorder:
+    """Enters one exchange into a change set. Guards what its steps share."""
+
+    def __init__(
+        self,
+        notes: ConversationNotes,
+        change_set: ChangeSet,
+        exchange: Exchange,
+        topics: Sequence[Topic],
+    ) -> None:
+        """Make a recorder. `topics` are all topics of the vault, as the change set finds them."""
+        self._notes = notes
+        self._change_set = change_set
+        self._exchange = exchange
+        self._turn = exchange.turn
+        self._topics = topics
+        self._reachable = reachable_topics(topics, exchange.session)
+        self._is_back_dated = any(
+            topic.status == "active" and exchange.turn.at < topic.last for topic in self._reachable
+        )
+
+    def record(self, decision: Decision, current: Topic | None) -> RecordedTurn:
+        """Enter the exchange into the change set, and return what was recorded where.
+
+        `current` is the session's current topic. A back-dated turn leaves the active topic active.
+        Raises Conflict if the user has just saved one of the notes, Unreadable if one cannot be
+        changed.
+        """
+        topic = decision.topic
+        label = self._label(decision)
+        note = self._write_turn(topic, label)
+        self._set_properties(note.path)
+        self._pause_other_topics(note.path)
+
+        facts = []
+        for stated in self._exchange.facts:
+            fact = self._notes.store_fact(self._change_set, stated, self._turn, note.path, note.id)
+            facts.append(fact)
+        link = self._notes.link_text(note.path, self._turn.mark)
+        self._dispute_facts(link, {fact["key"] for fact in facts})
+        warnings = self._update_profile(link.removeprefix("[[").removesuffix("]]"))
+        return RecordedTurn(
+            block_id=note.id,
+            turn_id=self._turn.id,
+            routing_scenario=self._scenario(topic, current),
+            facts_extracted=len(facts),
+            topic=label,
+            reason=decision.reason,
+            method=decision.method,
+            facts=facts,
+            warnings=warnings,
+        )
+
+    def _label(self, decision: Decision) -> str:
+        """Return the label of the turn's topic.
+
+        That of a new topic comes from the model, the agent or the message.
+        """
+        if decision.topic is not None:
+            return decision.topic.label
+        return decision.label or self._exchange.topic or label_of(self._turn.message)
+
+    def _scenario(self, topic: Topic | None, current: Topic | None) -> str:
+        """Return the name that HMLR gives to what happened to the topic."""
+        if not self._topics:
+            return "new_topic_first"
+        if topic is None:
+            return "topic_shift"
+        if topic is current:
+            return "topic_continuation"
+        return "topic_resumption"
+
+    def _write_turn(self, topic: Topic | None, label: str) -> _TopicNote:
+        """Add the turn to a topic, to the one that continues a full topic, or to a new one."""
+        target = topic
+        if topic is not None and topic.is_full:
+            target = self._find_successor(topic)
+
+        if target is None:
+            note = self._render_new_topic(topic, label)
+        else:
+            self._change_set.text(target.path)  # raises Conflict or Unreadable
+            note = _TopicNote(target.path, target.id, insert_turn(target, self._turn))
+        text = note.text
+        if not self._is_back_dated:
+            text = change_tags(text, {"status": "active"})
+        self._change_set.put(note.path, text)
+        return note
+
+    def _find_successor(self, topic: Topic) -> Topic | None:
+        """Return the latest topic that continues a full one and has room, None if there is none."""
+        successors = []
+        for candidate in self._reachable:
+            continues = candidate.label == topic.label and candidate.created >= topic.created
+            if continues and not candidate.is_full:
+                successors.append(candidate)
+        return max(successors, key=attrgetter("created", "id"), default=None)
+
+    def _render_new_topic(self, full: Topic | None, label: str) -> _TopicNote:
+        """Return a new topic with the turn, which continues the topic `full` if there is one."""
+        turn = self._turn
+        topic_id = f"block_{turn.at:%Y%m%d_%H%M%S}"
+        if any(topic.id == topic_id for topic in self._topics):
+            topic_id += f"_{turn.id[-6:]}"
+
+        name = topic_name(label, turn.at)
+        path = self._notes.free_path(self._change_set, name, between="-")
+        text = render_new_topic(
+            label,
+            turn,
+            keywords=keywords_of([turn.message]),
+            session=self._exchange.session,
+            topic_id=topic_id,
+            continues=self._notes.link_text(full.path) if full else "",
+        )
+        return _TopicNote(path, topic_id, text)
+
+    def _set_properties(self, path: str) -> None:
+        """Set the session of the turn's topic, and make it private if the exchange has a secret."""
+        if not self._is_back_dated:
+            self._change_set.set(path, session=self._exchange.session)
+        if self._exchange.has_secret:
+            self._change_set.set(path, private=True)
+
+    def _pause_other_topics(self, path: str) -> None:
+        """Pause the active topics of the session except the one at `path`. Close full ones."""
+        if self._is_back_dated:
+            return
+        for topic in self._reachable:
+            if topic.status == "active" and topic.path != path:
+                text = self._change_set.text(topic.path)
+                self._change_set.put(topic.path, pause_or_close(text, topic))
+
+    def _dispute_facts(self, link: str, turn_keys: Collection[str]) -> None:
+        """Mark the earlier facts that the turn says have changed, unless it states the new value.
+
+        `turn_keys` are those of the facts that the turn itself states. `link` is the turn.
+        """
+        changes = stated_changes(self._turn.message)
+        if not changes:
+            return
+
+        earlier_facts = []
+        for fact in self._notes.facts_after(self._change_set):
+            is_earlier = fact.key not in turn_keys and stated_at(fact) < self._turn.at
+            if is_earlier and not fact.problem:
+                earlier_facts.append(fact)
+        subjects = [stated_subject(fact) for fact in earlier_facts]
+
+        for change in changes.values():
+            for index in find_doubtful(subjects, change):
+                fact = earlier_facts[index]
+                since = format_moment(fact.disputed or self._turn.at)
+                self._change_set.set(fact.path, disputed=since, disputed_by=link)
+
+    def _update_profile(self, link: str) -> list[str]:
+        """Enter what the turn says about the user into the profile; return warnings.
+
+        A profile that cannot be changed is left as it is, with a warning. `link` is the turn,
+        without brackets.
+        """
+        profiles = self._notes.loaded(Profile)
+        profile = profiles[0] if profiles else None
+        traits = self._exchange.traits
+        changes = stated_changes(self._turn.message) if profile else {}
+        if not traits and not changes:
+            return []
+        if profile and profile.problem:
+            return [f"nothing was stored in {profile.name}: {profile.problem}"]
+
+        if profile:
+            path = profile.path
+            text = self._change_set.text(path)
+        else:
+            path = self._notes.free_path(self._change_set, f"{PROFILE.folder}/default", between="-")
+            text = PROFILE.render({"title": "Profile"}, "", now())
+        at = self._turn.at
+        text = with_disputes(text, changes, at, link, has_traits=bool(traits))
+        text = with_traits(text, traits, at, link)
+        self._change_set.put(path, text)
+        return []

@@ -1,0 +1,115 @@
+"""Find the current topic of a session, or the topic that an agent or a user names. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from difflib import get_close_matches
+
+from simplemem.errors import Ambiguous, NotFound
+from simplemem.features.conversations.topic import Topic
+from simplemem.note.names import base_name
+
+_MAX_SUGGESTIONS = 3  # ids that are similar to one that does not exist
+_MIN_SIMILARITY = 0.5
+_MAX_REFERENCE = 80  # characters of a reference in a message
+
+
+def current_topic(topics: Sequence[Topic], session: str, at: datetime) -> Topic | None:
+    """Return the active topic of a session, None if it has none.
+
+    For a message dated earlier than the last turn, it is the topic that was active at that time.
+    """
+    own_topics = [topic for topic in topics if topic.session == session and not topic.problem]
+    active = [topic for topic in own_topics if topic.status == "active"]
+    newest = latest_topic(active)
+    if newest is None or at >= newest.last:
+        return newest
+    return _topic_at(own_topics, at) or newest
+
+
+def _topic_at(topics: Sequence[Topic], at: datetime) -> Topic | None:
+    """Return the open topic of the last turn at or before a time, None if there is no such turn."""
+    candidates = []
+    for topic in topics:
+        times = [turn.at for turn in topic.turns if turn.at <= at]
+        if times and topic.status != "closed":
+            candidates.append((max(times), topic))
+    if not candidates:
+        return None
+
+    _, topic = max(candidates, key=lambda candidate: candidate[0])
+    return topic
+
+
+def latest_topic(topics: Sequence[Topic]) -> Topic | None:
+    """Return the topic with the last turn, None if there are no topics."""
+    return max(topics, key=lambda topic: (topic.last, topic.id), default=None)
+
+
+def reachable_topics(topics: Sequence[Topic], session: str) -> list[Topic]:
+    """Return the topics in which a session may continue.
+
+    Left out are the active topics of other sessions, and topics whose notes cannot be changed.
+    """
+    reachable = []
+    for topic in topics:
+        is_free = topic.session == session or topic.status != "active"
+        if is_free and not topic.problem:
+            reachable.append(topic)
+    return reachable
+
+
+def named_topic(topics: Sequence[Topic], name: str, session: str) -> Topic | None:
+    """Return the topic that an agent names for a message, None for a new one.
+
+    A name is an id, or the label of an open topic in which the session may continue; of several
+    with one label, the one with the last turn. Raises NotFound if no topic has the id.
+    """
+    if name.startswith("block_"):
+        return find_topic(topics, name)
+
+    label = name.casefold()
+    same_label = [
+        topic
+        for topic in reachable_topics(topics, session)
+        if topic.status != "closed" and topic.label.casefold() == label
+    ]
+    return latest_topic(same_label)
+
+
+def find_topic(topics: Sequence[Topic], ref: str) -> Topic:
+    """Return the topic with this id, label or note name.
+
+    Raises NotFound, which suggests similar ids, or Ambiguous, which lists all topics that match.
+    """
+    matches = [topic for topic in topics if topic.id == ref]
+    if not matches:
+        name = ref.casefold()
+        matches = [topic for topic in topics if name in _names_of(topic)]
+    if not matches:
+        raise _not_found(topics, ref)
+
+    if len(matches) > 1:
+        raise Ambiguous(
+            f"{ref[:_MAX_REFERENCE]} matches {len(matches)} topics",
+            candidates=[f"{topic.id} ({topic.name})" for topic in matches],
+        )
+    return matches[0]
+
+
+def _names_of(topic: Topic) -> list[str]:
+    """Return the casefolded names of a topic, without its id."""
+    names = (topic.label, base_name(topic.path), topic.name)
+    return [name.casefold() for name in names]
+
+
+def _not_found(topics: Sequence[Topic], ref: str) -> NotFound:
+    """Return the error for a reference that matches no topic."""
+    reference = ref[:_MAX_REFERENCE]
+    ids = [topic.id for topic in topics]
+    similar = get_close_matches(reference, ids, _MAX_SUGGESTIONS, _MIN_SIMILARITY)
+    hint = "list_active_topics lists the topics."
+    if similar:
+        hint = f"Did you mean {' or '.join(similar)}?"
+    return NotFound(f"no topic called {reference}", hint=hint, candidates=similar)
