@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,6 +14,9 @@ from simplemem.cli.command import Answer, command
 from simplemem.cli.options import Group, argument, duration, flag, option
 from simplemem.cli.output import WHOLE, Part
 from simplemem.errors import Invalid, NotFound
+
+if TYPE_CHECKING:
+    from simplemem.web.tokens import Grant
 
 commands = typer.Typer()
 _tokens = typer.Typer(cls=Group, no_args_is_help=True, rich_markup_mode="rich")
@@ -48,7 +51,7 @@ def new(
         list[str] | None, option("--folder", "FOLDER", "Only this folder of the vault.")
     ] = None,
     user: Annotated[
-        str | None, option("--user", "NAME", "Only this user (user_id or container_tag).")
+        str | None, option("--user", "NAME", "Only this user of facts and documents.")
     ] = None,
     expires: Annotated[
         str, option("--expires", "90d", "How long the token is valid: 12h, 90d, 8w.")
@@ -78,32 +81,58 @@ def new(
     """
     from simplemem.web.tokens import Grant, Tokens, token_folder
 
+    scopes = _scopes(write=write, admin=admin)
+    if user == "":
+        raise _empty_limit()
+    folders = tuple(f"{_checked_folder(path)}/" for path in folder or ())
+    grant = Grant(
+        name,
+        scopes,
+        vaults=tuple(vault or ()),
+        folders=folders,
+        user=user or "",
+        calls=calls,
+        kilobytes=kilobytes,
+        expires=_expiry(expires),
+    )
+    token = Tokens(token_folder(os.environ)).new(grant)
+
+    warnings = []
+    if not vault:
+        warnings += _warn_of_missing_folders(folders)
+    warnings.append("the token is not shown again; send it as `Authorization: Bearer TOKEN`")
+    facts = {"name": name, "token": token, "scopes": list(scopes)}
+    # The warnings are on standard error, so that TOKEN=$(simplemem token new NAME) contains the
+    # token alone.
+    return Answer(facts, [[(token, "bold")]], warnings=warnings)
+
+
+def _scopes(*, write: bool, admin: bool) -> tuple[str, ...]:
+    """Return the scopes of a token. Each token can read."""
     scopes = ["read"]
     if write:
         scopes.append("write")
     if admin:
         scopes.append("admin")
-    if user == "":
-        raise _empty_limit()
-    folders = tuple(f"{_checked_folder(path)}/" for path in folder or ())
+    return tuple(scopes)
 
-    expiry: int | None = None
-    if expires:
-        validity = duration(expires, "--expires", least=timedelta(hours=1))
-        expiry = int(time.time() + validity.total_seconds())
-    vaults = tuple(vault or ())
-    grant = Grant(name, tuple(scopes), vaults, folders, user or "", calls, kilobytes, expiry)
-    token = Tokens(token_folder(os.environ)).new(grant)
 
-    # On standard error, so that TOKEN=$(simplemem token new NAME) contains the token alone.
-    warnings = [] if vault else _about_missing_folders(folders)
-    warnings.append("the token is not shown again; send it as `Authorization: Bearer TOKEN`")
-    facts = {"name": name, "token": token, "scopes": scopes}
-    return Answer(facts, [[(token, "bold")]], warnings=warnings)
+def _expiry(validity: str) -> int | None:
+    """Return when a token ends that is valid from now on, in seconds since 1970; None for "".
+
+    Raises Invalid unless the validity is a duration of at least an hour, such as 90d.
+    """
+    if not validity:
+        return None
+    length = duration(validity, "--expires", least=timedelta(hours=1))
+    return int(time.time() + length.total_seconds())
 
 
 def _checked_folder(path: str) -> str:
-    """Return the path of a folder without slashes around it. Raises Invalid if it is not in a vault."""
+    """Return the path of a folder in a vault, without slashes around it.
+
+    Raises Invalid if it is empty, absolute, or leads out of the vault.
+    """
     if not path.strip("/"):
         raise _empty_limit()
 
@@ -115,23 +144,23 @@ def _checked_folder(path: str) -> str:
 
 
 def _empty_limit() -> Invalid:
+    """Return the error for a limit that limits nothing."""
     hint = "To allow the whole vault, leave them out."
     return Invalid("--user and --folder must not be empty", hint=hint)
 
 
-def _about_missing_folders(places: Sequence[str]) -> list[str]:
-    """Say which folders the vault of this user lacks. Nothing if there is no vault."""
+def _warn_of_missing_folders(folders: Sequence[str]) -> list[str]:
+    """Return a warning per folder that the user's vault lacks; () if the user has no vault."""
     from simplemem.settings.find_vault import find_existing_vault
 
     try:
         root = find_existing_vault()
     except NotFound:
         return []
-    return [
-        f"the vault {root} has no folder {place.rstrip('/')}; the token can read no note until it exists"
-        for place in places
-        if not (root / place).is_dir()
-    ]
+
+    missing = [folder.rstrip("/") for folder in folders if not (root / folder).is_dir()]
+    consequence = "the token can read no note until it exists"
+    return [f"the vault {root} has no folder {folder}; {consequence}" for folder in missing]
 
 
 @command(_tokens, name="list")
@@ -144,31 +173,51 @@ def list_() -> Answer:
     """
     from simplemem.web.tokens import Tokens, token_folder
 
-    found = Tokens(token_folder(os.environ)).all()
-    shown, rows = [], list[list[Part]]()
-    for each in found:
-        until = (
-            datetime.fromtimestamp(each.expires, UTC).strftime("%Y-%m-%d") if each.expires else ""
-        )
-        is_over = each.expires is not None and each.expires <= time.time()
-        places = [*each.vaults, *each.folders, *([f"user {each.user}"] if each.user else [])]
-        shown.append({
-            "name": each.name, "scopes": list(each.scopes), "vaults": list(each.vaults), "folders": list(each.folders),
-            "user": each.user, "expires": until, "expired": is_over,
-        })  # fmt: skip
-        ends: Part = (
-            f"{'expired' if is_over else 'until'} {until}" if until else "",
-            "red" if is_over else "dim",
-        )
-        rows.append(
-            [(each.name, "cyan"), " ".join(each.scopes), ", ".join(places) or "everything", ends]
-        )
+    grants = Tokens(token_folder(os.environ)).all()
+    lines = []
+    if not grants:
+        lines = [["No tokens."]]
     return Answer(
-        {"tokens": shown},
-        [] if found else [["No tokens."]],
-        rows,
+        {"tokens": [_describe(grant) for grant in grants]},
+        lines,
+        [_row(grant) for grant in grants],
         columns=(WHOLE, WHOLE, WHOLE, WHOLE),
     )
+
+
+def _describe(grant: Grant) -> dict[str, Any]:
+    """Return a token as `--json` shows it."""
+    return {
+        "name": grant.name,
+        "scopes": list(grant.scopes),
+        "vaults": list(grant.vaults),
+        "folders": list(grant.folders),
+        "user": grant.user,
+        "expires": _last_day(grant),
+        "expired": grant.has_expired,
+    }
+
+
+def _row(grant: Grant) -> list[Part]:
+    """Return a token as a row of the table: name, scopes, limits and validity."""
+    limits = [*grant.vaults, *grant.folders]
+    if grant.user:
+        limits.append(f"user {grant.user}")
+    limits_text = ", ".join(limits) or "everything"
+
+    validity: Part = ("", "dim")
+    if grant.has_expired:
+        validity = (f"expired {_last_day(grant)}", "red")
+    elif grant.expires:
+        validity = (f"until {_last_day(grant)}", "dim")
+    return [(grant.name, "cyan"), " ".join(grant.scopes), limits_text, validity]
+
+
+def _last_day(grant: Grant) -> str:
+    """Return the day in UTC on which a token expires, or "" if it does not."""
+    if not grant.expires:
+        return ""
+    return datetime.fromtimestamp(grant.expires, UTC).strftime("%Y-%m-%d")
 
 
 @command(_tokens)
@@ -179,5 +228,6 @@ def revoke(name: Annotated[str, argument("NAME", "The name of the token.")]) -> 
     """
     from simplemem.web.tokens import Tokens, token_folder
 
-    gone = Tokens(token_folder(os.environ)).revoke(name)
-    return Answer({"name": gone.name, "revoked": True}, [["Revoked ", (gone.name, "cyan"), "."]])
+    grant = Tokens(token_folder(os.environ)).revoke(name)
+    line: list[Part] = ["Revoked ", (grant.name, "cyan"), "."]
+    return Answer({"name": grant.name, "revoked": True}, [line])

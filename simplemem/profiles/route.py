@@ -37,8 +37,9 @@ class CompatibilityRoute:
         needs_content: Whether a request without a field `content` is refused with 422.
         needs_knowledge_base: Whether it exists only if the server has a knowledge base.
         find_note: For a path with `{id}`: returns the note with this id of a user, or of any user if
-            the user is "". Raises NotFound. The tool gets the id as `memory_id` and the note's user as
-            `user_id`.
+            the user is "". Raises NotFound. The note's user becomes the tool's argument that names
+            a user, which the request may then omit.
+        id_argument: For a path with `{id}`: the argument of the tool that the id becomes.
         sends_etag: Whether the answer has the hash of the note as its `ETag`.
         is_idempotent: Whether a repeated `Idempotency-Key` gets the first answer again.
     """
@@ -51,8 +52,18 @@ class CompatibilityRoute:
     needs_content: bool = False
     needs_knowledge_base: bool = False
     find_note: Callable[[EnhancedStore, str, str], FoundNote] | None = None
+    id_argument: str = ""
     sends_etag: bool = False
     is_idempotent: bool = False
+
+    @property
+    def user_argument(self) -> str:
+        """The argument of the tool that names a user.
+
+        Raises ValueError unless it has exactly one, as each tool of a route with `{id}` must.
+        """
+        [name] = self.tool.user_arguments
+        return name
 
     def answer(self, reply: Reply[Any]) -> Data:
         """Return the body of the answer for what the tool replied."""

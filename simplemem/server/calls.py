@@ -188,7 +188,7 @@ def run_tool(tool: Tool, executor: StoreExecutor, call: ToolCall) -> Reply[Any]:
         if tool.writes and not call.grant.may("write"):
             message = f"{tool.name} writes, and this token may only read"
             raise ReadOnly(message, hint=_READ_ONLY_HINT)
-        arguments = call.grant.restrict_arguments(arguments, tool.arguments)
+        arguments = call.grant.restrict_arguments(arguments, tool.user_arguments)
 
     store = executor.store()
     store.extension.take_notices()  # of an earlier call in this thread

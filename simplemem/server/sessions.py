@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakKeyDictionary
@@ -34,11 +34,12 @@ class Granted(Protocol):
         """Return whether the token has a scope such as `write`."""
 
     def restrict_arguments(
-        self, arguments: Mapping[str, Any] | None, takes: Mapping[str, Any]
+        self, arguments: Mapping[str, Any] | None, user_arguments: Collection[str]
     ) -> Mapping[str, Any] | None:
-        """Return the arguments of a tool, limited to the user that the token speaks for.
+        """Return the arguments of a tool, limited to the user of the token if it has one.
 
-        `takes` are the parameters of the tool. Raises Invalid if the arguments name another user.
+        `user_arguments` are those arguments of the tool that name a user. Raises Invalid if one of
+        them names another user than that of the token.
         """
 
 

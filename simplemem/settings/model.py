@@ -383,7 +383,7 @@ class HttpSettings(Section):
     )
     oauth_user_claim: str = setting(
         "",
-        "claim whose value is the only user_id that a token may access; if empty, tokens may "
+        "claim whose value is the only user that a token may access; if empty, tokens may "
         "access all users",
         "no",
         eg="email",

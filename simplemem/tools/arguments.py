@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Final, Literal, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeVar, get_args
 from urllib.parse import unquote
 
 from pydantic import (
@@ -149,6 +149,28 @@ def about(text: str) -> Any:
 def also(*names: str) -> Any:
     """Return the names of an argument, the one that is listed first."""
     return Field(validation_alias=AliasChoices(*names))
+
+
+@dataclass(frozen=True)
+class UserMark:
+    """Marks the type of an argument whose value is the user that a call is for."""
+
+
+def names_user() -> UserMark:
+    """Return the mark of an argument that names a user, for a text or `str | None`.
+
+    A token that is limited to a user can pass no other user in such an argument, and passes its own
+    if the client passes none. The schema of the argument stays as it is.
+    """
+    return UserMark()
+
+
+def is_user_argument(hint: object) -> bool:
+    """Return whether the type of an argument, or a part of this type, is marked by `names_user`."""
+    marks = getattr(hint, "__metadata__", ())
+    if any(isinstance(mark, UserMark) for mark in marks):
+        return True
+    return any(is_user_argument(part) for part in get_args(hint))
 
 
 Name = Annotated[str, BeforeValidator(_read_name)]

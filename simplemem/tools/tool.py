@@ -26,9 +26,15 @@ from pydantic import BaseModel, ValidationError, create_model
 from simplemem.errors import Invalid, SimplememError
 from simplemem.models import Value
 from simplemem.tools import render
-from simplemem.tools.arguments import Arguments, Narrowing
+from simplemem.tools.arguments import Arguments, Narrowing, is_user_argument
 from simplemem.tools.normalize import Gather, describe_errors, normalize_arguments
-from simplemem.tools.schema import Schema, omit_obvious, schema_of_fields, schema_of_record
+from simplemem.tools.schema import (
+    Schema,
+    names_of,
+    omit_obvious,
+    schema_of_fields,
+    schema_of_record,
+)
 from simplemem.tools.session import Session
 
 if TYPE_CHECKING:
@@ -307,6 +313,18 @@ class Tool:
             for member in dataclasses.fields(group):
                 arguments[member.name] = (hints[member.name], member.default)
         return arguments
+
+    @cached_property
+    def user_arguments(self) -> tuple[str, ...]:
+        """The names of the arguments that name a user, as they are listed; () for most tools.
+
+        They are the arguments whose types are marked by `names_user`.
+        """
+        return tuple(
+            names_of(name, hint)[0]
+            for name, (hint, _) in self.arguments.items()
+            if is_user_argument(hint)
+        )
 
     @cached_property
     def _groups(self) -> dict[str, type[Narrowing]]:

@@ -1,12 +1,12 @@
-"""All routes of a server as one application: MCP, REST, the page, and what its keeper asks."""
+"""All routes of a server as one application: MCP, REST, the page, and the operator's routes."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any
+from typing import Any, Final, TypeAlias
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
@@ -24,166 +24,212 @@ from simplemem.web import compatibility, rest
 from simplemem.web.guard import AuthMiddleware
 from simplemem.web.limits import MAX_BODY_BYTES
 from simplemem.web.metrics import Metrics
-from simplemem.web.problems import HTTPError, failed, refused, unknown
-from simplemem.web.routing import ASGIResponse, Handler, granted, handled, route
+from simplemem.web.problems import (
+    HTTPError,
+    answer_error,
+    answer_http_exception,
+    answer_unexpected_error,
+)
+from simplemem.web.routing import API, ASGIResponse, Handler, granted, handled, route
 from simplemem.web.tokens import Grant
 from simplemem.web.vault_registry import VaultRegistry
 from simplemem.web.vault_view import MountedVault, VaultView
 
 log = logging.getLogger("simplemem.web")
 
+Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
+_METRICS_TYPE: Final = "text/plain; version=0.0.4"
+
 
 def application(
     registry: VaultRegistry,
-    guard: Callable[[ASGIApp, Metrics], AuthMiddleware],
+    protect: Callable[[ASGIApp, Metrics], AuthMiddleware],
     *,
     sse: bool,
     more: Sequence[Route] = (),
 ) -> AuthMiddleware:
-    """The routes of every vault behind the guard."""
+    """Return the application that serves the vaults of a registry.
+
+    `protect` puts the checks of every request before the routes. With `sse`, MCP is also served in
+    its transport of 2024. `more` are routes beside those of this module.
+    """
     metrics = Metrics()
+    routes = _operator_routes(registry, metrics)
+    for vault in registry.vaults.values():
+        routes += _vault_routes(registry, vault, sse=sse)
+    routes += more
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
         async with registry.running():
             yield
 
-    routes = [
-        *(route(path, _health(registry), ["GET"]) for path in ("/health", f"{rest.API}/health")),
-        route("/ready", _ready(registry), ["GET"]),
-        route("/metrics", _metrics(registry, metrics), ["GET"]),
-    ]
-    for vault in registry.vaults.values():
-        routes += _of_vault(registry, vault, sse=sse)
-    routes += more
     handlers: dict[Any, Any] = {
-        SimplememError: refused,
-        HTTPException: partial(unknown, hint=_hint_of_routes(registry)),
-        Exception: failed,
+        SimplememError: answer_error,
+        HTTPException: partial(answer_http_exception, hint=_hint_about_routes(registry)),
+        Exception: answer_unexpected_error,
     }
     app = Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers)
     app.router.redirect_slashes = False
-    return guard(app, metrics)
+    return protect(app, metrics)
 
 
-def _hint_of_routes(registry: VaultRegistry) -> str:
-    """Say where the routes are described. Names no vault, as a token may be limited to another."""
+def _hint_about_routes(registry: VaultRegistry) -> str:
+    """Say where the routes are described.
+
+    Of several vaults it names none, because the token of the request may be limited to others.
+    """
     if len(registry.vaults) == 1:
         [vault] = registry.vaults.values()
-        return f"`GET {vault.prefix}{rest.API}/openapi.json` describes the routes. MCP is at {vault.prefix}/mcp."
+        description = f"`GET {vault.prefix}{API}/openapi.json` describes the routes."
+        return f"{description} MCP is at {vault.prefix}/mcp."
     return (
         "This server has several vaults. Each path begins with the name of one:"
-        f" `GET /NAME{rest.API}/openapi.json` describes the routes. MCP is at /NAME/mcp."
+        f" `GET /NAME{API}/openapi.json` describes the routes. MCP is at /NAME/mcp."
     )
 
 
-def _of_vault(registry: VaultRegistry, vault: MountedVault, *, sse: bool) -> list[Route]:
+# --- one vault
+
+
+def _vault_routes(registry: VaultRegistry, vault: MountedVault, *, sse: bool) -> list[Route]:
+    """Return the routes of one vault, except those of its page."""
+
     def at(path: str, handler: Handler, *methods: str) -> Route:
         return route(vault.prefix + path, handled(registry, vault, handler), methods)
 
-    routes = [
-        at("/mcp", _mcp, "GET", "POST", "DELETE"),
-        *rest.routes(registry, vault),
-        *compatibility.routes(registry, vault),
-    ]
+    routes = [at("/mcp", _handle_mcp, "GET", "POST", "DELETE")]
+    routes += rest.routes(registry, vault)
+    routes += compatibility.routes(registry, vault)
     if sse:
-        old = _Sse(f"{vault.prefix}/messages")
-        routes += [at("/sse", old.listen, "GET"), at("/messages", old.post, "POST")]
+        transport = _SseTransport(f"{vault.prefix}/messages")
+        routes.append(at("/sse", transport.handle_stream, "GET"))
+        routes.append(at("/messages", transport.handle_post, "POST"))
     return routes
 
 
-async def _mcp(request: Request, view: VaultView, grant: Grant) -> Response:
-    """MCP over Streamable HTTP, of both generations."""
-    request.scope["user"] = _owner_of_session(grant)
+async def _handle_mcp(request: Request, view: VaultView, grant: Grant) -> Response:
+    """Serve MCP over Streamable HTTP, in both generations of the protocol."""
+    request.scope["user"] = _session_owner(grant)
     return ASGIResponse(view.manager.handle_request)
 
 
-def _owner_of_session(grant: Grant) -> AuthenticatedUser:
-    """As the SDK knows whose session it is: another token cannot go on with it."""
-    return AuthenticatedUser(
-        AccessToken(token="", client_id=grant.identity, scopes=list(grant.scopes))
-    )
+def _session_owner(grant: Grant) -> AuthenticatedUser:
+    """Return the owner of a session, as the SDK identifies it: no other token may use the session."""
+    token = AccessToken(token="", client_id=grant.identity, scopes=list(grant.scopes))
+    return AuthenticatedUser(token)
 
 
-class _Sse:
-    """MCP as clients of 2024 speak it: a stream of events, and posts beside it."""
+class _SseTransport:
+    """MCP over HTTP as clients of 2024 speak it: a stream of events, and a POST per message."""
 
-    def __init__(self, posts: str) -> None:
-        self._transport = SseServerTransport(posts, max_request_body_size=MAX_BODY_BYTES)
+    def __init__(self, post_path: str) -> None:
+        self._transport = SseServerTransport(post_path, max_request_body_size=MAX_BODY_BYTES)
 
-    async def listen(self, request: Request, view: VaultView, grant: Grant) -> Response:
+    async def handle_stream(self, request: Request, view: VaultView, grant: Grant) -> Response:
+        """Begin a session, and send its messages to the client until it disconnects."""
+
         async def stream(scope: Scope, receive: Receive, send: Send) -> None:
+            options = view.server.create_initialization_options()
             async with self._transport.connect_sse(scope, receive, send) as (messages, answers):
-                await view.server.run(
-                    messages, answers, view.server.create_initialization_options()
-                )
+                await view.server.run(messages, answers, options)
 
-        request.scope["user"] = _owner_of_session(grant)
+        request.scope["user"] = _session_owner(grant)
         return ASGIResponse(stream)
 
-    async def post(self, request: Request, _view: VaultView, grant: Grant) -> Response:
-        request.scope["user"] = _owner_of_session(grant)
+    async def handle_post(self, request: Request, _view: VaultView, grant: Grant) -> Response:
+        """Pass a message of the client to its session."""
+        request.scope["user"] = _session_owner(grant)
         return ASGIResponse(self._transport.handle_post_message)
 
 
-def _health(registry: VaultRegistry) -> Callable[[Request], Awaitable[Response]]:
-    of_profiles: dict[str, str] = {}
+# --- the operator's routes, which cover all vaults
+
+
+def _operator_routes(registry: VaultRegistry, metrics: Metrics) -> list[Route]:
+    """Return the routes by which an operator watches the server."""
+    health = _health_endpoint(registry)
+    return [
+        route("/health", health, ["GET"]),
+        route(f"{API}/health", health, ["GET"]),
+        route("/ready", _ready_endpoint(registry), ["GET"]),
+        route("/metrics", _metrics_endpoint(registry, metrics), ["GET"]),
+    ]
+
+
+def _health_endpoint(registry: VaultRegistry) -> Endpoint:
+    """Return the endpoint that says whether every vault and its index can be opened."""
+
+    async def show_health(_request: Request) -> Response:
+        states = [await view.executor.is_open() for view in registry.whole_views()]
+        status = "ok"
+        database = "connected"
+        status_code = 200
+        if not all(states):
+            status = "degraded"
+            database = "not connected"
+            status_code = 503
+        facts = {"status": status, **_health_of_profiles(), "database": database}
+        return JSONResponse(facts, status_code)
+
+    return show_health
+
+
+def _health_of_profiles() -> Mapping[str, str]:
+    """Return the fields that clients of replaced servers expect of an answer about health."""
+    fields: dict[str, str] = {}
     for profile in built_in_profiles().values():
-        of_profiles |= profile.health
-
-    async def health(_request: Request) -> Response:
-        """Whether every vault and its index could be opened, with what clients of other servers expect."""
-        whole = [view for view in registry.views() if not view.only]
-        is_open = all([await view.executor.is_open() for view in whole])
-        facts = {
-            "status": "ok" if is_open else "degraded",
-            **of_profiles,
-            "database": "connected" if is_open else "not connected",
-        }
-        return JSONResponse(facts, 200 if is_open else 503)
-
-    return health
+        fields |= profile.health
+    return fields
 
 
-def _ready(registry: VaultRegistry) -> Callable[[Request], Awaitable[Response]]:
-    async def ready(_request: Request) -> Response:
-        """Say whether every vault can be searched; nothing more, since anybody may ask."""
-        states = [await _state_of(view) for view in registry.views() if not view.only]
+def _ready_endpoint(registry: VaultRegistry) -> Endpoint:
+    """Return the endpoint that says whether every vault can be searched.
+
+    It says nothing else, because it needs no token.
+    """
+
+    async def show_readiness(_request: Request) -> Response:
+        states = [await _state_of(view) for view in registry.whole_views()]
         for state in ("unavailable", "indexing"):
             if state in states:
                 return JSONResponse({"status": state}, 503)
         return JSONResponse({"status": "ready"})
 
-    return ready
+    return show_readiness
 
 
 async def _state_of(view: VaultView) -> str:
     """Return `ready`, `indexing`, or `unavailable` for a vault that cannot be opened."""
     try:
-        state = await view.executor.run(lambda: view.executor.store().state())
+        index = await view.executor.run(lambda: view.executor.store().state())
     except SimplememError as error:
-        log.error(
-            "the vault %s is not ready: %s", view.vault.name or view.vault.root, error.message
-        )
+        name = view.vault.name or view.vault.root
+        log.error("the vault %s is not ready: %s", name, error.message)
         return "unavailable"
-    return "ready" if state.state == "ready" else "indexing"
+
+    if index.state == "ready":
+        return "ready"
+    return "indexing"
 
 
-def _metrics(registry: VaultRegistry, metrics: Metrics) -> Callable[[Request], Awaitable[Response]]:
-    async def shown(request: Request) -> Response:
+def _metrics_endpoint(registry: VaultRegistry, metrics: Metrics) -> Endpoint:
+    """Return the endpoint that shows the metrics to an administrator of the whole server."""
+
+    async def show_metrics(request: Request) -> Response:
         if granted(request.scope, "admin").is_limited:
+            message = "metrics cover the whole server, and this token is limited to a part of it"
             hint = "Use a token that is not limited to vaults, folders or a user."
-            raise HTTPError(
-                403,
-                "metrics cover the whole server, and this token is limited to a part of it",
-                hint=hint,
-            )
-        rows = []
-        for view in (each for each in registry.views() if not each.only):
-            state = await view.executor.run(lambda view=view: view.executor.store().state())  # type: ignore[misc]
-            rows.append(("", f'vault="{view.vault.name}"', float(state.notes)))
-        return PlainTextResponse(
-            metrics.text({"simplemem_notes": rows}), media_type="text/plain; version=0.0.4"
-        )
+            raise HTTPError(403, message, hint=hint)
 
-    return shown
+        rows = [await _count_notes(view) for view in registry.whole_views()]
+        text = metrics.text({"simplemem_notes": rows})
+        return PlainTextResponse(text, media_type=_METRICS_TYPE)
+
+    return show_metrics
+
+
+async def _count_notes(view: VaultView) -> tuple[str, str, float]:
+    """Return a row of the gauge of notes, in the form of `simplemem.web.metrics`."""
+    index = await view.executor.run(lambda: view.executor.store().state())
+    return "", f'vault="{view.vault.name}"', float(index.notes)

@@ -1,4 +1,7 @@
-"""Routes of the servers that profiles replace, and calls of tools without MCP."""
+"""Routes of the servers that profiles replace, and calls of tools without MCP.
+
+A profile declares its routes (`simplemem.profiles.route`). This module answers requests to them.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,7 @@ import asyncio
 import hashlib
 import time
 from collections import OrderedDict
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple
 from weakref import WeakValueDictionary
 
 from starlette.requests import Request
@@ -33,32 +35,34 @@ from simplemem.web.tokens import Grant
 from simplemem.web.vault_registry import VaultRegistry
 from simplemem.web.vault_view import MountedVault, VaultView
 
-if TYPE_CHECKING:
-    from simplemem.store import EnhancedStore
-
-FindNote: TypeAlias = "Callable[[EnhancedStore, str, str], FoundNote]"
-
-_MAX_BODY: Final = 5 * 1024 * 1024
-_KEPT_SECONDS: Final = 24 * 3600
-_MAX_KEYS: Final = 10_000
+_MAX_BODY_BYTES: Final = 5 * 1024 * 1024
+_MAX_ANSWERS: Final = 10_000
+_ANSWER_SECONDS: Final = 24 * 3600  # for which an answer is kept
+_MAX_NOTICE: Final = 600  # characters
 
 
 def routes(registry: VaultRegistry, vault: MountedVault) -> list[Route]:
-    """Return the routes of one vault: those of its profile and of the built-in profiles, and calls of tools."""
+    """Return the routes of one vault that its profile, or a built-in profile, declares.
+
+    Also returns the two routes that list and call the tools of the profile. A route that deletes is
+    left out if the settings forbid deleting.
+    """
     handlers: dict[str, Handler] = {}
     for address, route in compatibility_routes(vault.profile).items():
         if route.tool.deletes and vault.settings.no_delete:
             continue
-        handler = _handler_of(route)
-        handlers[address] = _Idempotent(handler).answer if route.is_idempotent else handler
+        handler = _route_handler(route)
+        if route.is_idempotent:
+            handler = _IdempotentHandler(handler, route.status).handle
+        handlers[address] = handler
 
     handlers["GET /mcp/tools"] = list_tools
-    handlers["POST /mcp/tools/call"] = _call
+    handlers["POST /mcp/tools/call"] = _call_as_over_mcp
     return routes_of(registry, vault, handlers)
 
 
-def _handler_of(route: CompatibilityRoute) -> Handler:
-    """Return a function that answers requests to a route."""
+def _route_handler(route: CompatibilityRoute) -> Handler:
+    """Return a handler that calls the tool of a route and answers in the form of the route."""
 
     async def handle(request: Request, view: VaultView, grant: Grant) -> Response:
         if route.tool.writes:
@@ -70,8 +74,13 @@ def _handler_of(route: CompatibilityRoute) -> Handler:
         expected_hash(request)  # refuses a malformed If-Match, also where no note is named
         if request.method == "POST":
             _check_content(route, arguments)
+
         if route.find_note is not None:
-            arguments = await _with_note(route.find_note, request, view, grant, arguments)
+            note = await _find_note(route, request, view, grant, arguments)
+            _check_version(request, note)
+            arguments.pop("id")
+            arguments[route.id_argument] = request.path_params["id"]
+            arguments[route.user_argument] = note.scope
 
         reply = await call_tool(view, route.tool, arguments, grant)
         return _response(route, reply)
@@ -80,55 +89,60 @@ def _handler_of(route: CompatibilityRoute) -> Handler:
 
 
 def _check_knowledge_base(view: VaultView) -> None:
-    """Raise NotFound if the server has no knowledge base, or the token may not see all of the vault."""
+    """Raise NotFound if the vault has no knowledge base, or the view shows only a part of it."""
     if not view.vault.settings.documents.knowledge_base or view.only:
-        raise NotFound(
-            "this server has no knowledge base", hint="Start it with --knowledge-base FOLDER."
-        )
+        hint = "Start it with --knowledge-base FOLDER."
+        raise NotFound("this server has no knowledge base", hint=hint)
 
 
 def _check_content(route: CompatibilityRoute, arguments: Data) -> None:
-    """Refuse a request whose content is empty, or missing where the route needs it."""
+    """Raise HTTPError if the content is empty, or missing where the route needs it."""
     if "content" not in arguments and not route.needs_content:
         return
-    if not str(arguments.get("content", "")).strip():
-        raise HTTPError(
-            422,
-            "the content is empty",
-            code="invalid",
-            hint="Send a text of at least one word.",
-        )
+
+    content = str(arguments.get("content", ""))
+    if not content.strip():
+        hint = "Send a text of at least one word."
+        raise HTTPError(422, "the content is empty", code="invalid", hint=hint)
 
 
-async def _with_note(
-    find_note: FindNote, request: Request, view: VaultView, grant: Grant, arguments: Data
-) -> Data:
-    """Return the arguments of a tool for the note that the path names.
+async def _find_note(
+    route: CompatibilityRoute, request: Request, view: VaultView, grant: Grant, arguments: Data
+) -> FoundNote:
+    """Return the note that the path of a request names.
 
-    Raises Invalid, NotFound, or Conflict if the note is not the one that `If-Match` expects.
+    It belongs to the user that the arguments name, else to that of the token, else to any. Raises
+    NotFound if there is none, Invalid if the argument is not a text.
     """
-    ident = request.path_params["id"]
-    user = arguments.get("user_id") or grant.user
+    find_note = route.find_note
+    assert find_note is not None
+    note_id = request.path_params["id"]
+    user = arguments.get(route.user_argument) or grant.user
     if not isinstance(user, str):
-        raise Invalid("'user_id' must be a string")
+        raise Invalid(f"{route.user_argument!r} must be a string")
 
-    note = await view.executor.run(lambda: find_note(view.executor.store(), ident, user))
-    if not note.sha256.startswith(expected_hash(request)):
-        raise Conflict(
-            "this memory has changed since it was read",
-            current_sha256=note.sha256,
-            hint=(
-                "Check the current text. If the request still applies, repeat it with"
-                " current_sha256 as If-Match."
-            ),
-        )
+    return await view.executor.run(lambda: find_note(view.executor.store(), note_id, user))
 
-    others = {key: value for key, value in arguments.items() if key != "id"}
-    return {**others, "memory_id": ident, "user_id": note.scope}
+
+def _check_version(request: Request, note: FoundNote) -> None:
+    """Raise Conflict if a note is not the version that `If-Match` names."""
+    if note.sha256.startswith(expected_hash(request)):
+        return
+    raise Conflict(
+        "this memory has changed since it was read",
+        current_sha256=note.sha256,
+        hint=(
+            "Check the current text. If the request still applies, repeat it with"
+            " current_sha256 as If-Match."
+        ),
+    )
 
 
 def _response(route: CompatibilityRoute, reply: Reply[Any]) -> Response:
-    """Return what a tool replied in the form of a route. Notices that do not fit in are headers."""
+    """Return the reply of a tool in the form of a route.
+
+    Notices for which the body has no field become a header.
+    """
     body = route.answer(reply)
     notices = list(reply.notices)
     if "notice" not in body and reply.value and "notice" in reply.value:
@@ -142,73 +156,100 @@ def _response(route: CompatibilityRoute, reply: Reply[Any]) -> Response:
     return Json(body, route.status, headers)
 
 
-class _Idempotent:
-    """Answers a repeated idempotency key with the first answer again, for a day.
+class _StoredAnswer(NamedTuple):
+    """An answer of a route, the hash of the request that it answers, and its time.
 
-    Guards the answers by key, and which keys are being answered now: of several requests that arrive with
-    one key at once, the first is carried out and the others wait for its answer.
+    The time is on the monotonic clock.
     """
 
-    def __init__(self, handler: Handler) -> None:
-        self._handler = handler
-        self._answers: OrderedDict[str, tuple[float, str, bytes]] = OrderedDict()
-        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+    time: float
+    request_sha256: str
+    body: bytes
 
-    async def answer(self, request: Request, view: VaultView, grant: Grant) -> Response:
+
+class _IdempotentHandler:
+    """A handler that answers a repeated `Idempotency-Key` with the first answer, for a day.
+
+    Guards the answers by key, and a lock per key that is in use: of several requests that arrive
+    with one key at once, the first is carried out and the others wait for its answer.
+    """
+
+    def __init__(self, handler: Handler, status: int) -> None:
+        self._handler = handler
+        self._status = status
+        self._answers: OrderedDict[str, _StoredAnswer] = OrderedDict()  # the oldest first
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    async def handle(self, request: Request, view: VaultView, grant: Grant) -> Response:
+        """Answer a request. Raises HTTPError for a large body, and for a key with another body."""
         body = await request.body()
-        if len(body) > _MAX_BODY:
+        if len(body) > _MAX_BODY_BYTES:
             raise HTTPError(413, "the document is larger than 5 MB")
-        named = request.headers.get("idempotency-key")
-        if not named:
+
+        client_key = request.headers.get("idempotency-key")
+        if not client_key:
             return await self._handler(request, view, grant)
 
-        key = hashlib.sha256(f"{grant.identity}\0{named}".encode()).hexdigest()
-        digest = hashlib.sha256(body).hexdigest()
-        turn = self._turns.setdefault(key, asyncio.Lock())
-        async with turn:
-            known = self._known_answer(key, digest)
-            if known is not None:
-                return known
-            answer = await self._handler(request, view, grant)
-            self._keep_answer(key, digest, bytes(answer.body))
-            return answer
+        key = hashlib.sha256(f"{grant.identity}\0{client_key}".encode()).hexdigest()
+        request_sha256 = hashlib.sha256(body).hexdigest()
+        lock = self._locks.setdefault(key, asyncio.Lock())
+        async with lock:
+            stored = self._find_answer(key, request_sha256)
+            if stored is not None:
+                return Response(stored.body, self._status, media_type="application/json")
 
-    def _known_answer(self, key: str, digest: str) -> Response | None:
-        """Return the answer that this key got before. HTTPError if it came with another body."""
-        self._forget_old_answers()
-        if key not in self._answers:
-            return None
-        _, known_digest, body = self._answers[key]
-        if known_digest != digest:
+            response = await self._handler(request, view, grant)
+            self._store(key, request_sha256, bytes(response.body))
+            return response
+
+    def _find_answer(self, key: str, request_sha256: str) -> _StoredAnswer | None:
+        """Return the answer that a key has had, or None.
+
+        Raises HTTPError if the key came with another body.
+        """
+        self._drop_expired()
+        stored = self._answers.get(key)
+        if stored is not None and stored.request_sha256 != request_sha256:
+            message = "this Idempotency-Key was used with another body"
             hint = "Use a new key for each document."
-            raise HTTPError(
-                422, "this Idempotency-Key was used with another body", code="conflict", hint=hint
-            )
-        return Response(body, 202, media_type="application/json")
+            raise HTTPError(422, message, code="conflict", hint=hint)
+        return stored
 
-    def _keep_answer(self, key: str, digest: str, body: bytes) -> None:
-        self._answers[key] = (time.monotonic(), digest, body)
-        if len(self._answers) > _MAX_KEYS:
+    def _store(self, key: str, request_sha256: str, body: bytes) -> None:
+        """Store an answer. Drops the oldest one if there are too many."""
+        self._answers[key] = _StoredAnswer(time.monotonic(), request_sha256, body)
+        if len(self._answers) > _MAX_ANSWERS:
             self._answers.popitem(last=False)
 
-    def _forget_old_answers(self) -> None:
-        oldest_kept = time.monotonic() - _KEPT_SECONDS
-        while self._answers and next(iter(self._answers.values()))[0] < oldest_kept:
+    def _drop_expired(self) -> None:
+        """Drop the answers that are older than a day."""
+        expiry = time.monotonic() - _ANSWER_SECONDS
+        while self._answers:
+            oldest = next(iter(self._answers.values()))
+            if oldest.time >= expiry:
+                return
             self._answers.popitem(last=False)
 
 
-async def _call(request: Request, view: VaultView, grant: Grant) -> Response:
-    """A call of a tool, answered as over MCP."""
-    said = await read_arguments(request)
-    name, arguments = said.get("name"), said.get("arguments") or {}
+async def _call_as_over_mcp(request: Request, view: VaultView, grant: Grant) -> Response:
+    """Call a tool of the vault's profile by its name, and answer as over MCP.
+
+    Raises Invalid if the request has no name or no object of arguments, NotFound for another name,
+    and what the tool raises.
+    """
+    call = await read_arguments(request)
+    name = call.get("name")
+    arguments = call.get("arguments") or {}
     if not isinstance(name, str) or not isinstance(arguments, dict):
-        raise Invalid(
-            "a call needs a name and arguments", hint='Send {"name": "...", "arguments": {...}}.'
-        )
+        hint = 'Send {"name": "...", "arguments": {...}}.'
+        raise Invalid("a call needs a name and arguments", hint=hint)
+
     reply = await call_tool(view, find_tool(view, name), arguments, grant)
-    texts = [
-        reply.text,
-        *(line(notice, 600) for notice in reply.notices if notice not in reply.text),
-    ]
-    shown: Data = {"content": [{"type": "text", "text": text} for text in texts]}
-    return Json(shown | ({"structuredContent": data} if (data := reply.data()) is not None else {}))
+    notices = [notice for notice in reply.notices if notice not in reply.text]
+    texts = [reply.text, *(line(notice, _MAX_NOTICE) for notice in notices)]
+
+    answer: Data = {"content": [{"type": "text", "text": text} for text in texts]}
+    data = reply.data()
+    if data is not None:
+        answer["structuredContent"] = data
+    return Json(answer)

@@ -1,14 +1,18 @@
-"""The OpenAPI document of the API: made of the tools whose routes they are, so that neither can say what the other does
-not. `python -m simplemem.web.openapi` prints it."""
+"""The OpenAPI document of the HTTP API.
+
+It is made from the tools that the routes call, so the two cannot differ. `openapi.toml` has what no
+tool says. `python -m simplemem.web.openapi` prints the document.
+"""
 
 from __future__ import annotations
 
 import json
 import re
 import tomllib
+from collections.abc import Collection
 from copy import deepcopy
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from simplemem import __version__
 from simplemem.profiles.profile import Profile
@@ -18,165 +22,271 @@ from simplemem.tools.core import TOOLS
 from simplemem.tools.schema import Schema
 from simplemem.tools.tool import Tool
 from simplemem.tools.writing import update_memory
-from simplemem.web.rest import API, MARKDOWN
+from simplemem.web.routing import API, MARKDOWN
+
+Operation: TypeAlias = dict[str, Any]
+"""An operation object of OpenAPI: what one method does at one path."""
 
 _JSON: Final = "application/json"
 _TEXT: Final[Schema] = {"type": "string"}
 _OBJECT: Final[Schema] = {"type": "object"}
-_FAILURES: Final = {key: {"$ref": "#/components/responses/Problem"} for key in ("4XX", "503")}
-_TOLD: Final = tomllib.loads(Path(__file__).with_name("openapi.toml").read_text(encoding="utf-8"))
+_PROBLEM: Final = {"$ref": "#/components/responses/Problem"}
+_NOTE: Final = "/memories/{name}"
+_TEMPLATES: Final = tomllib.loads(
+    Path(__file__).with_name("openapi.toml").read_text(encoding="utf-8")
+)
 
 
 def document(prefix: str = "", profile: Profile | None = None) -> dict[str, Any]:
-    """Return the whole document, of the vault at this path that is served with this profile."""
-    every = {}
-    for tool, said in ((each, said) for each in TOOLS for said in each.routes):
-        method, _, path = said.partition(" ")
-        every[f"{method} {API}{path}"] = _of_tool(tool, method, path)
-    for address, compatible in compatibility_routes(
-        profile or find_profile(DEFAULT_PROFILE)
-    ).items():
-        every[address] = _of_route(compatible, address)
-    for said, other in _TOLD["others"].items():
-        is_feed = said.endswith("/changes")
-        parts = (
-            _body(other["body"])
-            if "body" in other
-            else {"parameters": [_header("Last-Event-ID")] * is_feed}
-        )
-        answer = (
-            {"description": "Success", "content": {"text/event-stream": {"schema": {}}}}
-            if is_feed
-            else _answer(_OBJECT)
-        )
-        every[said] = {"summary": other["summary"], **parts, "responses": {"200": answer}}
-    base = deepcopy(_TOLD["base"])
-    paths = base["paths"]
-    for said, operation in sorted(every.items(), key=lambda each: each[0].split()[::-1]):
-        method, path = said.split()
-        named = {"in": "path", "required": True, "schema": _TEXT | {"minLength": 1}}
-        in_path = [{"name": each, **named} for each in re.findall(r"{(\w+)}", path)]
-        operation["parameters"] = in_path + operation["parameters"]
-        operation["responses"] |= _FAILURES
-        _add_meanings(operation)
-        ident = "_".join(re.findall(r"\w+", f"{method.lower()} {path.removeprefix(API)}"))
-        paths.setdefault(path, {})[method.lower()] = {"operationId": ident, **operation}
+    """Return the OpenAPI document of a vault.
+
+    `prefix` is the path of the vault, and `profile` the one that it is served with; the default
+    profile if None.
+    """
+    if profile is None:
+        profile = find_profile(DEFAULT_PROFILE)
+    base: dict[str, Any] = deepcopy(_TEMPLATES["base"])
     base["info"]["version"] = __version__
-    return {"openapi": "", "info": {}, "servers": [{"url": prefix or "/"}], "security": [], **base}
+
+    paths = base["paths"]
+    operations = _operations(profile)
+    for address in sorted(operations, key=_path_and_method):
+        method, _, path = address.partition(" ")
+        operation = operations[address]
+        operation["parameters"] = _path_parameters(path) + operation["parameters"]
+        operation["responses"] |= {"4XX": _PROBLEM, "503": _PROBLEM}
+        _add_descriptions(operation)
+        identified = {"operationId": _operation_id(method, path), **operation}
+        paths.setdefault(path, {})[method.lower()] = identified
+
+    # These come first in the document.
+    ordered = {"openapi": "", "info": {}, "servers": [{"url": prefix or "/"}], "security": []}
+    return ordered | base
 
 
-def _add_meanings(operation: dict[str, Any]) -> None:
-    """Describe the parameters and fields that their tool does not describe, as a model needs no words for them."""
-    meanings = _TOLD["meanings"]
-    for parameter in operation["parameters"]:
-        schema = parameter.get("schema") or parameter["content"][_JSON]["schema"]
-        if "description" not in parameter and "description" not in schema:
-            parameter["description"] = meanings[parameter["name"]]
-    schemas = operation.get("requestBody", {}).get("content", {})
-    if fields := schemas.get(_JSON, {}).get("schema", {}).get("properties"):
-        body = schemas[_JSON]["schema"]
-        described = {
-            key: {"description": meanings.get(key, ""), **each} for key, each in fields.items()
-        }
-        schemas[_JSON]["schema"] = body | {"properties": described}
+def _operations(profile: Profile) -> dict[str, Operation]:
+    """Return the operations by "METHOD /path", without their path parameters and failures."""
+    operations = {}
+    for tool in TOOLS:
+        for address in tool.routes:
+            method, _, path = address.partition(" ")
+            operations[f"{method} {API}{path}"] = _describe_tool(tool, method, path)
+
+    for address, route in compatibility_routes(profile).items():
+        operations[address] = _describe_route(route, address)
+
+    for address, template in _TEMPLATES["others"].items():
+        operations[address] = _describe_other(address, template)
+    return operations
 
 
-def _of_tool(tool: Tool, method: str, path: str) -> dict[str, Any]:
-    """A route of a default tool."""
-    is_put, is_read = method == "PUT", method == "GET" and path == "/memories/{name}"
-    unsaid = {"name"} & {*re.findall(r"\w+", path)} | ({"overwrite"} if is_put else set())
-    parts = _taken(tool, method, unsaid, {"content"} if method == "PATCH" else set())
+def _path_and_method(address: str) -> tuple[str, str]:
+    method, _, path = address.partition(" ")
+    return path, method
+
+
+def _operation_id(method: str, path: str) -> str:
+    """Return the id of an operation, such as `get_memories_name` for `GET /api/v1/memories/{name}`."""
+    words = re.findall(r"\w+", path.removeprefix(API))
+    return "_".join([method.lower(), *words])
+
+
+# --- operations
+
+
+def _describe_tool(tool: Tool, method: str, path: str) -> Operation:
+    """Return the operation of a route that calls a default tool."""
+    is_put = method == "PUT"
+    is_note_read = method == "GET" and path == _NOTE
+
+    omitted = {"name"} & set(re.findall(r"\w+", path))
+    optional = set()
+    if is_put:
+        omitted.add("overwrite")
+    if method == "PATCH":
+        optional.add("content")
+    parts = _describe_input(tool, method, omitted, optional)
     if is_put:
         parts["requestBody"]["content"][MARKDOWN] = {"schema": _TEXT}
-    parts["parameters"] += [_header("If-Match")] if "if_sha256" in tool.arguments or is_put else []
-    parts["parameters"] += [_header("If-None-Match")] if is_read or is_put else []
-    answer = _answer(
-        {"anyOf": [tool.output, update_memory.output]} if is_put else tool.output or _OBJECT
-    )
-    answer["content"] |= {MARKDOWN: {"schema": _TEXT}} if is_read else {}
-    codes = ("200", "201") if is_put else ("201",) if tool.creates else ("200",)
-    answers = dict.fromkeys(codes, answer) | (
-        {"304": {"description": "Not modified"}} if is_read else {}
-    )
-    return {"summary": tool.title, "description": tool.description, **parts, "responses": answers}
+    if is_put or "if_sha256" in tool.arguments:
+        parts["parameters"].append(_header_parameter("If-Match"))
+    if is_put or is_note_read:
+        parts["parameters"].append(_header_parameter("If-None-Match"))
 
-
-def _of_route(route: CompatibilityRoute, address: str) -> dict[str, Any]:
-    """Describe a route of another server."""
-    tool = route.tool
-    has_id = "{id}" in address
-    in_path = {"memory_id"} if has_id else set()
-    optional = {"user_id"} if has_id else set()
-    parts = _taken(tool, address.split()[0], in_path, optional)
-    if has_id:
-        parts["parameters"].append(_header("If-Match"))
-    if route.is_idempotent:
-        parts["parameters"].append(_header("Idempotency-Key"))
-
-    answer = {"description": "Success"} if route.status == 204 else _answer(_schema_of_body(route))
+    responses = _describe_responses(tool, is_put=is_put, is_note_read=is_note_read)
     return {
         "summary": tool.title,
         "description": tool.description,
         **parts,
-        "responses": {str(route.status): answer},
+        "responses": responses,
     }
 
 
-def _schema_of_body(route: CompatibilityRoute) -> Schema:
-    """Return the schema of the answer of a route of another server."""
-    added: Schema = {}
+def _describe_responses(tool: Tool, *, is_put: bool, is_note_read: bool) -> dict[str, Any]:
+    """Return the responses of success of a default tool, by status.
+
+    A PUT creates a note (201) or replaces or updates it (200).
+    """
+    schema = tool.output or _OBJECT
+    statuses = ["200"]
+    if is_put:
+        schema = {"anyOf": [tool.output, update_memory.output]}
+        statuses = ["200", "201"]
+    elif tool.creates:
+        statuses = ["201"]
+
+    response = _json_response(schema)
+    if is_note_read:
+        response["content"][MARKDOWN] = {"schema": _TEXT}
+    responses: dict[str, Any] = dict.fromkeys(statuses, response)
+    if is_note_read:
+        responses["304"] = {"description": "Not modified"}
+    return responses
+
+
+def _describe_route(route: CompatibilityRoute, address: str) -> Operation:
+    """Return the operation of a route of a server that a profile replaces."""
+    tool = route.tool
+    omitted = set()
+    optional = set()
+    if route.find_note is not None:
+        omitted.add(route.id_argument)
+        optional.add(route.user_argument)
+
+    method, _, _ = address.partition(" ")
+    parts = _describe_input(tool, method, omitted, optional)
+    if route.find_note is not None:
+        parts["parameters"].append(_header_parameter("If-Match"))
+    if route.is_idempotent:
+        parts["parameters"].append(_header_parameter("Idempotency-Key"))
+
+    response = {"description": "Success"}
+    if route.status != 204:
+        response = _json_response(_body_schema(route))
+    return {
+        "summary": tool.title,
+        "description": tool.description,
+        **parts,
+        "responses": {str(route.status): response},
+    }
+
+
+def _body_schema(route: CompatibilityRoute) -> Schema:
+    """Return the schema of the body that a route of a replaced server answers with."""
+    properties: Schema = {}
     if route.status_text:
-        added["status"] = {"const": route.status_text}
+        properties["status"] = {"const": route.status_text}
     if route.text_field:
-        added[route.text_field] = _TEXT
+        properties[route.text_field] = _TEXT
+    required = list(properties)
 
     output = route.tool.output or {"properties": {}}
-    own = {
-        key: schema
-        for key, schema in output["properties"].items()
-        if route.fields is None or key in route.fields
+    output_required = output.get("required", ())
+    own = [key for key in output["properties"] if route.fields is None or key in route.fields]
+    for key in own:
+        properties[key] = output["properties"][key]
+    required += [key for key in output_required if key in own]
+    return {"type": "object", "properties": properties, "required": required}
+
+
+def _describe_other(address: str, template: dict[str, Any]) -> Operation:
+    """Return the operation of a route that calls no default tool, from its entry in the file."""
+    parts: dict[str, Any] = {"parameters": []}
+    response = _json_response(_OBJECT)
+    if address.endswith("/changes"):
+        parts["parameters"].append(_header_parameter("Last-Event-ID"))
+        response = {"description": "Success", "content": {"text/event-stream": {"schema": {}}}}
+    if "body" in template:
+        parts = _json_body(template["body"])
+    return {"summary": template["summary"], **parts, "responses": {"200": response}}
+
+
+# --- parts of operations
+
+
+def _describe_input(
+    tool: Tool, method: str, omitted: Collection[str], optional: Collection[str]
+) -> dict[str, Any]:
+    """Return the parameters and the request body with which a method passes the arguments of a tool.
+
+    GET and DELETE pass them in the query, the others in the body. `omitted` arguments are left out,
+    `optional` ones need not be passed, though the tool requires them.
+    """
+    properties = {
+        name: schema for name, schema in tool.input["properties"].items() if name not in omitted
     }
-    required = [*added, *(key for key in output.get("required", ()) if key in own)]
-    return {"type": "object", "properties": added | own, "required": required}
-
-
-def _taken(tool: Tool, method: str, unsaid: set[str], optional: set[str]) -> dict[str, Any]:
-    """What a tool takes, in the query or in the body."""
-    own = {key: each for key, each in tool.input["properties"].items() if key not in unsaid}
-    needed = [
-        each for each in tool.input.get("required", ()) if each in own and each not in optional
+    required = [
+        name
+        for name in tool.input.get("required", ())
+        if name in properties and name not in optional
     ]
     if method not in ("GET", "DELETE"):
-        return _body(
-            {"type": "object", "properties": own, "required": needed, "additionalProperties": False}
+        return _json_body(
+            {
+                "type": "object",
+                "properties": properties,
+                "required": required,
+                "additionalProperties": False,
+            }
         )
-    rows = []
-    for key, schema in own.items():
-        is_plain = schema.get("type") not in ("object", "array", None)
-        form = {"schema": schema} if is_plain else {"content": {_JSON: {"schema": schema}}}
-        rows.append({"name": key, "in": "query", "required": key in needed, **form})
-    return {"parameters": rows}
+
+    parameters = []
+    for name, schema in properties.items():
+        form = {"schema": schema}
+        if schema.get("type") in ("object", "array", None):
+            form = {"content": {_JSON: {"schema": schema}}}
+        parameters.append({"name": name, "in": "query", "required": name in required, **form})
+    return {"parameters": parameters}
 
 
-def _body(schema: Schema) -> dict[str, Any]:
-    return {
-        "parameters": [],
-        "requestBody": {"required": True, "content": {_JSON: {"schema": schema}}},
-    }
+def _path_parameters(path: str) -> list[dict[str, Any]]:
+    """Return the parameters in braces in a path."""
+    names = re.findall(r"{(\w+)}", path)
+    schema = _TEXT | {"minLength": 1}
+    return [{"name": name, "in": "path", "required": True, "schema": schema} for name in names]
 
 
-def _answer(schema: Schema) -> dict[str, Any]:
-    return {"description": "Success", "content": {_JSON: {"schema": schema}}}
-
-
-def _header(name: str) -> dict[str, Any]:
+def _header_parameter(name: str) -> dict[str, Any]:
     return {
         "name": name,
         "in": "header",
         "required": False,
-        "description": _TOLD["headers"][name],
+        "description": _TEMPLATES["headers"][name],
         "schema": _TEXT,
     }
+
+
+def _json_body(schema: Schema) -> dict[str, Any]:
+    """Return the parts of an operation whose input is a body of JSON."""
+    body = {"required": True, "content": {_JSON: {"schema": schema}}}
+    return {"parameters": [], "requestBody": body}
+
+
+def _json_response(schema: Schema) -> dict[str, Any]:
+    return {"description": "Success", "content": {_JSON: {"schema": schema}}}
+
+
+def _add_descriptions(operation: Operation) -> None:
+    """Describe the parameters and fields of an operation that their tool does not describe.
+
+    A model understands them without a description. Changes the operation, and no schema of a tool.
+    """
+    meanings = _TEMPLATES["meanings"]
+    for parameter in operation["parameters"]:
+        schema = parameter.get("schema") or parameter["content"][_JSON]["schema"]
+        if "description" not in parameter and "description" not in schema:
+            parameter["description"] = meanings[parameter["name"]]
+
+    content = operation.get("requestBody", {}).get("content", {})
+    body_schema = content.get(_JSON, {}).get("schema", {})
+    fields = body_schema.get("properties")
+    if not fields:
+        return
+
+    described = {}
+    for name, field_schema in fields.items():
+        described[name] = {"description": meanings.get(name, ""), **field_schema}
+    content[_JSON]["schema"] = body_schema | {"properties": described}
 
 
 if __name__ == "__main__":

@@ -115,13 +115,13 @@ def status_of(error: SimplememError) -> int:
     return STATUS.get(error.code, 500)
 
 
-async def refused(_request: Request, error: Exception) -> Response:
+async def answer_error(_request: Request, error: Exception) -> Response:
     """Answer our own errors, as a handler of Starlette."""
     assert isinstance(error, SimplememError)
     return problem(error)
 
 
-async def unknown(request: Request, error: Exception, *, hint: str = "") -> Response:
+async def answer_http_exception(request: Request, error: Exception, *, hint: str = "") -> Response:
     """Answer Starlette's errors: no such route, or not for this method."""
     assert isinstance(error, HTTPException)
     messages = {
@@ -137,7 +137,7 @@ async def unknown(request: Request, error: Exception, *, hint: str = "") -> Resp
     )
 
 
-async def failed(request: Request, error: Exception) -> Response:
+async def answer_unexpected_error(request: Request, error: Exception) -> Response:
     """Answer any other exception. Only the log says where it was raised."""
     log.error("%s of a route failed", request.method, exc_info=error)
     message = f"internal error in simplemem ({type(error).__name__})"

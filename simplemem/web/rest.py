@@ -26,7 +26,7 @@ from simplemem.tools.tool import Data, Reply, Tool
 from simplemem.tools.wording import in_tool_terms
 from simplemem.tools.writing import create_memory, update_memory
 from simplemem.web.problems import HTTPError, Json
-from simplemem.web.routing import Handler, granted, routes_of
+from simplemem.web.routing import API, MARKDOWN, Handler, granted, routes_of
 from simplemem.web.tokens import Grant
 from simplemem.web.vault_registry import VaultRegistry
 from simplemem.web.vault_view import MountedVault, VaultView
@@ -34,8 +34,6 @@ from simplemem.web.vault_view import MountedVault, VaultView
 if TYPE_CHECKING:
     from simplemem.store import EnhancedStore
 
-API: Final = "/api/v1"
-MARKDOWN: Final = "text/markdown"
 NOTICE_HEADER: Final = "X-Simplemem-Notice"
 _MAX_NOTICE: Final = 600  # characters
 _PING_SECONDS: Final = 15

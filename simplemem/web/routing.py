@@ -16,6 +16,12 @@ from simplemem.web.tokens import Scope as Right
 from simplemem.web.vault_registry import VaultRegistry
 from simplemem.web.vault_view import MountedVault, VaultView
 
+API: Final = "/api/v1"
+"""What the paths of the REST API begin with, after the name of the vault."""
+
+MARKDOWN: Final = "text/markdown"
+"""The media type of a note."""
+
 # The commit of a vault on a branch. In a request: the one that the response must include. In a
 # response: the one that it is based on.
 COMMIT: Final = "Simplemem-Commit"

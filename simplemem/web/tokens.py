@@ -1,5 +1,8 @@
-"""Tokens: who may do what, in which vaults and folders, for how long. What is kept of one is its hash: the token itself is
-shown once. The first token is the owner's, who may do everything."""
+"""Access tokens: who may do what, in which vaults and folders, and for how long.
+
+`docs/network.md` describes them. Of a token, only the hash is stored: the token itself is shown
+once. The owner's token is not in the file of tokens, and allows everything.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ import logging
 import os
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -26,69 +29,97 @@ log = logging.getLogger("simplemem.web")
 
 Scope = Literal["read", "write", "admin"]
 SCOPES: Final[tuple[str, ...]] = get_args(Scope)
-_MOST_BYTES = 1_000_000  # of the file of tokens
+_MAX_FILE_BYTES: Final = 1_000_000
+_MAX_NAME: Final = 60
+_MIN_OWNER_TOKEN: Final = 16
 _OWNER: Final = "owner"
+_TUPLE_FIELDS: Final = ("scopes", "vaults", "folders")
 
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What the bearer of a token may do, and the name that the history knows them by."""
+    """What the bearer of a token may do, and how the history names the bearer.
+
+    Attributes:
+        vaults: The names of the vaults that it may use; () for all.
+        folders: The folders of a vault that it sees; () for all.
+        user: The only user whose facts and documents it sees; "" for all.
+        calls: The most calls per minute; 0 for no limit.
+        kilobytes: The most kilobytes per hour that it may send; 0 for no limit.
+        expires: When it ends, in seconds since 1970; None for never.
+        sha256: The hash of the token; "" for a token that an authorization server issued.
+    """
 
     name: str
     scopes: tuple[str, ...] = ("read",)
-    vaults: tuple[str, ...] = ()  # none: all of them
-    folders: tuple[str, ...] = ()  # none: the whole vault
-    user: str = ""  # the one scope of statements and documents it speaks for
-    calls: int = 0  # a minute; 0: no limit
-    kilobytes: int = 0  # written in an hour
-    expires: int | None = None  # seconds since 1970
+    vaults: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
+    user: str = ""
+    calls: int = 0
+    kilobytes: int = 0
+    expires: int | None = None
     created: int = 0
     sha256: str = ""
 
     @property
     def identity(self) -> str:
-        """What no two bearers share, as two names may look alike."""
+        """A text that no two bearers share. Their names may be equal."""
         return f"{self.name} {self.sha256}"
 
     def may(self, scope: str) -> bool:
+        """Return whether the token has a scope such as `write`."""
         return scope in self.scopes
 
     @property
     def is_limited(self) -> bool:
-        """Whether it is for a part of what is served: some vaults, some folders, or one user."""
+        """Whether it allows only a part of the server: some vaults, some folders, or one user."""
         return bool(self.vaults or self.folders or self.user)
 
     @property
+    def has_expired(self) -> bool:
+        """Whether its time has ended."""
+        return self.expires is not None and self.expires <= time.time()
+
+    @property
     def only(self) -> tuple[str, ...]:
-        """The places of a vault that this grant sees, as `access.only` has them; none: all."""
+        """The places of a vault that it sees, in the form of `access.only`; () for all."""
         if not self.user:
             return self.folders
-        where = folder_of(self.user)
-        own = (
-            f"atoms/{where}/*",
-            f"documents/{where}/*",
-            f"documents/{where}/files/*",
-            f"profiles/{where}.md",
+
+        folder = folder_of(self.user)
+        return (
+            *self.folders,
+            f"atoms/{folder}/*",
+            f"documents/{folder}/*",
+            f"documents/{folder}/files/*",
+            f"profiles/{folder}.md",
         )
-        return (*self.folders, *own)
 
     def restrict_arguments(
-        self, arguments: Mapping[str, Any] | None, takes: Mapping[str, Any]
+        self, arguments: Mapping[str, Any] | None, user_arguments: Collection[str]
     ) -> Mapping[str, Any] | None:
-        """The arguments of a tool with the scope this grant speaks for; Invalid when another was asked for."""
-        named = [each for each in ("user_id", "container_tag") if self.user and each in takes]
-        for each in named:
-            if (arguments or {}).get(each) not in (None, "", self.user):
+        """Return the arguments of a tool, each of its `user_arguments` with the user of the token.
+
+        A token for all users leaves the arguments as they are. Raises Invalid if one of them names
+        another user than that of the token.
+        """
+        if not self.user or not user_arguments:
+            return arguments
+
+        restricted = dict(arguments or {})
+        for name in user_arguments:
+            if restricted.get(name) not in (None, "", self.user):
                 raise Invalid(
                     f"this token is limited to the user {self.user!r}",
-                    hint=f"Omit {each}, or pass that user.",
+                    hint=f"Omit {name}, or pass that user.",
                 )
-        return {**(arguments or {}), **dict.fromkeys(named, self.user)} if named else arguments
+            restricted[name] = self.user
+        return restricted
 
 
 @dataclass(frozen=True, slots=True)
 class IssuedGrant(Grant):
-    """What the bearer of an authorization server's token may do. It is never kept in the file of tokens."""
+    """What the bearer of an authorization server's token may do. The file of tokens has no such."""
 
     issuer: str = ""
     subject: str = ""
@@ -100,39 +131,53 @@ class IssuedGrant(Grant):
 
 
 def digest(token: str) -> str:
+    """Return the SHA-256 hash of a token."""
     return hashlib.sha256(token.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 class Tokens:
-    """The tokens there are: the owner's, and those of the file, which is looked at again whenever it has changed."""
+    """The valid tokens: the owner's, and those of the file.
 
-    def __init__(self, folder: Path, owner: str = "") -> None:
+    Guards the grants of the file as it was last read. Each call reads it again if it has changed.
+    """
+
+    def __init__(self, folder: Path, owner_token: str = "") -> None:
         self.path = folder / "tokens.json"
-        self._owner = Grant(_OWNER, SCOPES, sha256=digest(owner)) if owner else None
-        self._seen: tuple[int, int] | None = None
+        self._owner: Grant | None = None
+        if owner_token:
+            self._owner = Grant(_OWNER, SCOPES, sha256=digest(owner_token))
+        self._read_state: tuple[int, int] | None = (
+            None  # time and size of the file when it was read
+        )
         self._grants: tuple[Grant, ...] = ()
-        self._problem = ""  # why the file as it was seen cannot be read
+        self._problem = ""  # why the file as it was read is not valid
 
     def all(self) -> tuple[Grant, ...]:
-        """Return the grants of the file, in the order they were made. Unavailable if it cannot be read."""
+        """Return the grants of the file in the order of their creation; () if there is no file.
+
+        Raises Unavailable if the file cannot be read.
+        """
         try:
             stat = self.path.stat()
         except FileNotFoundError:
-            self._seen, self._grants, self._problem = None, (), ""
+            self._read_state = None
+            self._grants = ()
+            self._problem = ""
             return ()
-        if self._seen != (stat.st_mtime_ns, stat.st_size):
-            self._seen = (stat.st_mtime_ns, stat.st_size)
-            self._read_again()
+
+        state = (stat.st_mtime_ns, stat.st_size)
+        if state != self._read_state:
+            self._read_state = state
+            self._read_file()
         if self._problem:
-            raise Unavailable(
-                self._problem, hint="Correct the file, or remove it and create new tokens."
-            )
+            hint = "Correct the file, or remove it and create new tokens."
+            raise Unavailable(self._problem, hint=hint)
         return self._grants
 
-    def _read_again(self) -> None:
-        """Read the file. A broken one is reported once, and lets nobody in until it changes."""
+    def _read_file(self) -> None:
+        """Read the file. If it is not valid, log that once, and accept none of its tokens."""
         try:
-            self._grants = tuple(_read(self.path))
+            self._grants = _read_grants(self.path)
             self._problem = ""
         except SimplememError as error:
             self._grants = ()
@@ -140,147 +185,201 @@ class Tokens:
             log.error("%s", error.message)
 
     def grant(self, token: str) -> Grant | None:
-        """Whose token this is, unless it has expired."""
+        """Return what a token allows, or None if it is unknown or expired.
+
+        Raises Unavailable if the file of tokens cannot be read, except for the owner's token.
+        """
         return self.by_digest(digest(token))
 
-    def by_digest(self, sent: str) -> Grant | None:
-        """The same by the hash of a token. Each is compared, in constant time.
+    def by_digest(self, sha256: str) -> Grant | None:
+        """Return what the token with a hash allows, or None if it is unknown or expired.
 
-        The owner's token needs no file: a broken file of tokens keeps out all others, with Unavailable.
+        All hashes are compared, in constant time. Raises Unavailable if the file of tokens cannot be
+        read, except for the owner's token.
         """
-        if self._owner and hmac.compare_digest(self._owner.sha256, sent):
+        if self._owner and hmac.compare_digest(self._owner.sha256, sha256):
             return self._owner
+
         try:
             grants = self.all()
         except SimplememError:
             raise Unavailable(
                 "the tokens of this server cannot be read", hint="The server's log names the file."
             ) from None
-        found = [grant for grant in grants if hmac.compare_digest(grant.sha256, sent)]
-        return next(
-            (grant for grant in found if grant.expires is None or grant.expires > time.time()), None
-        )
+
+        matches = [grant for grant in grants if hmac.compare_digest(grant.sha256, sha256)]
+        for grant in matches:
+            if not grant.has_expired:
+                return grant
+        return None
 
     def is_valid(self, grant: Grant) -> bool:
-        """Whether what was granted still is."""
-        if not grant.sha256:  # by an authorization server
-            return grant.expires is None or grant.expires > time.time()
+        """Return whether a grant still applies: it has not expired, changed, or been revoked."""
+        is_issued_elsewhere = not grant.sha256
+        if is_issued_elsewhere:
+            return not grant.has_expired
         with suppress(SimplememError):
             return self.by_digest(grant.sha256) == grant
         return False
 
     def new(self, grant: Grant) -> str:
-        """Keep a grant; the token for it, which is told only now."""
-        if grant.name.strip().casefold() == _OWNER:
-            hint = "The server creates the owner's token. Choose another name, such as laptop."
-            raise Invalid(f"{_OWNER!r} is reserved for the owner's own token", hint=hint)
-        if not grant.name.isprintable() or not 0 < len(grant.name) <= 60:
-            raise Invalid(
-                f"{grant.name[:60]!r} is not a valid token name",
-                hint="Use 1 to 60 characters, such as laptop.",
-            )
-        if AUTHOR_SEPARATOR in grant.name:
-            raise Invalid(
-                f"{grant.name!r} is not a valid token name: it has a colon before a space",
-                hint="The history writes a colon between a token and its client. Leave it out.",
-            )
-        for name in [each.name for each in self.all()]:
-            if name == grant.name:
-                raise Invalid(
-                    f"a token called {name!r} already exists",
-                    hint="Revoke it first, or choose another name.",
-                )
-            if is_called(name, grant.name) or is_called(grant.name, name):
-                raise Invalid(
-                    f"the history could not tell {grant.name!r} from the token {name!r}",
-                    hint="Choose a name that differs in more than its case or a number at its end.",
-                )
-        if wrong := [each for each in grant.scopes if each not in SCOPES]:
-            raise Invalid(
-                f"{wrong[0]!r} is not a scope", hint="The scopes are read, write and admin."
-            )
-        grant = replace(grant, user=grant.user and check_scope(grant.user))
-        token = f"sm_{secrets.token_urlsafe(32)}"
-        self._write(
-            (*self.all(), replace(grant, created=int(now().timestamp()), sha256=digest(token)))
-        )
+        """Create a token with these permissions, store its hash, and return the token.
+
+        Raises Invalid if the name, a scope or the user of the grant is not valid or the name is
+        taken, and Unavailable if the file of tokens cannot be read or written.
+        """
+        _check_name(grant.name)
+        grants = self.all()
+        for existing in grants:
+            _check_distinct(grant.name, existing.name)
+        for scope in grant.scopes:
+            if scope not in SCOPES:
+                hint = "The scopes are read, write and admin."
+                raise Invalid(f"{scope!r} is not a scope", hint=hint)
+        if grant.user:
+            grant = replace(grant, user=check_scope(grant.user))
+
+        token = _random_token()
+        stored = replace(grant, created=int(now().timestamp()), sha256=digest(token))
+        self._write((*grants, stored))
         return token
 
     def revoke(self, name: str) -> Grant:
-        """Take a grant away. A server knows at its next request."""
-        kept = [each for each in self.all() if each.name != name]
-        if len(kept) == len(self.all()):
-            raise NotFound(
-                f"no token called {name[:60]!r}", candidates=[each.name for each in self.all()]
-            )
-        gone = next(each for each in self.all() if each.name == name)
-        self._write(kept)
-        return gone
+        """Remove the grant with a name, and return it. A server notices at its next request.
 
-    def _write(self, grants: Any) -> None:
-        write_private(self.path, json.dumps([asdict(each) for each in grants], indent=1) + "\n")
+        Raises NotFound if there is none, and Unavailable if the file cannot be read or written.
+        """
+        grants = self.all()
+        remaining = [grant for grant in grants if grant.name != name]
+        revoked = [grant for grant in grants if grant.name == name]
+        if not revoked:
+            names = [grant.name for grant in grants]
+            raise NotFound(f"no token called {name[:60]!r}", candidates=names)
+
+        self._write(remaining)
+        return revoked[0]
+
+    def _write(self, grants: Iterable[Grant]) -> None:
+        rows = [asdict(grant) for grant in grants]
+        write_private(self.path, json.dumps(rows, indent=1) + "\n")
 
 
-def _read(path: Path) -> list[Grant]:
+def _random_token() -> str:
+    return f"sm_{secrets.token_urlsafe(32)}"
+
+
+def _check_name(name: str) -> None:
+    """Raise Invalid unless a token may have this name."""
+    if name.strip().casefold() == _OWNER:
+        hint = "The server creates the owner's token. Choose another name, such as laptop."
+        raise Invalid(f"{_OWNER!r} is reserved for the owner's own token", hint=hint)
+
+    if not name.isprintable() or not 0 < len(name) <= _MAX_NAME:
+        hint = f"Use 1 to {_MAX_NAME} characters, such as laptop."
+        raise Invalid(f"{name[:_MAX_NAME]!r} is not a valid token name", hint=hint)
+
+    if AUTHOR_SEPARATOR in name:
+        raise Invalid(
+            f"{name!r} is not a valid token name: it has a colon before a space",
+            hint="The history writes a colon between a token and its client. Leave it out.",
+        )
+
+
+def _check_distinct(name: str, existing_name: str) -> None:
+    """Raise Invalid if the history could not tell two names of tokens apart."""
+    if name == existing_name:
+        raise Invalid(
+            f"a token called {existing_name!r} already exists",
+            hint="Revoke it first, or choose another name.",
+        )
+    if is_called(existing_name, name) or is_called(name, existing_name):
+        raise Invalid(
+            f"the history could not tell {name!r} from the token {existing_name!r}",
+            hint="Choose a name that differs in more than its case or a number at its end.",
+        )
+
+
+def _read_grants(path: Path) -> tuple[Grant, ...]:
+    """Return the grants of a file of tokens. Raises Unavailable if the file is not valid.
+
+    No part of such a file is used: who may have access is not guessed.
+    """
     try:
-        rows: list[dict[str, Any]] = json.loads(read_bounded(path, _MOST_BYTES))
-        lists = ("scopes", "vaults", "folders")
-        return [Grant(**row | {key: tuple(row[key]) for key in lists}) for row in rows]
-    except (ValueError, TypeError, AttributeError):
-        # Whoever may come in is not guessed at.
-        raise Unavailable(
-            f"{path} is not a token file: only the owner's token is accepted"
-        ) from None
+        rows: list[dict[str, Any]] = json.loads(read_bounded(path, _MAX_FILE_BYTES))
+        grants = []
+        for row in rows:
+            tuples = {field: tuple(row[field]) for field in _TUPLE_FIELDS}
+            grants.append(Grant(**(row | tuples)))
+        return tuple(grants)
+    except (ValueError, TypeError, AttributeError, KeyError):
+        message = f"{path} is not a token file: only the owner's token is accepted"
+        raise Unavailable(message) from None
 
 
 def write_private(path: Path, text: str) -> None:
-    """Write a file that nobody else may read, whole or not at all."""
+    """Write a file that no other user may read, completely or not at all.
+
+    Creates its folder if necessary. Raises Unavailable if the file cannot be written.
+    """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    new = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
-        with os.fdopen(
-            os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8"
-        ) as file:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        new.replace(path)
+        temporary.replace(path)
     except OSError as error:
         with suppress(OSError):
-            new.unlink()
+            temporary.unlink()
         raise Unavailable(f"cannot write {path}: {error.strerror}") from error
 
 
 def owners_token(env: Mapping[str, str]) -> tuple[str, Path | None]:
-    """The owner's token: what the environment gives, or that of a file made at the first start. And where that is."""
-    if given := env.get("SIMPLEMEM_TOKEN", "").strip():
-        return _strong(given, "SIMPLEMEM_TOKEN"), None
-    named = env.get("SIMPLEMEM_TOKEN_FILE")
-    path = Path(named).expanduser() if named else token_folder(env) / "token"
+    """Return the owner's token, and the file that contains it, or None if a variable does.
+
+    The token is that of SIMPLEMEM_TOKEN, else that of the file SIMPLEMEM_TOKEN_FILE, else that of
+    the file in the folder of tokens, which is created at the first start. Raises Invalid if the
+    token is too weak or the named file is missing, Unavailable if the file cannot be read or
+    written.
+    """
+    token = env.get("SIMPLEMEM_TOKEN", "").strip()
+    if token:
+        _check_is_strong(token, "SIMPLEMEM_TOKEN")
+        return token, None
+
+    named_file = env.get("SIMPLEMEM_TOKEN_FILE")
+    path = token_folder(env) / "token"
+    if named_file:
+        path = Path(named_file).expanduser()
+
     try:
-        return _strong(read_bounded(path, 4096).decode().strip(), str(path)), path
+        token = read_bounded(path, 4096).decode().strip()
     except FileNotFoundError:
-        if named:
+        if named_file:
             hint = (
                 "Create the file, or unset SIMPLEMEM_TOKEN_FILE: the server then creates a token."
             )
-            raise Invalid(
-                f"the file {path} (SIMPLEMEM_TOKEN_FILE) does not exist", hint=hint
-            ) from None
+            message = f"the file {path} (SIMPLEMEM_TOKEN_FILE) does not exist"
+            raise Invalid(message, hint=hint) from None
+        token = _random_token()
+        write_private(path, token + "\n")
     except (OSError, ValueError) as error:
         raise Unavailable(f"cannot read the token in {path} ({type(error).__name__})") from None
-    write_private(path, (token := f"sm_{secrets.token_urlsafe(32)}") + "\n")
+
+    _check_is_strong(token, str(path))
     return token, path
 
 
-def _strong(token: str, where: str) -> str:
-    if len(token) < 16 or not token.isascii() or not token.isprintable() or " " in token:
-        raise Invalid(
-            f"the token in {where} is too weak", hint="Use 16 or more random letters and digits."
-        )
-    return token
+def _check_is_strong(token: str, source: str) -> None:
+    """Raise Invalid if a token is too short to resist guessing, or cannot be sent in a header."""
+    is_sendable = token.isascii() and token.isprintable() and " " not in token
+    if len(token) < _MIN_OWNER_TOKEN or not is_sendable:
+        hint = f"Use {_MIN_OWNER_TOKEN} or more random letters and digits."
+        raise Invalid(f"the token in {source} is too weak", hint=hint)
 
 
 def token_folder(env: Mapping[str, str]) -> Path:
-    """Where tokens lie: beside the user's own settings, never in a vault."""
+    """Return the folder of the token files: that of the user's own settings, never in a vault."""
     return user_config_path(env).parent

@@ -58,12 +58,14 @@ ROUTES: Final[Mapping[str, CompatibilityRoute]] = {
         status_text="memory updated",
         fields=(),
         find_note=find_memory,
+        id_argument="memory_id",
         sends_etag=True,
     ),
     "DELETE /api/v1/memory/{id}": CompatibilityRoute(
         tool=tools.delete_memory,
         status=204,
         find_note=find_memory,
+        id_argument="memory_id",
     ),
     "POST /api/v1/kb/query": CompatibilityRoute(
         tool=tools.query_knowledge_base,

@@ -22,7 +22,7 @@ from simplemem.features.answers import (
 )
 from simplemem.note.names import name_of
 from simplemem.tools import render
-from simplemem.tools.arguments import Object, about, also
+from simplemem.tools.arguments import Object, about, also, names_user
 from simplemem.tools.session import Session, replaced_and_undo
 from simplemem.tools.tool import Caller, Reply, tool
 
@@ -39,6 +39,7 @@ User = Annotated[
     str,
     about("the user it belongs to"),
     also("user_id", "user", "container_tag", "scope"),
+    names_user(),
 ]
 Query = Annotated[str, about("a question in plain words")]
 Limit = Annotated[int, Field(ge=1, le=1000)]

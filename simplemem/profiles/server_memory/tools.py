@@ -30,6 +30,7 @@ from simplemem.tools.arguments import (
     about,
     also,
     at_most,
+    names_user,
     one_of,
 )
 from simplemem.tools.normalize import describe_errors
@@ -83,6 +84,7 @@ class Removal(GraphArguments):
 Owner = Annotated[
     str | None,
     also("container_tag", "user_id", "scope"),
+    names_user(),
     about("whose entities: only these are found, and new ones are of this tag"),
 ]
 _Relations = Several[RelationIn]

@@ -24,7 +24,7 @@ from simplemem.features.answers import (
 from simplemem.note.dates import now
 from simplemem.profiles.memento import tools as memento
 from simplemem.profiles.server_memory import tools as verbs
-from simplemem.tools.arguments import Several, Share, about, also
+from simplemem.tools.arguments import Several, Share, about, also, names_user
 from simplemem.tools.tool import Caller, Data, Reply, as_json, tool
 
 if TYPE_CHECKING:
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from simplemem.store import EnhancedStore, ExtensionAPI
 
 _TAG_NAMES: Final = also("container_tag", "user_id", "scope")
-Tag = Annotated[str, about("the user it belongs to"), _TAG_NAMES]
-OptionalTag = Annotated[str | None, about("only this user; default all"), _TAG_NAMES]
+Tag = Annotated[str, about("the user it belongs to"), _TAG_NAMES, names_user()]
+OptionalTag = Annotated[str | None, about("only this user; default all"), _TAG_NAMES, names_user()]
 SearchMode = Annotated[
     Literal["hybrid", "memory", "rag"],
     about("hybrid, memory (facts) or rag (passages)"),
