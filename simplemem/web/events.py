@@ -1,5 +1,7 @@
-"""What is told as it happens, and kept for a while for clients that lost their connection: the messages of a session, and
-which notes changed."""
+"""Events of a server, kept for a while for clients that lost their connection.
+
+They are the messages of each MCP session, and the changes of notes that a view shows.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ import secrets
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http import (
@@ -25,44 +27,79 @@ from mcp_types import JSONRPCMessage
 
 from simplemem.server.sdk_compat import Owner, SessionManager
 
-_MOST: Final = 64  # messages of a session; older ones cannot be asked for again
-_MOST_CHANGES, _MOST_NAMES = 1000, 200
+_MAX_MESSAGES: Final = 64  # of a session; older ones cannot be replayed
+_MAX_CHANGES: Final = 1000  # of a feed
+_MAX_NAMES: Final = 200  # of a change
 _MAX_SESSIONS: Final = 1000
 _MAX_SESSIONS_OF_TOKEN: Final = 100
+_MAX_EVENT_DIGITS: Final = 15
+_EVENT_ID: Final = re.compile(r"(\d{1,15})-(.+)", re.ASCII)
+
+Listener: TypeAlias = Callable[[frozenset[str]], None]
+"""A function that a store calls with the names of changed notes."""
 
 
-class Replay(EventStore):
-    """The last messages of one session, in their order. An event is named by its number and its stream, so that whoever
-    was away for too long misses what is not kept any more, and hears what comes."""
+class _StoredMessage(NamedTuple):
+    """A message of a session, or None for an event without one, with its number and its stream."""
+
+    number: int
+    stream: StreamId
+    message: JSONRPCMessage | None
+
+    @property
+    def event_id(self) -> EventId:
+        """The id of the event: its number and its stream."""
+        return f"{self.number}-{self.stream}"
+
+
+class ReplayBuffer(EventStore):
+    """The last messages of one session, in their order.
+
+    An event id contains the number of the event and its stream. So a client that was away for too
+    long misses the messages that are not stored any more, and still gets the later ones.
+    """
 
     def __init__(self) -> None:
-        self._kept: deque[tuple[int, StreamId, JSONRPCMessage | None]] = deque(maxlen=_MOST)
-        self._last = 0
+        self._messages: deque[_StoredMessage] = deque(maxlen=_MAX_MESSAGES)
+        self._last_number = 0
 
     async def store_event(self, stream_id: StreamId, message: JSONRPCMessage | None) -> EventId:
-        self._last += 1
-        self._kept.append((self._last, stream_id, message))
-        return f"{self._last}-{stream_id}"
+        """Store a message of a stream, and return the id of its event."""
+        self._last_number += 1
+        stored = _StoredMessage(self._last_number, stream_id, message)
+        self._messages.append(stored)
+        return stored.event_id
 
     async def replay_events_after(
         self, last_event_id: EventId, send_callback: EventCallback
     ) -> StreamId | None:
-        if (known := re.fullmatch(r"(\d{1,15})-(.+)", last_event_id, re.ASCII)) is None:
+        """Send the later messages of the stream of an event again, and return the stream.
+
+        Returns None if the id is malformed, or nothing of an answer's stream is stored: its answer
+        would never come. More messages of the general stream may come at any time.
+        """
+        match = _EVENT_ID.fullmatch(last_event_id)
+        if match is None:
             return None
-        kept = [each for each in self._kept if each[1] == known[2]]
-        for number, stream, message in kept:
-            if number > int(known[1]) and message is not None:
-                await send_callback(EventMessage(message, f"{number}-{stream}"))
-        return (
-            known[2] if kept or known[2] == GET_STREAM_KEY else None
-        )  # an answer that is not kept never comes
+
+        last_number = int(match[1])
+        stream = match[2]
+        of_stream = [stored for stored in self._messages if stored.stream == stream]
+        for stored in of_stream:
+            if stored.number > last_number and stored.message is not None:
+                await send_callback(EventMessage(stored.message, stored.event_id))
+
+        if of_stream or stream == GET_STREAM_KEY:
+            return stream
+        return None
 
 
 class Sessions(SessionManager):
-    """The MCP sessions of one server, each with events of its own: streams of two sessions have the same names.
+    """The MCP sessions of one server, each with a replay buffer of its own.
 
-    A token that opens too many loses its oldest idle session, and nobody else loses one. A session is idle while none
-    of its requests is in flight.
+    Two sessions have streams of the same names, so they cannot share a buffer. A token that opens
+    too many sessions loses its oldest idle one, and no other token loses any. A session is idle
+    while none of its requests is in flight.
     """
 
     def __init__(self, server: Server[Any], *, stateless: bool, max_request_body_size: int) -> None:
@@ -74,11 +111,17 @@ class Sessions(SessionManager):
         )
 
     def create_event_store(self) -> EventStore:
-        return Replay()
+        """Return an empty replay buffer."""
+        return ReplayBuffer()
 
     def make_room(self, owner: Owner | None) -> bool:
-        """Return False if `owner` has too many sessions, all of them in use."""
-        own_count = self.owners().count(owner) if owner is not None else 0
+        """Return whether `owner` may open one more session, after closing idle ones if necessary.
+
+        It may not if it has too many sessions, all of them in use.
+        """
+        own_count = 0
+        if owner is not None:
+            own_count = self.owners().count(owner)
         if own_count >= _MAX_SESSIONS_OF_TOKEN and not self._close_oldest_idle(owner):
             return False
 
@@ -94,7 +137,10 @@ class Sessions(SessionManager):
         return next(owner for owner in owners if tuple(owner.items()) == most)
 
     def _close_oldest_idle(self, owner: Owner | None) -> bool:
-        """Close the session of `owner` that was used least recently. Return False if all are in use."""
+        """Close the idle session of `owner` that was used least recently.
+
+        Returns False, and closes none, if all are in use.
+        """
         for session_id in self.session_ids():
             if self.owner_of(session_id) == owner and self.is_idle(session_id):
                 self.close_session(session_id)
@@ -103,59 +149,102 @@ class Sessions(SessionManager):
         return False
 
 
-class Feed:
-    """Word of changed notes for all who listen to one view: heard once, kept for those who come back."""
+class _StoredChange(NamedTuple):
+    """A change of some notes: its number, and its data as JSON."""
 
-    def __init__(self, subscribe: Callable[[Callable[[frozenset[str]], None]], None]) -> None:
-        self._subscribe, self._epoch = subscribe, secrets.token_hex(4)
-        self._kept: deque[tuple[int, str]] = deque(maxlen=_MOST_CHANGES)
-        self._last, self._is_hearing, self._has_ended = 0, False, False
+    number: int
+    data: str
+
+
+class ChangeFeed:
+    """The changes that one view shows, for all clients that follow them.
+
+    Guards the last changes, which a client that was away can still get. Each process has event ids
+    of its own, so no id of an earlier process is taken for one of this.
+    """
+
+    def __init__(self, subscribe: Callable[[Listener], None]) -> None:
+        self._subscribe = subscribe
+        self._epoch = secrets.token_hex(4)
+        self._changes: deque[_StoredChange] = deque(maxlen=_MAX_CHANGES)
+        self._last_number = 0
+        self._is_subscribed = False
+        self._has_ended = False
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._news = asyncio.Event()
+        self._news = asyncio.Event()  # set by the next change, and then replaced
 
-    def listen(self) -> None:
-        """Hear of changes from now on. In the event loop, before `hear` in a thread."""
+    def use_running_loop(self) -> None:
+        """Deliver changes in the running event loop from now on. Call it before `subscribe`."""
         self._loop = asyncio.get_running_loop()
 
-    def hear(self) -> None:
-        """Hear of changes from now on; once is enough."""
-        if not self._is_hearing:
-            self._is_hearing = True
-            self._subscribe(self._tell)
+    def subscribe(self) -> None:
+        """Receive the changes of the store from now on. Further calls do nothing.
 
-    def _tell(self, names: frozenset[str]) -> None:
-        with suppress(RuntimeError):  # the loop has ended: there is nobody left to tell
+        Call it in a thread, because it opens the store.
+        """
+        if not self._is_subscribed:
+            self._is_subscribed = True
+            self._subscribe(self._receive)
+
+    def _receive(self, names: frozenset[str]) -> None:
+        """Pass a change from a thread of the store to the event loop."""
+        with suppress(RuntimeError):  # the loop has ended, and with it all clients
             if self._loop is not None:
-                self._loop.call_soon_threadsafe(self._take, names)
+                self._loop.call_soon_threadsafe(self._store, names)
 
-    def _take(self, names: frozenset[str]) -> None:
-        self._last += 1
-        shown = sorted(names)[:_MOST_NAMES]
-        self._kept.append(
-            (self._last, json.dumps({"names": shown, "more": len(names) - len(shown)}))
-        )
-        news, self._news = self._news, asyncio.Event()
+    def _store(self, names: frozenset[str]) -> None:
+        """Store a change, and wake the clients that wait for one."""
+        self._last_number += 1
+        listed_names = sorted(names)[:_MAX_NAMES]
+        data = {"names": listed_names, "more": len(names) - len(listed_names)}
+        self._changes.append(_StoredChange(self._last_number, json.dumps(data)))
+
+        self._wake_clients()
+
+    def _wake_clients(self) -> None:
+        news = self._news
+        self._news = asyncio.Event()
         news.set()
 
     def end(self) -> None:
-        """Let all who listen go: they come back to what is there then."""
+        """End the streams of all clients. They reconnect to the view that exists then."""
         self._has_ended = True
         self._news.set()
 
-    async def events(self, last: str) -> AsyncIterator[dict[str, Any]]:
-        """The changes since an event, then each as it comes. `missed` says that some are not kept any more, here or
-        because whoever listens was too slow."""
-        epoch, _, number = last.partition("-")
-        is_known = (
-            epoch == self._epoch and number.isascii() and number.isdecimal() and len(number) < 16
-        )
-        at = min(int(number), self._last) if is_known else -1 if last else self._last
+    async def events(self, last_event_id: str) -> AsyncIterator[dict[str, Any]]:
+        """Yield the changes after an event, then each change as it comes, until `end` is called.
+
+        Without an id, only new changes are yielded. The event `missed` says that earlier changes
+        are not stored any more, because the client was away or reads too slowly.
+        """
+        position = self._position_of(last_event_id)
         while not self._has_ended:
-            news, missing = self._news, self._last - at
-            if at < 0 or missing > len(self._kept):
-                at, missing = self._last, 0
-                yield {"event": "missed", "id": f"{self._epoch}-{at}", "data": "{}"}
-            for at, data in [*self._kept][len(self._kept) - missing :]:
-                yield {"event": "changed", "id": f"{self._epoch}-{at}", "data": data}
-            if at == self._last:
+            news = self._news  # before the changes are read, so that none is overlooked
+
+            if position is None or self._last_number - position > len(self._changes):
+                position = self._last_number
+                yield self._event("missed", position, "{}")
+
+            for change in self._changes_after(position):
+                position = change.number
+                yield self._event("changed", position, change.data)
+
+            if position == self._last_number:
                 await news.wait()
+
+    def _position_of(self, last_event_id: str) -> int | None:
+        """Return the number of an event, or of the last change for ""; None for an unknown id."""
+        if not last_event_id:
+            return self._last_number
+
+        epoch, _, digits = last_event_id.partition("-")
+        is_number = digits.isascii() and digits.isdecimal() and len(digits) <= _MAX_EVENT_DIGITS
+        if epoch != self._epoch or not is_number:
+            return None
+        return min(int(digits), self._last_number)
+
+    def _changes_after(self, position: int) -> list[_StoredChange]:
+        return [change for change in self._changes if change.number > position]
+
+    def _event(self, name: str, number: int, data: str) -> dict[str, Any]:
+        return {"event": name, "id": f"{self._epoch}-{number}", "data": data}

@@ -1,5 +1,8 @@
-"""An HTTP connection, in what uvicorn leaves open: how long one may take to say what it wants, and whose it is. A
-connection that says nothing, or half of it, is closed; the end of the server waits for none."""
+"""An HTTP connection, with the limits that uvicorn does not have.
+
+A connection that sends nothing, or only a part of a request, is closed. So the end of the server
+waits for no client.
+"""
 
 from __future__ import annotations
 
@@ -15,22 +18,23 @@ from uvicorn.server import ServerState
 from simplemem.web.connections import Connections, PendingConnection, client_address
 from simplemem.web.problems import HTTPError, problem
 
-HEAD_SECONDS: Final = 10.0
-_BUSY = b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 2\r\nContent-Length: 0\r\n\r\n"
-_TOO_SLOW = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+_HEAD_SECONDS: Final = 10.0  # that a client has to send the head of a request
+_BUSY: Final = (
+    b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\n"
+    b"Retry-After: 2\r\nContent-Length: 0\r\n\r\n"
+)
+_TOO_SLOW: Final = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 
 
 class HTTPConnection(H11Protocol):
-    """A connection with a bound on the time to send a request's head.
+    """A connection that counts as one of `Connections`, and limits the time for a request's head.
 
-    Each request finds it as `scope["connection"]`.
+    Guards the timer of this limit. Each request finds its connection as `scope["connection"]`.
 
-    uvicorn does not document the attributes and methods of `H11Protocol` that this class uses and overrides
-    (`conn`, `cycle`, `transport`, `app`, `handle_events`, `send_400_response`, `on_response_complete`). They were read
-    in uvicorn 0.54.0.
+    uvicorn does not document the attributes and methods of `H11Protocol` that this class uses and
+    overrides (`conn`, `cycle`, `transport`, `app`, `handle_events`, `send_400_response`,
+    `on_response_complete`). They were read in uvicorn 0.54.0.
     """
-
-    _waiting: asyncio.TimerHandle | None = None
 
     def __init__(
         self,
@@ -43,96 +47,111 @@ class HTTPConnection(H11Protocol):
     ) -> None:
         super().__init__(config, server_state, app_state)
         self._connections = connections
-        self._pending = pending
+        self._pending = pending  # its entry among the connections until it is made
         self._address = address
-        self._serve = self.app
+        self._head_timer: asyncio.TimerHandle | None = None
+        self._inner_app = self.app
         self.app = self._serve_request
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to receive. From now on, the limits on connections may close this one."""
         super().connection_made(transport)
         if self.client is not None:
-            self.client = (client_address(self.client[0]), self.client[1])
+            host, port = self.client
+            self.client = (client_address(host), port)
         self._connections.remove(self._pending)
         self._connections.add(self, self._address)
-        self._wait_for_head()
+        self._start_head_timer()
 
     async def _serve_request(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request, as the ASGI application that uvicorn calls."""
         scope["connection"] = self
         try:
-            await self._serve(scope, receive, send)
+            await self._inner_app(scope, receive, send)
         finally:
             self._connections.end_request(self)
 
     def begin_request(self, holder: str) -> None:
-        """Note that the request in progress has a valid token, and whose it is."""
+        """Record that the request in progress has a valid token, which belongs to `holder`."""
         self._connections.begin_request(self, holder)
 
     def abort(self) -> None:
-        """Close at once; a client that has no answer yet is told to come again."""
+        """Close at once. A client that has no answer yet is asked to come again, unless over TLS."""
         has_answer = self.cycle is not None and self.cycle.response_started
         is_plain = self.scheme == "http"
         if is_plain and not has_answer:
             self.transport.write(_BUSY)
-        if is_plain and not self.transport.get_write_buffer_size():
+
+        has_unsent_bytes = self.transport.get_write_buffer_size() > 0
+        if is_plain and not has_unsent_bytes:
             self.transport.close()
         else:
-            self.transport.abort()  # else what a client does not read would keep the connection
+            # `close` would wait until the client has read everything.
+            self.transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._stop_waiting()
+        """Forget the connection, which has ended."""
+        self._stop_head_timer()
         self._connections.remove(self)
         super().connection_lost(exc)
 
     def handle_events(self) -> None:
+        """Handle received bytes, and limit the time for the rest of a request's head."""
         super().handle_events()
         if self.conn.their_state is not h11.IDLE:
-            self._stop_waiting()
-        elif (
-            self._waiting is None and self.conn.our_state is h11.IDLE and self.conn.trailing_data[0]
-        ):
-            self._wait_for_head()  # half of the next request
+            self._stop_head_timer()
+            return
+
+        has_part_of_head = bool(self.conn.trailing_data[0])
+        is_answered = self.conn.our_state is h11.IDLE
+        if self._head_timer is None and is_answered and has_part_of_head:
+            self._start_head_timer()
 
     def on_response_complete(self) -> None:
-        if self.cycle is not None and self.cycle.more_body and not self.transport.is_closing():
-            self.transport.close()  # refused before all of it was sent: the rest is not read
+        """Close the connection if the request was answered before all of its body has arrived."""
+        has_unread_body = self.cycle is not None and self.cycle.more_body
+        if has_unread_body and not self.transport.is_closing():
+            self.transport.close()
         super().on_response_complete()
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - the signature of uvicorn
-        """Answer bytes that are no HTTP request with a problem document, and close the connection."""
-        self._stop_waiting()
-        refused = HTTPError(
+        """Answer bytes that are not an HTTP request with a problem document, and close."""
+        self._stop_head_timer()
+        error = HTTPError(
             400,
             "this is not a valid HTTP request",
             hint="Check its first line and its headers. In a path, write a space as %20.",
             headers={"Connection": "close"},
         )
-        answer = problem(refused)
+        answer = problem(error)
         events: list[h11.Event] = [
             h11.Response(status_code=400, headers=answer.raw_headers, reason=b"Bad Request"),
             h11.Data(data=bytes(answer.body)),
             h11.EndOfMessage(),
         ]
         for event in events:
-            self.transport.write(self.conn.send(event) or b"")
+            data = self.conn.send(event)
+            self.transport.write(data or b"")
         self.transport.close()
 
-    def _wait_for_head(self) -> None:
-        self._waiting = self.loop.call_later(HEAD_SECONDS, self._give_up)
+    def _start_head_timer(self) -> None:
+        self._head_timer = self.loop.call_later(_HEAD_SECONDS, self._close_slow)
 
-    def _stop_waiting(self) -> None:
-        if self._waiting is not None:
-            self._waiting.cancel()
-            self._waiting = None
+    def _stop_head_timer(self) -> None:
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None
 
-    def _give_up(self) -> None:
-        self._waiting = None
+    def _close_slow(self) -> None:
+        """Close the connection of a client that took too long to send a head."""
+        self._head_timer = None
         if not self.transport.is_closing():
             self.transport.write(_TOO_SLOW)
             self.transport.close()
 
 
-def bounds() -> dict[str, Any]:
-    """What uvicorn itself can bound."""
+def uvicorn_limits() -> dict[str, Any]:
+    """Return the options of `uvicorn.Config` that limit connections."""
     return {
         "timeout_keep_alive": 30,
         "timeout_graceful_shutdown": 1,

@@ -1,5 +1,9 @@
-"""Tokens that an authorization server gives (OAuth 2.1): a resource server checks who issued one, for whom, until when and
-for what, and says in its metadata (RFC 9728) whom to ask for one. It issues none, and passes none on."""
+"""Checks tokens that an authorization server issues (OAuth 2.1).
+
+This server is a resource server: it checks who issued a token, for which audience, until when and
+for what, and its metadata (RFC 9728) say where clients get one. It issues no tokens, and passes
+none on.
+"""
 
 from __future__ import annotations
 
@@ -22,46 +26,55 @@ from simplemem.web.tokens import SCOPES, Grant, IssuedGrant, digest
 
 log = logging.getLogger("simplemem.web")
 
-_ALGORITHMS: Final = (
-    "RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 EdDSA".split()
-)  # no shared secret
-_NEEDED: Final = ("exp", "iss", "aud", "sub")
-_LEEWAY: Final = 30  # seconds that two clocks may differ
-_PAUSE: Final = 30.0  # seconds
+# No algorithm with a shared secret: whoever can check such a token can also issue one.
+_ALGORITHMS: Final = "RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 EdDSA".split()
+_REQUIRED_CLAIMS: Final = ("exp", "iss", "aud", "sub")
 _NOT_OF_ACCESS_TOKENS: Final = ("nonce", "at_hash", "c_hash", "s_hash", "events")
 _ACCESS_TOKEN_USES: Final = ("access", "bearer", "at+jwt")
+_SCOPE_PREFIX: Final = "simplemem:"
+_CLOCK_TOLERANCE: Final = 30  # seconds that two clocks may differ
+_SECONDS_BETWEEN_REQUESTS: Final = 30.0
+_REQUEST_SECONDS: Final = 5
+_KEY_SECONDS: Final = 600  # for which keys are cached
 _MAX_NAME: Final = 60
-_MOST: Final = 16_384  # characters of a token
+_MAX_TOKEN: Final = 16_384  # characters
 
 
-class _Keys(jwt.PyJWKClient):
-    """Its public keys. It is asked once in half a minute at most, even when it does not answer: strangers cause it."""
+class _PublicKeys(jwt.PyJWKClient):
+    """The public keys of an authorization server.
 
-    _asked = -_PAUSE
+    Guards the time of the last request for them. There is at most one in half a minute, even if it
+    fails, because anybody can cause one with an invented token.
+    """
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url, timeout=_REQUEST_SECONDS, lifespan=_KEY_SECONDS)
+        self._last_request = -_SECONDS_BETWEEN_REQUESTS
 
     def fetch_data(self) -> Any:
-        if time.monotonic() - self._asked < _PAUSE:
+        """Request the keys. Raises PyJWKClientError if that fails, or was done a moment ago."""
+        if time.monotonic() - self._last_request < _SECONDS_BETWEEN_REQUESTS:
             raise jwt.PyJWKClientError("the public keys were requested a moment ago")
-        self._asked = time.monotonic()
+        self._last_request = time.monotonic()
         return super().fetch_data()
 
 
 class Issuer:
-    """The authorization server that the settings name."""
+    """The authorization server that the settings name.
+
+    `challenge` is the header `WWW-Authenticate` of an answer that asks for a token, and `routes`
+    are those of the metadata. Guards the public keys of the server. The constructor raises Invalid
+    if one of the settings that belong together is missing.
+    """
 
     def __init__(self, settings: HttpSettings) -> None:
-        said = {key: getattr(settings, f"oauth_{key}") for key in ("issuer", "audience", "keys")}
-        if missing := [f"http.oauth_{key}" for key, value in said.items() if not value]:
-            raise Invalid(
-                f"{' and '.join(missing)} must be set too",
-                hint="See docs/network.md for an example.",
-            )
-        self._issuer, self._audience, self._claim = (
-            said["issuer"],
-            said["audience"],
-            settings.oauth_user_claim,
-        )
-        self._keys, self._turn = _Keys(said["keys"], timeout=5, lifespan=600), asyncio.Lock()
+        _check_is_complete(settings)
+        self._issuer = settings.oauth_issuer
+        self._audience = settings.oauth_audience
+        self._user_claim = settings.oauth_user_claim
+        self._keys = _PublicKeys(settings.oauth_keys)
+        self._lock = asyncio.Lock()  # at most one token is checked at a time
+
         resource = AnyHttpUrl(self._audience)
         self.challenge = f'Bearer resource_metadata="{build_resource_metadata_url(resource)}"'
         self.routes: list[Route] = create_protected_resource_routes(
@@ -69,38 +82,43 @@ class Issuer:
         )
 
     async def grant(self, token: str) -> Grant | None:
-        """What a token of that server allows; None for any that is not sound."""
-        if token.count(".") != 2 or len(token) > _MOST:
+        """Return what a token of the server allows, or None if it is not valid."""
+        if token.count(".") != 2 or len(token) > _MAX_TOKEN:
             return None
+
         try:
-            async with self._turn:  # the threads are others' too
-                return await asyncio.to_thread(self._checked, token)
-        except Exception as error:  # noqa: BLE001 - whatever a stranger's token makes of its parsers, it is not sound
+            # In a thread, because it may request the keys. One at a time, so that strangers leave
+            # threads to others.
+            async with self._lock:
+                return await asyncio.to_thread(self._check, token)
+        except Exception as error:  # noqa: BLE001 - whatever a stranger's token raises in a parser
             log.info("a token was refused: %s", type(error).__name__)
             return None
 
-    def _checked(self, token: str) -> Grant:
-        """Return what a token allows. An error of any kind if it is not a sound access token for this server."""
+    def _check(self, token: str) -> Grant:
+        """Return what a token allows.
+
+        Raises an error of any type unless it is a valid access token for this server.
+        """
         key = self._keys.get_signing_key_from_jwt(token)
-        checked = jwt.decode_complete(
+        decoded = jwt.decode_complete(
             token,
             key,
             algorithms=_ALGORITHMS,
             audience=self._audience,
             issuer=self._issuer,
-            leeway=_LEEWAY,
-            options={"require": list(_NEEDED)},
+            leeway=_CLOCK_TOLERANCE,
+            options={"require": list(_REQUIRED_CLAIMS)},
         )
-        claims: Mapping[str, Any] = checked["payload"]
-        _check_is_access_token(checked["header"], claims)
+        claims: Mapping[str, Any] = decoded["payload"]
+        _check_is_access_token(decoded["header"], claims)
 
-        granted = {
-            scope.removeprefix("simplemem:") for scope in _scopes(claims)
-        }  # never another's, such as mail:write
+        # Scopes of other services, such as mail:write, are ignored.
+        own_names = {scope.removeprefix(_SCOPE_PREFIX) for scope in _scopes(claims)}
         subject = claims["sub"]
         return IssuedGrant(
-            _shown_name(subject),
-            tuple(scope for scope in SCOPES if scope in granted),
+            _display_name(subject),
+            tuple(scope for scope in SCOPES if scope in own_names),
             user=self._user(claims),
             expires=int(claims["exp"]),
             issuer=self._issuer,
@@ -108,31 +126,48 @@ class Issuer:
         )
 
     def _user(self, claims: Mapping[str, Any]) -> str:
-        """Return the one user that a token speaks for, "" where the settings bind no users."""
-        if not self._claim:
+        """Return the only user that a token may access; "" if the settings name no claim for it.
+
+        Raises Invalid if the claim is missing, or is an email address that is not verified.
+        """
+        if not self._user_claim:
             return ""
 
-        user = claims.get(self._claim)
+        user = claims.get(self._user_claim)
         if not isinstance(user, str):
-            raise Invalid(f"the claim {self._claim} is not a text")
-        if self._claim == "email" and claims.get("email_verified", True) is not True:
+            raise Invalid(f"the claim {self._user_claim} is not a text")
+        if self._user_claim == "email" and claims.get("email_verified", True) is not True:
             raise Invalid("the email address is not verified")
         return check_scope(user)
 
 
-def _check_is_access_token(header: Mapping[str, Any], claims: Mapping[str, Any]) -> None:
-    """Invalid for an ID token, or any other that an authorization server signs for another purpose.
+def _check_is_complete(settings: HttpSettings) -> None:
+    """Raise Invalid if a setting of the authorization server is missing."""
+    needed = {
+        "http.oauth_issuer": settings.oauth_issuer,
+        "http.oauth_audience": settings.oauth_audience,
+        "http.oauth_keys": settings.oauth_keys,
+    }
+    missing = [name for name, value in needed.items() if not value]
+    if missing:
+        hint = "See docs/network.md for an example."
+        raise Invalid(f"{' and '.join(missing)} must be set too", hint=hint)
 
-    RFC 9068 gives access tokens a type of their own. Where a server does not set it, they are told from others by the
-    claims that only those have (OpenID Connect Core, 2 and 3.1.3.6; Back-Channel Logout, 2.4), unless the server says
-    in a claim that it is an access token, as Keycloak (`typ`) and Cognito (`token_use`) do.
+
+def _check_is_access_token(header: Mapping[str, Any], claims: Mapping[str, Any]) -> None:
+    """Raise Invalid for an ID token, or another that a server signs for another purpose.
+
+    RFC 9068 gives access tokens a type of their own. If a server does not set it, other tokens are
+    recognized by the claims that only they have (OpenID Connect Core, 2 and 3.1.3.6; Back-Channel
+    Logout, 2.4). A claim may also say that a token is an access token, as those of Keycloak (`typ`)
+    and Cognito (`token_use`) do.
     """
-    kind = header.get("typ")
-    if kind is not None:
-        kind = str(kind).lower().removeprefix("application/")
-        if kind == "at+jwt":
+    header_type = header.get("typ")
+    if header_type is not None:
+        media_type = str(header_type).lower().removeprefix("application/")
+        if media_type == "at+jwt":
             return
-        if kind != "jwt":
+        if media_type != "jwt":
             raise Invalid("the type of the token is not that of an access token")
 
     uses = [claims[name] for name in ("typ", "token_use") if name in claims]
@@ -146,7 +181,10 @@ def _check_is_access_token(header: Mapping[str, Any], claims: Mapping[str, Any])
 
 
 def _scopes(claims: Mapping[str, Any]) -> list[str]:
-    """Return the scopes of a token. Invalid if it has none, as an ID token, or something else in their place."""
+    """Return the scopes of a token.
+
+    Raises Invalid if it has none, as an ID token, or something else in their place.
+    """
     scopes = claims.get("scope", claims.get("scp"))
     if isinstance(scopes, str):
         return scopes.split()
@@ -155,12 +193,14 @@ def _scopes(claims: Mapping[str, Any]) -> list[str]:
     raise Invalid("the scope of the token is neither a text nor a list of texts")
 
 
-def _shown_name(subject: str) -> str:
-    """Return the name under which the history shows a subject. No token of ours is called so."""
-    printable = "".join(character for character in subject if character.isprintable())
-    printable = printable.replace(AUTHOR_SEPARATOR, ":")  # else it could begin like a token's
-    if len(printable) > _MAX_NAME or printable != subject:
-        printable = (
-            f"{printable[: _MAX_NAME - 10]}… {digest(subject)[:8]}"  # else two could look alike
-        )
-    return f"{printable} (oauth)"
+def _display_name(subject: str) -> str:
+    """Return the name under which the history shows a subject.
+
+    It ends in ` (oauth)`, and no other subject and no token of this server has the same.
+    """
+    name = "".join(character for character in subject if character.isprintable())
+    name = name.replace(AUTHOR_SEPARATOR, ":")  # otherwise it could begin like that of a token
+    if len(name) > _MAX_NAME or name != subject:
+        # The hash distinguishes subjects whose names are equal now.
+        name = f"{name[: _MAX_NAME - 10]}… {digest(subject)[:8]}"
+    return f"{name} (oauth)"

@@ -370,8 +370,8 @@ async def _stream_changes(request: Request, view: VaultView, _grant: Grant) -> R
     if request.method == "HEAD":
         return Response(media_type="text/event-stream")
 
-    view.feed.listen()
-    await view.executor.run(view.feed.hear)
+    view.feed.use_running_loop()
+    await view.executor.run(view.feed.subscribe)
     events = view.feed.events(request.headers.get("last-event-id", ""))
     return EventSourceResponse(events, ping=_PING_SECONDS, headers={"Cache-Control": "no-store"})
 

@@ -29,7 +29,7 @@ from simplemem.web.browser_sessions import BrowserSessions
 from simplemem.web.certificates import load_certificate, reload_certificate
 from simplemem.web.connections import Connections, Listener, PendingConnection
 from simplemem.web.guard import Access, AuthMiddleware
-from simplemem.web.http_connection import HTTPConnection, bounds
+from simplemem.web.http_connection import HTTPConnection, uvicorn_limits
 from simplemem.web.limits import GuessLimiter
 from simplemem.web.metrics import Metrics
 from simplemem.web.rendering import Renderer
@@ -157,7 +157,7 @@ def _create_config(app: ASGIApp, address: Address) -> uvicorn.Config:
         forwarded_allow_ips=address.proxies(),
         ssl_certfile=address.certificate,
         ssl_keyfile=address.key,
-        **bounds(),
+        **uvicorn_limits(),
     )
     if address.certificate is not None:
         load_certificate(address.certificate, address.key, config.load)

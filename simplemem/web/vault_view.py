@@ -25,7 +25,7 @@ from simplemem.server.executor import Companion, StoreExecutor
 from simplemem.settings.files import user_config_path
 from simplemem.settings.model import Settings
 from simplemem.tools.tool import Tool
-from simplemem.web.events import Feed, Sessions
+from simplemem.web.events import ChangeFeed, Sessions
 from simplemem.web.limits import MAX_BODY_BYTES
 from simplemem.web.tokens import Grant
 
@@ -94,7 +94,7 @@ class VaultView:
         self.vault = vault
         self.only = only
         self.executor = _create_executor(vault, only)
-        self.feed = Feed(self.executor.on_change)
+        self.feed = ChangeFeed(self.executor.on_change)
         self.server: Server[Any] = assemble(vault.profile, vault.tools, self.executor)
         self.manager = Sessions(
             self.server, stateless=stateless, max_request_body_size=MAX_BODY_BYTES

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from simplemem.web.events import Feed
+from simplemem.web.events import ChangeFeed
 from tests.web.conftest import OWNER, Served, running
 
 CHANGES = "/api/v1/changes"
@@ -142,9 +142,9 @@ def test_head_ends_at_once(server: Served) -> None:
 def test_who_is_too_slow_is_told_so_and_goes_on() -> None:
     async def slow() -> list[str]:
         tell: list[Callable[[frozenset[str]], None]] = []
-        feed = Feed(tell.append)
-        feed.listen()
-        feed.hear()
+        feed = ChangeFeed(tell.append)
+        feed.use_running_loop()
+        feed.subscribe()
         events, heard = feed.events(""), list[str]()
         for number in range(3):
             tell[0](frozenset({f"early {number}"}))
