@@ -40,7 +40,9 @@ log = logging.getLogger("simplemem.server")
 Context = ServerRequestContext[Any, Any]
 
 _SECONDS_AFTER_LIST: Final = 0.05  # until the index is loaded: the client has its list first
+_LIST_CACHE_MS: Final = 300_000
 _MAX_COMPLETIONS: Final = 100
+_MAX_NOTICE: Final = 600  # characters
 _DESCRIPTION: Final = "Long-term memory in Markdown notes, searched by words, meaning and links."
 _READ_ONLY_HINT: Final = (
     "Nothing was changed. Use a token with the scope write (`simplemem token new NAME --write`)."
@@ -48,10 +50,16 @@ _READ_ONLY_HINT: Final = (
 
 # In `_meta`: of a request, the commit that its answer must include; of an answer, its commit.
 _COMMIT: Final = "simplemem/commit"
+# Of the context of a request: the structured content that the SDK does not get to see.
+_STRUCTURED: Final = "structured_content"
 
 
 def assemble(profile: Profile, tools: tuple[Tool, ...], executor: StoreExecutor) -> Server[Any]:
-    """Return a server of the SDK for a profile on a store, for any transport."""
+    """Return a server of the SDK for a profile on a store, for any transport.
+
+    Tells the executor which tools the client sees.
+    """
+    executor.tools = tools
     sessions = Sessions()
     resources = Resources(
         executor,
@@ -59,104 +67,186 @@ def assemble(profile: Profile, tools: tuple[Tool, ...], executor: StoreExecutor)
         has_users=profile.has_users,
         sessions=sessions,
     )
-    tools_by_name = {tool.name: tool for tool in tools}
-    executor.tools = tools
+    handlers = _Handlers(profile, tools, executor, resources, sessions)
 
-    async def list_tools(_ctx: Context, _params: Any) -> types.ListToolsResult:
-        asyncio.get_running_loop().call_later(_SECONDS_AFTER_LIST, executor.start_indexing)
-        listed = [types.Tool.model_validate(tool.listing()) for tool in tools]
-        return types.ListToolsResult(tools=listed)
-
-    async def call_tool(ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
-        tool = tools_by_name.get(params.name)
-        if tool is None:
-            if profile.known_as:
-                return _result(f"MCP error -32602: Tool {params.name} not found", None)
-            raise MCPError(types.INVALID_PARAMS, f"no tool called {line(params.name, 60)!r}")
-
-        after = (params.meta or {}).get(_COMMIT)
-        call = ToolCall(
-            params.arguments,
-            client_name(ctx),
-            grant_of(ctx),
-            after if isinstance(after, str) else "",
-            sessions.session_of(ctx),
-        )
-        result = await executor.run(partial(answer_call, tool, executor, call), writes=tool.writes)
-        if tool.writes and not result.is_error:
-            await resources.changed_here()
-        if result.structured_content:
-            # `_around` puts it back: the SDK would copy and check it.
-            ctx.lifespan_context["data"] = result.structured_content
-            result.structured_content = {}
-        return result
-
-    async def on_list_prompts(_ctx: Context, _params: Any) -> types.ListPromptsResult:
-        return list_prompts(executor.tools)
-
-    async def on_get_prompt(
-        _ctx: Context, params: types.GetPromptRequestParams
-    ) -> types.GetPromptResult:
-        return await get_prompt(executor, params)
-
-    more: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     if profile.known_as is None:
-        for_a_while = CacheHint(ttl_ms=300_000, scope="private")
-        more = {
-            "title": "simplemem",
-            "description": _DESCRIPTION,
-            "instructions": profile.instructions,
-            "cache_hints": dict.fromkeys(
-                ("tools/list", "prompts/list", "resources/templates/list"), for_a_while
-            ),
-            "on_list_prompts": on_list_prompts,
-            "on_get_prompt": on_get_prompt,
-            "on_completion": partial(_complete, executor, resources),
-        }
+        options = _options_of_our_own(profile, handlers)
     name, version = profile.known_as or ("simplemem", __version__)
     server: Server[Any] = Server(
         name,
         version=version,
-        on_list_tools=list_tools,
-        on_call_tool=call_tool,
+        on_list_tools=handlers.list_tools,
+        on_call_tool=handlers.call_tool,
         on_list_resources=resources.list_page,
         on_list_resource_templates=resources.templates,
         on_read_resource=resources.read,
         on_subscribe_resource=resources.subscribe,
         on_unsubscribe_resource=resources.unsubscribe,
         on_subscriptions_listen=resources.listen,
-        **more,
+        **options,
     )
-    server.middleware.append(partial(_around, executor))
+    server.middleware.append(partial(_handle_request, executor))
     return server
 
 
-async def _around(executor: StoreExecutor, ctx: Context, call_next: CallNext) -> HandlerResult:
-    """Handle a request. Errors outside the tools become errors of the protocol.
+def _options_of_our_own(profile: Profile, handlers: _Handlers) -> dict[str, Any]:
+    """Return the options of a server that has to look like no other: texts, prompts, completion."""
+    hint = CacheHint(ttl_ms=_LIST_CACHE_MS, scope="private")
+    cached_lists = ("tools/list", "prompts/list", "resources/templates/list")
+    return {
+        "title": "simplemem",
+        "description": _DESCRIPTION,
+        "instructions": profile.instructions,
+        "cache_hints": dict.fromkeys(cached_lists, hint),
+        "on_list_prompts": handlers.list_prompts,
+        "on_get_prompt": handlers.get_prompt,
+        "on_completion": handlers.complete,
+    }
 
-    The structured content of an answer passes by the SDK, which would copy and check it twice.
+
+class _Handlers:
+    """Answers the requests about tools, prompts and completion of one server."""
+
+    def __init__(
+        self,
+        profile: Profile,
+        tools: tuple[Tool, ...],
+        executor: StoreExecutor,
+        resources: Resources,
+        sessions: Sessions,
+    ) -> None:
+        self._profile = profile
+        self._tools = {tool.name: tool for tool in tools}
+        self._executor = executor
+        self._resources = resources
+        self._sessions = sessions
+
+    async def list_tools(self, _ctx: Context, _params: Any) -> types.ListToolsResult:
+        """Answer `tools/list`. A moment later, the index begins to be updated."""
+        loop = asyncio.get_running_loop()
+        loop.call_later(_SECONDS_AFTER_LIST, self._executor.start_indexing)
+        listings = [tool.listing() for tool in self._tools.values()]
+        tools = [types.Tool.model_validate(listing) for listing in listings]
+        return types.ListToolsResult(tools=tools)
+
+    async def call_tool(
+        self, ctx: Context, params: types.CallToolRequestParams
+    ) -> types.CallToolResult:
+        """Answer `tools/call`. An error of a tool is an answer too.
+
+        Raises MCPError if there is no such tool, unless the replaced server answers it otherwise.
+        """
+        tool = self._tools.get(params.name)
+        if tool is None:
+            if self._profile.known_as:
+                return _result(f"MCP error -32602: Tool {params.name} not found", None)
+            raise MCPError(types.INVALID_PARAMS, f"no tool called {line(params.name, 60)!r}")
+
+        call = ToolCall(
+            params.arguments,
+            client=client_name(ctx),
+            grant=grant_of(ctx),
+            after=_required_commit(params.meta),
+            session=self._sessions.session_of(ctx),
+        )
+        answer = partial(answer_call, tool, self._executor, call)
+        result = await self._executor.run(answer, writes=tool.writes)
+        if tool.writes and not result.is_error:
+            await self._resources.changed_here()
+
+        if result.structured_content:
+            # `_handle_request` puts it back: the SDK would copy and check it.
+            ctx.lifespan_context[_STRUCTURED] = result.structured_content
+            result.structured_content = {}
+        return result
+
+    async def list_prompts(self, _ctx: Context, _params: Any) -> types.ListPromptsResult:
+        """Answer `prompts/list`."""
+        return list_prompts(self._executor.tools)
+
+    async def get_prompt(
+        self, _ctx: Context, params: types.GetPromptRequestParams
+    ) -> types.GetPromptResult:
+        """Answer `prompts/get`. Raises MCPError or Invalid if the request is wrong."""
+        return await get_prompt(self._executor, params)
+
+    async def complete(
+        self, _ctx: Context, params: types.CompleteRequestParams
+    ) -> types.CompleteResult:
+        """Answer `completion/complete` for the name of a note or a tag; others have no completion."""
+        argument = params.argument
+        values: list[str] = []
+        if argument.name in ("topic", "name"):
+            values = await self._executor.run(
+                lambda: self._resources.names(argument.value, _MAX_COMPLETIONS + 1)
+            )
+        elif argument.name == "tag":
+            values = await self._executor.run(lambda: self._matching_tags(argument.value))
+
+        completion = types.Completion(
+            values=values[:_MAX_COMPLETIONS],
+            total=len(values),
+            has_more=len(values) > _MAX_COMPLETIONS,
+        )
+        return types.CompleteResult(completion=completion)
+
+    def _matching_tags(self, prefix: str) -> list[str]:
+        """Return the tags that begin with a prefix, the most frequent first.
+
+        Tags count the notes of all users, so there are none where those are hidden.
+        """
+        store = self._executor.store()
+        if self._resources.hides_users(store):
+            return []
+
+        counts = store.tags()
+        folded_prefix = prefix.lstrip("#").casefold()
+        tags = [tag for tag in counts if tag.casefold().startswith(folded_prefix)]
+        return sorted(tags, key=lambda tag: (-counts[tag], tag))
+
+
+def _required_commit(meta: Mapping[str, Any] | None) -> str:
+    """Return the commit that the answer to a request must include, or "" for any."""
+    commit = (meta or {}).get(_COMMIT)
+    if isinstance(commit, str):
+        return commit
+    return ""
+
+
+async def _handle_request(
+    executor: StoreExecutor, ctx: Context, call_next: CallNext
+) -> HandlerResult:
+    """Handle a request of any method, as middleware of the SDK.
+
+    Errors outside the tools become MCPError. The structured content of an answer does not pass
+    through the SDK, which would copy and check it twice.
     """
     ctx = replace(ctx, lifespan_context={})
     try:
-        after = (ctx.meta or {}).get(_COMMIT)
-        # `answer_call` does this for a tool: its answer says that a commit is missing.
-        if isinstance(after, str) and ctx.method != "tools/call":
-            await executor.run(lambda: executor.store().reach(after))
+        # For a tool, `answer_call` waits for the commit: its answer says if it is missing.
+        if ctx.method != "tools/call":
+            await _wait_for_commit(executor, _required_commit(ctx.meta))
         answer = await call_next(ctx)
     except SimplememError as error:
-        raise MCPError(
-            types.INVALID_PARAMS, line(error.message, 400), data=error_data(error)
-        ) from None
+        message = line(error.message, 400)
+        raise MCPError(types.INVALID_PARAMS, message, data=error_data(error)) from None
     except (MCPError, ValidationError):
         raise
     except Exception as error:
         log.exception("%s failed", line(ctx.method, 60))
-        raise MCPError(
-            types.INTERNAL_ERROR, f"internal error in simplemem ({type(error).__name__})"
-        ) from None
+        message = f"internal error in simplemem ({type(error).__name__})"
+        raise MCPError(types.INTERNAL_ERROR, message) from None
+
     if isinstance(answer, dict) and "structuredContent" in answer:
-        answer["structuredContent"] = ctx.lifespan_context.get("data", {})
+        answer["structuredContent"] = ctx.lifespan_context.get(_STRUCTURED, {})
     return answer
+
+
+async def _wait_for_commit(executor: StoreExecutor, commit: str) -> None:
+    """Wait until the store includes a commit; "" means any. Raises what `store.reach` raises."""
+    if commit:
+        await executor.run(lambda: executor.store().reach(commit))
 
 
 @dataclass(frozen=True)
@@ -199,14 +289,16 @@ def run_tool(tool: Tool, executor: StoreExecutor, call: ToolCall) -> Reply[Any]:
     return replace(reply, notices=tuple(store.extension.take_notices()))
 
 
-def _author(client: str, granted: Granted | None) -> str:
+def _author(client: str, grant: Granted | None) -> str:
     """Return how the history names a caller: by its token, then by the name that the client states.
 
     Only the token is verified. Without one, no client can take a name that begins like a token's.
     """
-    if granted is None:
+    if grant is None:
         return client.replace(AUTHOR_SEPARATOR, ":")
-    return f"{granted.name}{AUTHOR_SEPARATOR}{client}" if client else granted.name
+    if not client:
+        return grant.name
+    return f"{grant.name}{AUTHOR_SEPARATOR}{client}"
 
 
 def answer_call(tool: Tool, executor: StoreExecutor, call: ToolCall) -> types.CallToolResult:
@@ -233,15 +325,19 @@ def answer_call(tool: Tool, executor: StoreExecutor, call: ToolCall) -> types.Ca
 
 def _run_for_answer(tool: Tool, executor: StoreExecutor, call: ToolCall) -> types.CallToolResult:
     """Run a tool and return its answer, the notices of the store and the commit it includes."""
+    store = executor.store()
     if call.after:
-        executor.store().reach(call.after)
-    commit = "" if tool.writes else executor.store().commit()  # not later than what is read
+        store.reach(call.after)
+    commit = ""
+    if not tool.writes:
+        commit = store.commit()  # before the call, so that the answer includes it
 
     reply = run_tool(tool, executor, call)
     result = _result(reply.text, reply.data(), is_error=False)
     for notice in reply.notices:
-        if notice not in reply.text:  # the format of some profiles has no place for it
-            result.content.append(types.TextContent(type="text", text=line(notice, 600)))
+        if notice not in reply.text:  # the format of some profiles has no field for it
+            content = types.TextContent(type="text", text=line(notice, _MAX_NOTICE))
+            result.content.append(content)
 
     if tool.writes:
         commit = executor.store().commit(written=True)
@@ -251,41 +347,6 @@ def _run_for_answer(tool: Tool, executor: StoreExecutor, call: ToolCall) -> type
 
 
 def _result(text: str, data: Data | None, *, is_error: bool = True) -> types.CallToolResult:
+    """Return the answer of a tool in the form of the protocol."""
     content: list[Any] = [types.TextContent(type="text", text=text)]
     return types.CallToolResult(content=content, structured_content=data, is_error=is_error)
-
-
-async def _complete(
-    executor: StoreExecutor,
-    resources: Resources,
-    _ctx: Context,
-    params: types.CompleteRequestParams,
-) -> types.CompleteResult:
-    """Complete a name or a tag.
-
-    Tags count the notes of all users, so they are hidden with those.
-    """
-    argument = params.argument
-    values: list[str] = []
-    if argument.name in ("topic", "name"):
-        values = await executor.run(lambda: resources.names(argument.value, _MAX_COMPLETIONS + 1))
-    elif argument.name == "tag":
-        values = await executor.run(lambda: _matching_tags(executor, resources, argument.value))
-
-    completion = types.Completion(
-        values=values[:_MAX_COMPLETIONS],
-        total=len(values),
-        has_more=len(values) > _MAX_COMPLETIONS,
-    )
-    return types.CompleteResult(completion=completion)
-
-
-def _matching_tags(executor: StoreExecutor, resources: Resources, typed: str) -> list[str]:
-    """Return the tags that begin like this, the most frequent first."""
-    store = executor.store()
-    if resources.hides_users(store):
-        return []
-    counts = store.tags()
-    beginning = typed.lstrip("#").casefold()
-    matching = [tag for tag in counts if tag.casefold().startswith(beginning)]
-    return sorted(matching, key=lambda tag: (-counts[tag], tag))
