@@ -1,62 +1,99 @@
-"""The program: `simplemem` or `python -m simplemem`. Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted."""
+"""The program: `simplemem` or `python -m simplemem`.
+
+Exit codes: 0 success, 1 failure, 2 wrong usage, 130 interrupted.
+"""
 
 from __future__ import annotations
 
 import gc
 import os
 import sys
+from typing import TextIO
+
+# Importing creates many objects and drops few. Searching for cycles every 700 objects, which is
+# Python's default, took a tenth of a search.
+_GC_THRESHOLD = 50_000
 
 
 def main() -> int:
-    """Run the command line and say how it ended."""
-    # One search is a small product of a matrix and a vector: threads for it cost many times what they give.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    # Else Pydantic looks for plugins in the metadata of every package that is installed: a tenth of a short command.
-    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+    """Run the command line, and return the exit code. Sets environment variables of libraries."""
+    _limit_libraries()
     if sys.argv[1:2] == ["serve"]:
-        # A client waits for its server: nothing of the command line is loaded on the way there.
+        # A client waits for its server, so nothing else of the command line is imported.
         from simplemem.cli.serve import serve_main
 
         return serve_main(sys.argv[2:])
-    _prepare(sys.stdout)
-    _prepare(sys.stderr)
+
+    _set_encoding(sys.stdout)
+    _set_encoding(sys.stderr)
     try:
-        from simplemem.cli.local import run_on_server
-
-        code = run_on_server(sys.argv[1:])
-        if code is not None:
-            return _flushed(code)
-
-        # Importing makes much and drops little: to look for circles every 700 values was a tenth of a search.
-        gc.set_threshold(50_000)
-        from simplemem.cli.app import app
-
-        app(prog_name="simplemem")
+        exit_code = _run_command()
     except KeyboardInterrupt:
         return 130
-    except SystemExit as end:
-        return _flushed(end.code if isinstance(end.code, int) else 0 if end.code is None else 1)
-    return _flushed(0)
+    except SystemExit as error:
+        exit_code = _exit_code_of(error)
+    return _flush(exit_code)
 
 
-def _prepare(stream: object) -> None:
-    """Text in pipes is UTF-8 on every system, and what no encoding can say (a lone surrogate) is escaped."""
+def _limit_libraries() -> None:
+    """Set what libraries read from the environment, unless the user has set it."""
+    # A search multiplies a small matrix by a vector: threads cost more than they save.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    # Otherwise pydantic looks for plug-ins in the metadata of all installed packages, which takes a
+    # tenth of the time of a short command.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+
+
+def _run_command() -> int:
+    """Run the command on a running server, or else here. Returns its exit code.
+
+    Raises SystemExit, as Typer does.
+    """
+    from simplemem.cli.local import run_on_server
+
+    exit_code = run_on_server(sys.argv[1:])
+    if exit_code is not None:
+        return exit_code
+
+    gc.set_threshold(_GC_THRESHOLD)
+    from simplemem.cli.app import app
+
+    app(prog_name="simplemem")
+    return 0
+
+
+def _exit_code_of(error: SystemExit) -> int:
+    """Return the exit code that Python would use: 0 for None, 1 for a message."""
+    if error.code is None:
+        return 0
+    if isinstance(error.code, int):
+        return error.code
+    return 1
+
+
+def _set_encoding(stream: TextIO) -> None:
+    """Make pipes UTF-8 on every system, and escape what no encoding has (lone surrogates).
+
+    A stream that cannot be reconfigured is left as it is.
+    """
     reconfigure = getattr(stream, "reconfigure", None)
-    if reconfigure is not None:
-        encoding = None if getattr(stream, "isatty", bool)() else "utf-8"
-        reconfigure(encoding=encoding, errors="backslashreplace")
+    if reconfigure is None:
+        return
+    encoding = None if stream.isatty() else "utf-8"
+    reconfigure(encoding=encoding, errors="backslashreplace")
 
 
-def _flushed(code: int) -> int:
-    """The exit code, once what was printed is out. A reader that went away (`| head`) needs no words."""
+def _flush(exit_code: int) -> int:
+    """Flush stdout, and return the exit code: 1 instead of 0 if the reader has gone (`| head`)."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:
-        # Python flushes once more at exit; let it find somewhere to put what is left.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return code or 1
-    return code
+        # Python flushes again at exit. Give it a place for what is left.
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, sys.stdout.fileno())
+        return exit_code or 1
+    return exit_code
 
 
 if __name__ == "__main__":

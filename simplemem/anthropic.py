@@ -1,6 +1,7 @@
-"""Claude's memory tool for programs that use Anthropic's SDK (from a checkout: `pip install ".[anthropic]"`):
+"""Claude's memory tool for programs that use Anthropic's SDK.
 
-client.beta.messages.tool_runner(tools=[MemoryTool("~/notes")], ...)
+From a checkout, `pip install ".[anthropic]"` installs what it needs. Usage:
+`client.beta.messages.tool_runner(tools=[MemoryTool("~/notes")], ...)`.
 """
 
 from __future__ import annotations
@@ -17,27 +18,44 @@ from simplemem.store import open_store
 
 
 class MemoryTool(BetaAbstractMemoryTool):
-    """The folder `memories/` of a vault as Claude's memory. Close it, or use it as a context manager."""
+    """The folder `memories/` of a vault as Claude's memory.
+
+    Guards the open store of the vault. Close it, or use it as a context manager.
+    """
 
     def __init__(self, vault: str | os.PathLike[str] | None = None, **options: Any) -> None:
+        """Open a vault; by default, the one that the command line would use.
+
+        `options` are those of the SDK's class.
+        """
         super().__init__(**options)
-        self.store = open_store(os.path.expanduser(vault) if vault is not None else None)
+        folder = None if vault is None else os.path.expanduser(vault)
+        self.store = open_store(folder)
 
     def execute(self, command: Any) -> str:
-        """Carry out a command of the model."""
-        call: Mapping[str, Any] = command if isinstance(command, Mapping) else vars(command)
+        """Carry out a command of the model, and return the answer. Raises ToolError if it fails."""
+        call: Mapping[str, Any]
+        if isinstance(command, Mapping):
+            call = command
+        else:
+            call = vars(command)
         try:
             return run(self.store, call, who="claude", tool="memory")
         except SimplememError as error:
             raise ToolError(error.message) from error
 
+    # The SDK's class requires a method for each command.
     view = create = str_replace = insert = delete = rename = execute
 
     def clear_all_memory(self) -> str:
-        """Put everything below /memories into the trash."""
-        for line in run(self.store, {"command": "view", "path": "/memories"}).split("\n")[2:]:
-            path = line.partition("\t")[2].rstrip("/")
-            if path.count("/") == 2:
+        """Move everything below /memories to the trash, and return that this was done."""
+        listing = run(self.store, {"command": "view", "path": "/memories"})
+        lines = listing.split("\n")
+        for line in lines[2:]:  # below a heading and the folder itself
+            _size, _tab, path = line.partition("\t")
+            path = path.rstrip("/")
+            is_at_top = path.count("/") == 2
+            if is_at_top:
                 run(self.store, {"command": "delete", "path": path}, who="claude", tool="memory")
         return "All memory cleared"
 

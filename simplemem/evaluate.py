@@ -1,7 +1,8 @@
-"""Measures the search on a user's own notes.
+"""Measure the search on a user's own notes.
 
-A note gives one question: its title, a heading or a sentence. That text, and whatever says nearly the same, is taken
-out of a private copy of the vault, and the copy is searched. Only the questions are stored.
+A note gives one question: its title, a heading or a sentence. That text, and whatever says nearly
+the same, is removed from a private copy of the vault, and the copy is searched. Only the questions
+are stored.
 """
 
 from __future__ import annotations
@@ -41,18 +42,19 @@ _MAX_HITS = 10
 _MIN_WORDS_LEFT = 10  # that a note must keep, so that it can be found at all
 _MIN_WORDS = {"title": 1, "heading": 2, "sentence": 8}  # of a question, by kind
 _MAX_WORDS = 40
-_MIN_RARE_NOTES = 5  # a word is rare if at most so many notes have it, or one note in 20
+_MIN_RARE_NOTES = 5  # a word is rare if at most this many notes have it, or one note in 20
 # One sentence repeats another if they share this part of their words.
 _SHARED_WORDS = 0.6
 _LONG_QUESTION_WORDS = 5
 _FREE_PROVIDERS = ("wordllama", "none")
+_MAX_FILE_BYTES = 50_000_000
 # Marks, and what a search takes for a filter.
 _NOT_PROSE = re.compile(r"""\[!|[|<${}\\"]|%%|\w:\S|(?:^|\s)-\w""")
 
 
 @dataclass(frozen=True)
 class HeldOut:
-    """A text that is taken out of a note before a question is asked; `what` is one of `KINDS`."""
+    """A text that is removed from a note before a question is asked; `what` is one of `KINDS`."""
 
     note: str
     what: str
@@ -100,18 +102,25 @@ def write_questions(file: Path, questions: Questions) -> None:
 def read_questions(file: Path) -> Questions:
     """Return the questions in a file. Raises NotFound if it is missing, Invalid if it is damaged."""
     try:
-        return _QUESTIONS.validate_json(read_bounded(file, 50_000_000).decode("utf-8-sig"))
+        text = read_bounded(file, _MAX_FILE_BYTES).decode("utf-8-sig")
+        return _QUESTIONS.validate_json(text)
     except FileNotFoundError as error:
         raise NotFound(
             f"no questions at {file}", hint="`simplemem eval init` creates them."
         ) from error
     except ValueError as error:
-        reason = str(error)
-        if isinstance(error, ValidationError):
-            first = error.errors()[0]
-            reason = f"{first['loc']}: {first['msg']}"
-        hint = "`simplemem eval init` creates one; docs/eval.md describes its format."
-        raise Invalid(f"{file} is not a file of questions: {reason}", hint=hint) from error
+        raise Invalid(
+            f"{file} is not a file of questions: {_reason_of(error)}",
+            hint="`simplemem eval init` creates one; docs/eval.md describes its format.",
+        ) from error
+
+
+def _reason_of(error: ValueError) -> str:
+    """Return why a file of questions was refused: of several errors in it, the first."""
+    if isinstance(error, ValidationError):
+        first = error.errors()[0]
+        return f"{first['loc']}: {first['msg']}"
+    return str(error)
 
 
 # Making questions
@@ -123,26 +132,26 @@ def make_questions(store: EnhancedStore, size: int, seed: int) -> Questions:
     Private notes give no questions. The same seed chooses the same questions.
     """
     notes = _readable_notes(store)
-    rare_stems = _rare_stems(notes)
-    candidates = {name: _candidates(name, note, rare_stems) for name, note in notes.items()}
-    repeated = Counter(
-        _comparable(held_out.text) for texts in candidates.values() for held_out in texts
-    )
+    candidates = _unique_candidates(notes)
 
-    order = sorted(notes)
-    random.Random(seed).shuffle(order)  # noqa: S311 - repeatable, not secret
+    names = sorted(notes)
+    random.Random(seed).shuffle(names)  # noqa: S311 - repeatable, not secret
     count_by_kind: Counter[str] = Counter()
     pairs: list[Pair] = []
-    for name in order:
+    for name in names:
         if len(pairs) >= size:
             break
-        unique = [text for text in candidates[name] if repeated[_comparable(text.text)] == 1]
-        unique.sort(key=lambda text: (count_by_kind[text.what], KINDS.index(text.what)))
-        for held_out in unique:
+        # The kind that has the fewest questions so far comes first.
+        by_rarity = sorted(
+            candidates[name],
+            key=lambda text: (count_by_kind[text.what], KINDS.index(text.what)),
+        )
+        for held_out in by_rarity:
             if _is_answerable(notes[name], held_out):
                 pairs.append(Pair(held_out.what, held_out.text, (name,), (held_out,)))
                 count_by_kind[held_out.what] += 1
                 break
+
     pairs.sort(key=lambda pair: (KINDS.index(pair.kind), pair.gold))
     return Questions(tuple(pairs), len(notes), seed)
 
@@ -151,15 +160,34 @@ def _readable_notes(store: EnhancedStore) -> dict[str, Note]:
     """Return all notes that are not private, by name."""
     paths = {item.path for item in store.extension.list_all()}
     private = store.extension.private_among(sorted(paths))
-    reads = store.extension.read(sorted(paths - private))
-    return {name_of(read.path): read_note(read.text.encode()) for read in reads}
+
+    notes: dict[str, Note] = {}
+    for read in store.extension.read(sorted(paths - private)):
+        name = name_of(read.path)
+        notes[name] = read_note(read.text.encode())
+    return notes
+
+
+def _unique_candidates(notes: Mapping[str, Note]) -> dict[str, list[HeldOut]]:
+    """Return the texts of each note that make a question and that occur once among all of them."""
+    rare_stems = _rare_stems(notes)
+    candidates: dict[str, list[HeldOut]] = {}
+    occurrences: Counter[str] = Counter()
+    for name, note in notes.items():
+        candidates[name] = _candidates(name, note, rare_stems)
+        occurrences.update(_comparable(text.text) for text in candidates[name])
+
+    unique: dict[str, list[HeldOut]] = {}
+    for name, texts in candidates.items():
+        unique[name] = [text for text in texts if occurrences[_comparable(text.text)] == 1]
+    return unique
 
 
 def _rare_stems(notes: Mapping[str, Note]) -> set[str]:
     """Return the stems that few notes have."""
-    counts = Counter(
-        stem for name, note in notes.items() for stem in _stems(f"{name}\n{note.text}")
-    )
+    counts: Counter[str] = Counter()
+    for name, note in notes.items():
+        counts.update(_stems(f"{name}\n{note.text}"))
     max_notes = max(_MIN_RARE_NOTES, len(notes) // 20)
     return {stem for stem, count in counts.items() if count <= max_notes}
 
@@ -170,11 +198,12 @@ def _candidates(name: str, note: Note, rare_stems: Set[str]) -> list[HeldOut]:
     texts = [("title", title)]
     texts += [("heading", heading.text) for heading in note.body.headings]
     texts += [("sentence", note.content[start:end]) for start, end in sentence_spans(note.content)]
-    return [
-        HeldOut(name, kind, plain_text(text))
-        for kind, text in texts
-        if _is_question(kind, text, rare_stems)
-    ]
+
+    candidates: list[HeldOut] = []
+    for kind, text in texts:
+        if _is_question(kind, text, rare_stems):
+            candidates.append(HeldOut(name, kind, plain_text(text)))
+    return candidates
 
 
 def _is_question(kind: str, text: str, rare_stems: Set[str]) -> bool:
@@ -192,52 +221,62 @@ def _is_answerable(note: Note, held_out: HeldOut) -> bool:
     """Return whether enough of a note is left without a text, with a word that both share."""
     try:
         rest = without(note.text, [held_out.text], title=held_out.what == "title")
-    except SimplememError:  # a header that cannot be read
+    except SimplememError:  # frontmatter that cannot be read
         return False
     if len(words_in_order(rest)) < _MIN_WORDS_LEFT:
         return False
     return bool(_stems(held_out.text) & _stems(rest))
 
 
-# Taking texts out of a note
+# Removing texts from a note
 
 
-def without(text: str, held: Sequence[str], *, title: bool = False) -> str:
+def without(text: str, held_out: Sequence[str], *, title: bool = False) -> str:
     """Return a note without whatever says one of these texts, or nearly so.
 
-    With `title`, the property `title` is removed too.
+    Sentences, headings, aliases, `title` and `description` are removed. With `title`, the property
+    `title` is removed in any case. Raises Unreadable if the frontmatter cannot be edited.
     """
-    repeats = _RepetitionTest(held)
+    repeats = _RepetitionTest(held_out)
+    text = _without_properties(text, repeats, title=title)
 
     note = read_note(text.encode("utf-8", "surrogatepass"))
-    for key in ("title", "description"):
-        value = note.text_property(key)
-        is_held_title = title and key == "title"
-        if value and (is_held_title or repeats(value)):
-            text = remove_property(text, key)
-    other_aliases = [alias for alias in note.aliases if not repeats(alias)]
-    if len(other_aliases) < len(note.aliases):
-        text = set_property(text, "aliases", other_aliases)
-
-    note = read_note(text.encode("utf-8", "surrogatepass"))
-    spans = [
-        (heading.start, heading.end) for heading in note.body.headings if repeats(heading.text)
-    ]
+    repeating_headings = [heading for heading in note.body.headings if repeats(heading.text)]
+    edits = [(heading.start, heading.end, "") for heading in repeating_headings]
     content_start = len(text) - len(note.content)
     for start, end in sentence_spans(note.content):
         if repeats(note.content[start:end]):
-            spans.append((content_start + start, content_start + end))
-    return apply_edits(text, [(start, end, "") for start, end in spans])
+            edits.append((content_start + start, content_start + end, ""))
+    return apply_edits(text, edits)
+
+
+def _without_properties(text: str, repeats: _RepetitionTest, *, title: bool) -> str:
+    """Return a note without the properties and aliases that repeat a text.
+
+    With `title`, the property `title` is removed in any case.
+    """
+    note = read_note(text.encode("utf-8", "surrogatepass"))
+    for key in ("title", "description"):
+        value = note.text_property(key)
+        is_removed = title and key == "title"
+        if value and (is_removed or repeats(value)):
+            text = remove_property(text, key)
+
+    aliases = [alias for alias in note.aliases if not repeats(alias)]
+    if len(aliases) < len(note.aliases):
+        text = set_property(text, "aliases", aliases)
+    return text
 
 
 class _RepetitionTest:
-    """Tests whether a sentence says one of some texts, or nearly so; holds what they are compared by."""
+    """Tests whether a sentence says one of some texts, or nearly so; guards what they are compared by."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         self._keys = {_comparable(text) for text in texts}
         self._stems = [_stems(text) for text in texts]
 
     def __call__(self, sentence: str) -> bool:
+        """Return whether a sentence repeats one of the texts."""
         if _comparable(sentence) in self._keys:
             return True
         stems = _stems(plain_text(sentence))
@@ -251,8 +290,12 @@ def _shares_most(stems: Set[str], text_stems: Set[str]) -> bool:
     by a sentence with six of ten of its words.
     """
     sizes = (len(stems), len(text_stems))
-    size = min(sizes) if len(text_stems) >= _LONG_QUESTION_WORDS else max(sizes)
-    return len(stems & text_stems) >= max(2, _SHARED_WORDS * size)
+    if len(text_stems) >= _LONG_QUESTION_WORDS:
+        size = min(sizes)
+    else:
+        size = max(sizes)
+    shared_count = len(stems & text_stems)
+    return shared_count >= max(2, _SHARED_WORDS * size)
 
 
 def _comparable(text: str) -> str:
@@ -276,9 +319,10 @@ def run(
     *,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Ask all questions with each of the settings, and return one row of figures per variant.
+    """Ask all questions with the settings of each variant, and return one row of figures per variant.
 
-    All variants are compared with the first. Raises Invalid if no question can be used.
+    The rows have the labels of the variants. All are compared with the first. The vault is not
+    changed. Raises Invalid if no question can be used.
     """
     with tempfile.TemporaryDirectory(
         prefix="simplemem-eval-", ignore_cleanup_errors=True
@@ -297,7 +341,9 @@ def run(
             copy_settings = _settings_for_copy(settings, vault, number)
             outcomes = _ask_all(store, pairs, vault, copy_settings, progress)
             rows.append(_row(label, outcomes, first_outcomes))
-            first_outcomes = first_outcomes or outcomes
+            if not first_outcomes:
+                first_outcomes = outcomes
+
     return {
         "about": str(store.root),
         "notes": questions.notes,
@@ -310,14 +356,13 @@ def run(
 def _settings_for_copy(settings: Settings, vault: Path, number: int) -> Settings:
     """Return the settings of a variant for the copy of the vault, with an index of its own."""
     write = settings.write.model_copy(update={"durability": "fast"})
-    return settings.model_copy(
-        update={
-            "vault": vault,
-            "db": vault.with_name(f"{number}.db"),
-            "read_only": False,
-            "write": write,
-        }
-    )
+    changes = {
+        "vault": vault,
+        "db": vault.with_name(f"{number}.db"),
+        "read_only": False,
+        "write": write,
+    }
+    return settings.model_copy(update=changes)
 
 
 def _ask_all(
@@ -327,7 +372,10 @@ def _ask_all(
     settings: Settings,
     progress: Progress | None,
 ) -> list[_Outcome]:
-    """Index the copy of the vault with these settings, and ask all questions."""
+    """Index the copy of the vault with these settings, ask all questions, and return the outcomes.
+
+    `store` is that of the user's vault, whose vectors are used again if they were paid for.
+    """
     with EnhancedStore(vault, settings) as copy:
         if settings.embed.provider not in _FREE_PROVIDERS:
             # Vectors that the user has paid for are not requested again.
@@ -339,20 +387,31 @@ def _ask_all(
 
 
 def _ask(store: EnhancedStore, pair: Pair) -> _Outcome:
-    """Ask one question."""
+    """Ask one question, and return how well and how fast it was answered."""
     start = time.process_time()
     result = store.search(pair.question, limit=_MAX_HITS)
     ms = 1000 * (time.process_time() - start)
 
     names = [hit.name for hit in result.hits]
-    gold = set(pair.gold)
-    first_rank = next((rank for rank, name in enumerate(names, 1) if name in gold), 0)
-    quality = {
-        "recall5": len(gold.intersection(names[:5])) / len(gold),
-        "recall10": len(gold.intersection(names[:10])) / len(gold),
-        "mrr": 1 / first_rank if first_rank else 0.0,
-    }
+    quality = _measure(names, set(pair.gold))
     return _Outcome(quality, ms, result.degraded)
+
+
+def _measure(names: Sequence[str], gold: Set[str]) -> dict[str, float]:
+    """Return the figures of `QUALITY` for the hits of one question, by their names, best first.
+
+    `gold` are the notes that answer it.
+    """
+    reciprocal_rank = 0.0
+    for rank, name in enumerate(names, 1):
+        if name in gold:
+            reciprocal_rank = 1 / rank
+            break
+    return {
+        "recall5": len(gold & set(names[:5])) / len(gold),
+        "recall10": len(gold & set(names[:10])) / len(gold),
+        "mrr": reciprocal_rank,
+    }
 
 
 def _row(
@@ -362,18 +421,28 @@ def _row(
     row: dict[str, Any] = {"name": label, "questions": len(outcomes)}
     for key in QUALITY:
         row[key] = _mean([outcome.quality[key] for outcome in outcomes])
-    row["ms_median"] = round(statistics.median(outcome.ms for outcome in outcomes), 2)
+    median = statistics.median(outcome.ms for outcome in outcomes)
+    row["ms_median"] = round(median, 2)
 
     if first_outcomes:
-        both = list(zip(outcomes, first_outcomes, strict=True))
-        row["difference"] = {
-            key: _mean([outcome.quality[key] - first.quality[key] for outcome, first in both])
-            for key in QUALITY
-        }
+        row["difference"] = _differences(outcomes, first_outcomes)
     reasons = Counter(outcome.degraded for outcome in outcomes if outcome.degraded)
     for reason, count in reasons.most_common(1):
         row["degraded"] = {"why": reason, "questions": count}
     return row
+
+
+def _differences(
+    outcomes: Sequence[_Outcome], first_outcomes: Sequence[_Outcome]
+) -> dict[str, dict[str, float]]:
+    """Return the mean differences to the outcomes of the first variant, question by question."""
+    differences: dict[str, dict[str, float]] = {}
+    for key in QUALITY:
+        values: list[float] = []
+        for outcome, first in zip(outcomes, first_outcomes, strict=True):
+            values.append(outcome.quality[key] - first.quality[key])
+        differences[key] = _mean(values)
+    return differences
 
 
 def _mean(values: Sequence[float]) -> dict[str, float]:
@@ -392,44 +461,66 @@ def _mean(values: Sequence[float]) -> dict[str, float]:
 # The copy of the vault
 
 
+class _Removals:
+    """What is removed from the notes of the copy: texts by note, and the notes that lose the title."""
+
+    def __init__(self, pairs: Sequence[Pair]) -> None:
+        self.texts: dict[str, list[str]] = defaultdict(list)
+        self.untitled: set[str] = set()
+        for pair in pairs:
+            for held_out in pair.held_out:
+                self._add(held_out, pair)
+
+    def _add(self, held_out: HeldOut, pair: Pair) -> None:
+        """Add a text, and the question too if the note answers it."""
+        name = held_out.note
+        self.texts[name].append(held_out.text)
+        if name in pair.gold:
+            self.texts[name].append(pair.question)
+        if held_out.what == "title":
+            self.untitled.add(name)
+
+    def apply(self, name: str, text: str) -> str:
+        """Return the text of a note without what is removed from it."""
+        if name not in self.texts:
+            return text
+        return without(text, self.texts[name], title=name in self.untitled)
+
+
 def _make_copy(store: EnhancedStore, questions: Questions, root: Path) -> list[Pair]:
     """Copy the notes without the texts that are held out, and return the questions that can be asked.
 
     Questions about private or missing notes are left out. Notes whose title is held out get
     another name in the copy, also in the questions.
     """
-    paths = {name_of(path): path for path in store.extension.indexed()}
-    private_paths = store.extension.private_among(list(paths.values()))
-    private = {name_of(path) for path in private_paths}
-    pairs = [pair for pair in questions.pairs if _can_be_asked(pair, paths.keys(), private)]
+    pairs = _usable_pairs(store, questions)
+    removals = _Removals(pairs)
 
-    held_texts: dict[str, list[str]] = defaultdict(list)
-    untitled: set[str] = set()
-    for pair in pairs:
-        for held_out in pair.held_out:
-            held_texts[held_out.note].append(held_out.text)
-            if held_out.note in pair.gold:
-                held_texts[held_out.note].append(pair.question)
-            if held_out.what == "title":
-                untitled.add(held_out.note)
-
-    renamed: dict[str, str] = {}
-    for read in store.extension.read(paths.values()):
+    new_names: dict[str, str] = {}
+    for read in store.extension.read(store.extension.indexed()):
         name = name_of(read.path)
-        text = read.text
-        if name in held_texts:
-            text = without(text, held_texts[name], title=name in untitled)
-        if name in untitled:
-            # Neither a word nor anybody's name. The folder stays: rules for private notes name it.
+        text = removals.apply(name, read.text)
+        if name in removals.untitled:
+            # Neither a word nor a person's name. The folder stays: rules for private notes name it.
             folder = name[: name.rfind("/") + 1]
-            renamed[name] = f"{folder}q{len(renamed):05d}x"
-        _write_copy(store.root / read.path, root / f"{renamed.get(name, name)}.md", text)
+            new_names[name] = f"{folder}q{len(new_names):05d}x"
+        new_name = new_names.get(name, name)
+        _write_copy(store.root / read.path, root / f"{new_name}.md", text)
 
     _copy_obsidian_settings(store.root, root)
-    return [
-        Pair(pair.kind, pair.question, tuple(renamed.get(name, name) for name in pair.gold))
-        for pair in pairs
-    ]
+    renamed: list[Pair] = []
+    for pair in pairs:
+        gold = tuple(new_names.get(name, name) for name in pair.gold)
+        renamed.append(Pair(pair.kind, pair.question, gold))
+    return renamed
+
+
+def _usable_pairs(store: EnhancedStore, questions: Questions) -> list[Pair]:
+    """Return the questions whose notes exist and are not private."""
+    paths = list(store.extension.indexed())
+    names = {name_of(path) for path in paths}
+    private = {name_of(path) for path in store.extension.private_among(paths)}
+    return [pair for pair in questions.pairs if _can_be_asked(pair, names, private)]
 
 
 def _can_be_asked(pair: Pair, names: Set[str], private: Set[str]) -> bool:
@@ -447,7 +538,8 @@ def _write_copy(source: Path, target: Path, text: str) -> None:
 
 
 def _copy_obsidian_settings(vault: Path, root: Path) -> None:
-    """Copy Obsidian's settings, so that the files it excludes are excluded here too."""
+    """Copy Obsidian's settings, so that the files it excludes are excluded in the copy too."""
+    target_folder = root / ".obsidian"
     for file in (vault / ".obsidian").glob("*.json"):
-        (root / ".obsidian").mkdir(exist_ok=True)
-        shutil.copyfile(file, root / ".obsidian" / file.name)
+        target_folder.mkdir(exist_ok=True)
+        shutil.copyfile(file, target_folder / file.name)

@@ -1,4 +1,4 @@
-"""The commands eval init and eval run: how well search finds what is in one's own vault.
+"""The commands `eval init` and `eval run`: how well search finds the user's own notes.
 
 No note is changed.
 """
@@ -6,22 +6,29 @@ No note is changed.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from simplemem.cli.command import Answer, command, opened, progress_bar
 from simplemem.cli.options import Group, VaultOption, option
-from simplemem.cli.output import Lines
+from simplemem.cli.output import Lines, Part
 from simplemem.errors import Invalid
+
+if TYPE_CHECKING:
+    from simplemem.settings.model import Settings
 
 commands = typer.Typer()
 _eval = typer.Typer(cls=Group, no_args_is_help=True, rich_markup_mode="rich")
-_HELP = "Measure how well search finds your notes.\n\nThe questions come from your own notes. No model is needed."
+_HELP = (
+    "Measure how well search finds your notes.\n\n"
+    "The questions come from your own notes. No model is needed."
+)
 commands.add_typer(_eval, name="eval", help=_HELP, rich_help_panel="Vault")
-_BESIDE = "By default `.simplemem/eval.json` in the vault."
-_SHOWN = {"recall5": "recall@5", "recall10": "recall@10", "mrr": "MRR"}
+_DEFAULT_FILE = "By default `.simplemem/eval.json` in the vault."
+_MEASURES = {"recall5": "recall@5", "recall10": "recall@10", "mrr": "MRR"}
 
 
 @command(_eval)
@@ -30,7 +37,9 @@ def init(
     seed: Annotated[
         int, option("--seed", "N", "The random seed. A different seed gives different questions.")
     ] = 1,
-    out: Annotated[Path | None, option("--out", "FILE", f"The file to write. {_BESIDE}")] = None,
+    out: Annotated[
+        Path | None, option("--out", "FILE", f"The file to write. {_DEFAULT_FILE}")
+    ] = None,
     vault: VaultOption = None,
 ) -> Answer:
     """Create questions from your notes: titles, headings and sentences.
@@ -43,24 +52,24 @@ def init(
     with opened(vault) as store:
         questions = make_questions(store, size, seed)
         if not questions.pairs:
-            why = f"no question could be created from the {questions.notes} notes in {store.root}"
             raise Invalid(
-                why, hint="The vault needs a few notes with distinct titles and sentences."
+                f"no question could be created from the {questions.notes} notes in {store.root}",
+                hint="The vault needs a few notes with distinct titles and sentences.",
             )
         file = out or store.extension.folder() / FILE
     write_questions(file, questions)
-    counts = dict(Counter(pair.kind for pair in questions.pairs))
-    of_kinds = ", ".join(f"{count} {kind}" for kind, count in counts.items())
+
+    question_count = len(questions.pairs)
+    kinds = Counter(pair.kind for pair in questions.pairs)
     facts = {
         "file": str(file),
-        "questions": len(questions.pairs),
+        "questions": question_count,
         "notes": questions.notes,
-        **counts,
+        **kinds,
     }
-    return Answer(
-        facts,
-        [[f"{len(questions.pairs)} questions ({of_kinds}) about {questions.notes} notes: {file}"]],
-    )
+    by_kind = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
+    line = f"{question_count} questions ({by_kind}) about {questions.notes} notes: {file}"
+    return Answer(facts, [[line]])
 
 
 @command(_eval)
@@ -69,7 +78,7 @@ def run(
         list[str] | None, option("--compare", "SETTING=VALUE", "Compare with this setting.")
     ] = None,
     file: Annotated[
-        Path | None, option("--file", "FILE", f"The file with the questions. {_BESIDE}")
+        Path | None, option("--file", "FILE", f"The file with the questions. {_DEFAULT_FILE}")
     ] = None,
     vault: VaultOption = None,
 ) -> Answer:
@@ -81,43 +90,71 @@ def run(
     $ simplemem eval run --json | jq --exit-status '.rows[0].mrr.value > 0.75'"""
     from simplemem import evaluate
     from simplemem.settings.find_vault import find_vault
+
+    variants = _load_variants(find_vault(vault), compare or ())
+    with opened(vault) as store, progress_bar() as progress:
+        questions_file = file or store.root / ".simplemem" / evaluate.FILE
+        questions = evaluate.read_questions(questions_file)
+        figures = evaluate.run(store, questions, variants, progress=progress)
+
+    rows = figures["rows"]
+    table: Lines = [["", *_MEASURES.values(), "CPU ms, median"]]
+    for row in rows:
+        table += _variant_lines(row)
+    head = f"{rows[0]['questions']} questions about {figures['notes']} notes: {figures['about']}"
+    return Answer(figures, [[head]], table, warnings=_warnings_of(figures))
+
+
+def _load_variants(root: Path, changes: Iterable[str]) -> dict[str, Settings]:
+    """Return the settings of a vault by a label, then the same with each change, SETTING=VALUE.
+
+    Raises typer.BadParameter for a change without an equals sign, Invalid for an illegal setting.
+    """
     from simplemem.settings.loading import load_settings
 
-    root = find_vault(vault)
     variants = {"simplemem": load_settings({}, vault=root)}
-    for each in compare or ():
-        key, equals, value = (part.strip() for part in each.partition("="))
+    for change in changes:
+        key, equals, value = change.partition("=")
         if not equals:
             raise typer.BadParameter(
-                f"{each!r} is not SETTING=VALUE, such as search.lexical_weight=0.5"
+                f"{change!r} is not SETTING=VALUE, such as search.lexical_weight=0.5"
             )
-        variants[f"{key}={value}"] = load_settings({key: value}, vault=root)
-    with opened(vault) as store, progress_bar() as progress:
-        questions = evaluate.read_questions(file or store.root / ".simplemem" / evaluate.FILE)
-        figures = evaluate.run(store, questions, variants, progress=progress)
-    rows, left_out = figures["rows"], figures["left_out"]
-    table: Lines = [["", *_SHOWN.values(), "CPU ms, median"]]
-    warnings = (
-        [f"{left_out} questions were skipped: their notes are missing or private"]
-        if left_out
-        else []
-    )
-    for row in rows:
-        shown = [((row["name"], "cyan"), row, "", f"{row['ms_median']:.1f}")]
-        shown += (
-            [(("  difference from the first", "dim"), row["difference"], "+", "")]
-            if "difference" in row
-            else []
-        )
-        for head, of, sign, time in shown:
-            figures_of = [
-                [f"{of[key][each]:{sign}.3f}" for each in ("value", "low", "high")]
-                for key in _SHOWN
-            ]
-            table.append(
-                [head, *(f"{value} [{low}, {high}]" for value, low, high in figures_of), time]
-            )
-        if degraded := row.get("degraded"):
+        setting = {key.strip(): value.strip()}
+        label = f"{key.strip()}={value.strip()}"
+        variants[label] = load_settings(setting, vault=root)
+    return variants
+
+
+def _variant_lines(row: Mapping[str, Any]) -> Lines:
+    """Return the line of one variant, and the line of its difference from the first if it has one."""
+    name: Part = (row["name"], "cyan")
+    lines: Lines = [[name, *_figure_cells(row), f"{row['ms_median']:.1f}"]]
+    if "difference" in row:
+        label: Part = ("  difference from the first", "dim")
+        lines.append([label, *_figure_cells(row["difference"], sign="+"), ""])
+    return lines
+
+
+def _figure_cells(figures: Mapping[str, Any], sign: str = "") -> list[str]:
+    """Return each measure with its interval. With the sign "+", positive figures get one too."""
+    cells = []
+    for key in _MEASURES:
+        figure = figures[key]
+        value = f"{figure['value']:{sign}.3f}"
+        low = f"{figure['low']:{sign}.3f}"
+        high = f"{figure['high']:{sign}.3f}"
+        cells.append(f"{value} [{low}, {high}]")
+    return cells
+
+
+def _warnings_of(figures: Mapping[str, Any]) -> list[str]:
+    """Return warnings about questions that were skipped, and about searches that were degraded."""
+    warnings = []
+    skipped = figures["left_out"]
+    if skipped:
+        warnings.append(f"{skipped} questions were skipped: their notes are missing or private")
+    for row in figures["rows"]:
+        if "degraded" in row:
+            degraded = row["degraded"]
             warnings.append(f"{row['name']}, {degraded['questions']} questions: {degraded['why']}")
-    about = f"{rows[0]['questions']} questions about {figures['notes']} notes: {figures['about']}"
-    return Answer(figures, [[about]], table, warnings=warnings)
+    return warnings

@@ -1,5 +1,8 @@
-"""The profile of Claude's memory tool: one tool, whose text is the answer, and a failure its own words. `MemoryTool` of
-`simplemem.anthropic` is the same for programs that use Anthropic's SDK."""
+"""The tool of Claude's memory.
+
+The answer is text only, and an error is its message. `simplemem.anthropic.MemoryTool` is the same
+for programs that use Anthropic's SDK.
+"""
 
 from __future__ import annotations
 
@@ -11,35 +14,55 @@ from simplemem.store import EnhancedStore
 from simplemem.tools.arguments import about
 from simplemem.tools.tool import Caller, Data, Manner, Reply, tool
 
+Command = Literal["view", "create", "str_replace", "insert", "delete", "rename"]
+Text = str | None
+Path = Annotated[Text, about("below /memories")]
+LineRange = Annotated[
+    list[int] | None,
+    about("for view: [first line, last line]; -1 is the end"),
+]
+Line = Annotated[
+    int | None,
+    about("for insert: after this line, 0 is the top"),
+]
 
-class _Words(Manner):
+
+class _TextAdapter(Manner):
+    """Reports an error as its message, without fields."""
+
     def failed(self, error: SimplememError) -> tuple[str, Data | None]:
+        """Return the message of an error, and no fields."""
         return error.message, None
 
 
-Text = str | None
-Path = Annotated[Text, about("below /memories")]
-
-
-@tool("Memory", writes=True, destructive=True, idempotent=False, manner=_Words())
+@tool("Memory", writes=True, destructive=True, idempotent=False, manner=_TextAdapter())
 def memory(
     store: EnhancedStore,
     caller: Caller,
-    command: Literal["view", "create", "str_replace", "insert", "delete", "rename"],
+    command: Command,
     path: Path = None,
-    view_range: Annotated[
-        list[int] | None, about("for view: [first line, last line]; -1 is the end")
-    ] = None,
+    view_range: LineRange = None,
     file_text: Annotated[Text, about("for create")] = None,
     old_str: Annotated[Text, about("for str_replace: text that occurs once")] = None,
     new_str: Annotated[Text, about("for str_replace")] = None,
-    insert_line: Annotated[int | None, about("for insert: after this line, 0 is the top")] = None,
+    insert_line: Line = None,
     insert_text: Annotated[Text, about("for insert")] = None,
     old_path: Annotated[Text, about("for rename")] = None,
     new_path: Annotated[Text, about("for rename")] = None,
 ) -> Reply[None]:
     """View, create, edit, delete and rename memory files below /memories. View /memories first."""
-    call = {key: value for key, value in locals().items() if key not in ("store", "caller")}
+    call = {
+        "command": command,
+        "path": path,
+        "view_range": view_range,
+        "file_text": file_text,
+        "old_str": old_str,
+        "new_str": new_str,
+        "insert_line": insert_line,
+        "insert_text": insert_text,
+        "old_path": old_path,
+        "new_path": new_path,
+    }
     return Reply(files.run(store, call, **caller))
 
 
