@@ -15,7 +15,7 @@ import statistics
 import tempfile
 import time
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,10 +60,15 @@ class HeldOut:
     what: str
     text: str
 
+    @property
+    def key(self) -> str:
+        """The text in the form in which equal questions are equal."""
+        return _comparable(self.text)
+
 
 @dataclass(frozen=True)
 class Pair:
-    """A question, the names of the notes that answer it, and the texts that would give them away."""
+    """A question, the names of the notes that answer it, and the texts that would reveal them."""
 
     kind: str
     question: Annotated[str, Field(pattern=r"\S")]
@@ -86,7 +91,7 @@ _QUESTIONS = TypeAdapter(Questions)
 
 @dataclass(frozen=True)
 class _Outcome:
-    """How well one question was answered, in how many milliseconds, and what degraded the search."""
+    """How well and how fast one question was answered, and what degraded the search; "" for none."""
 
     quality: dict[str, float]
     ms: float
@@ -100,7 +105,10 @@ def write_questions(file: Path, questions: Questions) -> None:
 
 
 def read_questions(file: Path) -> Questions:
-    """Return the questions in a file. Raises NotFound if it is missing, Invalid if it is damaged."""
+    """Return the questions in a file.
+
+    Raises NotFound if it is missing, Invalid if it is damaged.
+    """
     try:
         text = read_bounded(file, _MAX_FILE_BYTES).decode("utf-8-sig")
         return _QUESTIONS.validate_json(text)
@@ -137,16 +145,16 @@ def make_questions(store: EnhancedStore, size: int, seed: int) -> Questions:
     names = sorted(notes)
     random.Random(seed).shuffle(names)  # noqa: S311 - repeatable, not secret
     count_by_kind: Counter[str] = Counter()
+
+    def by_rarity(text: HeldOut) -> tuple[int, int]:
+        """Sort the kind that has the fewest questions so far first."""
+        return count_by_kind[text.what], KINDS.index(text.what)
+
     pairs: list[Pair] = []
     for name in names:
         if len(pairs) >= size:
             break
-        # The kind that has the fewest questions so far comes first.
-        by_rarity = sorted(
-            candidates[name],
-            key=lambda text: (count_by_kind[text.what], KINDS.index(text.what)),
-        )
-        for held_out in by_rarity:
+        for held_out in sorted(candidates[name], key=by_rarity):
             if _is_answerable(notes[name], held_out):
                 pairs.append(Pair(held_out.what, held_out.text, (name,), (held_out,)))
                 count_by_kind[held_out.what] += 1
@@ -158,13 +166,16 @@ def make_questions(store: EnhancedStore, size: int, seed: int) -> Questions:
 
 def _readable_notes(store: EnhancedStore) -> dict[str, Note]:
     """Return all notes that are not private, by name."""
-    paths = {item.path for item in store.extension.list_all()}
+    all_notes = store.extension.list_all()
+    paths = {note.path for note in all_notes}
     private = store.extension.private_among(sorted(paths))
+    readable = sorted(paths - private)
 
     notes: dict[str, Note] = {}
-    for read in store.extension.read(sorted(paths - private)):
+    for read in store.extension.read(readable):
         name = name_of(read.path)
-        notes[name] = read_note(read.text.encode())
+        data = read.text.encode()
+        notes[name] = read_note(data)
     return notes
 
 
@@ -174,12 +185,13 @@ def _unique_candidates(notes: Mapping[str, Note]) -> dict[str, list[HeldOut]]:
     candidates: dict[str, list[HeldOut]] = {}
     occurrences: Counter[str] = Counter()
     for name, note in notes.items():
-        candidates[name] = _candidates(name, note, rare_stems)
-        occurrences.update(_comparable(text.text) for text in candidates[name])
+        texts = _candidates(name, note, rare_stems)
+        candidates[name] = texts
+        occurrences.update(text.key for text in texts)
 
     unique: dict[str, list[HeldOut]] = {}
     for name, texts in candidates.items():
-        unique[name] = [text for text in texts if occurrences[_comparable(text.text)] == 1]
+        unique[name] = [text for text in texts if occurrences[text.key] == 1]
     return unique
 
 
@@ -187,7 +199,9 @@ def _rare_stems(notes: Mapping[str, Note]) -> set[str]:
     """Return the stems that few notes have."""
     counts: Counter[str] = Counter()
     for name, note in notes.items():
-        counts.update(_stems(f"{name}\n{note.text}"))
+        stems = _stems(f"{name}\n{note.text}")
+        counts.update(stems)
+
     max_notes = max(_MIN_RARE_NOTES, len(notes) // 20)
     return {stem for stem, count in counts.items() if count <= max_notes}
 
@@ -197,13 +211,20 @@ def _candidates(name: str, note: Note, rare_stems: Set[str]) -> list[HeldOut]:
     title = note.text_property("title") or base_name(f"{name}.md")
     texts = [("title", title)]
     texts += [("heading", heading.text) for heading in note.body.headings]
-    texts += [("sentence", note.content[start:end]) for start, end in sentence_spans(note.content)]
+    texts += [("sentence", sentence) for sentence in _sentences(note)]
 
     candidates: list[HeldOut] = []
     for kind, text in texts:
         if _is_question(kind, text, rare_stems):
-            candidates.append(HeldOut(name, kind, plain_text(text)))
+            question = plain_text(text)
+            candidates.append(HeldOut(name, kind, question))
     return candidates
+
+
+def _sentences(note: Note) -> Iterator[str]:
+    """Yield the sentences of a note, with their Markdown."""
+    for start, end in sentence_spans(note.content):
+        yield note.content[start:end]
 
 
 def _is_question(kind: str, text: str, rare_stems: Set[str]) -> bool:
@@ -212,20 +233,22 @@ def _is_question(kind: str, text: str, rare_stems: Set[str]) -> bool:
     word_count = sum(not word.isdecimal() for word in words)
     if not _MIN_WORDS[kind] <= word_count <= _MAX_WORDS:
         return False
-    if not _stems(text) & rare_stems:
+    if rare_stems.isdisjoint(_stems(text)):
         return False
     return not _NOT_PROSE.search(text)
 
 
 def _is_answerable(note: Note, held_out: HeldOut) -> bool:
     """Return whether enough of a note is left without a text, with a word that both share."""
+    is_title = held_out.what == "title"
     try:
-        rest = without(note.text, [held_out.text], title=held_out.what == "title")
+        rest = without(note.text, [held_out.text], title=is_title)
     except SimplememError:  # frontmatter that cannot be read
         return False
     if len(words_in_order(rest)) < _MIN_WORDS_LEFT:
         return False
-    return bool(_stems(held_out.text) & _stems(rest))
+    stems = _stems(held_out.text)
+    return not stems.isdisjoint(_stems(rest))
 
 
 # Removing texts from a note
@@ -240,14 +263,25 @@ def without(text: str, held_out: Sequence[str], *, title: bool = False) -> str:
     repeats = _RepetitionTest(held_out)
     text = _without_properties(text, repeats, title=title)
 
-    note = read_note(text.encode("utf-8", "surrogatepass"))
-    repeating_headings = [heading for heading in note.body.headings if repeats(heading.text)]
-    edits = [(heading.start, heading.end, "") for heading in repeating_headings]
+    note = _parse(text)
+    removals: list[tuple[int, int, str]] = []
+    for heading in note.body.headings:
+        if repeats(heading.text):
+            removal = (heading.start, heading.end, "")
+            removals.append(removal)
+
     content_start = len(text) - len(note.content)
     for start, end in sentence_spans(note.content):
-        if repeats(note.content[start:end]):
-            edits.append((content_start + start, content_start + end, ""))
-    return apply_edits(text, edits)
+        sentence = note.content[start:end]
+        if repeats(sentence):
+            removal = (content_start + start, content_start + end, "")
+            removals.append(removal)
+    return apply_edits(text, removals)
+
+
+def _parse(text: str) -> Note:
+    """Return a text as a note. Lone surrogates stay."""
+    return read_note(text.encode("utf-8", "surrogatepass"))
 
 
 def _without_properties(text: str, repeats: _RepetitionTest, *, title: bool) -> str:
@@ -255,7 +289,7 @@ def _without_properties(text: str, repeats: _RepetitionTest, *, title: bool) -> 
 
     With `title`, the property `title` is removed in any case.
     """
-    note = read_note(text.encode("utf-8", "surrogatepass"))
+    note = _parse(text)
     for key in ("title", "description"):
         value = note.text_property(key)
         is_removed = title and key == "title"
@@ -269,7 +303,10 @@ def _without_properties(text: str, repeats: _RepetitionTest, *, title: bool) -> 
 
 
 class _RepetitionTest:
-    """Tests whether a sentence says one of some texts, or nearly so; guards what they are compared by."""
+    """Tests whether a sentence says one of some texts, or nearly so.
+
+    Guards what the texts are compared by: their words in order, and their stems.
+    """
 
     def __init__(self, texts: Sequence[str]) -> None:
         self._keys = {_comparable(text) for text in texts}
@@ -284,7 +321,9 @@ class _RepetitionTest:
 
 
 def _shares_most(stems: Set[str], text_stems: Set[str]) -> bool:
-    """Return whether two sets of stems share most of the smaller one, or of the larger for a short text.
+    """Return whether two sets of stems share most of the smaller one.
+
+    For a short text, it is most of the larger one.
 
     A sentence that has both words of a title does not repeat the title. A long question is repeated
     by a sentence with six of ten of its words.
@@ -319,7 +358,7 @@ def run(
     *,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Ask all questions with the settings of each variant, and return one row of figures per variant.
+    """Ask all questions with the settings of each variant, and return a row of figures for each.
 
     The rows have the labels of the variants. All are compared with the first. The vault is not
     changed. Raises Invalid if no question can be used.
@@ -420,13 +459,15 @@ def _row(
     """Return the figures of one variant, and the differences to the first one, if there is one."""
     row: dict[str, Any] = {"name": label, "questions": len(outcomes)}
     for key in QUALITY:
-        row[key] = _mean([outcome.quality[key] for outcome in outcomes])
+        values = [outcome.quality[key] for outcome in outcomes]
+        row[key] = _mean(values)
     median = statistics.median(outcome.ms for outcome in outcomes)
     row["ms_median"] = round(median, 2)
-
     if first_outcomes:
         row["difference"] = _differences(outcomes, first_outcomes)
-    reasons = Counter(outcome.degraded for outcome in outcomes if outcome.degraded)
+
+    reasons = Counter(outcome.degraded for outcome in outcomes)
+    del reasons[""]
     for reason, count in reasons.most_common(1):
         row["degraded"] = {"why": reason, "questions": count}
     return row
@@ -438,10 +479,12 @@ def _differences(
     """Return the mean differences to the outcomes of the first variant, question by question."""
     differences: dict[str, dict[str, float]] = {}
     for key in QUALITY:
-        values: list[float] = []
-        for outcome, first in zip(outcomes, first_outcomes, strict=True):
-            values.append(outcome.quality[key] - first.quality[key])
-        differences[key] = _mean(values)
+        differences[key] = _mean(
+            [
+                outcome.quality[key] - first.quality[key]
+                for outcome, first in zip(outcomes, first_outcomes, strict=True)
+            ]
+        )
     return differences
 
 
@@ -450,7 +493,8 @@ def _mean(values: Sequence[float]) -> dict[str, float]:
     mean = statistics.fmean(values)
     half_width = 0.0
     if len(values) > 1:
-        half_width = 1.96 * statistics.stdev(values) / math.sqrt(len(values))
+        standard_error = statistics.stdev(values) / math.sqrt(len(values))
+        half_width = 1.96 * standard_error
     return {
         "value": round(mean, 4),
         "low": round(mean - half_width, 4),
@@ -462,7 +506,10 @@ def _mean(values: Sequence[float]) -> dict[str, float]:
 
 
 class _Removals:
-    """What is removed from the notes of the copy: texts by note, and the notes that lose the title."""
+    """What is removed from the notes of the copy.
+
+    Guards the texts by the name of their note, and the names of the notes that lose their title.
+    """
 
     def __init__(self, pairs: Sequence[Pair]) -> None:
         self.texts: dict[str, list[str]] = defaultdict(list)
@@ -488,26 +535,27 @@ class _Removals:
 
 
 def _make_copy(store: EnhancedStore, questions: Questions, root: Path) -> list[Pair]:
-    """Copy the notes without the texts that are held out, and return the questions that can be asked.
+    """Copy the notes without the texts that are held out, and return the usable questions.
 
     Questions about private or missing notes are left out. Notes whose title is held out get
     another name in the copy, also in the questions.
     """
     pairs = _usable_pairs(store, questions)
     removals = _Removals(pairs)
+    new_names = _new_names(removals.untitled)
 
-    new_names: dict[str, str] = {}
-    for read in store.extension.read(store.extension.indexed()):
+    paths = store.extension.indexed()
+    for read in store.extension.read(paths):
         name = name_of(read.path)
         text = removals.apply(name, read.text)
-        if name in removals.untitled:
-            # Neither a word nor a person's name. The folder stays: rules for private notes name it.
-            folder = name[: name.rfind("/") + 1]
-            new_names[name] = f"{folder}q{len(new_names):05d}x"
         new_name = new_names.get(name, name)
-        _write_copy(store.root / read.path, root / f"{new_name}.md", text)
-
+        _write_copy(
+            store.root / read.path,
+            root / f"{new_name}.md",
+            text,
+        )
     _copy_obsidian_settings(store.root, root)
+
     renamed: list[Pair] = []
     for pair in pairs:
         gold = tuple(new_names.get(name, name) for name in pair.gold)
@@ -515,18 +563,32 @@ def _make_copy(store: EnhancedStore, questions: Questions, root: Path) -> list[P
     return renamed
 
 
+def _new_names(names: Set[str]) -> dict[str, str]:
+    """Return names that say nothing about the notes, by the names of the notes.
+
+    The folder stays, because rules for private notes name it.
+    """
+    new_names: dict[str, str] = {}
+    for number, name in enumerate(sorted(names)):
+        folder = name[: name.rfind("/") + 1]
+        new_names[name] = f"{folder}q{number:05d}x"  # neither a word nor a person's name
+    return new_names
+
+
 def _usable_pairs(store: EnhancedStore, questions: Questions) -> list[Pair]:
     """Return the questions whose notes exist and are not private."""
     paths = list(store.extension.indexed())
-    names = {name_of(path) for path in paths}
-    private = {name_of(path) for path in store.extension.private_among(paths)}
+    private_paths = store.extension.private_among(paths)
+    names = set(map(name_of, paths))
+    private = set(map(name_of, private_paths))
     return [pair for pair in questions.pairs if _can_be_asked(pair, names, private)]
 
 
 def _can_be_asked(pair: Pair, names: Set[str], private: Set[str]) -> bool:
     """Return whether the notes of a question exist, and no text of a private note is held out."""
     held_notes = {held_out.note for held_out in pair.held_out}
-    return {*pair.gold, *held_notes} <= names and held_notes.isdisjoint(private)
+    all_notes = held_notes.union(pair.gold)
+    return all_notes <= names and held_notes.isdisjoint(private)
 
 
 def _write_copy(source: Path, target: Path, text: str) -> None:

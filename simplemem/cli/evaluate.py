@@ -98,11 +98,14 @@ def run(
         figures = evaluate.run(store, questions, variants, progress=progress)
 
     rows = figures["rows"]
+    question_count = rows[0]["questions"]
+    head = f"{question_count} questions about {figures['notes']} notes: {figures['about']}"
+
     table: Lines = [["", *_MEASURES.values(), "CPU ms, median"]]
     for row in rows:
         table += _variant_lines(row)
-    head = f"{rows[0]['questions']} questions about {figures['notes']} notes: {figures['about']}"
-    return Answer(figures, [[head]], table, warnings=_warnings_of(figures))
+    warnings = _warnings_of(figures)
+    return Answer(figures, [[head]], table, warnings=warnings)
 
 
 def _load_variants(root: Path, changes: Iterable[str]) -> dict[str, Settings]:
@@ -119,19 +122,21 @@ def _load_variants(root: Path, changes: Iterable[str]) -> dict[str, Settings]:
             raise typer.BadParameter(
                 f"{change!r} is not SETTING=VALUE, such as search.lexical_weight=0.5"
             )
-        setting = {key.strip(): value.strip()}
-        label = f"{key.strip()}={value.strip()}"
-        variants[label] = load_settings(setting, vault=root)
+        key = key.strip()
+        value = value.strip()
+        variants[f"{key}={value}"] = load_settings({key: value}, vault=root)
     return variants
 
 
 def _variant_lines(row: Mapping[str, Any]) -> Lines:
-    """Return the line of one variant, and the line of its difference from the first if it has one."""
+    """Return the line of one variant, and a line for its difference from the first if it has one."""
     name: Part = (row["name"], "cyan")
-    lines: Lines = [[name, *_figure_cells(row), f"{row['ms_median']:.1f}"]]
+    cells = _figure_cells(row)
+    lines: Lines = [[name, *cells, f"{row['ms_median']:.1f}"]]
     if "difference" in row:
         label: Part = ("  difference from the first", "dim")
-        lines.append([label, *_figure_cells(row["difference"], sign="+"), ""])
+        cells = _figure_cells(row["difference"], sign="+")
+        lines.append([label, *cells, ""])
     return lines
 
 

@@ -232,8 +232,8 @@ def export(
 ) -> Answer:
     """Export all lessons.
 
-    `md` is one Markdown text, grouped by type. `html` and `dot` are pictures, and `json` is data; these include the
-    entities of the graph.
+    `md` is one Markdown text, grouped by type. `html` and `dot` are pictures, and `json` is data;
+    these include the entities of the graph.
 
     $ simplemem lessons export > lessons.md
     $ simplemem lessons export html --output lessons.html"""
@@ -262,8 +262,8 @@ def analyze(
 ) -> Answer:
     """Show lessons that need attention.
 
-    These are lessons with low confidence, unverified or unread lessons, contradictions, and groups of similar lessons.
-    No model is used, and nothing is written.
+    These are lessons with low confidence, unverified or unread lessons, contradictions, and groups
+    of similar lessons. No model is used, and nothing is written.
 
     $ simplemem lessons analyze
     $ simplemem lessons analyze --notes projects/"""
@@ -307,7 +307,7 @@ def _collect_findings(analysis: Analysis, recurring: list[Fields]) -> dict[str, 
 
 
 def _finding_lines(kind: str, findings: Sequence[Fields]) -> Lines:
-    """Return a heading and the first findings of a kind, one line each; nothing if there are none."""
+    """Return a heading and the first findings of a kind, one line each; [] without findings."""
     if not findings:
         return []
 

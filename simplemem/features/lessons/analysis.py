@@ -82,7 +82,7 @@ class Analysis:
         *,
         same_type_only: bool = False,
     ) -> list[Contradiction]:
-        """Return each pair of current lessons that disagree, once, with a verdict if rules have one.
+        """Return each pair of current lessons that disagree, once, with a verdict or None.
 
         Lessons with a relation to each other are left out: somebody has looked at them. A lesson
         that lost to another one decides nothing more. Near duplicates have at least
@@ -158,7 +158,7 @@ class Analysis:
         return self._is_by_hand_by_path[path]
 
     def superseded(self) -> list[Data]:
-        """Return the superseded lessons, the latest first, with what replaced them, when and why."""
+        """Return the superseded lessons, the latest first, with what replaced them and why."""
         by_name: dict[str, Lesson] = {}
         for lesson in self.lessons:
             by_name[lesson.name.rpartition("/")[2]] = lesson
@@ -217,7 +217,7 @@ class Analysis:
         return count_lessons(self.lessons, self.read_counts)
 
     def patterns(self, today: date) -> Data:
-        """Return recurring lessons, counts by type, tag and age, the trend, and confidence by type."""
+        """Return recurring lessons, counts by type, tag and age, the trend, and confidences."""
         return find_patterns(self.lessons, today)
 
     def insights(self, min_similarity: float = 0.75, min_size: int = 2) -> list[Data]:
@@ -236,8 +236,8 @@ class Analysis:
 def analysis_of(store: EnhancedStore, notes: str = "") -> Analysis:
     """Return an analysis of the lessons of a store, or of notes if `notes` selects some.
 
-    `projects/` selects a folder, `type:decision` a type, and `*` all notes of the vault. A selection
-    without notes gives an empty analysis.
+    `projects/` selects a folder, `type:decision` a type, and `*` all notes of the vault. If nothing
+    matches, the analysis is empty.
     """
     selection = notes.strip()
     if not selection:

@@ -1,4 +1,4 @@
-"""Claims of sentences: the value that a sentence gives to a subject, and whether two claims differ."""
+"""What sentences claim: the value that one gives to a subject, and whether two claims disagree."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from simplemem.note.words import STOP_WORDS, words_in_order
 _EMPHASIS: Final = frozenset(
     "always should must shall please prefer we you i the a an not never no do does".split()
 )
-# Forms that leave little doubt: `use VALUE for PURPOSE`, `SUBJECT is set to STATED`, `SUBJECT is STATED`.
+# Forms that leave little doubt: `use VALUE for PURPOSE`, `SUBJECT is set to STATED`, and
+# `SUBJECT is STATED`.
 _CLAIM: Final = re.compile(
     r"(?:we |you |always |please |should |must |decided to )*"
     r"(?:use|using|chose|prefer|adopt|go with|switch to) "
@@ -65,13 +66,16 @@ class Claim:
 
     def disagrees(self, other: Claim) -> bool:
         """Return whether at most half of the shorter value is common to both values."""
-        shared_count = len(self.value & other.value)
-        shorter = min(len(self.value), len(other.value))
-        return 2 * shared_count <= shorter
+        shared = self.value & other.value
+        shorter_length = min(len(self.value), len(other.value))
+        return 2 * len(shared) <= shorter_length
 
 
 def read_claim(sentence: Sentence) -> Claim:
-    """Return what a sentence claims; an empty claim for a negation, a question or any other form."""
+    """Return what a sentence claims.
+
+    A negation, a question or a sentence of another form gives an empty claim.
+    """
     text = _without_marks_and_reason(sentence.text)
     if sentence.negated or text.endswith("?"):
         return Claim()
@@ -82,31 +86,42 @@ def read_claim(sentence: Sentence) -> Claim:
     subject_text = match["purpose"] or match["subject"]
     subject = set(words_in_order(subject_text))
 
-    # Behind the value, a condition may limit it.
+    # A condition may follow the value.
     stated_text = match["value"] or match["stated"]
     value_text = _QUALIFIER.sub("", stated_text)
-    qualifier = words_in_order(stated_text[len(value_text) :])
+    value_end = len(value_text)
+    qualifier = words_in_order(stated_text[value_end:])
 
     value = set(words_in_order(value_text)) - STOP_WORDS
-    is_description = bool(match["copula"]) and not _states_value(subject_text, value, sentence)
-    has_number = any(character.isdigit() for character in value_text)
-    names_something = has_number and not subject.isdisjoint(_NUMBERED)
-    if is_description or names_something:
+    if match["copula"] and not _states_value(subject_text, value, sentence):
+        value = set()
+    if _names_something(subject, value_text):
         value = set()
 
     subject_words = sorted(subject - STOP_WORDS - {"s"})
-    return Claim(tuple(subject_words), frozenset(value), tuple(qualifier))
+    return Claim(
+        tuple(subject_words),
+        frozenset(value),
+        tuple(qualifier),
+    )
+
+
+def _names_something(subject: set[str], value_text: str) -> bool:
+    """Return whether the number in a value is a name, such as that of a version."""
+    if subject.isdisjoint(_NUMBERED):
+        return False
+    return any(character.isdigit() for character in value_text)
 
 
 def _without_marks_and_reason(text: str) -> str:
-    """Return a sentence in lower case without emphasis, code marks, and the reason that it gives."""
+    """Return a sentence in lower case without emphasis, code marks, and its reason."""
     unmarked = text.replace("*", "").replace("`", "")
     one_line = " ".join(unmarked.split())
     return _REASON.sub("", one_line.lower())
 
 
 def _states_value(subject_text: str, value: set[str], sentence: Sentence) -> bool:
-    """Return whether what follows "is" is a value, such as a name or a number, and no description."""
+    """Return whether what follows "is" is a value, such as a name, and no description."""
     if _HAS_ONE_VALUE.match(subject_text):
         return True
     if not _NAMES_A_VALUE.search(subject_text):
@@ -134,8 +149,9 @@ def are_about_same(one: Sentence, other: Sentence) -> bool:
     No small word differs (on, off), and a number differs only if it measures.
     """
     differing_words = set(one.words) ^ set(other.words)
-    value_words = " ".join((*one.values, *other.values)).split()
-    if not differing_words <= {*value_words, *_EMPHASIS}:
+    values = " ".join((*one.values, *other.values))
+    ignored_words = _EMPHASIS.union(values.split())
+    if not differing_words <= ignored_words:
         return False
     if one.values == other.values:
         return True

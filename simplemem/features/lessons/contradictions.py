@@ -67,7 +67,7 @@ class Disagreement:
 
 
 class _Group(NamedTuple):
-    """What some statements share: the words of their frame, or the subject and condition of a claim."""
+    """What some statements share: the words of a frame, or of a claim's subject and condition."""
 
     kind: Literal["frame", "subject"]
     words: tuple[str, ...]

@@ -43,13 +43,15 @@ def _export_graph(
     relations: list[Relation] = []
     details: dict[str, dict[str, str]] = {}
     for lesson in lessons:
-        name = _base_name(lesson)
-        observation = Observation(lesson.text)
-        nodes.append(Entity(name, lesson.type, (observation,), lesson.path))
         details[lesson.path] = {"text": lesson.text}
+        nodes.append(_entity_of(lesson))
         for relation in relations_by_path[lesson.path]:
-            target_name = _base_name(relation.target)
-            relations.append(Relation(name, relation.type, target_name))
+            edge = Relation(
+                _base_name(lesson),
+                relation.type,
+                _base_name(relation.target),
+            )
+            relations.append(edge)
 
     entity_graph = graph_of(store).read()
     nodes += [entity for entity in entity_graph.entities if entity.path not in details]
@@ -61,6 +63,17 @@ def _export_graph(
     return writers[file_format](drawing)
 
 
+def _entity_of(lesson: Lesson) -> Entity:
+    """Return a lesson as an entity of the graph, with its text as the only observation."""
+    observation = Observation(lesson.text)
+    return Entity(
+        _base_name(lesson),
+        lesson.type,
+        (observation,),
+        lesson.path,
+    )
+
+
 def _base_name(lesson: Lesson) -> str:
     """Return the name of the note of a lesson without its folder."""
     return lesson.name.rpartition("/")[2]
@@ -70,14 +83,17 @@ def _export_markdown(lessons: Sequence[Lesson], relations: RelationsByPath) -> s
     """Return the lessons under a heading for each type."""
     by_type: dict[str, list[Lesson]] = {type_name: [] for type_name in TYPES}
     for lesson in lessons:
-        by_type.setdefault(lesson.type, []).append(lesson)
+        of_type = by_type.setdefault(lesson.type, [])
+        of_type.append(lesson)
 
     lines = ["# Knowledge\n"]
     for type_name, of_type in by_type.items():
         if not of_type:
             continue
-        lines.append(f"## {type_name.capitalize()} ({len(of_type)})\n")
-        for lesson in sorted(of_type, key=_export_order):
+        heading = type_name.capitalize()
+        lines.append(f"## {heading} ({len(of_type)})\n")
+        of_type.sort(key=_export_order)
+        for lesson in of_type:
             lines += _lesson_lines(lesson, relations[lesson.path])
     return "\n".join(lines)
 
@@ -98,10 +114,13 @@ def _lesson_lines(lesson: Lesson, relations: Sequence[LessonRelation]) -> list[s
     if lesson.is_superseded:
         facts.append("superseded")
     facts += [f"#{tag}" for tag in lesson.tags]
+    facts_text = " · ".join(facts)
 
-    lines = [f"### {lesson.headline}\n"]
-    lines.append(f"*{' · '.join(facts)}* · [[{lesson.name}]] · `{lesson.id}`\n")
-    lines.append(f"{lesson.content}\n")
+    lines = [
+        f"### {lesson.headline}\n",
+        f"*{facts_text}* · [[{lesson.name}]] · `{lesson.id}`\n",
+        f"{lesson.content}\n",
+    ]
     if lesson.context:
         lines.append(f"**Context:** {lesson.context}\n")
 

@@ -1,4 +1,7 @@
-"""A search among the notes of one type. It is repeated with more hits and wider filters as needed."""
+"""A search among the notes of one type.
+
+It is repeated with more hits and wider filters until there are enough.
+"""
 
 from __future__ import annotations
 
@@ -33,9 +36,9 @@ def search_notes(
     limit: int,
     properties: Mapping[str, str] | None = None,
 ) -> NoteHits[T]:
-    """Return the best of the items (by path) for a query, each with the score that it has by itself.
+    """Return the best of the items for a query, each with the score that it has by itself.
 
-    Notes with these properties come first, then those in the folder of the type, then those
+    `items` are the notes to search, by path. Notes with these properties come first, then those in the folder of the type, then those
     with its `type`. `with_falling_scores` prepares the hits for a client.
     """
     if not items:
@@ -80,7 +83,12 @@ class _Search(Generic[T]):
         size = self._limit
         is_exhausted = False
         while not is_exhausted:
-            result = self._store.search(self._query, filter=filter_, limit=size, own_scores=True)
+            result = self._store.search(
+                self._query,
+                filter=filter_,
+                limit=size,
+                own_scores=True,
+            )
             self.mode = result.mode
             self._degraded = result.degraded
             if result.hits:
@@ -102,11 +110,8 @@ class _Search(Generic[T]):
 
 def with_falling_scores(hits: Sequence[tuple[T, Hit]]) -> list[tuple[T, Hit]]:
     """Return the hits in the same order, none with a higher score than the one above it."""
-    scores = falling_scores(hit.score for _, hit in hits)
-    rescored: list[tuple[T, Hit]] = []
-    for (item, hit), score in zip(hits, scores, strict=True):
-        rescored.append((item, replace(hit, score=score)))
-    return rescored
+    scores = iter(falling_scores(hit.score for _, hit in hits))
+    return [(item, replace(hit, score=next(scores))) for item, hit in hits]
 
 
 def _filters(note_type: NoteType[Any], properties: Mapping[str, str] | None) -> Iterator[Filter]:

@@ -31,7 +31,7 @@ from simplemem.features.lessons.note_search import NoteHits, search_notes, with_
 from simplemem.features.lessons.read_counts import FILE, ReadCounts, add_reads
 from simplemem.features.service import FeatureService
 from simplemem.features.text import clean_text
-from simplemem.models import AuthorArgs
+from simplemem.models import AuthorArgs, Hit
 from simplemem.note.properties import remove_property
 from simplemem.note.tag_changes import tags_for_new_note
 from simplemem.store import now
@@ -45,6 +45,8 @@ DEFAULT_CONFIDENCE: Final = 0.7
 
 SUPERSEDING: Final = ("supersedes", "superseded_by")
 """Types of relations that mark one of two lessons as superseded."""
+
+LessonHit = tuple[Lesson, Hit]
 
 _MAX_CHARACTERS: Final = 10_000
 _MIN_SCORE_SHARE: Final = 0.35  # of the best score; a lower hit answers another question
@@ -107,7 +109,12 @@ class LessonService(FeatureService):
         super().__init__(store)
         self.collection = NoteCollection(store.extension, LESSON)
         self.durations: dict[str, deque[float]] = defaultdict(_new_durations)
-        self._reads: EventLog[ReadCounts] = EventLog(store.extension, FILE, dict, add_reads)
+        self._reads: EventLog[ReadCounts] = EventLog(
+            store.extension,
+            FILE,
+            empty=dict,
+            apply=add_reads,
+        )
 
     # Reading
 
@@ -185,12 +192,14 @@ class LessonService(FeatureService):
         current: dict[str, Lesson] = {}
         superseded: dict[str, Lesson] = {}
         for lesson in self.lessons():
-            has_type = lesson_type in ("", lesson.type)
-            if has_type and (lesson.confidence or 0.0) >= min_confidence:
-                group = superseded if lesson.is_superseded else current
-                group[lesson.path] = lesson
+            if not _passes(lesson, lesson_type, min_confidence):
+                continue
+            group = superseded if lesson.is_superseded else current
+            group[lesson.path] = lesson
 
-        properties = {"knowledge_type": lesson_type} if lesson_type else {}
+        properties: dict[str, str] = {}
+        if lesson_type:
+            properties["knowledge_type"] = lesson_type
         result = search_notes(self.store, LESSON, current, query, limit, properties)
         hits = result.hits
         missing = limit - len(hits)
@@ -199,9 +208,7 @@ class LessonService(FeatureService):
             hits += more.hits
 
         if query.strip():
-            best_score = max((hit.score for _, hit in hits), default=0.0)
-            min_score = _MIN_SCORE_SHARE * best_score
-            hits = [(lesson, hit) for lesson, hit in hits if hit.score >= min_score]
+            hits = _without_weak_hits(hits)
         return NoteHits(with_falling_scores(hits), result.method, result.degraded)
 
     # Saving, correcting, deleting
@@ -232,18 +239,15 @@ class LessonService(FeatureService):
             raise Invalid("the content is empty")
 
         legal_tags, warnings = _legal_tags(tags)
-        if confidence is None:
-            new_confidence = DEFAULT_CONFIDENCE
-        else:
-            new_confidence = confidence
+        body = render_body(content, context)
         properties: dict[str, Any] = {
             "tags": legal_tags,
             "id": str(uuid.uuid4()),
             "knowledge_type": lesson_type,
-            "confidence": _confidence_value(new_confidence),
+            "confidence": _confidence_value(confidence),
             "verified": bool(verified),
         }
-        text = LESSON.render(properties, render_body(content, context), now())
+        text = LESSON.render(properties, body, now())
         folder = f"{FOLDER}/{lesson_type}"
         new_lesson = read_lesson(f"{folder}/x.md", text)
         change = LessonChange(context=context or None, confidence=confidence, verified=verified)
@@ -265,7 +269,8 @@ class LessonService(FeatureService):
 
         author = AuthorArgs(tool="save_knowledge") | by
         (path, twins), result = self.collection.change(draft, author)
-        return SavedLesson(self.collection.items[path], twins, [*warnings, *result.warnings])
+        lesson = self.collection.items[path]
+        return SavedLesson(lesson, twins, [*warnings, *result.warnings])
 
     def update(self, ref: str, change: LessonChange, **by: Unpack[AuthorArgs]) -> UpdatedLesson:
         """Correct a lesson. What is None in the change stays, and so do its id and its relations.
@@ -286,23 +291,28 @@ class LessonService(FeatureService):
 
         author = AuthorArgs(tool="update_knowledge") | by
         path, result = self.collection.change(draft, author)
-        return UpdatedLesson(self.collection.items[path], [*warnings, *result.warnings])
+        lesson = self.collection.items[path]
+        return UpdatedLesson(lesson, [*warnings, *result.warnings])
 
     def _apply(self, change_set: ChangeSet, lesson: Lesson, change: LessonChange) -> None:
         """Write the parts of a lesson that differ; nothing if there are none."""
-        content = lesson.content if change.content is None else change.content
-        context = lesson.context if change.context is None else change.context
-        if content != lesson.content or context != lesson.context:
-            # A person may have written the context as a property.
-            text = remove_property(change_set.text(lesson.path), "context")
-            change_set.put(lesson.path, replace_body(text, content, context))
+        content = lesson.content
+        if change.content is not None:
+            content = change.content
+        context = lesson.context
+        if change.context is not None:
+            context = change.context
 
-        if change.tags is not None and change.tags != lesson.tags:
-            change_set.set(lesson.path, tags=[*change.tags])
-        if change.confidence is not None and change.confidence != lesson.confidence:
-            change_set.set(lesson.path, confidence=_confidence_value(change.confidence))
-        if change.verified is not None and change.verified != lesson.verified:
-            change_set.set(lesson.path, verified=change.verified)
+        if content != lesson.content or context != lesson.context:
+            text = change_set.text(lesson.path)
+            # A person may have written the context as a property.
+            text = remove_property(text, "context")
+            text = replace_body(text, content, context)
+            change_set.put(lesson.path, text)
+
+        properties = _changed_properties(lesson, change)
+        if properties:
+            change_set.set(lesson.path, **properties)
 
     def delete(self, ref: str, **by: Unpack[AuthorArgs]) -> DeletedLesson:
         """Move the note of a lesson to the trash. Relations to it stay in the other notes.
@@ -346,8 +356,9 @@ class LessonService(FeatureService):
         type_key = relation_type.casefold().replace(" ", "_")
 
         def draft(change_set: ChangeSet) -> LinkedLessons:
-            one = _find_lesson(self.collection.in_order(), source)
-            other = _find_lesson(self.collection.in_order(), target)
+            lessons = self.collection.in_order()
+            one = _find_lesson(lessons, source)
+            other = _find_lesson(lessons, target)
             if one.path == other.path:
                 raise Invalid("an entry cannot be related to itself")
 
@@ -362,7 +373,8 @@ class LessonService(FeatureService):
 
         author = AuthorArgs(tool="link_knowledge") | by
         linked, _ = self.collection.change(draft, author)
-        return linked._replace(source=self.collection.items[linked.source.path])
+        current_source = self.collection.items[linked.source.path]
+        return linked._replace(source=current_source)
 
     def _add_relation(
         self, change_set: ChangeSet, source: Lesson, relation_type: str, target: Lesson
@@ -388,7 +400,7 @@ class LessonService(FeatureService):
         return True
 
     def _is_superseded_by(self, lesson: Lesson, winner: Lesson) -> bool:
-        """Return whether a lesson is superseded, and its link to what replaced it leads to `winner`."""
+        """Return whether a lesson is superseded, and links to `winner` as what replaced it."""
         if not lesson.is_superseded:
             return False
         [path] = self.extension.resolve_links([(lesson.superseded_by, lesson.path)])
@@ -423,7 +435,7 @@ class LessonService(FeatureService):
         return result.written[0].version if result.written else ""
 
     def _find_stale(self, contradictions: Iterable[Contradiction]) -> str:
-        """Return the name of the first judged lesson that the vault has with another text, or ""."""
+        """Return the name of the first lesson that changed since it was judged; "" if none did."""
         for contradiction in contradictions:
             if contradiction.verdict is None:
                 continue
@@ -447,21 +459,48 @@ def _find_lesson(lessons: Sequence[Lesson], ref: str) -> Lesson:
 
     Raises NotFound if there is none, Ambiguous if there are several.
     """
-    exact = ref.strip()
-    key = exact.removeprefix("[[").removesuffix("]]").removesuffix(".md").casefold()
-    matches = [lesson for lesson in lessons if lesson.id == exact]
+    ref = ref.strip()
+    matches = _matching_lessons(lessons, ref)
     if not matches:
-        matches = [lesson for lesson in lessons if _has_name(lesson, key)]
-    if not matches and len(key) >= _MIN_ID_PREFIX:
-        matches = [lesson for lesson in lessons if lesson.id.casefold().startswith(key)]
-
-    if not matches:
-        hint = "Give an id, the first letters of an id, or the name of a note in knowledge/."
-        raise NotFound(f"Knowledge entry not found: {exact[:100]}", hint=hint)
+        raise NotFound(
+            f"Knowledge entry not found: {ref[:100]}",
+            hint="Give an id, the first letters of an id, or the name of a note in knowledge/.",
+        )
     if len(matches) > 1:
-        candidates = [f"{lesson.id} ({lesson.name})" for lesson in matches]
-        raise Ambiguous(f"{exact[:60]} matches {len(matches)} entries", candidates=candidates)
+        raise Ambiguous(
+            f"{ref[:60]} matches {len(matches)} entries",
+            candidates=[f"{lesson.id} ({lesson.name})" for lesson in matches],
+        )
     return matches[0]
+
+
+def _matching_lessons(lessons: Sequence[Lesson], ref: str) -> list[Lesson]:
+    """Return all lessons with this id, else with this name, else with an id that begins so."""
+    by_id = [lesson for lesson in lessons if lesson.id == ref]
+    if by_id:
+        return by_id
+
+    key = ref.removeprefix("[[").removesuffix("]]")
+    key = key.removesuffix(".md").casefold()
+    by_name = [lesson for lesson in lessons if _has_name(lesson, key)]
+    if by_name or len(key) < _MIN_ID_PREFIX:
+        return by_name
+    return [lesson for lesson in lessons if lesson.id.casefold().startswith(key)]
+
+
+def _passes(lesson: Lesson, lesson_type: str, min_confidence: float) -> bool:
+    """Return whether a lesson has a type, "" for any, and at least a confidence."""
+    if lesson_type not in ("", lesson.type):
+        return False
+    confidence = lesson.confidence or 0.0
+    return confidence >= min_confidence
+
+
+def _without_weak_hits(hits: Sequence[LessonHit]) -> list[LessonHit]:
+    """Return the hits without those far below the best score."""
+    best_score = max((hit.score for _, hit in hits), default=0.0)
+    min_score = _MIN_SCORE_SHARE * best_score
+    return [(lesson, hit) for lesson, hit in hits if hit.score >= min_score]
 
 
 def _has_name(lesson: Lesson, key: str) -> bool:
@@ -517,6 +556,18 @@ def _mark_superseded(change_set: ChangeSet, winner: Lesson, loser: Lesson, reaso
         change_set.set(loser.path, confidence=max(_MIN_CONFIDENCE, lowered))
 
 
+def _changed_properties(lesson: Lesson, change: LessonChange) -> dict[str, Any]:
+    """Return the properties of a lesson that a change makes different, as they are written."""
+    properties: dict[str, Any] = {}
+    if change.tags is not None and change.tags != lesson.tags:
+        properties["tags"] = list(change.tags)
+    if change.confidence is not None and change.confidence != lesson.confidence:
+        properties["confidence"] = _confidence_value(change.confidence)
+    if change.verified is not None and change.verified != lesson.verified:
+        properties["verified"] = change.verified
+    return properties
+
+
 def _clean_change(change: LessonChange) -> tuple[LessonChange, list[str]]:
     """Return a change with clean texts and legal tags, and warnings.
 
@@ -553,8 +604,10 @@ def _legal_tags(tags: Sequence[str]) -> tuple[list[str], list[str]]:
     return list(dict.fromkeys(legal)), warnings
 
 
-def _confidence_value(confidence: float) -> float:
-    """Return a confidence as it is written in a note: 1, not 1.0."""
+def _confidence_value(confidence: float | None) -> float:
+    """Return a confidence as it is written in a note: 1, not 1.0. None gives the default."""
+    if confidence is None:
+        return DEFAULT_CONFIDENCE
     if confidence in (0, 1):
         return int(confidence)
     return confidence

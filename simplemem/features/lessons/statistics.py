@@ -26,20 +26,31 @@ def count_lessons(lessons: Sequence[Lesson], counts: ReadCounts) -> Data:
 
     `counts` says how often each was read.
     """
-    confidences = [lesson.confidence for lesson in lessons if lesson.confidence is not None]
-    high = sum(confidence >= HIGH_CONFIDENCE for confidence in confidences)
-    low = sum(confidence < LOW_CONFIDENCE for confidence in confidences)
-    medium = len(confidences) - high - low
-    types = Counter(lesson.type for lesson in lessons)
+    types: Counter[str] = Counter()
+    by_confidence = {"high": 0, "medium": 0, "low": 0}
+    for lesson in lessons:
+        types[lesson.type] += 1
+        if lesson.confidence is not None:
+            level = _confidence_level(lesson.confidence)
+            by_confidence[level] += 1
     return {
         "total": len(lessons),
         "by_type": dict(sorted(types.items())),
-        "by_confidence": {"high": high, "medium": medium, "low": low},
+        "by_confidence": by_confidence,
         "verified": sum(lesson.verified for lesson in lessons),
         "superseded": sum(lesson.is_superseded for lesson in lessons),
         "never_read": sum(lesson.id not in counts for lesson in lessons),
         "most_accessed": _read_most(lessons, counts),
     }
+
+
+def _confidence_level(confidence: float) -> str:
+    """Return whether a confidence is high, medium or low."""
+    if confidence >= HIGH_CONFIDENCE:
+        return "high"
+    if confidence < LOW_CONFIDENCE:
+        return "low"
+    return "medium"
 
 
 def _read_most(lessons: Sequence[Lesson], counts: ReadCounts) -> list[Data]:
@@ -84,7 +95,8 @@ def find_patterns(lessons: Sequence[Lesson], today: date) -> Data:
 
 def _count_created_within(days: int, lessons: Sequence[Lesson], today: date) -> int:
     """Return how many lessons were created in the last days."""
-    since = (today - timedelta(days)).isoformat()
+    last_day_before = today - timedelta(days)
+    since = last_day_before.isoformat()
     return sum(lesson.created[:10] > since for lesson in lessons)
 
 
@@ -115,8 +127,10 @@ def _confidence_by_type(lessons: Sequence[Lesson]) -> dict[str, float]:
             by_type[lesson.type].append(lesson.confidence)
 
     means: dict[str, float] = {}
-    for type_name, confidences in sorted(by_type.items()):
-        means[type_name] = round(sum(confidences) / len(confidences), 3)
+    for type_name in sorted(by_type):
+        confidences = by_type[type_name]
+        mean = sum(confidences) / len(confidences)
+        means[type_name] = round(mean, 3)
     return means
 
 

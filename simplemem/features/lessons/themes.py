@@ -42,8 +42,9 @@ def group_by_theme(
 
     def centrality(position: int) -> tuple[int, float, str, str]:
         lesson = lessons[position]
-        read_times = counts.get(lesson.id, NEVER_READ).times
-        return read_times, lesson.confidence or 0.0, lesson.created, lesson.name
+        read = counts.get(lesson.id, NEVER_READ)
+        confidence = lesson.confidence or 0.0
+        return read.times, confidence, lesson.created, lesson.name
 
     themes: list[Theme] = []
     ungrouped = set(range(len(lessons)))
@@ -65,12 +66,17 @@ def _shared_words(members: Sequence[Lesson]) -> list[str]:
     """Return the most common words that at least two lessons and at least half of them have."""
     counts: Counter[str] = Counter()
     for lesson in members:
-        words = words_in_order(plain_text(lesson.text))
-        counts.update(set(content_words(words)))
+        text = plain_text(lesson.text)
+        words = content_words(words_in_order(text))
+        counts.update(set(words))
 
     min_count = max(2, len(members) / 2)
     shared = [word for word, count in counts.items() if count >= min_count and len(word) > 2]
-    shared.sort(key=lambda word: (-counts[word], word))
+
+    def rank(word: str) -> tuple[int, str]:
+        return -counts[word], word
+
+    shared.sort(key=rank)
     return shared[:_MAX_WORDS]
 
 

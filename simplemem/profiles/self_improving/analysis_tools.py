@@ -70,14 +70,17 @@ class SupersededLessons(TypedDict):
     method: str
 
 
-class Patterns(TypedDict):
-    """Recurring lessons and counts."""
-
-    recurring: list[Data]
-    types: Data
-    tags: Data
-    lately: Data
-    trend: str
+Patterns = TypedDict(
+    "Patterns",
+    {
+        "recurring": list[Data],
+        "types": Data,
+        "tags": Data,
+        "lately": Data,
+        "trend": str,
+    },
+)
+"""Recurring lessons and counts; `lately` counts the lessons of the last 7, 30 and 90 days."""
 
 
 class Insights(TypedDict):
@@ -198,7 +201,8 @@ def detect_contradictions(
     sameTypeOnly: bool = False,
     notes: Notes = "",
 ) -> Reply[Contradictions]:
-    """Find entries that contradict each other: two values for one thing, a claim and its denial, near duplicates."""
+    """Find entries that contradict each other: two values for one thing, a claim and its denial,
+    near duplicates."""
     analysis = analysis_of(store, notes)
     contradictions = analysis.contradictions(
         similarityThreshold,
@@ -218,7 +222,8 @@ def auto_resolve_contradictions(
     similarityThreshold: Share = 0.85,
     apply: Apply = False,
 ) -> Reply[Resolution]:
-    """Show which entry of each contradiction would supersede the other; apply=true writes this as one change."""
+    """Show which entry of each contradiction would supersede the other; apply=true writes this as
+    one change."""
     analysis = analysis_of(store)
     decided: list[Contradiction] = []
     findings: list[Data] = []
@@ -231,8 +236,8 @@ def auto_resolve_contradictions(
     version = lessons.supersede(decided, **caller) if is_applied else ""
     head = _resolution_head(len(decided), version, is_applied=apply)
     method = (
-        f"{_BY_RULES}; an entry edited by a person wins, else a verified, newer or more confident one,"
-        " in this order"
+        f"{_BY_RULES}; an entry edited by a person wins, else a verified, newer or more confident"
+        " one, in this order"
     )
     outcome: Data = {"applied": is_applied, "version": version}
     return _answer(analysis, "resolved", findings, method, head, outcome)
@@ -263,7 +268,8 @@ def get_superseded_history(store: EnhancedStore, notes: Notes = "") -> Reply[Sup
 
 @tool("Analyze patterns", manner=ADAPTER)
 def analyze_patterns(store: EnhancedStore, notes: Notes = "") -> Reply[Patterns]:
-    """Show recurring entries, counts by type, tag and the last 7, 30 and 90 days, and confidence by type."""
+    """Show recurring entries, counts by type, tag and the last 7, 30 and 90 days, and confidence
+    by type."""
     analysis = analysis_of(store, notes)
     patterns = analysis.patterns(date.today())  # noqa: DTZ011  (local, as notes are)
     recurring = patterns.pop("recurring")

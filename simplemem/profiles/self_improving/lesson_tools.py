@@ -59,7 +59,7 @@ class Updated(TypedDict):
 
 
 class Deleted(TypedDict):
-    """The deleted lesson, the version that undoes it, and the ids of those with a relation to it."""
+    """The deleted lesson, the version that undoes this, and the ids of those that link to it."""
 
     id: str
     name: str
@@ -233,7 +233,11 @@ def update_knowledge(
 
 
 @tool("Delete knowledge", writes=True, destructive=True, deletes=True, manner=ADAPTER)
-def delete_knowledge(lessons: LessonService, caller: Caller, id: LessonId) -> Reply[Deleted]:  # noqa: A002
+def delete_knowledge(
+    lessons: LessonService,
+    caller: Caller,
+    id: LessonId,  # noqa: A002
+) -> Reply[Deleted]:
     """Delete an entry that was never right; it moves to the trash.
 
     To keep an entry as history, supersede it."""
