@@ -6,6 +6,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
@@ -71,6 +72,27 @@ class _FileChange:
         return self.old_text != self.new_text
 
 
+@dataclass(frozen=True)
+class _ServerOptions:
+    """The options of `connect` that describe the server.
+
+    Attributes:
+        name: Its name in the client's configuration.
+        http: The URL of a running server; "" for one that the client starts.
+        token_env: The environment variable with the token of a running server, or "".
+        vault: The vault; None if it is not named.
+        profile: The profile; "" for the default.
+        serve_options: Further options for `serve`.
+    """
+
+    name: str
+    http: str
+    token_env: str
+    vault: Path | None
+    profile: str
+    serve_options: Sequence[str]
+
+
 def _client_names() -> list[str]:
     """Return the names of all clients, for completion in the shell."""
     from simplemem.clients.client import clients
@@ -130,15 +152,13 @@ def connect(
     if not _PLAIN_NAME.fullmatch(name):
         hint = "Use letters, digits, - and _; begin with a letter."
         raise Invalid(f"{name!r} is not a server name", hint=hint)
+
+    server = _ServerOptions(name, http, token_env, vault, profile, options or ())
     if not client:
-        try:
-            _, make_entry = _entries(name, http, token_env, vault, profile, options or ())
-        except NotFound:  # no vault is named or found, and listing the clients needs none
-            return _client_table(name, None)
-        return _client_table(name, make_entry)
+        return _list_clients(server)
 
     chosen = client_called(client)
-    folder, make_entry = _entries(name, http, token_env, vault, profile, options or ())
+    folder, make_entry = _entries(server)
     new_vault = _vault_to_create(folder)
     entry = make_entry(chosen)
     token_warnings = []
@@ -165,6 +185,17 @@ def connect(
     backup_name = _backup_to_store(change, name)
     _confirm(plan, yes)
     return Answer(plan.facts, _apply(change, backup_name))
+
+
+def _list_clients(server: _ServerOptions) -> Answer:
+    """Return the clients of this machine. Without a vault, their new entries are not shown.
+
+    Raises Invalid if the options contradict each other.
+    """
+    make_entry: EntryMaker | None = None
+    with suppress(NotFound):
+        _, make_entry = _entries(server)
+    return _client_table(server.name, make_entry)
 
 
 def _entry_to_copy(
@@ -364,9 +395,7 @@ def _confirm(plan: Answer, yes: bool) -> None:
     finish()
 
 
-def _entries(
-    name: str, http: str, token_env: str, vault: Path | None, profile: str, options: Sequence[str]
-) -> tuple[Path | None, EntryMaker]:
+def _entries(server: _ServerOptions) -> tuple[Path | None, EntryMaker]:
     """Return the vault of the server, and the function that makes the entry for a client.
 
     The vault is None for a server that runs already. Raises Invalid if the options contradict each
@@ -375,25 +404,26 @@ def _entries(
     from simplemem.cli.serve import for_a_client
     from simplemem.clients.client import server_command
 
-    if http:
-        if vault or profile or options:
+    name = server.name
+    if server.http:
+        if server.vault or server.profile or server.serve_options:
             message = "--http cannot be combined with --vault, --profile or options of `serve`"
             hint = "Leave them out: the running server already has a vault and tools."
             raise Invalid(message, hint=hint)
 
-        url = _checked_url(http, token_env)
-        return None, lambda client: client.remote_entry(name, url, token_env)
+        url = _checked_url(server.http, server.token_env)
+        return None, lambda client: client.remote_entry(name, url, server.token_env)
 
-    if token_env:
+    if server.token_env:
         hint = "Leave out --token-env: a server that the client starts needs no token."
         raise Invalid("--token-env needs --http", hint=hint)
 
     serve_options: list[str] = []
-    if vault:
-        serve_options += ["--vault", str(vault)]
-    if profile:
-        serve_options += ["--profile", profile]
-    folder, arguments = for_a_client([*serve_options, *options])
+    if server.vault:
+        serve_options += ["--vault", str(server.vault)]
+    if server.profile:
+        serve_options += ["--profile", server.profile]
+    folder, arguments = for_a_client([*serve_options, *server.serve_options])
     return folder, lambda client: client.entry(name, server_command(folder, arguments))
 
 

@@ -34,19 +34,21 @@ def put(text: str, key: str, name: str, entry: Mapping[str, Any]) -> str:
     _, start_of_map = line_span(text, 0, label.end)
     if not servers.value:
         # The value is missing, null or {}. It is removed, so that a map can follow.
-        after_colon = text.index(":", label.end) + 1
+        after_colon = _after_colon(text, label)
         value_end = max(after_colon, servers.end)
         new_lines = _render_entry("  ", name, entry, line_end)
-        edits = [(after_colon, value_end, ""), (start_of_map, start_of_map, new_lines)]
-        return apply_edits(text, edits)
+        removal = (after_colon, value_end, "")
+        insertion = (start_of_map, start_of_map, new_lines)
+        return apply_edits(text, [removal, insertion])
 
     first_label = servers.children[0]
     indent = indentation(text, first_label.start)
     new_lines = _render_entry(indent, name, entry, line_end)
+    start = start_of_map
+    end = start_of_map
     old_entry = _find_pair(servers, name)
-    if old_entry is None:
-        return apply_edits(text, [(start_of_map, start_of_map, new_lines)])
-    start, end = _entry_span(text, old_entry)
+    if old_entry is not None:
+        start, end = _entry_span(text, old_entry)
     return apply_edits(text, [(start, end, new_lines)])
 
 
@@ -64,7 +66,7 @@ def remove(text: str, key: str, name: str) -> str:
     edits = [(start, end, "")]
     if len(servers.value) == 1:
         # Not every reader takes a key without a value for an empty map.
-        after_colon = text.index(":", label.end) + 1
+        after_colon = _after_colon(text, label)
         edits.append((after_colon, after_colon, " {}"))
     return apply_edits(text, edits)
 
@@ -86,6 +88,12 @@ def _find_pair(node: Node | None, key: str) -> tuple[Node, Node] | None:
         if label.value == key:
             return label, value
     return None
+
+
+def _after_colon(text: str, label: Node) -> int:
+    """Return the offset after the colon of a key."""
+    colon = text.index(":", label.end)
+    return colon + 1
 
 
 def _entry_span(text: str, entry: tuple[Node, Node]) -> tuple[int, int]:

@@ -165,18 +165,22 @@ def _in_folder(folder: Path) -> Iterator[tuple[str, ExportedFile]]:
     """
     errors: list[OSError] = []
     for parent, folder_names, file_names in os.walk(folder, onerror=errors.append):
+        # The list is changed in place, so that hidden folders are not read.
         folder_names[:] = sorted(name for name in folder_names if not name.startswith("."))
         linked_folders = [name for name in folder_names if Path(parent, name).is_symlink()]
-        for name in sorted([*file_names, *linked_folders]):
+        names = [*file_names, *linked_folders]
+        for name in sorted(names):
             file = Path(parent, name)
+            path = file.relative_to(folder).as_posix()
             problem = ""
             if file.is_symlink() or not file.is_file():
                 problem = "it is a link or not a regular file"
-            yield file.relative_to(folder).as_posix(), ExportedFile(file, problem=problem)
+            yield path, ExportedFile(file, problem=problem)
 
     for error in errors:
         path = os.path.relpath(error.filename, folder)
-        yield path, ExportedFile(problem=f"it cannot be read: {error.strerror}")
+        problem = f"it cannot be read: {error.strerror}"
+        yield path, ExportedFile(problem=problem)
 
 
 def _in_zip(
@@ -271,24 +275,35 @@ def make_note(
     Properties without a value are left out, and tags become legal. The note's time is `modified`,
     else `created`. Raises Invalid if the text contains a character that a note cannot contain.
     """
-    header: dict[str, Any] = {}
-    for key, value in properties.items():
-        if key.lower() == SOURCE:
-            key = f"original {key}"
-        header[key] = value
-    header["tags"] = _legal_tags(header.get("tags") or ())
-    header[SOURCE] = source
-    header = {key: value for key, value in header.items() if value not in (None, "", [])}
-
+    header = _header_properties(properties, source)
     text = render_header(header)
     if body.strip():
         lines = body.strip("\n")
         text += f"\n{lines}\n"
     text = clean_text(text, "text", len(text), "")
 
-    modified = parse_moment(str(header.get("modified") or header.get("created") or ""))
-    modified_at = modified.timestamp() if modified else None
+    time_text = header.get("modified") or header.get("created")
+    modified_at = None
+    if time_text:
+        time = parse_moment(str(time_text))
+        modified_at = time.timestamp() if time else None
     return Item(origin, path, text, source, modified_at)
+
+
+def _header_properties(properties: Mapping[str, Any], source: str) -> dict[str, Any]:
+    """Return the properties of a note's frontmatter, without those that have no value.
+
+    `source` is the last one. A property that is called like that gets another name.
+    """
+    header: dict[str, Any] = {}
+    for key, value in properties.items():
+        name = key
+        if key.lower() == SOURCE:
+            name = f"original {key}"
+        header[name] = value
+    header["tags"] = _legal_tags(header.get("tags") or ())
+    header[SOURCE] = source
+    return {key: value for key, value in header.items() if value not in (None, "", [])}
 
 
 def _legal_tags(tags: Iterable[str]) -> list[str]:

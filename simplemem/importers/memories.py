@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from functools import partial
 from itertools import pairwise
@@ -97,10 +97,10 @@ def _convert_memory(names: Mapping[str, str], origin: str, row: Any) -> Iterator
     Raises Invalid if the memory was deleted, or has no id or no text.
     """
     memory_id, text = _read_id_and_text(row)
-
     metadata = row.get("metadata")
     if not isinstance(metadata, dict):
         metadata = {}
+
     properties: Record = {}
     for key, value in metadata.items():
         if key and isinstance(value, (str, int, float)):
@@ -115,14 +115,20 @@ def _convert_memory(names: Mapping[str, str], origin: str, row: Any) -> Iterator
     properties["created"] = local_time(row.get("created_at"))
     properties["modified"] = local_time(row.get("updated_at"))
 
-    tags: list[str] = []
-    for values in (row.get("categories"), row.get("category_ids"), metadata.get("tags")):
-        if isinstance(values, list):
-            tags += [names.get(tag, tag) for tag in values if isinstance(tag, str)]
-    properties["tags"] = tags
-
+    tag_lists = (row.get("categories"), row.get("category_ids"), metadata.get("tags"))
+    properties["tags"] = _read_tags(tag_lists, names)
     path = f"{title_of(text)}.md"
     yield make_note(origin, path, text, f"mem0:{memory_id}", properties)
+
+
+def _read_tags(tag_lists: Iterable[object], names: Mapping[str, str]) -> list[str]:
+    """Return the tags of all values that are lists, with names in place of ids."""
+    tags: list[str] = []
+    for tag_list in tag_lists:
+        if isinstance(tag_list, list):
+            texts = [tag for tag in tag_list if isinstance(tag, str)]
+            tags += [names.get(tag, tag) for tag in texts]
+    return tags
 
 
 def _read_id_and_text(row: object) -> tuple[str | int, str]:

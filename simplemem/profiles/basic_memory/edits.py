@@ -299,23 +299,34 @@ def _edited_text(project: Project, arguments: EditNoteArguments, text: str) -> s
         return _replaced(project, arguments, text, find, content)
 
     section = _find_section(project, arguments, text)
+    return _with_section_edit(arguments, text, section, content)
+
+
+def _with_section_edit(
+    arguments: EditNoteArguments, text: str, section: Section, content: str
+) -> str:
+    """Return a text with content before, after or in place of what is below a heading."""
+    newline = newline_of(text)
     text_before = text[: section.start]
     heading = text[section.start : section.heading_end]
-    text_after = text[section.heading_end :]
+    text_below = text[section.heading_end :]
     paragraph = content.rstrip() + newline * 2
     if arguments.operation == "insert_before_section":
-        return text_before.rstrip("\r\n") + newline * 2 + paragraph + heading + text_after
+        text_before = text_before.rstrip("\r\n") + newline * 2
+        return text_before + paragraph + heading + text_below
     if arguments.operation == "insert_after_section":
-        return text_before + heading + newline + paragraph + text_after.lstrip("\r\n")
+        text_below = text_below.lstrip("\r\n")
+        return text_before + heading + newline + paragraph + text_below
 
     # The content may begin with the heading itself, which is not repeated.
     first_line, _, rest = content.partition(newline)
     body = rest if first_line.strip() == section.title else content
-    return text_before + heading + newline + body + newline + text[section.end :]
+    next_section = text[section.end :]
+    return text_before + heading + newline + body + newline + next_section
 
 
 def _appended(text: str, content: str, newline: str) -> str:
-    """Return a text with content on lines of its own at the end."""
+    """Return a text with content at its end, on a line of its own."""
     if text and not text.endswith("\n"):
         text += newline
     return text + content

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import islice
@@ -41,12 +41,8 @@ def recent_activity(project: Project, arguments: RecentActivityArguments) -> Rep
     timeframe = read_timeframe(project.store, arguments.timeframe)
 
     page = page_slice(arguments)
-    recent = Filter(since=timeframe.since)
-    notes = project.store.list(filter=recent, limit=_MAX_RECENT_NOTES).items
-    all_rows = (
-        row for note in notes for row in project.rows(project.store.read(note.name), row_types)
-    )
-    first_rows = list(islice(all_rows, page.stop + 1))
+    recent_rows = _recent_rows(project, row_types, timeframe.since)
+    first_rows = list(islice(recent_rows, page.stop + 1))
     rows = first_rows[page]
 
     answer = [RecentRow.of(row) for row in rows]
@@ -61,6 +57,15 @@ def recent_activity(project: Project, arguments: RecentActivityArguments) -> Rep
         )
     text = texts.recent_activity(rows, project.name, timeframe.label, summary)
     return project.reply(text, answer)
+
+
+def _recent_rows(project: Project, row_types: Collection[str], since: str) -> Iterator[Data]:
+    """Yield the rows of these types of the notes that changed since a time, newest first."""
+    recent = Filter(since=since)
+    page = project.store.list(filter=recent, limit=_MAX_RECENT_NOTES)
+    for listed in page.items:
+        note = project.store.read(listed.name)
+        yield from project.rows(note, row_types)
 
 
 def _row_types(arguments: RecentActivityArguments) -> set[str]:
@@ -95,15 +100,16 @@ def list_directory(project: Project, arguments: ListDirectoryArguments) -> Reply
         raise Invalid(f"depth must be between 1 and {_MAX_DEPTH}, got {arguments.depth}")
 
     contents = _directory_contents(project, arguments)
-    nodes = [_folder_row(path) for path in contents.folders]
-    total = len(contents.folders) + len(contents.notes)
+    folder_count = len(contents.folders)
+    total = folder_count + len(contents.notes)
 
     page = page_slice(arguments)
-    rows = nodes[page]
-    first_note = max(0, page.start - len(nodes))
-    last_note = max(0, page.stop - len(nodes))
+    rows = [_folder_row(path) for path in contents.folders[page]]
+    first_note = max(0, page.start - folder_count)
+    last_note = max(0, page.stop - folder_count)
     for name in contents.notes[first_note:last_note]:
-        rows.append(project.row(project.store.read(name)) | {"type": "file"})
+        note = project.store.read(name)
+        rows.append(project.row(note) | {"type": "file"})
 
     has_more = total > page.stop
     answer = DirectoryPage(
@@ -129,7 +135,7 @@ def _folder_row(path: str) -> Data:
 
 
 def _directory_contents(project: Project, arguments: ListDirectoryArguments) -> DirectoryContents:
-    """Return what a directory contains."""
+    """Return what the directory of a call contains, down to its depth and matching its pattern."""
     directory = arguments.dir_name.removeprefix("./").strip("/")
     start = f"{directory}/" if directory else ""
     pattern = arguments.file_name_glob or "*"
@@ -139,16 +145,24 @@ def _directory_contents(project: Project, arguments: ListDirectoryArguments) -> 
     for note in project.store.extension.list_all(Filter(prefix=start)):
         if not note.path.startswith(start):
             continue
-        *parents, file_name = note.path.removeprefix(start).split("/")
-        for level in range(1, min(len(parents), arguments.depth) + 1):
+
+        parts = note.path.removeprefix(start).split("/")
+        file_name = parts[-1]
+        parents = parts[:-1]
+        depth = min(len(parents), arguments.depth)
+        for level in range(1, depth + 1):
             folders.add("/".join(parents[:level]))
         if len(parents) < arguments.depth and fnmatchcase(file_name, pattern):
             notes.append(note)
 
-    paths = [f"/{start}{folder}" for folder in folders if fnmatchcase(_last_part(folder), pattern)]
+    matching_folders = [folder for folder in folders if fnmatchcase(_last_part(folder), pattern)]
+    folder_paths = [f"/{start}{folder}" for folder in matching_folders]
+    folder_paths.sort(key=lambda path: (_last_part(path), path))
+
+    sorted_notes = _sorted_notes(notes, arguments.sort)
     return DirectoryContents(
-        folders=sorted(paths, key=lambda path: (_last_part(path), path)),
-        notes=[note.name for note in _sorted_notes(notes, arguments.sort)],
+        folders=folder_paths,
+        notes=[note.name for note in sorted_notes],
     )
 
 

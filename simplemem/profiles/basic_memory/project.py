@@ -222,12 +222,11 @@ class Project:
 
     def relations(self, note: Memory) -> list[Relation]:
         """Return the relations of a note, each once, sorted by type and link."""
-        return [
-            Relation(
-                text.type, note.path, text.link, self._find_target(text.link, source=note.path)
-            )
-            for text in relation_texts(note.text)
-        ]
+        relations = []
+        for text in relation_texts(note.text):
+            target = self._find_target(text.link, source=note.path)
+            relations.append(Relation(text.type, note.path, text.link, target))
+        return relations
 
     def _find_target(self, link_text: str, source: str) -> str | None:
         """Return the path that a link leads to: by Obsidian's rules, else by title or permalink."""
@@ -304,8 +303,11 @@ class Project:
             sources |= {hit.name for hit in found.hits}
 
         for name in sorted(sources):
-            for relation in self.relations(self.store.read(name)):
-                if relation.target == note.path and relation.source != note.path:
+            source = self.store.read(name)
+            if source.path == note.path:
+                continue
+            for relation in self.relations(source):
+                if relation.target == note.path:
                     yield relation
 
     # --- answers

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Final
 
 from simplemem.errors import Invalid, NotFound
 from simplemem.models import Memory
@@ -21,7 +22,9 @@ from simplemem.profiles.basic_memory.arguments import MAX_HITS, ReadNoteArgument
 from simplemem.profiles.basic_memory.permalinks import is_outside, slug
 from simplemem.profiles.basic_memory.project import Project, Result
 from simplemem.tools.render import index_line
-from simplemem.tools.tool import Reply
+from simplemem.tools.tool import Data, Reply
+
+_SEPARATOR: Final = re.compile(r"[/_-]")
 
 
 @basic_memory_tool("Read Note")
@@ -56,10 +59,15 @@ def _answer_missing(project: Project, arguments: ReadNoteArguments) -> Reply[Res
     """Say that there is no such note, and name notes that a search finds by its words."""
     identifier = arguments.identifier
     page = page_slice(arguments)
-    words = re.sub(r"[/_-]", " ", slug(identifier))
-    found = project.store.search(words, mode="text", limit=min(MAX_HITS, page.stop))
-    hits = () if found.only_nearest else found.hits[page]
-    rows = [project.row(project.store.read(hit.name)) for hit in hits]
+    words = _SEPARATOR.sub(" ", slug(identifier))
+    limit = min(MAX_HITS, page.stop)
+    found = project.store.search(words, mode="text", limit=limit)
+
+    rows: list[Data] = []
+    if not found.only_nearest:
+        for hit in found.hits[page]:
+            note = project.store.read(hit.name)
+            rows.append(project.row(note))
 
     notice = index_line(found.index)
     text = texts.missing_note(identifier, project.name, rows, index_is_complete=not notice)

@@ -211,17 +211,24 @@ def _find_candidates(project: Project, request: SearchRequest, row_count: int) -
         notes = project.store.extension.list_all(request.filter)
         return Candidates({note.name: 0.0 for note in notes}, index)
 
-    limit = MAX_HITS if request.drops_hits else min(MAX_HITS, row_count + 1)
+    limit = MAX_HITS
+    if not request.drops_hits:
+        limit = min(MAX_HITS, row_count + 1)
     found = project.store.search(
-        request.words, filter=request.filter, limit=limit, mode=request.mode, own_scores=True
+        request.words,
+        filter=request.filter,
+        limit=limit,
+        mode=request.mode,
+        own_scores=True,
     )
     if found.only_nearest:
         return Candidates({}, found.index)
 
     hits = [hit for hit in found.hits if hit.score >= request.min_similarity]
-    scores = falling_scores(hit.score for hit in hits)
     names = [hit.name for hit in hits]
-    return Candidates(dict(zip(names, scores, strict=True)), found.index)
+    scores = falling_scores(hit.score for hit in hits)
+    score_by_name = dict(zip(names, scores, strict=True))
+    return Candidates(score_by_name, found.index)
 
 
 def _matching_rows(

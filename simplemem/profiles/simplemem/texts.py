@@ -146,16 +146,26 @@ def render_hits(found: Found, searched: str, memories: Mapping[str, Memory]) -> 
 
     lines = [f"# {_search_heading(found.notice)} {searched}", ""]
     for number, hit in enumerate(found.hits, start=1):
-        place = f"line {hit.line}"
-        if hit.heading:
-            heading = line(hit.heading).replace(" > ", " › ")
-            place = f"{heading} ({place})"
-        facts = f"**Where:** {place}\n**Similarity:** {hit.score:.3f}"
-        tags = format_tags(_own_tags(memories[hit.name]))
-        lines += _entry(number, hit, facts, hit.description, tags)
+        facts = f"**Where:** {_place_of(hit)}\n**Similarity:** {hit.score:.3f}"
+        own_tags = _own_tags(memories[hit.name])
+        lines += _entry(
+            number,
+            hit,
+            facts,
+            description=hit.description,
+            tags=format_tags(own_tags),
+        )
     if state:
         lines += [state, ""]
     return "\n".join(lines)
+
+
+def _place_of(hit: Hit) -> str:
+    """Return where in its memory a hit is: below which heading, and in which line."""
+    if not hit.heading:
+        return f"line {hit.line}"
+    heading = line(hit.heading).replace(" > ", " › ")
+    return f"{heading} (line {hit.line})"
 
 
 def _search_heading(notice: str) -> str:
@@ -191,7 +201,13 @@ def render_related(
         if backlink.also:
             line_numbers = ", ".join(str(mention.line) for mention in backlink.also)
             facts += f"\n**Also in lines:** {line(line_numbers)}"
-        lines += _entry(number, backlink, facts, descriptions[backlink.name], "")
+        lines += _entry(
+            number,
+            backlink,
+            facts,
+            description=descriptions[backlink.name],
+            tags="",
+        )
     return "\n".join(lines) + state
 
 

@@ -102,12 +102,20 @@ def _replacing_metadata(memory: Memory, properties: dict[str, Any]) -> dict[str,
 
     The store merges metadata, and None removes a property or a tag.
     """
-    new_tags = properties["tags"]
+    change: dict[str, Any] = {}
     kept_keys = {key.casefold() for key in properties} | _DATES
-    kept_tags = {tag.casefold() for tag in new_tags}
-    removed_keys = {key: None for key in memory.frontmatter if key.casefold() not in kept_keys}
-    removed_tags = {tag: None for tag in memory.tag_map if tag.casefold() not in kept_tags}
-    return removed_keys | properties | {"tags": removed_tags | new_tags}
+    for key in memory.frontmatter:
+        if key.casefold() not in kept_keys:
+            change[key] = None
+    change |= properties
+
+    tag_changes: dict[str, Any] = {}
+    kept_tags = {tag.casefold() for tag in properties["tags"]}
+    for tag in memory.tag_map:
+        if tag.casefold() not in kept_tags:
+            tag_changes[tag] = None
+    change["tags"] = tag_changes | properties["tags"]
+    return change
 
 
 def _check_memory(store: EnhancedStore, metadata: dict[str, Any], content: str) -> dict[str, Any]:
@@ -181,7 +189,9 @@ def change_tag(
     lines = [f"Tags of memory '{line(saved.name)}':"]
     for tag, value in parse_tag_request(tags).items():
         key = tag.casefold()
-        lines.append(texts.describe_tag_change(tag, value, old_tags.get(key), new_tags.get(key)))
+        old_value = old_tags.get(key)
+        new_value = new_tags.get(key)
+        lines.append(texts.describe_tag_change(tag, value, old_value, new_value))
     lines += [line(warning, 400) for warning in saved.warnings]
     return Reply("\n".join(lines) + "\n")
 
