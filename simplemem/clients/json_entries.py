@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from simplemem.clients.lines import end_last_line, indentation, line_end_of, line_span
+from simplemem.note.text_edits import Edit, apply_edits
 
 _STRING: Final = r'("(?:[^"\\\r\n]|\\.)*+"?)'
 _COMMENT: Final = re.compile(_STRING + r"|//[^\r\n]*+|/\*(?:[^*]|\*(?!/))*+(?:\*/)?")
@@ -23,6 +24,52 @@ _NOT_LINE_END: Final = re.compile(r"[^\r\n]")
 _BLANKS: Final = re.compile(r"[ \t\r\n]*+")
 _END_OF_LINE: Final = re.compile(r"[ \t]*+(?://[^\r\n]*+)?+(?=[\r\n])")
 _INDENTED_KEY: Final = re.compile(r'^([ \t]++)"', re.MULTILINE)
+
+
+def read(text: str) -> object:
+    """Return the data of a JSON text, {} for one without a value.
+
+    Raises ValueError if it is not valid JSON, or if an object has a key twice.
+    """
+    document = _Document.of(text)
+    if document.is_empty:
+        return {}
+    return json.loads(document.plain, object_pairs_hook=_unique_keys)
+
+
+def put(text: str, key: str, name: str, entry: Mapping[str, Any]) -> str:
+    """Return the text with the entry in place of the one of that name, or before the others.
+
+    `key` is the key of the map of entries, which is added if it is missing.
+    """
+    document = _Document.of(text)
+    if document.is_empty:
+        document = _Document.of(f"{end_last_line(text)}{{}}{line_end_of(text)}")
+
+    root = document.plain.index("{")
+    servers = document.members(root).get(key)
+    if servers is None:
+        return document.insert_member(root, key, {name: entry})
+    is_null = document.plain[servers.value_start] != "{"
+    if is_null:
+        return document.replace_value(servers, {name: entry})
+
+    old_entry = document.members(servers.value_start).get(name)
+    if old_entry is None:
+        return document.insert_member(servers.value_start, name, entry)
+    return document.replace_value(old_entry, entry)
+
+
+def remove(text: str, key: str, name: str) -> str:
+    """Return the text without the member of that name and its comma.
+
+    If the member is alone on its lines, they are removed, too. There must be such a member.
+    """
+    document = _Document.of(text)
+    root = document.plain.index("{")
+    servers = document.members(root)[key]
+    members = document.members(servers.value_start)
+    return document.remove_member(members, name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,87 +81,129 @@ class _Member:
     end: int
 
 
-def read(text: str) -> object:
-    """Return the data of a JSON text, {} for one without a value.
+@dataclass(frozen=True, slots=True)
+class _Document:
+    """A JSON text, and copies of the same length in which offsets are found.
 
-    Raises ValueError if it is not valid JSON, or if an object has a key twice.
+    Attributes:
+        text: The text.
+        without_comments: The text with blanks for comments.
+        plain: Plain JSON: blanks for comments and for commas after a last value.
     """
-    blanked = _blank_last_commas(_blank_comments(text))
-    if not blanked.strip():
-        return {}
-    return json.loads(blanked, object_pairs_hook=_unique_keys)
 
+    text: str
+    without_comments: str
+    plain: str
 
-def put(text: str, key: str, name: str, entry: Mapping[str, Any]) -> str:
-    """Return the text with the entry in place of the one of that name, or before the others.
+    @classmethod
+    def of(cls, text: str) -> _Document:
+        """Return a text with its copies. The text need not be valid."""
+        without_comments = _COMMENT.sub(_blank_comment, text)
+        plain = _LAST_COMMA.sub(_blank_comma, without_comments)
+        return cls(text, without_comments, plain)
 
-    `key` is the key of the map of entries, which is added if it is missing.
-    """
-    line_end = line_end_of(text)
-    blanked = _blank_last_commas(_blank_comments(text))
-    if not blanked.strip():
-        text = f"{end_last_line(text)}{{}}{line_end}"
-        blanked = _blank_last_commas(_blank_comments(text))
+    @property
+    def is_empty(self) -> bool:
+        """Whether the text has no value."""
+        return not self.plain.strip()
 
-    indented_key = _INDENTED_KEY.search(blanked)
-    unit = "  "
-    if indented_key is not None:
-        unit = indented_key[1]
+    @property
+    def indent_unit(self) -> str:
+        """The blanks before the first key that has a line of its own; two without such a key."""
+        indented_key = _INDENTED_KEY.search(self.plain)
+        if indented_key is None:
+            return "  "
+        return indented_key[1]
 
-    root = blanked.index("{")
-    servers = _members(blanked, root).get(key)
-    if servers is None:
-        return _insert_member(text, blanked, root, key, {name: entry}, unit)
-    if blanked[servers.value_start] != "{":  # null
-        return _replace_value(text, servers, {name: entry}, unit)
+    def members(self, start: int) -> dict[str, _Member]:
+        """Return the members of the object that begins at `start`, by key."""
+        decode = json.JSONDecoder().raw_decode
+        members: dict[str, _Member] = {}
+        offset = _skip_blanks(self.plain, start + 1)
+        while self.plain[offset] != "}":
+            key, key_end = decode(self.plain, offset)
+            colon = _skip_blanks(self.plain, key_end)
+            value_start = _skip_blanks(self.plain, colon + 1)
+            _, end = decode(self.plain, value_start)
+            members[key] = _Member(offset, value_start, end)
 
-    old_entry = _members(blanked, servers.value_start).get(name)
-    if old_entry is None:
-        return _insert_member(text, blanked, servers.value_start, name, entry, unit)
-    return _replace_value(text, old_entry, entry, unit)
+            offset = _skip_blanks(self.plain, end)
+            if self.plain[offset] == ",":
+                offset = _skip_blanks(self.plain, offset + 1)
+        return members
 
+    def insert_member(self, start: int, key: str, value: Mapping[str, Any]) -> str:
+        """Return the text with a new first member in the object that begins at `start`.
 
-def remove(text: str, key: str, name: str) -> str:
-    """Return the text without the member of that name and its comma.
+        The member gets lines of its own, unless the object has its members on the line of its
+        brace.
+        """
+        inside = start + 1
+        first = _skip_blanks(self.plain, inside)
+        is_only = self.plain[first] == "}"
+        is_closed_at_once = self.text[inside] == "}"
+        end_of_line = _END_OF_LINE.match(self.text, inside)
+        if not is_closed_at_once and not end_of_line:
+            member = f"{_to_json(key)}: {_to_json(value)}"
+            if is_only:
+                return _insert(self.text, inside, member)
+            return _insert(self.text, first, f"{member}, ")
 
-    If the member is alone on its lines, they are removed, too. There must be such a member.
-    """
-    without_comments = _blank_comments(text)
-    blanked = _blank_last_commas(without_comments)
-    servers = _members(blanked, blanked.index("{"))[key]
-    members = _members(blanked, servers.value_start)
-    member = members[name]
+        line_end = line_end_of(self.text)
+        outer_indent = indentation(self.text, start)
+        indent = outer_indent + self.indent_unit
+        if not is_only:
+            indent = indentation(self.text, first)
+        member = f"{_to_json(key)}: {_to_json(value, self.indent_unit)}"
+        new_lines = "".join(f"{line_end}{indent}{line}" for line in member.split("\n"))
 
-    next_offset = _skip_blanks(without_comments, member.end)
-    is_last = without_comments[next_offset] != ","
-    start = member.start
-    end = member.end if is_last else next_offset + 1
+        if is_closed_at_once:
+            new_lines += line_end + outer_indent
+        elif not is_only:
+            new_lines += ","
+        offset = inside
+        if end_of_line:
+            offset = end_of_line.end()
+        return _insert(self.text, offset, new_lines)
 
-    line_start, _ = line_span(text, start, start)
-    is_first_of_line = line_start > 0 and not text[line_start:start].strip()
-    if is_first_of_line and _END_OF_LINE.match(text, end):
-        start = line_start - len(_line_end_before(text, line_start))
-    elif not is_last:
-        end = _skip_blanks(text, end)
+    def replace_value(self, member: _Member, value: Mapping[str, Any]) -> str:
+        """Return the text with another value of a member, indented as the member is."""
+        line_start = line_end_of(self.text) + indentation(self.text, member.value_start)
+        new_value = _to_json(value, self.indent_unit).replace("\n", line_start)
+        return apply_edits(self.text, [(member.value_start, member.end, new_value)])
 
-    if not is_last or len(members) == 1:
-        return text[:start] + text[end:]
-    return _without_comma_before(text, without_comments, members, start) + text[end:]
+    def remove_member(self, members: Mapping[str, _Member], key: str) -> str:
+        """Return the text without one of the members of an object, and without its comma."""
+        member = members[key]
+        next_offset = _skip_blanks(self.without_comments, member.end)
+        is_last = self.without_comments[next_offset] != ","
+        end = member.end if is_last else next_offset + 1
 
+        start = self._start_of_lines(member.start, end)
+        if start == member.start and not is_last:
+            # The next member is on the same line.
+            end = _skip_blanks(self.text, end)
 
-def _without_comma_before(
-    text: str, without_comments: str, members: Mapping[str, _Member], start: int
-) -> str:
-    """Return the text up to `start`, where a last member begins, without the comma before it."""
-    previous_ends = [member.end for member in members.values() if member.start < start]
-    comma = without_comments.index(",", max(previous_ends))
-    between = text[comma + 1 : start]
-    return text[:comma] + between.rstrip(" \t")
+        edits: list[Edit] = [(start, end, "")]
+        if is_last and len(members) > 1:
+            edits += self._comma_before(members, start)
+        return apply_edits(self.text, edits)
 
+    def _start_of_lines(self, start: int, end: int) -> int:
+        """Return the end of the line before a member that is alone on its lines, else `start`."""
+        line_start, _ = line_span(self.text, start, start)
+        is_first_of_line = line_start > 0 and not self.text[line_start:start].strip()
+        if not is_first_of_line or not _END_OF_LINE.match(self.text, end):
+            return start
+        return line_start - len(_line_end_before(self.text, line_start))
 
-def _blank_comments(text: str) -> str:
-    """Return the text with blanks for comments."""
-    return _COMMENT.sub(_blank_comment, text)
+    def _comma_before(self, members: Mapping[str, _Member], start: int) -> list[Edit]:
+        """Return the edits that remove the comma before a last member, and blanks after it."""
+        previous_ends = [member.end for member in members.values() if member.start < start]
+        comma = self.without_comments.index(",", max(previous_ends))
+        between = self.text[comma + 1 : start]
+        blanks_start = comma + 1 + len(between.rstrip(" \t"))
+        return [(comma, comma + 1, ""), (blanks_start, start, "")]
 
 
 def _blank_comment(match: re.Match[str]) -> str:
@@ -122,84 +211,24 @@ def _blank_comment(match: re.Match[str]) -> str:
     return match[1] or _NOT_LINE_END.sub(" ", match[0])
 
 
-def _blank_last_commas(text: str) -> str:
-    """Return a text without comments with a blank for each comma after a last value."""
-    return _LAST_COMMA.sub(lambda match: match[1] or " ", text)
+def _blank_comma(match: re.Match[str]) -> str:
+    """Return a string literal as it is, and a blank for a comma."""
+    return match[1] or " "
 
 
 def _unique_keys(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     """Return the members of an object. Raises ValueError if a key occurs twice."""
     members = dict(pairs)
     if len(members) < len(pairs):
-        [(key, _)] = Counter(key for key, _ in pairs).most_common(1)
+        counts = Counter(key for key, _ in pairs)
+        [(key, _)] = counts.most_common(1)
         raise ValueError(f"{key!r} occurs twice")
     return members
-
-
-def _members(blanked: str, start: int) -> dict[str, _Member]:
-    """Return the members of the object that begins at `start`, by key."""
-    decode = json.JSONDecoder().raw_decode
-    members: dict[str, _Member] = {}
-    offset = _skip_blanks(blanked, start + 1)
-    while blanked[offset] != "}":
-        key, key_end = decode(blanked, offset)
-        colon = _skip_blanks(blanked, key_end)
-        value_start = _skip_blanks(blanked, colon + 1)
-        _, end = decode(blanked, value_start)
-        members[key] = _Member(offset, value_start, end)
-
-        offset = _skip_blanks(blanked, end)
-        if blanked[offset] == ",":
-            offset = _skip_blanks(blanked, offset + 1)
-    return members
-
-
-def _insert_member(
-    text: str, blanked: str, start: int, key: str, value: Mapping[str, Any], unit: str
-) -> str:
-    """Return the text with a new first member in the object that begins at `start`.
-
-    The member gets lines of its own, unless the object has its members on the line of its brace.
-    `unit` is the indentation of a level.
-    """
-    first = _skip_blanks(blanked, start + 1)
-    is_only = blanked[first] == "}"
-    is_closed_at_once = text[start + 1] == "}"
-    end_of_line = _END_OF_LINE.match(text, start + 1)
-    if not is_closed_at_once and not end_of_line:
-        member = f"{_to_json(key)}: {_to_json(value)}"
-        if is_only:
-            return _insert(text, start + 1, member)
-        return _insert(text, first, f"{member}, ")
-
-    line_end = line_end_of(text)
-    outer_indent = indentation(text, start)
-    indent = outer_indent + unit
-    if not is_only:
-        indent = indentation(text, first)
-    lines = f"{_to_json(key)}: {_to_json(value, unit)}".split("\n")
-    member = "".join(f"{line_end}{indent}{line}" for line in lines)
-
-    if is_closed_at_once:
-        member += line_end + outer_indent
-    elif not is_only:
-        member += ","
-    offset = start + 1
-    if end_of_line:
-        offset = end_of_line.end()
-    return _insert(text, offset, member)
 
 
 def _insert(text: str, offset: int, new_text: str) -> str:
     """Return the text with another text at an offset."""
     return text[:offset] + new_text + text[offset:]
-
-
-def _replace_value(text: str, member: _Member, value: Mapping[str, Any], unit: str) -> str:
-    """Return the text with another value of a member, whose lines are indented as the member's."""
-    indent = indentation(text, member.value_start)
-    lines = _to_json(value, unit).replace("\n", line_end_of(text) + indent)
-    return text[: member.value_start] + lines + text[member.end :]
 
 
 def _to_json(value: object, indent: str | None = None) -> str:

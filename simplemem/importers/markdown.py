@@ -10,7 +10,7 @@ import csv
 import io
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -237,12 +237,7 @@ def read_notion(files: Mapping[str, ExportedFile]) -> Iterator[Item | Skipped]:
     if not any(path.endswith((".md", ".csv")) for path in files):
         return
 
-    pages: dict[str, str] = {}
-    for path in files:
-        page_id = _NOTION_ID.search(basename(path))
-        if page_id is not None and path.endswith(".md"):
-            pages[page_id[1]] = path
-    export = _NotionExport(pages, _read_columns(files))
+    export = _NotionExport(_pages_by_id(files), _read_columns(files))
 
     def convert(path: str, file: ExportedFile) -> Iterator[Item]:
         """Yield a page as a note, or another file as it is."""
@@ -252,6 +247,22 @@ def read_notion(files: Mapping[str, ExportedFile]) -> Iterator[Item | Skipped]:
             yield Item(path, _without_ids(path), file.read(), is_linked=True)
 
     yield from convert_records(files.items(), convert)
+
+
+def _pages_by_id(paths: Iterable[str]) -> dict[str, str]:
+    """Return the paths of all pages that have an id in their name, by this id."""
+    pages: dict[str, str] = {}
+    for path in paths:
+        page_id = _id_of(path)
+        if page_id and path.endswith(".md"):
+            pages[page_id] = path
+    return pages
+
+
+def _id_of(path: str) -> str:
+    """Return the id at the end of a file's name, "" without one."""
+    match = _NOTION_ID.search(basename(path))
+    return match[1] if match else ""
 
 
 def _read_columns(files: Mapping[str, ExportedFile]) -> dict[str, set[str]]:
@@ -290,8 +301,8 @@ def _convert_page(path: str, data: bytes, export: _NotionExport) -> Item:
         return quote(relpath(f"/{target}", f"/{folder}"))
 
     body = _NOTION_LINK.sub(make_relative, body)
-    page_id = _NOTION_ID.search(basename(path))
-    source = f"notion:{page_id[1] if page_id else path}"
+    page_id = _id_of(path) or path
+    source = f"notion:{page_id}"
     return make_note(path, _without_ids(path), body, source, properties)
 
 

@@ -97,6 +97,16 @@ def _convert_memory(names: Mapping[str, str], origin: str, row: Any) -> Iterator
     Raises Invalid if the memory was deleted, or has no id or no text.
     """
     memory_id, text = _read_id_and_text(row)
+    properties = _read_properties(row, names)
+    path = f"{title_of(text)}.md"
+    yield make_note(origin, path, text, f"mem0:{memory_id}", properties)
+
+
+def _read_properties(row: Record, names: Mapping[str, str]) -> Record:
+    """Return the properties of a memory: its metadata, users, dates and tags.
+
+    A property that the memory does not state may be None.
+    """
     metadata = row.get("metadata")
     if not isinstance(metadata, dict):
         metadata = {}
@@ -115,10 +125,11 @@ def _convert_memory(names: Mapping[str, str], origin: str, row: Any) -> Iterator
     properties["created"] = local_time(row.get("created_at"))
     properties["modified"] = local_time(row.get("updated_at"))
 
-    tag_lists = (row.get("categories"), row.get("category_ids"), metadata.get("tags"))
-    properties["tags"] = _read_tags(tag_lists, names)
-    path = f"{title_of(text)}.md"
-    yield make_note(origin, path, text, f"mem0:{memory_id}", properties)
+    categories = row.get("categories")
+    category_ids = row.get("category_ids")
+    tags = metadata.get("tags")
+    properties["tags"] = _read_tags((categories, category_ids, tags), names)
+    return properties
 
 
 def _read_tags(tag_lists: Iterable[object], names: Mapping[str, str]) -> list[str]:
@@ -207,11 +218,7 @@ def _text_in(drawer: Record, key: str) -> str:
 def _join_drawers(origin: str, drawers: list[Record]) -> Iterator[Item]:
     """Yield the note of the drawers that belong together. Raises Invalid if they have no text."""
     drawers = sorted(drawers, key=_drawer_order)
-    texts = []
-    for drawer in drawers:
-        text = drawer.get("chroma:document")
-        if isinstance(text, str) and text.strip():
-            texts.append(text)
+    texts = _texts_of(drawers)
     if not texts:
         raise Invalid("it has no text")
 
@@ -232,6 +239,16 @@ def _join_drawers(origin: str, drawers: list[Record]) -> Iterator[Item]:
     folder = "/".join(part.replace("/", "-") for part in (wing, room) if part)
     text = _join_chunks(texts) if file else "".join(texts)
     yield make_note(origin, f"{folder}/{name}.md", text, f"mempalace:{origin}", properties)
+
+
+def _texts_of(drawers: Iterable[Record]) -> list[str]:
+    """Return the texts of the drawers that have one."""
+    texts = []
+    for drawer in drawers:
+        text = drawer.get("chroma:document")
+        if isinstance(text, str) and text.strip():
+            texts.append(text)
+    return texts
 
 
 def _drawer_order(drawer: Record) -> tuple[int, str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from simplemem.errors import Invalid
+from simplemem.features.conversations.topic import Turn
 from simplemem.importers.chats import (
     ChatMessage,
     body_of,
@@ -125,14 +126,20 @@ def _convert_session(selection: _Selection, origin: str, file: Path) -> Iterator
         return
     if not turns:
         raise Invalid("it contains no message from the user")
+    yield _render_session(selection.agent_name, origin, info, turns)
 
+
+def _render_session(
+    agent_name: str, origin: str, info: _SessionInfo, turns: Sequence[Turn]
+) -> Item:
+    """Return the note of a session with its turns, of which there must be one."""
     title = title_of(_clean_text(info.title or "") or turns[0].message)
     created = local_time(format_moment(turns[0].at)) or ""
     modified = local_time(format_moment(turns[-1].at)) or ""
     properties = {
         "title": title,
         "type": "session",
-        "agent": selection.agent_name,
+        "agent": agent_name,
         "project": info.project,
         "private": True,
         "created": created,
@@ -142,8 +149,8 @@ def _convert_session(selection: _Selection, origin: str, file: Path) -> Iterator
     year = day[:4]
     month = day[5:7]
     path = f"{year}/{month}/{day} {title}.md"
-    source = f"{selection.agent_name}:{info.id}"
-    yield make_note(origin, path, body_of(turns), source, properties)
+    source = f"{agent_name}:{info.id}"
+    return make_note(origin, path, body_of(turns), source, properties)
 
 
 def _clean_text(text: str) -> str:
