@@ -25,6 +25,7 @@ class _Match(NamedTuple):
 
     @property
     def rank(self) -> tuple[float, datetime, str]:
+        """What matches are ordered by: the overlap, then the time of the statement."""
         return self.overlap, stated_at(self.fact), self.fact.path
 
 
@@ -44,11 +45,13 @@ def find_facts(question: str, facts: Sequence[Fact], labels: Mapping[str, str]) 
     parsed = _parse_question(question)
     matches = []
     for fact in facts:
-        key = _stems(fact.key.replace("_", " "))
-        label = labels.get(fact.block_id, "")
-        subject = key | _stems(fact.statement) | _stems(label)
+        key_words = fact.key.replace("_", " ")
+        key = _stems(key_words)
+        subject = set(key)
+        subject |= _stems(fact.statement)
+        subject |= _stems(labels.get(fact.block_id, ""))
         if _asks_for(parsed, key, subject):
-            overlap = len(parsed.stems & key) / len(parsed.stems | key)
+            overlap = _overlap(parsed.stems, key)
             matches.append(_Match(fact, overlap))
 
     matches.sort(key=lambda match: match.rank, reverse=True)
@@ -63,28 +66,41 @@ def _parse_question(question: str) -> _Question:
     return _Question(stems, phrases)
 
 
+def _overlap(stems: set[str], key: set[str]) -> float:
+    """Return the share of all stems of a question and a key that both have."""
+    shared = stems & key
+    both = stems | key
+    return len(shared) / len(both)
+
+
 def _asks_for(question: _Question, key: set[str], subject: set[str]) -> bool:
     """Return whether a question asks for the fact with this key, whose note has these stems."""
     special = key - _GENERIC_WORDS
-    names_key = bool(question.stems & key) and special <= question.stems
-    if not names_key:
+    if question.stems.isdisjoint(key):
+        return False
+    if not special <= question.stems:
         return False
 
-    own_stems = question.stems - _GENERIC_WORDS
-    foreign = own_stems - subject
+    specific = question.stems - _GENERIC_WORDS
+    foreign = specific - subject
     if special:
-        is_meant = bool(own_stems) and len(foreign) * 2 <= len(own_stems)
+        max_foreign = len(specific) // 2
     else:
-        is_meant = not foreign  # the key says only "number", so all other words have to fit
-    if not is_meant:
+        max_foreign = 0  # the key says only "number", so all other words have to fit
+    if len(foreign) > max_foreign:
         return False
 
     kinds = question.stems & _KIND_STEMS
-    if kinds and not kinds & key:
+    if kinds and kinds.isdisjoint(key):
         return False  # an address does not answer the question for a phone number
 
     # "my brother's phone number" does not ask for the phone number of someone else.
-    return not any(phrase & key and phrase & foreign for phrase in question.phrases)
+    for phrase in question.phrases:
+        names_key = not phrase.isdisjoint(key)
+        names_other = not phrase.isdisjoint(foreign)
+        if names_key and names_other:
+            return False
+    return True
 
 
 def _stems(text: str) -> set[str]:

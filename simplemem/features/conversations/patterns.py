@@ -45,13 +45,17 @@ class TraitRule(NamedTuple):
 
 
 def _load_english() -> dict[str, Any]:
+    """Return the contents of `english.toml`."""
     path = Path(__file__).with_name("english.toml")
     return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
 def _split_words(lists: dict[str, str]) -> dict[str, frozenset[str]]:
     """Return the words of each list, by the name of the list."""
-    return {name: frozenset(words.split()) for name, words in lists.items()}
+    words = {}
+    for name, text in lists.items():
+        words[name] = frozenset(text.split())
+    return words
 
 
 def _invert_synonyms(lists: dict[str, str]) -> dict[str, str]:
@@ -71,22 +75,47 @@ def _compile(source: str, pieces: dict[str, str]) -> re.Pattern[str]:
     return re.compile("".join(lines))
 
 
+def _read_patterns(english: dict[str, Any]) -> dict[str, re.Pattern[str]]:
+    """Return the patterns that are no rules, by their names."""
+    patterns = {}
+    for name, source in english["patterns"].items():
+        patterns[name] = _compile(source, english["pieces"])
+    return patterns
+
+
+def _read_statement_rules(english: dict[str, Any]) -> list[StatementRule]:
+    """Return the rules for what a sentence states, in the order in which they are tried."""
+    rules = []
+    for category, confidence, key_form, source in english["rules"]["statements"]:
+        rule = StatementRule(
+            category=category,
+            confidence=confidence,
+            key_form=key_form,
+            pattern=_compile(source, english["pieces"]),
+        )
+        rules.append(rule)
+    return rules
+
+
+def _read_trait_rules(english: dict[str, Any]) -> list[TraitRule]:
+    """Return the rules for what users say of themselves, in the order in which they are tried."""
+    rules = []
+    for section, source in english["rules"]["traits"]:
+        pattern = _compile(source, english["pieces"])
+        rules.append(TraitRule(section, pattern))
+    return rules
+
+
 _ENGLISH: Final = _load_english()
-_PIECES: Final = _ENGLISH["pieces"]
 
 NUMBERS: Final = _ENGLISH["numbers"]
 """The weights and limits by which a message is given to a topic."""
 
 WORDS: Final = _split_words(_ENGLISH["words"])
 SYNONYMS: Final = _invert_synonyms(_ENGLISH["synonyms"])
-PATTERNS: Final = {name: _compile(source, _PIECES) for name, source in _ENGLISH["patterns"].items()}
-STATEMENT_RULES: Final = [
-    StatementRule(category, confidence, key_form, _compile(source, _PIECES))
-    for category, confidence, key_form, source in _ENGLISH["rules"]["statements"]
-]
-TRAIT_RULES: Final = [
-    TraitRule(section, _compile(source, _PIECES)) for section, source in _ENGLISH["rules"]["traits"]
-]
+PATTERNS: Final = _read_patterns(_ENGLISH)
+STATEMENT_RULES: Final = _read_statement_rules(_ENGLISH)
+TRAIT_RULES: Final = _read_trait_rules(_ENGLISH)
 
 _EMPTY_WORDS: Final = STOP_WORDS | WORDS["chat"]
 _TASK_WORDS: Final = WORDS["task"]

@@ -215,9 +215,12 @@ def _open_topics(topics: Sequence[Topic], current: Topic | None) -> list[Topic]:
 
     Older topics are left out; a message returns to them by name only.
     """
-    others = [topic for topic in topics if topic.status != "closed" and topic is not current]
-    others.sort(key=attrgetter("last"), reverse=True)
-    latest = others[: LIMITS["live"]]
+    open_topics = [topic for topic in topics if topic.status != "closed"]
+    if current in open_topics:
+        open_topics.remove(current)
+    open_topics.sort(key=attrgetter("last"), reverse=True)
+
+    latest = open_topics[: LIMITS["live"]]
     if current is not None:
         latest.append(current)
     return latest

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
 from simplemem.features.conversations.patterns import NUMBERS, PATTERNS, content_words
-from simplemem.features.conversations.topic import Topic
+from simplemem.features.conversations.topic import Topic, Turn
 
 if TYPE_CHECKING:
     import numpy as np
@@ -144,11 +144,22 @@ def _outline(topic: Topic) -> _Outline:
         texts.append(" ".join(exchange_words))
         words.update(map(_stem, exchange_words))
         words.update(_capitalized_words(exchange))
-    texts += [""] * (_MAX_ROWS - len(texts))
+    missing_count = _MAX_ROWS - len(texts)
+    texts += [""] * missing_count
 
-    last_answer = last_turns[-1].answer if last_turns else ""
-    ends_with_question = "?" in last_answer[-_MAX_ANSWER_ENDING:]
-    return _Outline(frozenset(words), ends_with_question, texts)
+    return _Outline(
+        words=frozenset(words),
+        ends_with_question=_ends_with_question(last_turns),
+        texts=texts,
+    )
+
+
+def _ends_with_question(turns: Sequence[Turn]) -> bool:
+    """Return whether the answer of the last turn asks something at its end."""
+    if not turns:
+        return False
+    ending = turns[-1].answer[-_MAX_ANSWER_ENDING:]
+    return "?" in ending
 
 
 def _compare_vectors(
@@ -179,7 +190,10 @@ def _share_rare_words(
         topic_counts.update(topic_words)
 
     topic_count = len(representations)
-    rarity = {word: _rarity(count, topic_count) for word, count in topic_counts.items()}
+    rarity = {}
+    for word, count in topic_counts.items():
+        rarity[word] = _rarity(count, topic_count)
+
     total = sum(rarity.values()) or 1.0
     shares = []
     for topic_words in shared:
@@ -190,7 +204,8 @@ def _share_rare_words(
 
 def _rarity(topics_with_word: float, topic_count: int) -> float:
     """Return how much a word tells one topic from others."""
-    return math.log(1 + (topic_count + 1) / topics_with_word)
+    ratio = (topic_count + 1) / topics_with_word
+    return math.log(1 + ratio)
 
 
 def _known_names(text: str, representations: Iterable[_Representation]) -> set[str]:
@@ -222,14 +237,15 @@ def find_by_rare_words(words: Sequence[str], topics: Sequence[Topic]) -> Topic |
         rarity[word] = _rarity(topics_with_word or _UNUSED_WORD_COUNT, len(topics))
 
     def rank(topic: Topic) -> tuple[float, datetime]:
-        score = sum(rarity[word] * weight for word, weight in weights[topic].items())
+        score = 0.0
+        for word, weight in weights[topic].items():
+            score += rarity[word] * weight
         return score, topic.last
 
     best = max(topics, key=rank)
     found_rarity = sum(rarity[word] for word in weights[best])
-    if found_rarity < _MIN_RETURN_SHARE * sum(rarity.values()):
-        return None
-    return best
+    min_rarity = _MIN_RETURN_SHARE * sum(rarity.values())
+    return best if found_rarity >= min_rarity else None
 
 
 def _weigh_words(topic: Topic, stems: set[str]) -> Mapping[str, float]:
@@ -237,13 +253,17 @@ def _weigh_words(topic: Topic, stems: set[str]) -> Mapping[str, float]:
 
     The label and the keywords count like one more turn.
     """
-    texts = [f"{topic.label} {' '.join(topic.keywords)}"]
-    texts += [f"{turn.message} {turn.answer}".lower() for turn in topic.turns]
+    keywords = " ".join(topic.keywords)
+    texts = [f"{topic.label} {keywords}"]
+    for turn in topic.turns:
+        exchange = f"{turn.message} {turn.answer}"
+        texts.append(exchange.lower())
+
     counts = Counter[str]()
     for text in texts:
         if any(word in text for word in stems):  # saves splitting most texts into words
             text_stems = map(_stem, content_words(text))
             counts.update(stems.intersection(text_stems))
 
-    turn_count = len(topic.turns)
-    return {word: 1 + count / (1 + turn_count) for word, count in counts.items()}
+    text_count = len(texts)
+    return {word: 1 + count / text_count for word, count in counts.items()}

@@ -20,9 +20,16 @@ def current_topic(topics: Sequence[Topic], session: str, at: datetime) -> Topic 
 
     For a message dated earlier than the last turn, it is the topic that was active at that time.
     """
-    own_topics = [topic for topic in topics if topic.session == session and not topic.problem]
-    active = [topic for topic in own_topics if topic.status == "active"]
-    newest = latest_topic(active)
+    own_topics = []
+    active_topics = []
+    for topic in topics:
+        if topic.session != session or topic.problem:
+            continue
+        own_topics.append(topic)
+        if topic.status == "active":
+            active_topics.append(topic)
+
+    newest = _latest_topic(active_topics)
     if newest is None or at >= newest.last:
         return newest
     return _topic_at(own_topics, at) or newest
@@ -30,21 +37,26 @@ def current_topic(topics: Sequence[Topic], session: str, at: datetime) -> Topic 
 
 def _topic_at(topics: Sequence[Topic], at: datetime) -> Topic | None:
     """Return the open topic of the last turn at or before a time, None if there is no such turn."""
-    candidates = []
+    latest_topic = None
+    latest_at = None
     for topic in topics:
-        times = [turn.at for turn in topic.turns if turn.at <= at]
-        if times and topic.status != "closed":
-            candidates.append((max(times), topic))
-    if not candidates:
-        return None
+        if topic.status == "closed":
+            continue
+        for turn in topic.turns:
+            is_later = latest_at is None or turn.at > latest_at
+            if turn.at <= at and is_later:
+                latest_topic = topic
+                latest_at = turn.at
+    return latest_topic
 
-    _, topic = max(candidates, key=lambda candidate: candidate[0])
-    return topic
 
-
-def latest_topic(topics: Sequence[Topic]) -> Topic | None:
+def _latest_topic(topics: Sequence[Topic]) -> Topic | None:
     """Return the topic with the last turn, None if there are no topics."""
-    return max(topics, key=lambda topic: (topic.last, topic.id), default=None)
+    return max(topics, key=_rank, default=None)
+
+
+def _rank(topic: Topic) -> tuple[datetime, str]:
+    return topic.last, topic.id
 
 
 def reachable_topics(topics: Sequence[Topic], session: str) -> list[Topic]:
@@ -70,12 +82,12 @@ def named_topic(topics: Sequence[Topic], name: str, session: str) -> Topic | Non
         return find_topic(topics, name)
 
     label = name.casefold()
-    same_label = [
-        topic
-        for topic in reachable_topics(topics, session)
-        if topic.status != "closed" and topic.label.casefold() == label
-    ]
-    return latest_topic(same_label)
+    same_label = []
+    for topic in reachable_topics(topics, session):
+        is_open = topic.status != "closed"
+        if is_open and topic.label.casefold() == label:
+            same_label.append(topic)
+    return _latest_topic(same_label)
 
 
 def find_topic(topics: Sequence[Topic], ref: str) -> Topic:
@@ -91,8 +103,9 @@ def find_topic(topics: Sequence[Topic], ref: str) -> Topic:
         raise _not_found(topics, ref)
 
     if len(matches) > 1:
+        reference = ref[:_MAX_REFERENCE]
         raise Ambiguous(
-            f"{ref[:_MAX_REFERENCE]} matches {len(matches)} topics",
+            f"{reference} matches {len(matches)} topics",
             candidates=[f"{topic.id} ({topic.name})" for topic in matches],
         )
     return matches[0]
@@ -100,8 +113,11 @@ def find_topic(topics: Sequence[Topic], ref: str) -> Topic:
 
 def _names_of(topic: Topic) -> list[str]:
     """Return the casefolded names of a topic, without its id."""
-    names = (topic.label, base_name(topic.path), topic.name)
-    return [name.casefold() for name in names]
+    return [
+        topic.label.casefold(),
+        base_name(topic.path).casefold(),
+        topic.name.casefold(),
+    ]
 
 
 def _not_found(topics: Sequence[Topic], ref: str) -> NotFound:
@@ -111,5 +127,6 @@ def _not_found(topics: Sequence[Topic], ref: str) -> NotFound:
     similar = get_close_matches(reference, ids, _MAX_SUGGESTIONS, _MIN_SIMILARITY)
     hint = "list_active_topics lists the topics."
     if similar:
-        hint = f"Did you mean {' or '.join(similar)}?"
+        suggestions = " or ".join(similar)
+        hint = f"Did you mean {suggestions}?"
     return NotFound(f"no topic called {reference}", hint=hint, candidates=similar)
