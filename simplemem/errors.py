@@ -6,8 +6,70 @@ programs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
+
+
+class HintSentence(NamedTuple):
+    """A sentence of a hint that each interface words in its own way.
+
+    `key` says what the caller can do, such as "undo". `text` is the sentence for Python. `values`
+    has what the sentence names, such as a version. With `argument`, the sentence is only for a
+    caller who can pass an argument of this name.
+    """
+
+    key: str
+    text: str
+    values: Mapping[str, str] = {}  # never changed
+    argument: str = ""
+
+
+class Hint(str):
+    """A hint that remembers its sentences. As a text, it is worded for Python."""
+
+    __slots__ = ("sentences",)
+    sentences: tuple[str | HintSentence, ...]
+
+    def __new__(cls, *sentences: str | HintSentence) -> Hint:
+        """Return a hint of sentences, each with its full stop or semicolon."""
+        texts = [
+            sentence.text if isinstance(sentence, HintSentence) else sentence
+            for sentence in sentences
+        ]
+        hint = super().__new__(cls, " ".join(texts))
+        hint.sentences = sentences
+        return hint
+
+    def __getnewargs__(self) -> tuple[str | HintSentence, ...]:  # type: ignore[override]
+        return self.sentences
+
+    def with_replaced(self, old: str, new: str) -> Hint:
+        """Return the hint with another text wherever it contains `old`."""
+        sentences: list[str | HintSentence] = []
+        for sentence in self.sentences:
+            if isinstance(sentence, HintSentence):
+                text = sentence.text.replace(old, new)
+                values = {key: value.replace(old, new) for key, value in sentence.values.items()}
+                sentences.append(sentence._replace(text=text, values=values))
+            else:
+                sentences.append(sentence.replace(old, new))
+        return Hint(*sentences)
+
+    def worded(self, word: Callable[[HintSentence], str | None]) -> str:
+        """Return the hint for another interface.
+
+        `word` returns the words of a sentence there, or None if that has no meaning for its caller.
+        """
+        texts = []
+        for sentence in self.sentences:
+            text = word(sentence) if isinstance(sentence, HintSentence) else sentence
+            if text:
+                texts.append(text)
+
+        hint = " ".join(texts)
+        if hint.endswith(";"):  # the rest of the sentence was left out
+            return hint.removesuffix(";") + "."
+        return hint
 
 
 class SimplememError(Exception):
@@ -49,7 +111,10 @@ class SimplememError(Exception):
         longest_first = sorted(folders, key=len, reverse=True)
         for folder in longest_first:
             self.message = self.message.replace(folder, "…")
-            self.hint = self.hint.replace(folder, "…")
+            if isinstance(self.hint, Hint):
+                self.hint = self.hint.with_replaced(folder, "…")
+            else:
+                self.hint = self.hint.replace(folder, "…")
 
 
 def install_hint(extra: str) -> str:

@@ -20,7 +20,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 
 from simplemem.cli.local import TERMINAL_OVERRIDES
-from simplemem.errors import SimplememError
+from simplemem.errors import Hint, HintSentence, SimplememError
 from simplemem.note.words import content_words, format_count, unique_words
 
 if TYPE_CHECKING:
@@ -60,27 +60,25 @@ _CONTROLS |= {0x7F: "\u2421", **dict.fromkeys(range(0x80, 0xA0), "\ufffd")}
 # These change the order of letters on the screen.
 _CONTROLS |= dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)), "\ufffd")
 _UNSAFE = re.compile("[\x7f-\x9f\u202a-\u202e\u2066-\u2069]")  # which JSON need not escape
-# Hints name the tools of agents. These replace them with what a person types.
-_HINTS_FOR_PEOPLE = {
-    "Update the note to change it; overwrite=true": "`simplemem edit` changes it; --overwrite",
-    "Read the note, and update it": "Read the note, and change it with `simplemem edit`",
-    "With overwrite=true, those": "With --overwrite, those",
-    "Append to `daily` to create it": "`simplemem daily` creates it",
-    "Search for it, or list": "`simplemem search` finds notes by their text; `simplemem list` shows",
-    'Give {"todo": true, "status": "done"} or ["todo", "status/done"]': "Give todo, status=done or -todo",
-    "delete_memory deletes it": "`simplemem delete` deletes it",
-    "the history lists the latest": "`simplemem history` lists the latest",
-    "The history of a note lists": "`simplemem history NOTE` lists",
-    "Pass `at`:": "Pass `--at`:",
-    "simplemem can be undone.": "simplemem can be undone. Undo edits of your own in your editor.",
+# Sentences of hints with commands and options, by the key of a HintSentence.
+_SENTENCES_FOR_PEOPLE = {
+    "update": "`simplemem edit` changes it;",
+    "overwrite": "--overwrite replaces it, and the old text stays in the history.",
+    "update_instead": "Read the note, and change it with `simplemem edit`.",
+    "overwrite_links": "With --overwrite, those links are rewritten first and keep their targets.",
+    "create_daily": "`simplemem daily` creates it.",
+    "find_note": "`simplemem search` finds notes by their text; `simplemem list` shows the notes.",
+    "give_tags": "Give todo, status=done or -todo.",
+    "delete": "`simplemem delete` deletes it;",
+    "list_versions": "`simplemem history` lists the latest.",
+    "list_versions_of_note": "`simplemem history NOTE` lists its versions.",
+    "list_commits": "`simplemem history NOTE` lists its commits.",
+    "pass_at": "Pass `--at`: a version of its history, or a date.",
+    "undo_only_ours": "Only changes made through simplemem can be undone."
+    " Undo edits of your own in your editor.",
+    "undo": "`simplemem undo {version}` restores it.",
+    "read_version": "`simplemem restore '{name}'` restores it.",
 }
-_CALLS_FOR_PEOPLE = (  # the same for tool calls with arguments
-    (re.compile(r'undo_change\(version="(v\d+)"\)'), r"`simplemem undo \1`"),
-    (
-        re.compile(r'read_memory\(name="(.+)", version="v\d+"\) shows its text'),
-        r"`simplemem restore '\1'` restores it",
-    ),
-)
 
 
 def plain(text: str) -> str:
@@ -524,12 +522,17 @@ def print_error(error: SimplememError, *, as_json: bool) -> None:
 
 
 def _for_people(hint: str) -> str:
-    """Return a hint with commands in place of the tools of agents."""
-    for phrase, replacement in _HINTS_FOR_PEOPLE.items():
-        hint = hint.replace(phrase, replacement)
-    for call, command in _CALLS_FOR_PEOPLE:
-        hint = call.sub(command, hint)
-    return hint
+    """Return the hint of an error with the commands and options of the command line."""
+    if not isinstance(hint, Hint):
+        return hint
+    return hint.worded(_words_for_people)
+
+
+def _words_for_people(sentence: HintSentence) -> str:
+    """Return the words of a sentence for a person, or those for Python if there are no others."""
+    if sentence.key not in _SENTENCES_FOR_PEOPLE:
+        return sentence.text
+    return _SENTENCES_FOR_PEOPLE[sentence.key].format(**sentence.values)
 
 
 def words_asked(query: str) -> list[str]:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from simplemem.errors import Invalid
+from simplemem.errors import Hint, HintSentence, Invalid
 from simplemem.note.header import Header, read_header
 from simplemem.note.note import (
     Note,
@@ -138,10 +138,10 @@ def parse_tag_name(key: object) -> str:
 
 def _invalid_request(value: object) -> Invalid:
     """Return the error for a value that is no request for tags, which quotes its beginning."""
-    return Invalid(
-        f"{str(value)[:80]!r} is not a valid set of tags",
-        hint='Give {"todo": true, "status": "done"} or ["todo", "status/done"].',
+    hint = HintSentence(
+        "give_tags", 'Give {"todo": true, "status": "done"} or ["todo", "status/done"].'
     )
+    return Invalid(f"{str(value)[:80]!r} is not a valid set of tags", hint=Hint(hint))
 
 
 def respelling_warnings(value: object, written: Mapping[str, Any]) -> list[str]:

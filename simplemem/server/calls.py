@@ -30,7 +30,7 @@ from simplemem.server.sessions import Granted, Sessions, client_name, grant_of
 from simplemem.tools.render import error_data, line
 from simplemem.tools.session import Session
 from simplemem.tools.tool import Caller, Data, Reply, Tool
-from simplemem.tools.wording import in_tool_terms, without_missing_tools
+from simplemem.tools.wording import hint_for_tools
 
 if TYPE_CHECKING:
     from simplemem.server.executor import StoreExecutor
@@ -319,7 +319,7 @@ def answer_call(tool: Tool, executor: StoreExecutor, call: ToolCall) -> types.Ca
             hint="The server's log has details. Read the memory before you try again.",
         )
 
-    error.hint = without_missing_tools(in_tool_terms(error.hint), executor.tools).strip()
+    error.hint = hint_for_tools(error.hint, executor.tools)
     return _result(*tool.manner.failed(error))
 
 

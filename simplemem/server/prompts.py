@@ -13,7 +13,7 @@ from simplemem.models import Listed, Page
 from simplemem.tools.arguments import Narrowing, about
 from simplemem.tools.render import answer, index_line, line, tags_line
 from simplemem.tools.tool import Reply, Tool, tool
-from simplemem.tools.wording import read_prompt, without_missing_tools
+from simplemem.tools.wording import read_prompt
 
 if TYPE_CHECKING:
     from simplemem.server.executor import StoreExecutor
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 _CONTEXT_TOKENS: Final = 2000
 _MAX_NOTES: Final = 40
-_QUOTATION: Final = "<note "
 
 
 @dataclass(frozen=True)
@@ -149,10 +148,6 @@ async def get_prompt(
     reply = await executor.run(
         lambda: prompt(executor.store(), {"who": "", "tool": prompt.name}, arguments)
     )
-
-    # Only our own sentences are left out. A quotation from notes stays as it is.
-    ours, mark, quotation = reply.text.partition(_QUOTATION)
-    text = without_missing_tools(ours, executor.tools) + mark + quotation
-    content = types.TextContent(type="text", text=text)
+    content = types.TextContent(type="text", text=reply.text)
     message = types.PromptMessage(role="user", content=content)
     return types.GetPromptResult(description=prompt.description, messages=[message])

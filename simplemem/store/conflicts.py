@@ -15,7 +15,15 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple, Unpack
 
-from simplemem.errors import Conflict, Invalid, NotFound, SimplememError, Unreadable
+from simplemem.errors import (
+    Conflict,
+    Hint,
+    HintSentence,
+    Invalid,
+    NotFound,
+    SimplememError,
+    Unreadable,
+)
 from simplemem.index.changes import ChangeTable
 from simplemem.index.service import IndexService
 from simplemem.models import AuthorArgs, ConflictCopy, ConflictMerge, ConflictMerged
@@ -191,9 +199,13 @@ class LostRaces:
             current_digits = file.sha256[:_DIGITS]
             offer = f"{base_digits}+{current_digits}"
             details["accept"] = offer
-            hint = (
-                "The changes do not overlap."
-                f' Repeat the call with if_sha256="{offer}" to write the merge.'
+            hint = Hint(
+                "The changes do not overlap.",
+                HintSentence(
+                    "accept_merge",
+                    f'Repeat the call with if_sha256="{offer}" to write the merge.',
+                    argument="if_sha256",
+                ),
             )
         return Conflict(message, **details, hint=hint)
 

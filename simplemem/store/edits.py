@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from simplemem.errors import Invalid, TooLong
+from simplemem.errors import Hint, HintSentence, Invalid, TooLong
 from simplemem.note.dates import format_local_time, format_moment, local_now
 from simplemem.note.header import find_key, read_header
 from simplemem.note.note import Note
@@ -298,11 +298,15 @@ def _not_in_body(requested: str, body: str, *, is_in_header: bool) -> Invalid:
     """
     quoted = _quote(requested)
     if is_in_header:
-        hint = (
-            "Edits apply to the text below it."
-            ' Give metadata={"key": "value"} for a property; null removes it.'
+        use_metadata = HintSentence(
+            "set_property",
+            'Give metadata={"key": "value"} for a property; null removes it.',
+            argument="metadata",
         )
-        return Invalid(f"the text to replace is in the frontmatter: {quoted}", hint=hint)
+        return Invalid(
+            f"the text to replace is in the frontmatter: {quoted}",
+            hint=Hint("Edits apply to the text below it.", use_metadata),
+        )
 
     hint = "Read the note again, and give the text exactly."
     similar_line = _find_similar_line(requested, body)

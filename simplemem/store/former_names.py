@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from simplemem.errors import NotFound
+from simplemem.errors import Hint, HintSentence, NotFound
 from simplemem.note.names import is_named, name_of
 from simplemem.vault.values import Version
 
@@ -46,12 +46,20 @@ class FormerNote:
             note = f"{self.name} became {self.last_name}, which"
         if self.is_deleted:
             message = f"{note} was deleted (version {self.version})"
-            hint = f'undo_change(version="{self.version}") restores it.'
+            hint = HintSentence(
+                "undo",
+                f'undo_change(version="{self.version}") restores it.',
+                {"version": self.version},
+            )
         else:
             message = f"{note} was deleted or renamed outside simplemem"
             message += f" (last change: version {self.version})"
-            hint = f'read_memory(name="{self.last_name}", version="{self.version}") shows its text.'
-        return NotFound(message, hint=hint, version=self.version)
+            hint = HintSentence(
+                "read_version",
+                f'read_memory(name="{self.last_name}", version="{self.version}") shows its text.',
+                {"name": self.last_name, "version": self.version},
+            )
+        return NotFound(message, hint=Hint(hint), version=self.version)
 
 
 def find_former_note(

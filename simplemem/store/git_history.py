@@ -10,7 +10,7 @@ import re
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from simplemem.errors import NotFound, SimplememError
+from simplemem.errors import Hint, HintSentence, NotFound, SimplememError
 from simplemem.index.changes import ChangeTable
 from simplemem.note.names import name_of
 from simplemem.settings.model import GitSettings
@@ -95,8 +95,8 @@ class GitHistory:
                 old_path, data = read_text_at(self._repository(), former_path, commit)
                 if not self._access.hides(old_path):
                     return old_path, data
-        hint = "The history of a note lists its commits."
-        raise NotFound(f"no commit {commit[:12]} that contains {name_of(path)}", hint=hint)
+        hint = HintSentence("list_commits", "The history of a note lists its commits.")
+        raise NotFound(f"no commit {commit[:12]} that contains {name_of(path)}", hint=Hint(hint))
 
     def _reads_commits(self) -> bool:
         """Return whether commits are read at all. Fast; does not load libgit2."""

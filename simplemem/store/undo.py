@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Unpack
 
-from simplemem.errors import AlreadyExists, Conflict, Invalid, NotFound
+from simplemem.errors import AlreadyExists, Conflict, Hint, HintSentence, Invalid, NotFound
 from simplemem.index.changes import ChangeTable
 from simplemem.models import AuthorArgs, Restored, Undone
 from simplemem.note.diff import WHAT_YOU_HAD
@@ -236,7 +236,10 @@ class Undo:
         newest = self._changes.recent(1)
         if not newest:
             return "The history is empty."
-        return f"The newest version is {newest[0].id}; the history lists the latest."
+        return Hint(
+            f"The newest version is {newest[0].id};",
+            HintSentence("list_versions", "the history lists the latest."),
+        )
 
     def next_to_undo(self, name: str | None = None, *, undone: bool = False) -> str:
         """Return the version to undo next; if `undone`, the version of the undo to redo next.
@@ -260,7 +263,8 @@ class Undo:
         else:
             group = _operation_to_undo(operations)
             message = "nothing to undo"
-            hint = "Only changes made through simplemem can be undone."
+            sentence = "Only changes made through simplemem can be undone."
+            hint = Hint(HintSentence("undo_only_ours", sentence))
             if versions and versions[0].op == "undo":
                 hint = f"The last change is already undone ({versions[0].id})."
         if group is not None:
@@ -343,8 +347,11 @@ class Undo:
         if self._reader.entry(path) is not None:
             deletion = self._deletion_of_another(path) if is_renamed else None
             if deletion is None:
-                hint = "Pass `at`: a version of its history, or a date."
-                raise Invalid(f"{name_of(path)} already exists", hint=hint)
+                sentence = "Pass `at`: a version of its history, or a date."
+                raise Invalid(
+                    f"{name_of(path)} already exists",
+                    hint=Hint(HintSentence("pass_at", sentence)),
+                )
             return f"before {deletion.id}", ""
 
         last = self._history.last_change(path)

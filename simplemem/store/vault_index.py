@@ -19,7 +19,15 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from simplemem.errors import Ambiguous, NotFound, ReadOnly, SimplememError, Unavailable
+from simplemem.errors import (
+    Ambiguous,
+    Hint,
+    HintSentence,
+    NotFound,
+    ReadOnly,
+    SimplememError,
+    Unavailable,
+)
 from simplemem.index.api import IndexProgress, NoteRow, Progress, Stat, SyncReport
 from simplemem.index.changes import ChangeTable
 from simplemem.index.engine import Damaged, Engine
@@ -814,8 +822,8 @@ class NameResolver:
         daily_note = self._obsidian.current.daily_note(local_now())
         path = path_of(daily_note)
         if not self._reader.exists(path):
-            hint = "Append to `daily` to create it."
-            raise NotFound(f"no daily note {daily_note} yet", hint=hint)
+            hint = HintSentence("create_daily", "Append to `daily` to create it.")
+            raise NotFound(f"no daily note {daily_note} yet", hint=Hint(hint))
         return path
 
     def _existing_paths(self, matches: Iterable[str]) -> list[str]:
@@ -838,7 +846,7 @@ class NameResolver:
 
         all_names = [name_of(path) for path in self._index.rows()]
         similar = similar_names(reference, all_names)
-        hint = "Search for it, or list the notes."
+        hint: str = Hint(HintSentence("find_note", "Search for it, or list the notes."))
         if similar:
             hint = f"Did you mean {similar[0]}?"
         state = self._monitor.state_if_behind()

@@ -12,7 +12,14 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Unpack
 
-from simplemem.errors import AlreadyExists, Conflict, Invalid, SimplememError
+from simplemem.errors import (
+    AlreadyExists,
+    Conflict,
+    Hint,
+    HintSentence,
+    Invalid,
+    SimplememError,
+)
 from simplemem.index.api import IndexQuery, NoteRow, Term
 from simplemem.index.engine import Damaged
 from simplemem.index.service import IndexService
@@ -56,6 +63,20 @@ from simplemem.store.vault_index import (
 )
 from simplemem.vault.source import NoteSource
 from simplemem.vault.values import Author, Entry, File, FileChange, WriteResult
+
+# What a caller can do instead of creating or replacing a note.
+_UPDATE = HintSentence("update", "Update the note to change it;")
+_UPDATE_INSTEAD = HintSentence("update_instead", "Read the note, and update it.")
+_OVERWRITE = HintSentence(
+    "overwrite",
+    "overwrite=true replaces it, and the old text stays in the history.",
+    argument="overwrite",
+)
+_OVERWRITE_LINKS = HintSentence(
+    "overwrite_links",
+    "With overwrite=true, those links are rewritten first and keep their targets.",
+    argument="overwrite",
+)
 
 _MAX_NAMED = 5  # links or notes in one sentence
 _MAX_RETRIES = 50  # of a change that names no hash, while others change the same note
@@ -144,8 +165,7 @@ class NoteEditor:
             else:
                 raise AlreadyExists(
                     f"a note called {clean_name} already exists",
-                    hint="Update the note to change it;"
-                    " overwrite=true replaces it, and the old text stays in the history.",
+                    hint=Hint(_UPDATE, _OVERWRITE),
                     name=clean_name,
                     current_sha256=current.sha256,
                 )
@@ -192,7 +212,7 @@ class NoteEditor:
         """
         path = current.path
         data = encoded(text)
-        self._access.check_deletable(path, instead="Read the note, and update it.")
+        self._access.check_deletable(path, instead=Hint(_UPDATE_INSTEAD))
         if if_sha256 is not None:
             self._check_unchanged(current, if_sha256, data)
 
@@ -435,8 +455,7 @@ def _links_taken_over(name: str, rewrites: LinkRewrites) -> AlreadyExists:
     return AlreadyExists(
         f"links in {linking or rewrites.warnings[0]} that lead to another note"
         f" would lead to {name}",
-        hint="Choose another name."
-        " With overwrite=true, those links are rewritten first and keep their targets.",
+        hint=Hint("Choose another name.", _OVERWRITE_LINKS),
         name=name,
     )
 

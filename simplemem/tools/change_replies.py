@@ -3,8 +3,9 @@
 # No `from __future__ import annotations`: a TypedDict sees `NotRequired` only if it is evaluated.
 
 from collections.abc import Sequence
-from typing import Any, Final, NotRequired, TypedDict, TypeVar
+from typing import Any, Final, Literal, NotRequired, TypeAlias, TypedDict, TypeVar
 
+from simplemem.errors import Hint, HintSentence
 from simplemem.models import LeftAsIs, Value
 from simplemem.tools import render
 from simplemem.tools.short import SHORT_HASH_LENGTH
@@ -14,10 +15,8 @@ MAX_NAMES: Final = 50
 _MAX_WARNINGS: Final = 20
 _MAX_WARNING_LENGTH: Final = 600
 
-# `change_reply` writes the version into the text of a hint; the field `hint` keeps the placeholder.
-VERSION_PLACEHOLDER: Final = "(version)"
-REDO_HINT: Final = f"Call undo_change{VERSION_PLACEHOLDER} to redo it."
-RESTORE_HINT: Final = f"Call undo_change{VERSION_PLACEHOLDER} to restore it."
+UndoPurpose: TypeAlias = Literal["redo", "restore"]
+"""What undoing a change does for the caller who made it."""
 
 T = TypeVar("T")
 
@@ -96,12 +95,18 @@ class UndoAnswer(TypedDict):
 
 
 def change_reply(
-    answer_type: type[T], change: Value, *lines: str, hint: str = "", **fields: object
+    answer_type: type[T],
+    change: Value,
+    *lines: str,
+    undo_to: UndoPurpose | None = None,
+    hint: str = "",
+    **fields: object,
 ) -> Reply[T]:
     """Return a reply to a change, as text and as the fields of `answer_type`.
 
     The text has `lines`, the hash, the hint and the warnings. A field is taken from `fields`,
-    otherwise from `change`. It is left out if it is empty and not required.
+    otherwise from `change`. It is left out if it is empty and not required. With `undo_to`, the hint
+    says how to undo the change; the text names its version, which the fields have already.
     """
     names = [name for name in answer_type.__annotations__ if name != "hint"]
     data: Data = {name: fields[name] if name in fields else getattr(change, name) for name in names}
@@ -110,16 +115,23 @@ def change_reply(
     data = _without_empty(data, required=vars(answer_type)["__required_keys__"])
     if data.get("previous_sha256"):
         data["previous_sha256"] = data["previous_sha256"][:SHORT_HASH_LENGTH]
-    if hint:
-        data["hint"] = hint
 
     hint_in_text = hint
-    if VERSION_PLACEHOLDER in hint:
-        hint_in_text = hint.replace(VERSION_PLACEHOLDER, f'(version="{data["version"]}")')
+    if undo_to is not None:
+        hint = _undo_hint(undo_to, "version")
+        hint_in_text = _undo_hint(undo_to, f'version="{data["version"]}"')
+    if hint:
+        data["hint"] = hint
     head, *more_lines = lines
     rows = [head, _hashes(data), *more_lines, hint_in_text, *data.get("warnings", ())]
     answer: Any = data
     return Reply("\n".join(filter(None, rows)), answer)
+
+
+def _undo_hint(purpose: UndoPurpose, arguments: str) -> Hint:
+    """Return a hint that says how to undo a change. `undo_change` has its words for routes."""
+    text = f"Call undo_change({arguments}) to {purpose} it."
+    return Hint(HintSentence(purpose, text, {"arguments": arguments}))
 
 
 def _first_warnings(warnings: Sequence[str]) -> list[str]:

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Final, NotRequired, TypedDict
 
 from pydantic import Field
 
-from simplemem.errors import Invalid
+from simplemem.errors import Hint, Invalid
 from simplemem.models import HistoryEntry, UndoneMany, UndoneNote
 from simplemem.tools import render
 from simplemem.tools.arguments import Name, about, at_most
-from simplemem.tools.change_replies import MAX_NAMES, REDO_HINT, UndoAnswer, change_reply
+from simplemem.tools.change_replies import MAX_NAMES, UndoAnswer, UndoPurpose, change_reply
+from simplemem.tools.reading import read_memory
 from simplemem.tools.session import Session
 from simplemem.tools.short import MAX_LIST_TOKENS, SHORT_HASH_LENGTH
 from simplemem.tools.tool import Caller, Reply, Result, tool
@@ -48,7 +49,15 @@ Versions = TypedDict(
 )
 
 
-@tool("Show the history", routes=("GET /history", "GET /history/{name}"))
+@tool(
+    "Show the history",
+    routes=("GET /history", "GET /history/{name}"),
+    phrases={
+        "list_versions": "{call} lists the latest.",
+        "choose_version": "Call {call} to list versions.",
+        "show_change": "{call:name, diff=true} shows what a change did.",
+    },
+)
 def memory_history(
     store: EnhancedStore,
     name: Annotated[Name | None, about("all memories if omitted")] = None,
@@ -75,7 +84,7 @@ def memory_history(
         lines.append(_version_text(entry, shortened_diff))
         versions.append(_version_line(entry, shortened_diff, has_diff=diff))
 
-    hint = "Call undo_change(version) to undo a change, read_memory to read a version."
+    hint = Hint(undo_change.sentence("undo_listed"), read_memory.sentence("read_listed"))
     answer["versions"] = versions
     answer["hint"] = hint
     count = render.format_count(len(entries), "change", "changes")
@@ -134,7 +143,22 @@ def _short_hash(entry: HistoryEntry) -> str | None:
     return entry.sha256 and entry.sha256[:SHORT_HASH_LENGTH]
 
 
-@tool("Undo a change", writes=True, destructive=True, idempotent=False, routes=("POST /undo",))
+@tool(
+    "Undo a change",
+    writes=True,
+    destructive=True,
+    idempotent=False,
+    routes=("POST /undo",),
+    phrases={
+        "undo": '{call:version="{version}"} restores it.',
+        "redo": "Call {call:{arguments}} to redo it.",
+        "restore": "Call {call:{arguments}} to restore it.",
+        "undo_listed": "Call {call:version} to undo a change,",
+        "undo_client": (
+            'Pass a date or version as since, e.g. {call:by="{client}", since="yesterday"}.'
+        ),
+    },
+)
 def undo_change(
     store: EnhancedStore,
     caller: Caller,
@@ -158,9 +182,8 @@ def undo_change(
         return _undone_many_reply(result, by, since, is_preview=is_preview)
 
     if preview:
-        hint = (
-            "memory_history(name, diff=true) shows what a change did. Leave preview out to undo it."
-        )
+        show_change = memory_history.sentence("show_change")
+        hint = Hint(show_change, "Leave preview out to undo it.")
         raise Invalid("preview works only with by and since", hint=hint)
 
     # A note may be called 2026. That is no version.
@@ -170,21 +193,19 @@ def undo_change(
     sentence = undone.what[:1].upper() + undone.what[1:] + "."
     head = render.line(sentence, _MAX_LINE_LENGTH)
     name_now = f"Its name is {render.name_of(undone.name)}." if undone.sha256 else ""
-    return change_reply(UndoAnswer, undone, head, name_now, hint=REDO_HINT, notes=None, left=None)
+    return change_reply(UndoAnswer, undone, head, name_now, undo_to="redo", notes=None, left=None)
 
 
 def _check_undo(version: str | None, name: str | None, by: str | None, since: str | None) -> None:
     """Raise Invalid unless exactly one of `version`, `name` and `by` with `since` is passed."""
     if by and not since:
         client = render.line(by, 60)
-        hint = (
-            f'Pass a date or version as since, e.g. undo_change(by="{client}", since="yesterday").'
-        )
+        hint = Hint(undo_change.sentence("undo_client", client=client))
         raise Invalid("`by` needs `since`", hint=hint)
 
     passed = [value for value in (version, name, by) if value]
     if len(passed) != 1 or (since and not by):
-        hint = "Call memory_history to list versions."
+        hint = Hint(memory_history.sentence("choose_version"))
         raise Invalid("undo_change needs one of version, name, or by with since", hint=hint)
 
 
@@ -205,10 +226,11 @@ def _undone_many_reply(
         summary += f" in {render.format_count(len(result.notes), 'memory', 'memories')}"
 
     hint = ""
+    undo_to: UndoPurpose | None = None
     if is_preview and undone:
         hint = "Pass preview=false to undo them."
     elif result.version:
-        hint = REDO_HINT
+        undo_to = "redo"
 
     lines = [f"This {summary}."]
     lines.extend(f"- {note.name}: {_describe_undone(note)}" for note in undone)
@@ -225,6 +247,7 @@ def _undone_many_reply(
         what=summary,
         notes=names,
         left=left,
+        undo_to=undo_to,
         hint=hint,
     )
 

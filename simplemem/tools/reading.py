@@ -61,7 +61,14 @@ class MemoryPage(TypedDict):
     warnings: NotRequired[Sequence[str]]
 
 
-@tool("Read a memory", routes=("GET /memories/{name}",))
+@tool(
+    "Read a memory",
+    routes=("GET /memories/{name}",),
+    phrases={
+        "read_version": '{call:name="{name}", version="{version}"} shows its text.',
+        "read_listed": "{call} to read a version.",
+    },
+)
 def read_memory(
     store: EnhancedStore,
     session: Session,
@@ -275,7 +282,11 @@ class MemoryList(TypedDict):
     degraded: NotRequired[str]
 
 
-@tool("List memories", routes=("GET /memories",))
+@tool(
+    "List memories",
+    routes=("GET /memories",),
+    phrases={"list_newest": "Call {call} for the newest memories."},
+)
 def list_memories(
     store: EnhancedStore,
     where: Narrowing,

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NotRequired, TypedDict
 
 from pydantic import Field, WithJsonSchema
 
-from simplemem.errors import Invalid
+from simplemem.errors import Hint, Invalid
 from simplemem.models import NO_WORD_FOUND, IndexState, Pack
 from simplemem.tools import render
 from simplemem.tools.arguments import LinkNarrowing, Mode, Name, Words, about, also, at_most
+from simplemem.tools.reading import list_memories
 from simplemem.tools.short import ShortBacklink, ShortHit, shorten_backlink, shorten_hit
 from simplemem.tools.tool import Data, Reply, Result, tool
 
@@ -70,7 +71,7 @@ def search_memories(
     """Search memories by words and meaning. Call this before answering from memory or writing a
     memory. Hits quote text to cite; read_memory returns the rest."""
     if not query.strip() and not any(vars(where).values()):
-        hint = "Pass a query or a filter. Call list_memories for the newest memories."
+        hint = Hint("Pass a query or a filter.", list_memories.sentence("list_newest"))
         raise Invalid("the search has no query and no filter", hint=hint)
 
     result = store.search(query, filter=where.filter(), limit=limit, mode=mode, explain=explain)

@@ -15,6 +15,7 @@ from typing import (
     Final,
     Generic,
     Self,
+    TypeAlias,
     TypedDict,
     TypeVar,
     get_args,
@@ -23,7 +24,7 @@ from typing import (
 
 from pydantic import BaseModel, ValidationError, create_model
 
-from simplemem.errors import Invalid, SimplememError
+from simplemem.errors import HintSentence, Invalid, SimplememError
 from simplemem.models import Value
 from simplemem.tools import render
 from simplemem.tools.arguments import Arguments, Narrowing, is_user_argument
@@ -213,6 +214,26 @@ def _answer_or_error(answer: Schema) -> Schema:
 OURS: Final = Manner()
 
 
+CallForm: TypeAlias = Callable[["Tool", str], str]
+"""Returns how a reader calls a tool with arguments, which are text: `name="a", limit=5`."""
+
+
+def call_by_name(tool: Tool, arguments: str) -> str:
+    """Return the call of a tool for a model: `undo_change(version="v3")`, or only its name."""
+    return f"{tool.name}({arguments})" if arguments else tool.name
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """The call of a tool in a sentence. The format is its arguments: `{call:version="v3"}`."""
+
+    tool: Tool
+    form: CallForm
+
+    def __format__(self, arguments: str) -> str:
+        return self.form(self.tool, arguments)
+
+
 @dataclass(frozen=True)
 class Tool:
     """A function, and how it is listed and called.
@@ -224,6 +245,8 @@ class Tool:
         creates: Whether it creates a note. Over HTTP, the answer has the status 201 and the address.
         deletes: Whether it deletes notes. It is not offered where deleting is forbidden.
         routes: The routes that call it over HTTP, such as `GET /memories/{name}`.
+        phrases: What hints of errors say about it, by the key of a `HintSentence`. `{call}` becomes its
+            name or its route, and `{call:version="{version}"}` its call with this argument.
         gather: Puts parts of one argument together that were passed as arguments of their own.
         manner: How it is listed, validates its arguments and reports errors.
         hints: Type hints in place of those of the function.
@@ -240,6 +263,7 @@ class Tool:
     creates: bool = False
     deletes: bool = False
     routes: tuple[str, ...] = ()
+    phrases: Mapping[str, str] = field(default_factory=dict)
     gather: Gather | None = None
     manner: Manner = OURS
     hints: Mapping[str, Any] = field(default_factory=dict)
@@ -277,6 +301,17 @@ class Tool:
     def listing(self) -> Data:
         """Return the tool as `tools/list` shows it."""
         return self.manner.listing(self)
+
+    def say(self, key: str, values: Mapping[str, str], form: CallForm = call_by_name) -> str:
+        """Return the sentence of `phrases` with this key, with values in it.
+
+        `form` returns how the reader calls the tool.
+        """
+        return self.phrases[key].format(call=_Call(self, form), **values)
+
+    def sentence(self, key: str, **values: str) -> HintSentence:
+        """Return the sentence of `phrases` with this key for a hint that this package writes."""
+        return HintSentence(key, self.say(key, values), values)
 
     @cached_property
     def input(self) -> Schema:

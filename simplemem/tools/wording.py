@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from simplemem.errors import Hint, HintSentence
+
 if TYPE_CHECKING:
     from simplemem.tools.tool import Tool
-
 
 _PROMPTS: Final = Path(__file__).with_name("prompts")
 
@@ -25,45 +25,26 @@ def read_for_models(file: Path) -> str:
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n")) + "\n"
 
 
-_TOOL_TERMS: Final = {
-    "Update the note to change it": "Use update_memory to change it",
-    "Read the note, and update it": "Read the note, and change it with update_memory",
-    "the history lists the latest": "memory_history lists the latest",
-}
-"""What the store says in a hint, and how to say it to a model that has the default tools."""
+def hint_for_tools(hint: str, tools: Collection[Tool]) -> str:
+    """Return the hint of an error for a client that has these tools.
 
-_SENTENCE_END: Final = re.compile(r"(?<=[.;])(?=\s)")
-
-
-def in_tool_terms(hint: str) -> str:
-    """Return a hint of the store with the names of the default tools."""
-    for neutral, term in _TOOL_TERMS.items():
-        hint = hint.replace(neutral, term)
-    return hint
-
-
-def without_missing_tools(text: str, tools: Collection[Tool]) -> str:
-    """Return a text without the sentences about default tools that are not among `tools`.
-
-    A sentence about an argument of such a tool is left out too.
+    A sentence about a tool or an argument that the client lacks is left out.
     """
+    if not isinstance(hint, Hint):
+        return hint
+    return hint.worded(lambda sentence: _words_for_tools(sentence, tools))
+
+
+def _words_for_tools(sentence: HintSentence, tools: Collection[Tool]) -> str | None:
+    """Return the words of a sentence with the names of tools; None if none of them can do it."""
+    for tool in tools:
+        if sentence.key in tool.phrases:
+            return tool.say(sentence.key, sentence.values)
+
     from simplemem.tools.core import TOOLS  # not needed to start a server
 
-    missing = _names_in(TOOLS) - _names_in(tools)
-    sentences = [
-        sentence
-        for sentence in _SENTENCE_END.split(text)
-        if not any(name in sentence for name in missing)
-    ]
-    remaining = "".join(sentences)
-    if remaining.endswith(";"):
-        return remaining.removesuffix(";") + "."
-    return remaining
-
-
-def _names_in(tools: Collection[Tool]) -> set[str]:
-    """Return the names of tools, and those of their arguments as a call writes them: `name=`."""
-    names = {tool.name for tool in tools}
-    for tool in tools:
-        names.update(f"{argument}=" for argument in tool.arguments)
-    return names
+    if sentence.argument:
+        has_argument = any(sentence.argument in tool.arguments for tool in tools)
+        return sentence.text if has_argument else None
+    is_about_tool = any(sentence.key in tool.phrases for tool in TOOLS)
+    return None if is_about_tool else sentence.text

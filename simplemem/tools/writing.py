@@ -23,11 +23,11 @@ from simplemem.tools.arguments import (
 )
 from simplemem.tools.change_replies import (
     MAX_NAMES,
-    RESTORE_HINT,
     Created,
     Removed,
     Renamed,
     Tagged,
+    UndoPurpose,
     Updated,
     change_reply,
 )
@@ -50,7 +50,7 @@ class _ReplacedText(NamedTuple):
 
     warnings: Sequence[str] = ()
     version: str | None = None
-    hint: str = ""
+    undo_to: UndoPurpose | None = None
 
 
 @tool(
@@ -99,7 +99,7 @@ def create_memory(
     head = f"Saved {render.name_of(saved.name)} as {render.name_of(saved.path)}."
     warnings = [*_change_warnings(saved, metadata, header_warnings), *replaced.warnings]
     return change_reply(
-        Created, saved, head, warnings=warnings, version=replaced.version, hint=replaced.hint
+        Created, saved, head, warnings=warnings, version=replaced.version, undo_to=replaced.undo_to
     )
 
 
@@ -109,6 +109,10 @@ def create_memory(
     destructive=True,
     idempotent=False,
     routes=("PATCH /memories/{name}",),
+    phrases={
+        "update": "Use {call} to change it;",
+        "update_instead": "Read the note, and change it with {call}.",
+    },
     gather=gather_edits,
 )
 def update_memory(
@@ -159,7 +163,7 @@ def update_memory(
     head = f"Changed {saved_name}." if saved.changed else f"{saved_name} is unchanged."
     warnings = [*_change_warnings(saved, metadata, header_warnings), *replaced.warnings]
     return change_reply(
-        Updated, saved, head, warnings=warnings, version=replaced.version, hint=replaced.hint
+        Updated, saved, head, warnings=warnings, version=replaced.version, undo_to=replaced.undo_to
     )
 
 
@@ -255,6 +259,7 @@ def _already_moved(store: EnhancedStore, name: str) -> Reply[Renamed]:
     idempotent=False,
     deletes=True,
     routes=("DELETE /memories/{name}",),
+    phrases={"delete": "{call} deletes it;"},
 )
 def delete_memory(
     store: EnhancedStore,
@@ -279,7 +284,7 @@ def delete_memory(
     if deleted.links_left_unresolved:
         count = render.format_count(deleted.links_left_unresolved, "link is", "links are")
         links = f"{count} now unresolved."
-    return change_reply(Removed, deleted, head, links, hint=RESTORE_HINT)
+    return change_reply(Removed, deleted, head, links, undo_to="restore")
 
 
 def _is_daily(name: str) -> bool:
@@ -304,4 +309,4 @@ def _describe_replaced_text(store: EnhancedStore, saved: Saved, *, is_known: boo
     if is_known or not saved.changed or saved.previous_sha256 is None:
         return _ReplacedText()
     warning = describe_replaced(store, saved.name, saved.previous_sha256)
-    return _ReplacedText([warning], saved.version, RESTORE_HINT)
+    return _ReplacedText([warning], saved.version, "restore")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, get_args
 
-from simplemem.errors import NotFound, ReadOnly
+from simplemem.errors import Hint, HintSentence, NotFound, ReadOnly
 from simplemem.note.names import name_of
 from simplemem.note.scopes import is_private_by_rule
 
@@ -202,8 +202,8 @@ def number_of(version: str) -> int:
 
 def no_version(version: str) -> NotFound:
     """Return the error for a version that does not exist."""
-    hint = "The history of a note lists its versions."
-    return NotFound(f"no version {version[:40]!r}", hint=hint)
+    hint = HintSentence("list_versions_of_note", "The history of a note lists its versions.")
+    return NotFound(f"no version {version[:40]!r}", hint=Hint(hint))
 
 
 def format_line(version: Version) -> bytes:

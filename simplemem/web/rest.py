@@ -17,13 +17,20 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from simplemem.errors import AlreadyExists, Conflict, Invalid, NotFound, SimplememError
+from simplemem.errors import (
+    AlreadyExists,
+    Conflict,
+    Hint,
+    HintSentence,
+    Invalid,
+    NotFound,
+    SimplememError,
+)
 from simplemem.server.calls import ToolCall, run_tool
 from simplemem.tools.core import TOOLS
 from simplemem.tools.reading import read_memory
 from simplemem.tools.render import line
 from simplemem.tools.tool import Data, Reply, Tool
-from simplemem.tools.wording import in_tool_terms
 from simplemem.tools.writing import create_memory, update_memory
 from simplemem.web.problems import HTTPError, Json
 from simplemem.web.routing import API, MARKDOWN, Handler, granted, routes_of
@@ -40,11 +47,6 @@ _PING_SECONDS: Final = 15
 # The statistics that every token may read. The others say where the vault is.
 _PUBLIC_STATS: Final = frozenset({"notes", "links", "tags", "words", "state", "read_only"})
 _SHA256: Final = re.compile("[0-9a-f]{12,64}")
-
-_ROUTES_OF_TOOLS: Final = {tool.name: tool.routes[0] for tool in TOOLS}
-_TOOL_CALL: Final = re.compile(
-    rf"""\b({"|".join(_ROUTES_OF_TOOLS)})\b(?:\(((?:"[^"]*"|[^"()])*)\))?"""
-)
 
 
 # --- routes
@@ -82,27 +84,32 @@ def _with_routes_in_hints(handler: Handler) -> Handler:
         try:
             return await handler(request, view, grant)
         except SimplememError as error:
-            error.hint = with_routes(in_tool_terms(error.hint), view.vault.prefix)
+            error.hint = hint_for_routes(error.hint, view.vault.prefix)
             raise
 
     return handle
 
 
-def with_routes(hint: str, prefix: str = "") -> str:
-    """Return a hint with the routes of the tools that it names.
+def hint_for_routes(hint: str, prefix: str = "") -> str:
+    """Return the hint of an error with routes where it names tools.
 
     `undo_change(version="v3")` becomes `POST /api/v1/undo with version="v3"`.
     """
+    if not isinstance(hint, Hint):
+        return hint
 
-    def name_route(match: re.Match[str]) -> str:
-        tool_name, arguments = match.groups()
-        method, _, path = _ROUTES_OF_TOOLS[tool_name].partition(" ")
+    def call_by_route(tool: Tool, arguments: str) -> str:
+        method, _, path = tool.routes[0].partition(" ")
         route = f"{method} {prefix}{API}{path}"
-        if arguments:
-            return f"{route} with {arguments}"
-        return route
+        return f"{route} with {arguments}" if arguments else route
 
-    return _TOOL_CALL.sub(name_route, hint)
+    def words(sentence: HintSentence) -> str:
+        for tool in TOOLS:
+            if sentence.key in tool.phrases:
+                return tool.say(sentence.key, sentence.values, call_by_route)
+        return sentence.text
+
+    return hint.worded(words)
 
 
 # --- calls of tools
@@ -160,7 +167,7 @@ async def _call_for_data(
 
     hint = data.get("hint")
     if hint:
-        return {**data, "hint": with_routes(hint, view.vault.prefix)}
+        return {**data, "hint": hint_for_routes(hint, view.vault.prefix)}
     return data
 
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import ast
 import json
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from itertools import chain
 from pathlib import Path
 
 import pytest
 
-import simplemem
 from simplemem.cli import output
-from simplemem.errors import Conflict, NotFound
-from simplemem.profiles.registry import built_in_profiles, choose_tools
+from simplemem.errors import Conflict, NotFound, SimplememError
+from simplemem.settings.loading import load_settings
+from simplemem.store import EnhancedStore
+from simplemem.tools.core import TOOLS
 
 
 def bold(snippet: str, query: str) -> list[str]:
@@ -103,30 +103,51 @@ def test_sizes_are_said_as_people_say_them(number: int, said: str) -> None:
     assert (output.amount(4389), output.amount(3_200_000)) == ("4,389", "3.2 million")
 
 
+def _create_again(store: EnhancedStore) -> None:
+    store.create("Twice", "One.")
+    store.create("Twice", "Two.")
+
+
+def _read_deleted(store: EnhancedStore) -> None:
+    store.create("Gone", "One.")
+    store.delete("Gone")
+    store.read("Gone")
+
+
+def _read_deleted_outside(store: EnhancedStore) -> None:
+    store.create("Gone", "One.")
+    (store.root / "Gone.md").unlink()
+    store.sync()
+    store.read("Gone")
+
+
+@pytest.mark.parametrize(
+    ("fail", "hint"),
+    [
+        (_create_again, "`simplemem edit` changes it; --overwrite replaces it"),
+        (_read_deleted, "`simplemem undo v000002` restores it."),
+        (_read_deleted_outside, "`simplemem restore 'Gone'` restores it."),
+        (lambda store: store.read("daily"), "`simplemem daily` creates it."),
+        (lambda store: store.read("Nothing"), "`simplemem search` finds notes by their text;"),
+        (lambda store: store.undo("v000009"), "The history is empty."),
+        (lambda store: store.next_to_undo(), "Undo edits of your own in your editor."),
+    ],
+)
 def test_a_hint_on_the_command_line_names_commands_not_tools(
+    tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
+    fail: Callable[[EnhancedStore], object],
+    hint: str,
 ) -> None:
-    rooms = [
-        Path(simplemem.__file__).parent / room
-        for room in ("note", "vault", "index", "search", "store", "features")
-    ]
-    trees = [
-        ast.walk(ast.parse(file.read_text(encoding="utf-8")))
-        for room in rooms
-        for file in room.rglob("*.py")
-    ]
-    strings = {
-        each.value
-        for each in chain(*trees)
-        if isinstance(each, ast.Constant) and isinstance(each.value, str)
-    }
-    tools = [tool.name for tool in choose_tools(built_in_profiles()["default"])]
-    hints = [said for said in strings if " " in said and any(name in said for name in tools)]
-    assert hints
-    for hint in [*hints, "Append to `daily` to create it."]:
-        output.print_error(NotFound("x", hint=hint), as_json=False)
-        said = capsys.readouterr().err
-        assert "simplemem " in said and not any(name in said for name in tools), hint
+    with (
+        EnhancedStore(tmp_path, load_settings({"embed.provider": "none"})) as store,
+        pytest.raises(SimplememError) as failure,
+    ):
+        fail(store)
+    output.print_error(failure.value, as_json=False)
+    printed = " ".join(capsys.readouterr().err.split())
+    assert hint in printed
+    assert not any(tool.name in printed for tool in TOOLS)
 
 
 def test_an_error_is_a_line_a_hint_and_the_near_names(capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from simplemem.errors import Invalid, NotFound
+from simplemem.errors import Hint, HintSentence, Invalid, NotFound
 from simplemem.features.collection import ChangeSet
 from simplemem.features.graph import page as pages
 from simplemem.features.graph.page import (
@@ -421,7 +421,10 @@ def _check_has_entity(found: Sequence[GraphPage]) -> None:
     note = found[0]
     raise Invalid(
         f"{note.name} is a note, not an entity, so it was not deleted",
-        hint=f"delete_memory deletes it; its name is {name_of(note.path)}.",
+        hint=Hint(
+            HintSentence("delete", "delete_memory deletes it;"),
+            f"its name is {name_of(note.path)}.",
+        ),
     )
 
 

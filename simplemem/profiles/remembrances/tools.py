@@ -287,7 +287,15 @@ def _mark_suffix(row: Mapping[str, Any]) -> str:
     return f" [{', '.join(marks)}]"
 
 
-@tool("Change a memory", writes=True, destructive=True)
+@tool(
+    "Change a memory",
+    writes=True,
+    destructive=True,
+    phrases={
+        "update": "Use {call} to change it;",
+        "update_instead": "Read the note, and change it with {call}.",
+    },
+)
 def update_memory(
     store: EnhancedStore,
     documents: DocumentService,
@@ -317,7 +325,13 @@ def update_memory(
     return Reply(text, updated)
 
 
-@tool("Delete a memory", writes=True, destructive=True, deletes=True)
+@tool(
+    "Delete a memory",
+    writes=True,
+    destructive=True,
+    deletes=True,
+    phrases={"delete": "{call} deletes it;"},
+)
 def delete_memory(
     documents: DocumentService, caller: Caller, memory_id: MemoryId, user_id: User
 ) -> Reply[Deleted]:

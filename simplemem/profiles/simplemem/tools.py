@@ -62,7 +62,15 @@ def create_memory(
     return Reply(texts.describe_written(saved.name, "created", warnings, 200))
 
 
-@tool("Update a memory", writes=True, destructive=True)
+@tool(
+    "Update a memory",
+    writes=True,
+    destructive=True,
+    phrases={
+        "update": "Use {call} to change it;",
+        "update_instead": "Read the note, and change it with {call}.",
+    },
+)
 def update_memory(
     store: EnhancedStore,
     caller: Caller,
@@ -155,7 +163,14 @@ def _max_length(store: EnhancedStore) -> int:
     return max_length
 
 
-@tool("Delete a memory", writes=True, destructive=True, idempotent=False, deletes=True)
+@tool(
+    "Delete a memory",
+    writes=True,
+    destructive=True,
+    idempotent=False,
+    deletes=True,
+    phrases={"delete": "{call} deletes it;"},
+)
 def delete_memory(
     store: EnhancedStore, caller: Caller, session: Session, name: Name
 ) -> Reply[None]:
