@@ -1,9 +1,13 @@
 """What the network costs: `python bench/network.py [--notes 10000] [--seconds 30] [--clients 50] [--listeners 500]`.
 
-A search in CPU milliseconds of the server, over standard streams, MCP over HTTP and REST; searches a second from eight
-clients at once; then many clients that read and write for a while beside each other (answers of the server that are
-faults, acknowledged writes that are gone, how long a call took); listeners of changes, and when the last of them heard;
-and the memory of the server after all that.
+Prints
+
+- the CPU milliseconds of the server for a search over standard streams, MCP over HTTP, and REST
+- searches per second from eight clients at once
+- for many clients that read and write at the same time: faults of the server, acknowledged writes that are lost, and
+  how long calls took
+- for many listeners of changes: when the first and the last one were notified of a change
+- the memory of the server after all that
 """
 
 from __future__ import annotations
@@ -23,252 +27,336 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from bench.conversation import Conversation, serve
+from bench.measure import percentile
 from bench.vaults import make_vault
 
-TOKEN = "a-token-of-the-bench-0123"
-_BEFORE = 100  # calls, so that what is made ready at first is ready
+TOKEN: Final = "a-token-of-the-bench-0123"
+_UNCOUNTED_CALLS: Final = 100  # they pay for what is loaded once
+_ROUNDS: Final = 3
+_SEARCHING_CLIENTS: Final = 8
+_SEARCHES_A_CLIENT: Final = 50
+
+
+def main() -> None:
+    """Make and index a vault, and measure one server after the other."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--notes", type=int, default=10_000)
+    parser.add_argument("--clients", type=int, default=50)
+    parser.add_argument("--listeners", type=int, default=500)
+    parser.add_argument("--seconds", type=float, default=30)
+    options = parser.parse_args()
+
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        vault = Path(folder) / "vault"
+        make_vault(vault, options.notes)
+        index = [sys.executable, "-m", "simplemem", "index", "--vault", str(vault)]
+        subprocess.run(index, check=True, capture_output=True)
+
+        questions = draw_questions(vault, 200)
+        measure_http_searches(vault, questions)
+        measure_stdio_searches(vault, questions)
+        measure_load(vault, questions, options)
+
+
+def draw_questions(vault: Path, count: int) -> list[str]:
+    """Return six consecutive words of a note, so many times."""
+    rng = random.Random(3)
+    files = sorted(file for file in vault.rglob("*.md") if ".simplemem" not in file.parts)
+    questions = []
+    for file in rng.choices(files, k=count):
+        words = file.read_text().rsplit("---", 1)[-1].split()
+        start = rng.randrange(len(words) - 6)
+        questions.append(" ".join(words[start : start + 6]))
+    return questions
 
 
 class Server:
-    """A server on a port of its own."""
+    """A server of a vault over HTTP, on a free port. Guards its process."""
 
-    def __init__(self, *arguments: str | Path) -> None:
+    def __init__(self, vault: Path) -> None:
+        """Start the server and wait until it says on which port it listens."""
+        command = [sys.executable, "-m", "simplemem", "serve", "--http", "127.0.0.1:0"]
         env = {**os.environ, "SIMPLEMEM_TOKEN": TOKEN}
-        command = [sys.executable, "-m", "simplemem", "serve", "--http", "127.0.0.1:0", *arguments]
-        self.process = subprocess.Popen(command, env=env, stderr=subprocess.PIPE, text=True)
-        assert self.process.stderr is not None
-        found = next(
-            filter(None, (re.search(r":(\d+)$", line.strip()) for line in self.process.stderr))
+        self.process = subprocess.Popen(
+            [*command, "--vault", str(vault)], env=env, stderr=subprocess.PIPE, text=True
         )
-        self.port = int(found[1])
-        threading.Thread(
-            target=lambda: [None for _ in self.process.stderr or ()], daemon=True
-        ).start()
+        self.port = self._read_port()
+        # Somebody has to read the log, or the server would wait when the pipe is full.
+        threading.Thread(target=self._drop_log, daemon=True).start()
+
+    def _read_port(self) -> int:
+        for line in self.process.stderr or ():
+            match = re.search(r":(\d+)$", line.strip())
+            if match:
+                return int(match[1])
+        raise SystemExit("the server did not start")
+
+    def _drop_log(self) -> None:
+        for _ in self.process.stderr or ():
+            pass
 
     def cpu(self) -> float:
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        """Return the CPU seconds since its start."""
+        text = Path(f"/proc/{self.process.pid}/stat").read_text()
+        ticks = sum(map(int, text.rsplit(")", 1)[1].split()[11:13]))
+        return ticks / os.sysconf("SC_CLK_TCK")
 
     def resident(self) -> float:
+        """Return the MB of memory that it uses."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
-        return int(re.search(r"VmRSS:\s+(\d+)", status)[1]) / 1024  # type: ignore[index]
+        return int(status.partition("VmRSS:")[2].split()[0]) / 1024
 
     def end(self) -> float:
-        began = time.monotonic()
+        """Ask it to end, and return how many seconds that took."""
+        start = time.monotonic()
         self.process.terminate()
         self.process.wait(20)
-        return time.monotonic() - began
+        return time.monotonic() - start
 
 
 class Client:
-    """One connection, kept open."""
+    """One open connection to a server, and its MCP session."""
 
     def __init__(self, port: int) -> None:
-        self._wire, self._session = http.client.HTTPConnection("127.0.0.1", port, timeout=60), ""
+        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        self._session = ""
 
     def rest(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+        """Send a request to the REST API, and return the status and the JSON of the answer."""
         headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
-        self._wire.request(
-            method, f"/api/v1{path}", None if body is None else json.dumps(body).encode(), headers
-        )
-        answer = self._wire.getresponse()
+        data = None if body is None else json.dumps(body).encode()
+        self._connection.request(method, f"/api/v1{path}", data, headers)
+        answer = self._connection.getresponse()
         return answer.status, json.loads(answer.read() or b"null")
 
-    def post(self, message: dict[str, Any]) -> bytes:
-        headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
-        headers |= {
-            "Accept": "application/json, text/event-stream",
-            "MCP-Protocol-Version": "2025-11-25",
-        }
-        headers |= {"Mcp-Session-Id": self._session} if self._session else {}
-        self._wire.request(
-            "POST", "/mcp", json.dumps({"jsonrpc": "2.0", **message}).encode(), headers
-        )
-        answer = self._wire.getresponse()
-        self._session = answer.getheader("mcp-session-id") or self._session
-        return answer.read()
+    def search(self, query: str) -> tuple[int, Any]:
+        """Search with the REST API."""
+        return self.rest("POST", "/search", {"query": query})
 
-    def greet(self) -> None:
-        about = {
+    def initialize(self) -> None:
+        """Begin an MCP session."""
+        parameters = {
             "protocolVersion": "2025-11-25",
             "capabilities": {},
             "clientInfo": {"name": "bench", "version": "1"},
         }
-        self.post({"id": 0, "method": "initialize", "params": about})
-        self.post({"method": "notifications/initialized"})
+        self._post({"id": 0, "method": "initialize", "params": parameters})
+        self._post({"method": "notifications/initialized"})
 
     def call(self, name: str, **arguments: Any) -> None:
-        self.post(
-            {"id": 1, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
-        )
+        """Call a tool over MCP and drop the result."""
+        parameters = {"name": name, "arguments": arguments}
+        self._post({"id": 1, "method": "tools/call", "params": parameters})
+
+    def _post(self, message: dict[str, Any]) -> None:
+        headers = {
+            "Authorization": f"Bearer {TOKEN}",
+            "Content-Type": "application/json",
+            "Accept": "application/json, text/event-stream",
+            "MCP-Protocol-Version": "2025-11-25",
+        }
+        if self._session:
+            headers["Mcp-Session-Id"] = self._session
+        body = json.dumps({"jsonrpc": "2.0", **message}).encode()
+        self._connection.request("POST", "/mcp", body, headers)
+        answer = self._connection.getresponse()
+        self._session = answer.getheader("mcp-session-id") or self._session
+        answer.read()
 
 
-def costs(vault: Path, questions: Sequence[str]) -> None:
-    """What a search costs the server, by each way."""
-    server = Server("--vault", vault)
+# Searches
+
+
+def measure_http_searches(vault: Path, questions: Sequence[str]) -> None:
+    """Print the cost of a search over MCP and REST, and how many a second are answered."""
+    server = Server(vault)
     client = Client(server.port)
-    client.greet()
-    ways: dict[str, Callable[[str], object]] = {
-        "MCP over HTTP": lambda said: client.call("search_memories", query=said),
-        "REST": lambda said: client.rest("POST", "/search", {"query": said}),
-    }
-    for said in questions[:_BEFORE]:
-        client.call("search_memories", query=said)
-    time.sleep(2)
-    for name, ask in ways.items():
-        print(f"a search, {name}: {_each(server.cpu, ask, questions):.1f} ms CPU")
-    rates = [_rate(server.port, questions) for _ in range(3)]
+    client.initialize()
+
+    def search_by_mcp(question: str) -> None:
+        client.call("search_memories", query=question)
+
+    _warm_up(search_by_mcp, questions)
+    milliseconds = search_cost(server.cpu, search_by_mcp, questions)
+    print(f"a search, MCP over HTTP: {milliseconds:.1f} ms CPU")
+    milliseconds = search_cost(server.cpu, client.search, questions)
+    print(f"a search, REST: {milliseconds:.1f} ms CPU")
+
+    rates = [searches_per_second(server.port, questions) for _ in range(_ROUNDS)]
     print(f"searches a second, eight clients at once: {statistics.median(rates):.0f}")
     server.end()
-    with Conversation(serve(vault), quiet=True) as talk:
-
-        def ask(said: str) -> None:
-            talk.ask("tools/call", {"name": "search_memories", "arguments": {"query": said}})
-
-        for said in questions[:_BEFORE]:
-            ask(said)
-        time.sleep(2)
-        print(
-            f"a search, standard streams: {_each(lambda: talk.figures().cpu, ask, questions):.1f} ms CPU"
-        )
 
 
-def _each(
-    cpu: Callable[[], float], ask: Callable[[str], object], questions: Sequence[str]
+def measure_stdio_searches(vault: Path, questions: Sequence[str]) -> None:
+    """Print the cost of a search over standard streams."""
+    with Conversation(serve(vault), quiet=True) as server:
+
+        def search(question: str) -> None:
+            server.use("search_memories", query=question)
+
+        _warm_up(search, questions)
+        milliseconds = search_cost(lambda: server.figures().cpu, search, questions)
+        print(f"a search, standard streams: {milliseconds:.1f} ms CPU")
+
+
+def _warm_up(search: Callable[[str], object], questions: Sequence[str]) -> None:
+    for question in questions[:_UNCOUNTED_CALLS]:
+        search(question)
+    time.sleep(2)
+
+
+def search_cost(
+    cpu: Callable[[], float], search: Callable[[str], object], questions: Sequence[str]
 ) -> float:
-    times = []
-    for _ in range(3):
-        before = cpu()
-        for said in questions:
-            ask(said)
-        times.append((cpu() - before) * 1000 / len(questions))
-    return statistics.median(times)
+    """Return the mean CPU milliseconds of a search: the median of three rounds."""
+    costs = []
+    for _ in range(_ROUNDS):
+        start = cpu()
+        for question in questions:
+            search(question)
+        costs.append(1000 * (cpu() - start) / len(questions))
+    return statistics.median(costs)
 
 
-def _rate(port: int, questions: Sequence[str]) -> float:
+def searches_per_second(port: int, questions: Sequence[str]) -> float:
+    """Let eight clients search at once, and return how many searches a second were answered."""
+
     def work() -> None:
         client = Client(port)
-        for said in questions[:50]:
-            client.rest("POST", "/search", {"query": said})
+        for question in questions[:_SEARCHES_A_CLIENT]:
+            client.search(question)
 
-    threads = [threading.Thread(target=work) for _ in range(8)]
-    began = time.perf_counter()
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
-    return 8 * 50 / (time.perf_counter() - began)
+    start = time.perf_counter()
+    run_threads([work] * _SEARCHING_CLIENTS)
+    seconds = time.perf_counter() - start
+    return _SEARCHING_CLIENTS * _SEARCHES_A_CLIENT / seconds
 
 
-def load(
-    vault: Path, questions: Sequence[str], clients: int, seconds: float, listeners: int
-) -> None:
-    """Many at once, at a server that has looked through its vault."""
-    server = Server("--vault", vault)
-    Client(server.port).rest("GET", "/stats")
-    time.sleep(3)
-    took: list[float] = []
-    kept: list[tuple[str, str]] = []
-    faults: list[tuple[int, Any]] = []
+def run_threads(tasks: Sequence[Callable[[], None]]) -> None:
+    """Run each task in a thread, and wait until all have ended."""
+    threads = [threading.Thread(target=task) for task in tasks]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
 
-    def work(number: int) -> None:
-        client, chance, ends = (
-            Client(server.port),
-            random.Random(number),
-            time.monotonic() + seconds,
-        )
+
+# Many clients at once
+
+
+@dataclass
+class Load:
+    """What many clients do and see. Guards the lists to which their threads append."""
+
+    port: int
+    questions: Sequence[str]
+    clients: int
+    seconds: float
+    call_seconds: list[float] = field(default_factory=list)
+    writes: list[tuple[str, str]] = field(default_factory=list)  # note and appended line
+    faults: list[tuple[int, Any]] = field(default_factory=list)
+
+    def run_client(self, number: int) -> None:
+        """Read, search and append to a note of its own, until the time is over."""
+        client = Client(self.port)
+        rng = random.Random(number)
+        end = time.monotonic() + self.seconds
+        note = f"load/{number}"
+        client.rest("PUT", f"/memories/{note}", {"content": "begun"})
+
         lines = 0
-        client.rest("PUT", f"/memories/load/{number}", {"content": "begun"})
-        while time.monotonic() < ends:
-            began = time.perf_counter()
-            if chance.random() < 0.3:
+        while time.monotonic() < end:
+            start = time.perf_counter()
+            if rng.random() < 0.3:
                 lines += 1
-                said = f"line {number} {lines}."
-                status, data = client.rest("PATCH", f"/memories/load/{number}", {"append": said})
-                kept.extend([(f"load/{number}", said)] if status == 200 else [])
-            elif chance.random() < 0.5:
-                status, data = client.rest("POST", "/search", {"query": chance.choice(questions)})
+                line = f"line {number} {lines}."
+                status, data = client.rest("PATCH", f"/memories/{note}", {"append": line})
+                if status == 200:
+                    self.writes.append((note, line))
+            elif rng.random() < 0.5:
+                status, data = client.search(rng.choice(self.questions))
             else:
-                status, data = client.rest("GET", f"/memories/load/{chance.randrange(clients)}")
-            took.append(time.perf_counter() - began)
-            faults.extend([(status, data)] if status >= 500 else [])
-            time.sleep(chance.random())  # as agents do, it thinks
+                status, data = client.rest("GET", f"/memories/load/{rng.randrange(self.clients)}")
+            self.call_seconds.append(time.perf_counter() - start)
+            if status >= 500:
+                self.faults.append((status, data))
+            time.sleep(rng.random())  # an agent thinks between two calls
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(clients)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
-    texts = {name: (vault / f"{name}.md").read_text() for name in {name for name, _ in kept}}
-    lost = [said for name, said in kept if f"\n{said}\n" not in f"{texts[name]}\n"]
-    took.sort()
+    def lost_writes(self, vault: Path) -> list[str]:
+        """Return the acknowledged lines that are not in their notes."""
+        lost = []
+        for note, line in self.writes:
+            text = (vault / f"{note}.md").read_text()
+            if f"\n{line}\n" not in f"{text}\n":
+                lost.append(line)
+        return lost
+
+
+def measure_load(vault: Path, questions: Sequence[str], options: argparse.Namespace) -> None:
+    """Print what many clients and many listeners meet, and the memory of the server after them."""
+    server = Server(vault)
+    Client(server.port).rest("GET", "/stats")
+    time.sleep(3)  # the start's scan
+
+    load = Load(server.port, questions, options.clients, options.seconds)
+    run_threads([partial(load.run_client, number) for number in range(options.clients)])
+    median = 1000 * percentile(load.call_seconds, 0.5)
+    high = 1000 * percentile(load.call_seconds, 0.99)
     print(
-        f"{clients} clients for {seconds:.0f} s: {len(took)} calls, {len(faults)} faults, {len(kept)} writes kept,"
-        f" {len(lost)} lost; p50 {took[len(took) // 2] * 1000:.0f} ms, p99 {took[len(took) * 99 // 100] * 1000:.0f} ms"
+        f"{options.clients} clients for {options.seconds:.0f} s: {len(load.call_seconds)} calls, "
+        f"{len(load.faults)} faults, {len(load.writes)} writes kept, "
+        f"{len(load.lost_writes(vault))} lost; p50 {median:.0f} ms, p99 {high:.0f} ms"
     )
-    heard = asyncio.run(_listening(server.port, listeners))
+
+    times = asyncio.run(notification_times(server.port, options.listeners))
     print(
-        f"{listeners} listeners: the first heard of a change after {heard[0]:.0f} ms, the last after {heard[-1]:.0f} ms"
+        f"{options.listeners} listeners: the first heard of a change after {times[0]:.0f} ms, "
+        f"the last after {times[-1]:.0f} ms"
     )
     print(f"memory of the server: {server.resident():.0f} MB; its end took {server.end():.1f} s")
 
 
-async def _listening(port: int, listeners: int) -> list[float]:
-    """When each of so many listeners heard of one change, in milliseconds."""
-    head = f"GET /api/v1/changes HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer {TOKEN}\r\n\r\n".encode()
-    streams = []
-    for _ in range(listeners):
-        reader, writer = await asyncio.open_connection("127.0.0.1", port, family=socket.AF_INET)
-        writer.write(head)
-        streams.append((reader, writer))
+async def notification_times(port: int, listeners: int) -> list[float]:
+    """Return after how many milliseconds each listener was notified of one change, in order."""
+    streams = [await _listen(port) for _ in range(listeners)]
     for reader, _ in streams:
         await reader.readuntil(b"\r\n\r\n")
     await asyncio.sleep(1)
 
-    async def hear(reader: asyncio.StreamReader) -> float:
-        await reader.readuntil(b"heard-of")
-        return time.perf_counter()
-
-    hearing = [asyncio.create_task(hear(reader)) for reader, _ in streams]
+    tasks = [asyncio.create_task(_time_of_notice(reader)) for reader, _ in streams]
     await asyncio.sleep(0.1)
-    began = time.perf_counter()
-    await asyncio.to_thread(
-        lambda: Client(port).rest("PUT", "/memories/heard-of", {"content": "now"})
-    )
-    times = sorted([(await each - began) * 1000 for each in hearing])
+    start = time.perf_counter()
+    await asyncio.to_thread(Client(port).rest, "PUT", "/memories/heard-of", {"content": "now"})
+    times = [1000 * (await task - start) for task in tasks]
     for _, writer in streams:
         writer.close()
-    return times
+    return sorted(times)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    for name, most in (("notes", 10_000), ("clients", 50), ("listeners", 500)):
-        parser.add_argument(f"--{name}", type=int, default=most)
-    parser.add_argument("--seconds", type=float, default=30)
-    asked = parser.parse_args()
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as room:
-        vault = Path(room) / "vault"
-        make_vault(vault, asked.notes)
-        subprocess.run(
-            [sys.executable, "-m", "simplemem", "index", "--vault", vault],
-            check=True,
-            capture_output=True,
-        )
-        chance, questions = random.Random(3), list[str]()
-        files = sorted(each for each in vault.rglob("*.md") if ".simplemem" not in each.parts)
-        for file in chance.choices(files, k=200):
-            words = file.read_text().rsplit("---", 1)[-1].split()
-            at = chance.randrange(len(words) - 6)
-            questions.append(" ".join(words[at : at + 6]))
-        costs(vault, questions)
-        load(vault, questions, asked.clients, asked.seconds, asked.listeners)
+async def _listen(port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Open a stream of changes."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, family=socket.AF_INET)
+    lines = [
+        "GET /api/v1/changes HTTP/1.1",
+        f"Host: 127.0.0.1:{port}",
+        f"Authorization: Bearer {TOKEN}",
+        "\r\n",
+    ]
+    writer.write("\r\n".join(lines).encode())
+    return reader, writer
+
+
+async def _time_of_notice(reader: asyncio.StreamReader) -> float:
+    await reader.readuntil(b"heard-of")
+    return time.perf_counter()
 
 
 if __name__ == "__main__":
