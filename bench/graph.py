@@ -2,11 +2,13 @@
 
     python bench/graph.py [--entities 10000] [--times 15] [--folder FOLDER]
 
-One graph is made and given to both: ours takes it in from the JSONL file that the other keeps it in, and the import is
-compared with that file item by item. Then each serves it over its standard streams: the median wall time of a call as a
-client meets it, some seconds after the start, and the CPU time of the server. What a write waits for the disk stands in
-the wall time and not in the CPU time. Needs Node and npm for the other server, and the network the first time
-(`--folder` keeps it); without them ours is measured alone. Exits with 1 when the import is not what the file says.
+One graph is made and given to both: simplemem imports it from the JSONL file in which the other server keeps it, and what
+was imported is compared with that file item by item. Then each server is measured over its standard streams: the median
+wall time of a call as a client sees it, some seconds after the start, and the CPU time of the server. The wall time of a
+write contains the wait for the disk; the CPU time does not.
+
+Needs Node and npm for the other server, and the network the first time (`--folder` keeps it). Without them only simplemem
+is measured. Exits with 1 if the import is not equal to the file.
 """
 
 from __future__ import annotations
@@ -19,11 +21,12 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from bench.conversation import Conversation, failure_in, serve
+from bench.measure import cpu_seconds
 from bench.peers import installed
 from simplemem.features.graph.graph import KnowledgeGraph, graph_of
 from simplemem.features.graph.jsonl import format_graph
@@ -31,178 +34,233 @@ from simplemem.features.graph.values import Entity, Graph, Observation, Relation
 from simplemem.settings.model import Settings
 from simplemem.store import Draft, EnhancedStore
 
-WORDS = "river stone lamp garden engine letter window harbour copper winter signal bridge orchard".split()
-SETTLING = 5.0
-"""Seconds after the first call, in which a server may do what it does once."""
-EMBEDLESS = Settings.model_validate({"embed": {"provider": "none"}})
+WORDS: Final = (
+    "river stone lamp garden engine letter window harbour copper winter signal bridge orchard"
+).split()
+RELATION_TYPES: Final = ("uses", "depends on", "knows")
+SECONDS_UNTIL_IDLE: Final = 5.0
+"""After its first call a server may still do what it does once."""
 
+WITHOUT_VECTORS: Final = Settings.model_validate({"embed": {"provider": "none"}})
 
-def name_of(number: int) -> str:
-    return (
-        f"{WORDS[number % len(WORDS)].title()} {number}"
-        if number % 50
-        else f"{WORDS[number % 7]}/part {number}"
-    )
-
-
-def made(count: int) -> Graph:
-    """The same graph every time: three observations an entity, one relation from each."""
-
-    def fact(number: int, k: int) -> Observation:
-        return Observation(
-            f"{WORDS[(number * k) % len(WORDS)]} fact {number * 31 + k} of {WORDS[(number + k) % 11]}"
-        )
-
-    numbers, kinds = range(count), ("uses", "depends on", "knows")
-    entities = (
-        Entity(name_of(n), f"type {n % 17}", tuple(fact(n, k) for k in (1, 2, 3))) for n in numbers
-    )
-    relations = (Relation(name_of(n), kinds[n % 3], name_of((n * 7 + 1) % count)) for n in numbers)
-    return Graph(tuple(entities), tuple(relations))
-
-
-CALLS: dict[str, Callable[[int, int], tuple[str, dict[str, Any]]]] = {
-    "search_nodes, one hit": lambda k, n: (
-        "search_nodes",
-        {"query": f"fact {(k * 77 % n) * 31 + 2} of"},
-    ),
-    "search_nodes, no hit": lambda k, _: ("search_nodes", {"query": f"nowhere {k}"}),
-    "open_nodes, one": lambda k, n: ("open_nodes", {"names": [name_of(k * 131 % n)]}),
-    "add_observations, one": lambda k, n: (
-        "add_observations",
-        {"observations": [{"entityName": name_of(k * 53 % n), "contents": [f"added {k}"]}]},
-    ),
-    "create_entities, one": lambda k, _: (
-        "create_entities",
-        {"entities": [{"name": f"new {k}", "entityType": "t", "observations": ["x"]}]},
-    ),
-    "create_entities, a hundred": lambda k, _: (
-        "create_entities",
-        {
-            "entities": [
-                {"name": f"batch {k} {i}", "entityType": "t", "observations": ["x"]}
-                for i in range(100)
-            ]
-        },
-    ),
-    "delete_entities, one": lambda k, _: ("delete_entities", {"entityNames": [f"new {k}"]}),
-    "read_graph": lambda _k, _n: ("read_graph", {}),
-}
-
-
-def measured(
-    command: list[str], env: dict[str, str], entities: int, times: int
-) -> dict[str, tuple[float, float]]:
-    """Milliseconds of wall time (median) and CPU time (mean) for each kind of call."""
-    figures = {}
-    with Conversation(command, env=env, quiet=True) as talk:
-        talk.use("open_nodes", names=["nobody"])
-        time.sleep(SETTLING)
-        for what, call in CALLS.items():
-            rounds = times if "hundred" not in what and what != "read_graph" else max(3, times // 5)
-            seconds, cpu = [], talk.figures().cpu
-            for k in range(rounds):
-                tool, arguments = call(k, entities)
-                began = time.perf_counter()
-                failure = failure_in(talk.use(tool, **arguments))
-                seconds.append(time.perf_counter() - began)
-                assert not failure, (what, failure)
-            figures[what] = (
-                1000 * statistics.median(seconds),
-                1000 * (talk.figures().cpu - cpu) / rounds,
-            )
-    return figures
-
-
-def taken_in(graph: Graph, vault: Path) -> bool:
-    """Import, told; whether every item is there as it was."""
-    with EnhancedStore(vault, EMBEDLESS) as store:
-        began, cpu = time.perf_counter(), time.process_time()
-        counted = graph_of(store).merge(graph)
-        print(
-            f"import of {counted[0]} entities and {counted[1]} relations: {time.perf_counter() - began:.1f} s,"
-            f" {time.process_time() - cpu:.1f} s CPU"
-        )
-    with EnhancedStore(vault, EMBEDLESS) as store:
-        began = time.process_time()
-        read = KnowledgeGraph(store).read()
-        print(f"first read of it in another process: {time.process_time() - began:.2f} s CPU")
-    same = [(e.name, e.type, e.texts) for e in read.entities] == [
-        (e.name, e.type, e.texts) for e in graph.entities
-    ]
-    related = sorted(each.key for each in read.relations) == sorted(
-        {each.key for each in graph.relations}
-    )
-    print("compared item by item:", "equal" if same and related else "NOT EQUAL")
-    return same and related
-
-
-def batch_ratio(vault: Path) -> tuple[float, float]:
-    """CPU milliseconds of a hundred entities made together, and of as many plain notes of that size."""
-    spent: dict[str, list[float]] = {"entities": [], "notes": []}
-    with EnhancedStore(vault, EMBEDLESS) as store:
-        graph = graph_of(store)
-        graph.read()
-        sample = (store.root / "graph" / f"{name_of(1)}.md").read_text()
-        for turn in range(5):
-            began = time.process_time()
-            graph.create_entities(
-                [Entity(f"made {turn} {k}", "t", (Observation("x"),)) for k in range(100)]
-            )
-            spent["entities"].append(time.process_time() - began)
-            drafts = [Draft(f"plain/note {turn} {k}.md", sample) for k in range(100)]
-            began = time.process_time()
-            store.extension.change(lambda drafts=drafts: drafts, who="", tool="bench", reason="")
-            spent["notes"].append(time.process_time() - began)
-    return 1000 * min(spent["entities"]), 1000 * min(spent["notes"])
+Times = dict[str, tuple[float, float]]
+"""By the title of a row: milliseconds of wall time (median) and of CPU time (mean)."""
 
 
 def main() -> int:
+    """Import the graph, measure the servers, and print the table. Return the exit code."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--entities", type=int, default=10_000)
     parser.add_argument("--times", type=int, default=15)
     parser.add_argument("--folder", type=Path)
-    given = parser.parse_args()
-    graph = made(given.entities)
-    with tempfile.TemporaryDirectory(prefix="simplemem-graph-") as room:
-        vault = Path(room) / "vault"
-        right = taken_in(graph, vault)
-        entities, notes = batch_ratio(vault)
-        print(
-            f"a hundred entities together: {entities:.0f} ms CPU, notes: {notes:.0f}, ratio {entities / notes:.2f}"
-        )
+    options = parser.parse_args()
+
+    graph = make_graph(options.entities)
+    with tempfile.TemporaryDirectory(prefix="simplemem-graph-") as temporary:
+        root = Path(temporary)
+        vault = root / "vault"
+        is_equal = import_graph(graph, vault)
+        print_batch_ratio(vault)
         with EnhancedStore(vault) as store:
-            store.sync()  # its vectors as well, so that no server makes them while it is measured
-        columns = {
-            "simplemem": measured(
-                serve(vault, "--profile", "server-memory"), {}, given.entities, given.times
-            )
-        }
-        found = (
-            installed((given.folder or Path(room) / "npm").absolute())
-            if shutil.which("node")
-            else None
-        )
-        if found is not None:
-            program, version = found
-            file = Path(room) / "memory.jsonl"
-            file.write_text(format_graph(graph))
-            env = {"MEMORY_FILE_PATH": str(file)}
-            columns[f"server-memory {version}"] = measured(
-                ["node", str(program)], env, given.entities, given.times
+            store.sync()  # also the vectors, so that no server makes them while it is measured
+
+        command = serve(vault, "--profile", "server-memory")
+        columns = {"simplemem": measure(command, {}, options.entities, options.times)}
+        npm_folder = (options.folder or root / "npm").absolute()
+        peer = installed(npm_folder) if shutil.which("node") else None
+        if peer is None:
+            print(
+                "Node and npm are not here, or npm cannot reach its registry: "
+                "simplemem alone is measured."
             )
         else:
-            print(
-                "Node and npm are not here, or npm cannot reach its registry: simplemem alone is measured."
+            program, version = peer
+            file = root / "memory.jsonl"
+            file.write_text(format_graph(graph))
+            env = {"MEMORY_FILE_PATH": str(file)}
+            command = ["node", str(program)]
+            columns[f"server-memory {version}"] = measure(
+                command, env, options.entities, options.times
             )
-        print(
-            f"\nat {given.entities} entities and as many relations, ms a call: wall (CPU of the server)"
-        )
-        print(f"{'':28}" + "".join(f"{name:>28}" for name in columns))
-        for what in CALLS:
-            cells = [f"{each[what][0]:.1f} ({each[what][1]:.1f})" for each in columns.values()]
-            print(f"{what:28}" + "".join(f"{cell:>28}" for cell in cells))
-    return 0 if right else 1
+        print_table(columns, options.entities)
+    return 0 if is_equal else 1
+
+
+def print_table(columns: dict[str, Times], entities: int) -> None:
+    """Print a row for each kind of call and a column for each server."""
+    print(f"\nat {entities} entities and as many relations, ms a call: wall (CPU of the server)")
+    print(f"{'':28}" + "".join(f"{name:>28}" for name in columns))
+    for title in CALLS:
+        cells = [f"{times[title][0]:.1f} ({times[title][1]:.1f})" for times in columns.values()]
+        print(f"{title:28}" + "".join(f"{cell:>28}" for cell in cells))
+
+
+# The graph
+
+
+def make_graph(count: int) -> Graph:
+    """Return the same graph every time: three observations per entity, and one relation from each."""
+    entities = []
+    relations = []
+    for number in range(count):
+        name = name_of(number)
+        observations = tuple(_make_observation(number, position) for position in (1, 2, 3))
+        entities.append(Entity(name, f"type {number % 17}", observations))
+        target = name_of((number * 7 + 1) % count)
+        relations.append(Relation(name, RELATION_TYPES[number % 3], target))
+    return Graph(tuple(entities), tuple(relations))
+
+
+def name_of(number: int) -> str:
+    """Return the name of an entity. One in fifty has a slash, as paths have."""
+    if number % 50 == 0:
+        return f"{WORDS[number % 7]}/part {number}"
+    return f"{WORDS[number % len(WORDS)].title()} {number}"
+
+
+def _make_observation(number: int, position: int) -> Observation:
+    first = WORDS[number * position % len(WORDS)]
+    last = WORDS[(number + position) % 11]
+    return Observation(f"{first} fact {number * 31 + position} of {last}")
+
+
+def import_graph(graph: Graph, vault: Path) -> bool:
+    """Import a graph, print what that and the first read cost, and tell whether all is there."""
+    with EnhancedStore(vault, WITHOUT_VECTORS) as store:
+        start = time.perf_counter()
+        cpu_start = time.process_time()
+        entity_count, relation_count = graph_of(store).merge(graph)
+        cpu = time.process_time() - cpu_start
+        wall = time.perf_counter() - start
+    print(
+        f"import of {entity_count} entities and {relation_count} relations: "
+        f"{wall:.1f} s, {cpu:.1f} s CPU"
+    )
+
+    with EnhancedStore(vault, WITHOUT_VECTORS) as store:
+        start = time.process_time()
+        imported = KnowledgeGraph(store).read()
+        seconds = time.process_time() - start
+    print(f"first read of it in another process: {seconds:.2f} s CPU")
+
+    is_equal = _items_of(imported) == _items_of(graph)
+    print("compared item by item:", "equal" if is_equal else "NOT EQUAL")
+    return is_equal
+
+
+def _items_of(graph: Graph) -> tuple[object, object]:
+    """Return the entities in order, and the relations as a set, as values that can be compared."""
+    entities = [(entity.name, entity.type, entity.texts) for entity in graph.entities]
+    relations = sorted({relation.key for relation in graph.relations})
+    return entities, relations
+
+
+def print_batch_ratio(vault: Path) -> None:
+    """Print the cost of a hundred entities created together beside that of a hundred plain notes."""
+    entity_times = []
+    note_times = []
+    with EnhancedStore(vault, WITHOUT_VECTORS) as store:
+        graph = graph_of(store)
+        graph.read()
+        note_text = (store.root / "graph" / f"{name_of(1)}.md").read_text()
+        for turn in range(5):
+            entities = [
+                Entity(f"made {turn} {number}", "t", (Observation("x"),)) for number in range(100)
+            ]
+            drafts = [Draft(f"plain/note {turn} {number}.md", note_text) for number in range(100)]
+            entity_times.append(cpu_seconds(lambda made=entities: graph.create_entities(made)))
+            note_times.append(cpu_seconds(lambda made=drafts: _write_drafts(store, made)))
+
+    entities_cost = 1000 * min(entity_times)
+    notes_cost = 1000 * min(note_times)
+    print(
+        f"a hundred entities together: {entities_cost:.0f} ms CPU, notes: {notes_cost:.0f}, "
+        f"ratio {entities_cost / notes_cost:.2f}"
+    )
+
+
+def _write_drafts(store: EnhancedStore, drafts: list[Draft]) -> None:
+    store.extension.change(lambda: drafts, who="", tool="bench", reason="")
+
+
+# The calls
+
+
+def _batch(number: int) -> list[dict[str, Any]]:
+    return [
+        {"name": f"batch {number} {item}", "entityType": "t", "observations": ["x"]}
+        for item in range(100)
+    ]
+
+
+def _add_observation(number: int, entities: int) -> tuple[str, dict[str, Any]]:
+    name = name_of(number * 53 % entities)
+    observation = {"entityName": name, "contents": [f"added {number}"]}
+    return "add_observations", {"observations": [observation]}
+
+
+CALLS: Final[dict[str, Callable[[int, int], tuple[str, dict[str, Any]]]]] = {
+    "search_nodes, one hit": lambda number, entities: (
+        "search_nodes",
+        {"query": f"fact {(number * 77 % entities) * 31 + 2} of"},
+    ),
+    "search_nodes, no hit": lambda number, _: ("search_nodes", {"query": f"nowhere {number}"}),
+    "open_nodes, one": lambda number, entities: (
+        "open_nodes",
+        {"names": [name_of(number * 131 % entities)]},
+    ),
+    "add_observations, one": _add_observation,
+    "create_entities, one": lambda number, _: (
+        "create_entities",
+        {"entities": [{"name": f"new {number}", "entityType": "t", "observations": ["x"]}]},
+    ),
+    "create_entities, a hundred": lambda number, _: (
+        "create_entities",
+        {"entities": _batch(number)},
+    ),
+    "delete_entities, one": lambda number, _: (
+        "delete_entities",
+        {"entityNames": [f"new {number}"]},
+    ),
+    "read_graph": lambda _number, _entities: ("read_graph", {}),
+}
+"""By the title of a row: from the number of a call and the count of entities, the tool and its arguments."""
+
+_EXPENSIVE_CALLS: Final = {"create_entities, a hundred", "read_graph"}
+
+
+def measure(command: list[str], env: dict[str, str], entities: int, times: int) -> Times:
+    """Start a server, and make each kind of call so many times (a fifth of it if it is expensive).
+
+    Raises:
+        SystemExit: A call failed.
+    """
+    figures: Times = {}
+    with Conversation(command, env=env, quiet=True) as server:
+        server.use("open_nodes", names=["nobody"])
+        time.sleep(SECONDS_UNTIL_IDLE)
+        for title, make_call in CALLS.items():
+            rounds = max(3, times // 5) if title in _EXPENSIVE_CALLS else times
+            calls = [make_call(number, entities) for number in range(rounds)]
+            figures[title] = _measure_calls(server, calls)
+    return figures
+
+
+def _measure_calls(
+    server: Conversation, calls: list[tuple[str, dict[str, Any]]]
+) -> tuple[float, float]:
+    """Make the calls and return the median wall time and the mean CPU time, in milliseconds."""
+    seconds = []
+    cpu_start = server.figures().cpu
+    for tool, arguments in calls:
+        start = time.perf_counter()
+        result = server.use(tool, **arguments)
+        seconds.append(time.perf_counter() - start)
+        failure = failure_in(result)
+        if failure:
+            raise SystemExit(f"{tool} failed: {failure}")
+    cpu = server.figures().cpu - cpu_start
+    return 1000 * statistics.median(seconds), 1000 * cpu / len(calls)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
-"""The same contention and the same kills against @modelcontextprotocol/server-memory and against simplemem: one table.
+"""The same contention and the same kills for @modelcontextprotocol/server-memory and for simplemem: one table.
 
     python bench/peers.py [--folder FOLDER] [--writes 200] [--kills 30] [--only NAME]
 
-Needs Node and npm, and the network the first time: the other server is installed into a folder of its own (a temporary
-one unless `--folder` says where to keep it). Each is a real server over its standard streams, and used as it is meant
-to be: ours appends with the hash that was read and tries again on a conflict, the other adds observations to an entity.
-What was acknowledged is then looked for in the files. Exits with 1 when one of ours is lost.
+Needs Node and npm, and the network the first time: the other server is installed into a folder, a temporary one unless
+`--folder` names one to keep. Each is a real server over standard streams and is used as it is meant to be: simplemem
+appends with the hash that was read and repeats after a conflict; the other one adds observations to an entity. What was
+acknowledged is then looked for in the files. Exits with 1 if simplemem lost anything.
 """
 
 from __future__ import annotations
@@ -21,208 +21,134 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Final
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from bench.conversation import Conversation, Gone, failure_in, serve
 
-PACKAGE = "@modelcontextprotocol/server-memory"
-BEFORE = 1000  # memories that are there when the kills begin
+PACKAGE: Final = "@modelcontextprotocol/server-memory"
+MEMORIES_AT_START: Final = 1000  # when the kills begin
+_CONTENDED_MEMORIES: Final = 4
+_MOST_CONFLICTS: Final = 500  # of one append
+_MOST_REFUSALS: Final = 1000  # then a damaged server is given up
+
+
+@dataclass(frozen=True)
+class Memories:
+    """What the files of a server contain."""
+
+    lines: dict[str, list[str]]  # by the name of the memory
+    torn: int  # how many cannot be read, or only in part
 
 
 class Server(ABC):
-    """A kind of server on a folder of its own."""
+    """A kind of server, which serves one folder."""
 
     name: str
 
     @abstractmethod
-    def start(self, room: Path) -> Conversation:
-        """A process of it, and a client."""
+    def start(self, folder: Path) -> Conversation:
+        """Start a process of it and return its client."""
 
     @abstractmethod
-    def bring(self, room: Path, names: list[str]) -> None:
-        """Put memories there before any server runs."""
+    def prepare(self, folder: Path, names: list[str]) -> None:
+        """Write memories into the folder, before any server runs."""
 
     @abstractmethod
-    def append(self, talk: Conversation, name: str, line: str) -> str:
-        """Add a line to a memory: the failure, or nothing when it was acknowledged."""
+    def append(self, server: Conversation, name: str, line: str) -> str:
+        """Add a line to a memory. Return the failure, or "" if the line was acknowledged."""
 
     @abstractmethod
-    def create(self, talk: Conversation, name: str) -> str:
-        """Make a memory: the failure, or nothing when it was acknowledged."""
+    def create(self, server: Conversation, name: str) -> str:
+        """Create a memory. Return the failure, or "" if it was acknowledged."""
 
     @abstractmethod
-    def found(self, room: Path) -> tuple[dict[str, list[str]], int]:
-        """What the files hold, memory by memory, and how much of it cannot be read."""
+    def read(self, folder: Path) -> Memories:
+        """Return what the files contain, without a server."""
 
 
 class Simplemem(Server):
+    """simplemem with its default tools: a memory is a note."""
+
     name = "simplemem"
 
-    def start(self, room: Path) -> Conversation:
-        return Conversation(serve(room), quiet=True)
+    def start(self, folder: Path) -> Conversation:
+        return Conversation(serve(folder), quiet=True)
 
-    def bring(self, room: Path, names: list[str]) -> None:
+    def prepare(self, folder: Path, names: list[str]) -> None:
         for name in names:
-            (room / f"{name}.md").write_text(f"---\ntitle: {name}\n---\nstart\n")
+            (folder / f"{name}.md").write_text(f"---\ntitle: {name}\n---\nstart\n")
 
-    def append(self, talk: Conversation, name: str, line: str) -> str:
-        for _ in range(500):
-            seen = talk.use("read_memory", name=name).get("structuredContent", {}).get("sha256")
-            failure = failure_in(talk.use("update_memory", name=name, append=line, if_sha256=seen))
+    def append(self, server: Conversation, name: str, line: str) -> str:
+        for _ in range(_MOST_CONFLICTS):
+            note = server.use("read_memory", name=name).get("structuredContent", {})
+            hash_read = note.get("sha256")
+            result = server.use("update_memory", name=name, append=line, if_sha256=hash_read)
+            failure = failure_in(result)
             if failure != "conflict":
                 return failure
         return "conflict"
 
-    def create(self, talk: Conversation, name: str) -> str:
-        return failure_in(talk.use("create_memory", name=name, content="made\n"))
+    def create(self, server: Conversation, name: str) -> str:
+        return failure_in(server.use("create_memory", name=name, content="made\n"))
 
-    def found(self, room: Path) -> tuple[dict[str, list[str]], int]:
-        texts = {path.stem: path.read_text().split("\n") for path in room.glob("*.md")}
-        return texts, sum("start" not in lines and "made" not in lines for lines in texts.values())
+    def read(self, folder: Path) -> Memories:
+        lines = {path.stem: path.read_text().split("\n") for path in folder.glob("*.md")}
+        torn = 0
+        for note_lines in lines.values():
+            if "start" not in note_lines and "made" not in note_lines:
+                torn += 1
+        return Memories(lines, torn)
 
 
 class ServerMemory(Server):
+    """@modelcontextprotocol/server-memory: a memory is an entity in one JSONL file."""
+
     name = "server-memory"
 
     def __init__(self, program: Path) -> None:
         self.program = program
 
-    def start(self, room: Path) -> Conversation:
-        return Conversation(
-            ["node", str(self.program)],
-            env={"MEMORY_FILE_PATH": str(room / "memory.jsonl")},
-            quiet=True,
-        )
+    def start(self, folder: Path) -> Conversation:
+        env = {"MEMORY_FILE_PATH": str(folder / "memory.jsonl")}
+        return Conversation(["node", str(self.program)], env=env, quiet=True)
 
-    def bring(self, room: Path, names: list[str]) -> None:
-        entities = [
-            {"type": "entity", "name": n, "entityType": "note", "observations": ["start"]}
-            for n in names
-        ]
-        (room / "memory.jsonl").write_text("\n".join(map(json.dumps, entities)))
+    def prepare(self, folder: Path, names: list[str]) -> None:
+        rows = []
+        for name in names:
+            entity = {"type": "entity", "name": name, "entityType": "note"}
+            rows.append(json.dumps({**entity, "observations": ["start"]}))
+        (folder / "memory.jsonl").write_text("\n".join(rows))
 
-    def append(self, talk: Conversation, name: str, line: str) -> str:
-        return failure_in(
-            talk.use("add_observations", observations=[{"entityName": name, "contents": [line]}])
-        )
+    def append(self, server: Conversation, name: str, line: str) -> str:
+        observations = [{"entityName": name, "contents": [line]}]
+        return failure_in(server.use("add_observations", observations=observations))
 
-    def create(self, talk: Conversation, name: str) -> str:
+    def create(self, server: Conversation, name: str) -> str:
         entity = {"name": name, "entityType": "note", "observations": ["made"]}
-        return failure_in(talk.use("create_entities", entities=[entity]))
+        return failure_in(server.use("create_entities", entities=[entity]))
 
-    def found(self, room: Path) -> tuple[dict[str, list[str]], int]:
-        texts: dict[str, list[str]] = {}
-        unreadable = 0
-        for line in (room / "memory.jsonl").read_text(errors="replace").split("\n"):
+    def read(self, folder: Path) -> Memories:
+        lines: dict[str, list[str]] = {}
+        torn = 0
+        for row in (folder / "memory.jsonl").read_text(errors="replace").split("\n"):
             try:
-                entity = json.loads(line) if line.strip() else {}
+                entity = json.loads(row) if row.strip() else {}
             except ValueError:
-                unreadable += 1
+                torn += 1
                 continue
             if entity.get("type") == "entity":
-                texts.setdefault(entity["name"], []).extend(entity["observations"])
-        return texts, unreadable
-
-
-def contention(server: Server, room: Path, servers: int, writes: int, pace: float) -> str:
-    """So many servers on four memories: how much of what was acknowledged is gone."""
-    server.bring(room, [f"note{k}" for k in range(4)])
-    acknowledged: list[tuple[str, str]] = []
-    counted: Counter[str] = Counter()
-
-    def work(me: int) -> None:
-        chance = random.Random(me)
-        try:
-            with server.start(room) as talk:
-                for k in range(writes):
-                    name, line = f"note{chance.randrange(4)}", f"line s{me}w{k}"
-                    failure = server.append(talk, name, line)
-                    acknowledged.append((name, line)) if not failure else counted.update(
-                        ["refused"]
-                    )
-                    if pace:
-                        time.sleep(pace)
-        except Gone:
-            counted["servers that ended"] += 1
-
-    threads = [threading.Thread(target=work, args=(me,)) for me in range(servers)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    texts, torn = server.found(room)
-    lost = sum(line not in texts.get(name, []) for name, line in acknowledged)
-    others = f", {counted['refused']} refused" if counted["refused"] else ""
-    others += f", {torn} unreadable" if torn else ""
-    return f"{lost} of {len(acknowledged)} lost ({lost / max(1, len(acknowledged)):.0%}){others}"
-
-
-def kills(server: Server, room: Path, rounds: int) -> str:
-    """Kill it while it makes memories, one after the other: how many are gone, and how often files were torn."""
-    server.bring(room, [f"old{k}" for k in range(BEFORE)])
-    known = {f"old{k}" for k in range(BEFORE)}
-    with server.start(room) as talk:  # once in peace, so that what is made ready at first is ready
-        server.create(talk, "first")
-        known.add("first")
-        time.sleep(2)
-        talk.end()
-    chance = random.Random(1)
-    made = 1
-    lost: set[str] = set()
-    counted: Counter[str] = Counter()
-    for number in range(rounds):
-        try:
-            with server.start(room) as talk:
-                killer = threading.Timer(chance.uniform(0, 1), talk.process.kill)
-                killer.start()
-                try:
-                    for k in range(100_000):
-                        name = f"new{number}-{k}"
-                        if not server.create(talk, name):
-                            known.add(name)
-                            made += 1
-                        else:
-                            counted["refused"] += 1
-                finally:
-                    killer.cancel()
-        except Gone:
-            pass
-        texts, torn = server.found(room)
-        counted["rounds with something torn"] += bool(torn)
-        gone = known - texts.keys()
-        lost |= gone
-        known -= gone
-        if counted["refused"] > 1000:
-            break
-    others = f", {counted['refused']} refused" if counted["refused"] else ""
-    return f"{len(lost)} of {made + BEFORE} lost, torn after {counted['rounds with something torn']} of {rounds}{others}"
-
-
-def installed(folder: Path) -> tuple[Path, str] | None:
-    """The other server's program and version, put into a folder by npm if it is not there yet."""
-    package = folder / "node_modules" / PACKAGE
-    if not package.exists():
-        npm = shutil.which("npm")
-        if npm is None or shutil.which("node") is None:
-            return None
-        words = [
-            "install",
-            "--no-audit",
-            "--no-fund",
-            "--loglevel=error",
-            "--prefix",
-            str(folder),
-            PACKAGE,
-        ]
-        if subprocess.run([npm, *words], stdout=subprocess.DEVNULL, check=False).returncode:
-            return None
-    about = json.loads((package / "package.json").read_text())
-    return package / next(iter(about["bin"].values())), about["version"]
+                lines.setdefault(entity["name"], []).extend(entity["observations"])
+        return Memories(lines, torn)
 
 
 def main() -> int:
+    """Run each trial with each server, and print a line for each."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument(
         "--folder", type=Path, help="where the other server is, or is to be installed and kept"
@@ -230,37 +156,173 @@ def main() -> int:
     parser.add_argument("--writes", type=int, default=200)
     parser.add_argument("--kills", type=int, default=30)
     parser.add_argument("--only", choices=("simplemem", "server-memory"))
-    given = parser.parse_args()
-    ours_lost = False
-    with tempfile.TemporaryDirectory(prefix="simplemem-peers-", ignore_cleanup_errors=True) as room:
-        servers: list[Server] = [Simplemem()]
-        found = installed((given.folder or Path(room) / "npm").absolute())
-        if found is None:
-            print(
-                "Node and npm are not here, or npm cannot reach its registry: simplemem alone is measured."
-            )
-        else:
-            print(f"{PACKAGE} {found[1]}")
-            servers.append(ServerMemory(found[0]))
-        trials = {
-            f"8 servers, {given.writes} writes each": lambda s, r: contention(
-                s, r, 8, given.writes, 0
-            ),
-            f"3 servers, {given.writes} writes each, one in 50 ms": lambda s, r: contention(
-                s, r, 3, given.writes, 0.05
-            ),
-            f"{given.kills} kills, {BEFORE} memories there before": lambda s, r: kills(
-                s, r, given.kills
-            ),
-        }
-        for title, trial in trials.items():
+    options = parser.parse_args()
+
+    with tempfile.TemporaryDirectory(
+        prefix="simplemem-peers-", ignore_cleanup_errors=True
+    ) as temporary:
+        servers = find_servers((options.folder or Path(temporary) / "npm").absolute())
+        has_lost = False
+        for title, trial in trials(options.writes, options.kills).items():
             for server in servers:
-                if given.only in (None, server.name):
-                    place = Path(tempfile.mkdtemp(dir=room))
-                    said = trial(server, place)
-                    print(f"{title}: {server.name}: {said}", flush=True)
-                    ours_lost |= server.name == "simplemem" and not said.startswith("0 of")
-    return 1 if ours_lost else 0
+                if options.only not in (None, server.name):
+                    continue
+                folder = Path(tempfile.mkdtemp(dir=temporary))
+                result = trial(server, folder)
+                print(f"{title}: {server.name}: {result}", flush=True)
+                if server.name == "simplemem" and not result.startswith("0 of"):
+                    has_lost = True
+    return 1 if has_lost else 0
+
+
+def trials(writes: int, kills: int) -> dict[str, Callable[[Server, Path], str]]:
+    """Return the trials by their titles. Each returns what it found, beginning with what was lost."""
+    return {
+        f"8 servers, {writes} writes each": partial(contend, servers=8, writes=writes, pause=0.0),
+        f"3 servers, {writes} writes each, one in 50 ms": partial(
+            contend, servers=3, writes=writes, pause=0.05
+        ),
+        f"{kills} kills, {MEMORIES_AT_START} memories there before": partial(kill, rounds=kills),
+    }
+
+
+def find_servers(folder: Path) -> list[Server]:
+    """Return simplemem and, if it can be installed into `folder`, the other server."""
+    servers: list[Server] = [Simplemem()]
+    peer = installed(folder)
+    if peer is None:
+        print(
+            "Node and npm are not here, or npm cannot reach its registry: simplemem alone is measured."
+        )
+    else:
+        program, version = peer
+        print(f"{PACKAGE} {version}")
+        servers.append(ServerMemory(program))
+    return servers
+
+
+def installed(folder: Path) -> tuple[Path, str] | None:
+    """Return the other server's program and version; npm installs it if it is not in `folder` yet.
+
+    Returns None if Node or npm is missing, or npm fails.
+    """
+    package = folder / "node_modules" / PACKAGE
+    if not package.exists() and not _install(folder):
+        return None
+    about = json.loads((package / "package.json").read_text())
+    return package / next(iter(about["bin"].values())), about["version"]
+
+
+def _install(folder: Path) -> bool:
+    """Install the other server with npm. Return whether it worked."""
+    npm = shutil.which("npm")
+    if npm is None or shutil.which("node") is None:
+        return False
+    options = ["--no-audit", "--no-fund", "--loglevel=error", "--prefix", str(folder)]
+    command = [npm, "install", *options, PACKAGE]
+    return subprocess.run(command, stdout=subprocess.DEVNULL, check=False).returncode == 0
+
+
+# The trials
+
+
+def contend(kind: Server, folder: Path, *, servers: int, writes: int, pause: float) -> str:
+    """Let so many servers append to four memories, and say how many acknowledged lines are lost."""
+    kind.prepare(folder, [f"note{number}" for number in range(_CONTENDED_MEMORIES)])
+    acknowledged: list[tuple[str, str]] = []
+    counts: Counter[str] = Counter()
+
+    def work(number: int) -> None:
+        rng = random.Random(number)
+        try:
+            with kind.start(folder) as server:
+                for write in range(writes):
+                    name = f"note{rng.randrange(_CONTENDED_MEMORIES)}"
+                    line = f"line s{number}w{write}"
+                    if kind.append(server, name, line):
+                        counts["refused"] += 1
+                    else:
+                        acknowledged.append((name, line))
+                    time.sleep(pause)
+        except Gone:
+            counts["servers that ended"] += 1
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(servers)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    memories = kind.read(folder)
+    lost = sum(line not in memories.lines.get(name, []) for name, line in acknowledged)
+    share = lost / max(1, len(acknowledged))
+    result = f"{lost} of {len(acknowledged)} lost ({share:.0%})"
+    if counts["refused"]:
+        result += f", {counts['refused']} refused"
+    if memories.torn:
+        result += f", {memories.torn} unreadable"
+    return result
+
+
+def kill(kind: Server, folder: Path, *, rounds: int) -> str:
+    """Kill a server while it creates memories, again and again, and say how many are lost."""
+    old_names = [f"old{number}" for number in range(MEMORIES_AT_START)]
+    kind.prepare(folder, old_names)
+    existing = set(old_names)
+    with kind.start(folder) as server:  # once without a kill, so that its first index is complete
+        kind.create(server, "first")
+        existing.add("first")
+        time.sleep(2)
+        server.end()
+
+    rng = random.Random(1)
+    created = 1
+    refused = 0
+    lost: set[str] = set()
+    torn_rounds = 0
+    for number in range(rounds):
+        names, refusals = _create_until_killed(kind, folder, number, rng.uniform(0, 1))
+        existing |= names
+        created += len(names)
+        refused += refusals
+
+        memories = kind.read(folder)
+        torn_rounds += memories.torn > 0
+        missing = existing - memories.lines.keys()
+        lost |= missing
+        existing -= missing
+        if refused > _MOST_REFUSALS:
+            break
+
+    result = f"{len(lost)} of {created + MEMORIES_AT_START} lost"
+    result += f", torn after {torn_rounds} of {rounds}"
+    if refused:
+        result += f", {refused} refused"
+    return result
+
+
+def _create_until_killed(
+    kind: Server, folder: Path, round_number: int, seconds: float
+) -> tuple[set[str], int]:
+    """Create memories until the server is killed. Return the acknowledged names, and the refusals."""
+    names: set[str] = set()
+    refusals = 0
+    try:
+        with kind.start(folder) as server:
+            killer = threading.Timer(seconds, server.process.kill)
+            killer.start()
+            try:
+                for number in range(100_000):
+                    name = f"new{round_number}-{number}"
+                    if kind.create(server, name):
+                        refusals += 1
+                    else:
+                        names.add(name)
+            finally:
+                killer.cancel()
+    except Gone:
+        pass  # as intended
+    return names, refusals
 
 
 if __name__ == "__main__":
