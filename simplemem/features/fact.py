@@ -16,7 +16,10 @@ CURRENT_STATUSES: Final = ("active", "disputed")
 
 
 class Slot(NamedTuple):
-    """What a fact gives the value of. Without a subject, it is about the user."""
+    """Whose what has which value: subject, relation and object.
+
+    A slot without a subject is about the user.
+    """
 
     subject: str = ""
     relation: str = ""
@@ -58,22 +61,26 @@ class Fact:
 
     @property
     def is_disputed(self) -> bool:
-        """Whether a later statement puts it in doubt."""
+        """Whether a later statement puts the fact in doubt."""
         return self.status == "disputed"
 
     @property
     def key(self) -> str:
         """The relation in snake case, by which conversations know their facts."""
-        return self.slot.relation.replace(" ", "_") if self.slot else ""
+        if self.slot is None:
+            return ""
+        return self.slot.relation.replace(" ", "_")
 
     @property
     def value(self) -> str:
-        """The value of its slot, "" if it has none."""
-        return self.slot.object if self.slot else ""
+        """The value of the fact's slot, "" if it has none."""
+        if self.slot is None:
+            return ""
+        return self.slot.object
 
     @cached_property
     def names(self) -> list[str]:
-        """The normalized names that it connects, without that of the user."""
+        """The normalized names of the fact's subject and value, without that of the user."""
         if self.slot is None:
             return []
         names = [normalize_name(self.slot.subject), normalize_name(self.slot.object)]
@@ -81,7 +88,10 @@ class Fact:
 
 
 def normalize_name(text: str) -> str:
-    """Return a text as names are compared, "" if it consists of stop words."""
+    """Return a text in the form in which names are compared: its words, in lower case.
+
+    It is "" if all its words are stop words.
+    """
     words = words_in_order(text)
     if STOP_WORDS.issuperset(words):
         return ""

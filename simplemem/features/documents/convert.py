@@ -32,7 +32,7 @@ _reader_lock: Final = threading.Lock()
 
 
 class SourceFile(NamedTuple):
-    """A file, and what its source says about it: name, content type, encoding; "" if unknown."""
+    """A file, and what its source says about it. What the source does not say is ""."""
 
     name: str
     content_type: str
@@ -43,7 +43,7 @@ class SourceFile(NamedTuple):
 def form_of(data: bytes, name: str = "", content_type: str = "") -> str:
     """Return the format of a file: "pdf", "docx", "html" or "text".
 
-    The content type decides; if it says nothing, the first bytes or the ending of the name do.
+    The content type decides; if it says nothing, the first bytes do, else the ending of the name.
     Raise TooLong if the file is too large, Invalid if simplemem cannot read the format.
     """
     if len(data) > MAX_BYTES:
@@ -66,6 +66,8 @@ def form_of(data: bytes, name: str = "", content_type: str = "") -> str:
 def convert(data: bytes, form: str, charset: str = "") -> tuple[str, str]:
     """Return the text of a file as Markdown, and the title that the file gives itself, or "".
 
+    `form` is what `form_of` returns, and `charset` is the encoding that the source states. If the
+    properties of the file have no title, the first heading is its title.
     Raise Unreadable if the file has no text or cannot be read, Unavailable if a library is missing.
     """
     if form == "text":
@@ -83,15 +85,24 @@ def convert(data: bytes, form: str, charset: str = "") -> tuple[str, str]:
         problem = answer.get("error", "it contains no text")
         raise Unreadable(f"the file could not be read: {problem[:200]}")
 
-    title = answer.get("title", "")
-    if not title:
-        heading = _HEADING_LINE.search(text)
-        title = heading[1] if heading else ""
-    return text.strip(), " ".join(title.split())[:_MAX_TITLE]
+    title = answer.get("title") or _first_heading(text)
+    title_line = " ".join(title.split())
+    return text.strip(), title_line[:_MAX_TITLE]
+
+
+def _first_heading(text: str) -> str:
+    """Return the text of the first heading in Markdown, "" if there is none."""
+    heading = _HEADING_LINE.search(text)
+    if heading is None:
+        return ""
+    return heading[1]
 
 
 def _run_reader(data: bytes, form: str) -> dict[str, str]:
-    """Return what the reader process answers: a text and title, an error, or a missing library."""
+    """Return what the reader process answers: a text and title, an error, or a missing library.
+
+    The keys are `text` and `title`, `error`, or `missing`. Only one process runs at a time.
+    """
     # Only these variables: the others may hold keys and passwords.
     env = {name: os.environ[name] for name in _FORMATS["environment"] if name in os.environ}
     env["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
@@ -99,7 +110,11 @@ def _run_reader(data: bytes, form: str) -> dict[str, str]:
     with _reader_lock:
         try:
             output = subprocess.check_output(
-                command, input=data, env=env, stderr=subprocess.DEVNULL, timeout=_TIMEOUT
+                command,
+                input=data,
+                env=env,
+                stderr=subprocess.DEVNULL,
+                timeout=_TIMEOUT,
             )
             return dict(json.loads(output))
         except subprocess.TimeoutExpired:
@@ -109,9 +124,11 @@ def _run_reader(data: bytes, form: str) -> dict[str, str]:
 
 
 def _decode(data: bytes, charset: str) -> str:
-    """Decode a text from the given encoding, or else from UTF-8, or else from cp1252."""
-    text = data.decode("cp1252", "replace")
-    for encoding in ("utf-8-sig", *_CHARSET.findall(charset)):
+    """Decode a text from the stated encoding, or else from UTF-8, or else from cp1252.
+
+    An encoding that is not in the list of `forms.toml` is ignored.
+    """
+    for encoding in (*_CHARSET.findall(charset), "utf-8-sig"):
         with suppress(LookupError, ValueError):
-            text = data.decode(encoding)
-    return text
+            return data.decode(encoding)
+    return data.decode("cp1252", "replace")

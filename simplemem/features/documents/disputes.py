@@ -5,6 +5,7 @@ A dispute has two facts: an earlier one, and a later one that says that it chang
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -31,23 +32,19 @@ def with_both_sides(
     Both have the higher score of the two, and the later fact comes right before the disputed one,
     which names it in `disputed_by`. `facts` and `documents` are those that may be hits, by path.
     """
-    disputing_paths = service.facts.disputing_paths(facts.values())
-    causes = {path: cause for path, cause in disputing_paths.items() if cause in facts}
+    causes = _disputes_among(service, facts)
     if not causes:
         return list(hits)
 
     scores = _shared_scores(hits, causes)
-    hits_of_facts = {hit.path: hit for hit in hits if hit.fact is not None}
-    missing_facts = [facts[path] for path in scores if path in facts and path not in hits_of_facts]
-    for hit in fact_hits(service.extension, missing_facts, scores, documents):
-        hits_of_facts[hit.path] = hit
-
     raised_hits: dict[str, Hit] = {}
-    for path, hit in hits_of_facts.items():
-        fields: dict[str, Any] = {"score": scores[path].own}
-        if path in causes:
-            fields["disputed_by"] = facts[causes[path]].id
-        raised_hits[path] = hit.with_fields(fields)._replace(rank=scores[path].rank)
+    for hit in _both_sides(service, hits, facts, documents, scores):
+        score = scores[hit.path]
+        fields: dict[str, Any] = {"score": score.own}
+        if hit.path in causes:
+            cause = causes[hit.path]
+            fields["disputed_by"] = facts[cause].id
+        raised_hits[hit.path] = hit.with_fields(fields)._replace(rank=score.rank)
 
     newest_first = service.facts.newest_first([facts[path] for path in raised_hits])
     ordered_hits = [raised_hits[fact.path] for fact in newest_first]
@@ -55,15 +52,40 @@ def with_both_sides(
     return sort_by_rank(ordered_hits)
 
 
+def _disputes_among(service: DocumentService, facts: Mapping[str, Fact]) -> dict[str, str]:
+    """Return the path of each disputed fact, with that of its later side, if `facts` has both."""
+    disputing_paths = service.facts.disputing_paths(facts.values())
+    return {path: cause for path, cause in disputing_paths.items() if cause in facts}
+
+
+def _both_sides(
+    service: DocumentService,
+    hits: Sequence[Hit],
+    facts: Mapping[str, Fact],
+    documents: Mapping[str, Document],
+    scores: Mapping[str, Score],
+) -> list[Hit]:
+    """Return the hits that are facts, and then the other facts that have a score, as hits."""
+    hits_of_facts = [hit for hit in hits if hit.fact is not None]
+    hit_paths = {hit.path for hit in hits_of_facts}
+    added_facts = [facts[path] for path in scores if path in facts and path not in hit_paths]
+    return hits_of_facts + fact_hits(service.extension, added_facts, scores, documents)
+
+
 def _shared_scores(hits: Iterable[Hit], causes: Mapping[str, str]) -> dict[str, Score]:
-    """Return the scores of hits, by path; both sides of a dispute have the higher score of the two.
+    """Return the scores of hits, by path. Both sides of a dispute have the higher of their scores.
 
     `causes` has the path of each disputed fact with the path of the fact that disputes it.
     """
+    disputed_paths = defaultdict[str, list[str]](list)
+    for path, cause in causes.items():
+        disputed_paths[cause].append(path)
+
     scores: dict[str, Score] = {}
     for hit in hits:
-        paths = [hit.path, causes.get(hit.path, "")]
-        paths += [path for path, cause in causes.items() if cause == hit.path]
+        sides = [hit.path, *disputed_paths[hit.path]]
+        if hit.path in causes:
+            sides.append(causes[hit.path])
         score = Score(hit.rank, hit.result["score"])
-        raise_scores(scores, dict.fromkeys(paths, score))
+        raise_scores(scores, dict.fromkeys(sides, score))
     return scores

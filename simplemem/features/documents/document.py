@@ -82,10 +82,10 @@ class Document:
         return passage is not None and passage["document"] == self.id
 
     def render(self, current_text: str = "") -> str:
-        """Return the text of the document's note.
+        """Return the text of a note for the document.
 
-        With the `current_text` of a note, keep the properties of that note which the document does
-        not have.
+        With the `current_text` of its note, the properties of that note which the document does not
+        have stay. Without it, the note is a new one.
         """
         fields = {key: getattr(self, key) or None for key in (*_PROPERTIES, "scope")}
         reserved = {*fields, "type", "created", "modified"}
@@ -98,7 +98,10 @@ class Document:
 
         text = current_text
         for key, value in properties.items():
-            text = remove_property(text, key) if value is None else set_property(text, key, value)
+            if value is None:
+                text = remove_property(text, key)
+            else:
+                text = set_property(text, key, value)
         header = text[: read_header(text).body_start]
         return f"{header}\n{self.text}\n"
 
@@ -136,8 +139,9 @@ DOCUMENT: Final[NoteType[Document]] = NoteType(
 
 
 def new_document(text: str, title: str, scope: str, content_type: str, **fields: Any) -> Document:
-    """Return a document that has no note yet; the beginning of its text stands for a missing title.
+    """Return a document that has no note yet, from texts of a client.
 
+    The beginning of the text stands for a missing title. `fields` are further fields of `Document`.
     Raise Invalid if the text contains no word or the scope is not valid, TooLong if the text or the
     title is too long.
     """
@@ -163,9 +167,10 @@ def new_document(text: str, title: str, scope: str, content_type: str, **fields:
 
 
 def title_from_text(text: str) -> str:
-    """Return the beginning of the first line of a text."""
+    """Return the beginning of the first line of a text, without the marks of a heading."""
     first_line = text.lstrip("# ").split("\n")[0]
-    return " ".join(first_line.split())[:_MAX_TITLE_FROM_TEXT].rstrip()
+    title = " ".join(first_line.split())
+    return title[:_MAX_TITLE_FROM_TEXT].rstrip()
 
 
 def count_passages(text: str) -> int:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from simplemem.errors import SimplememError
 from simplemem.features.changes import changes_in
@@ -27,13 +28,28 @@ _LOCK_TIMEOUT: Final = 1.0  # seconds
 _CLOSE_TIMEOUT: Final = 2.0
 
 
+class Extracted(NamedTuple):
+    """The statements in a text, and how they were found.
+
+    `method` is the name of the model, "" for rules. `remark` is the model's remark, or why it gave
+    no usable answer, or "".
+    """
+
+    statements: list[NewFact]
+    method: str
+    remark: str
+
+
 def ask_model(
-    service: FeatureService, chat: ChatModel | None, task: str, *arguments: Any
+    service: FeatureService,
+    chat: ChatModel | None,
+    task: str,
+    *arguments: Any,
 ) -> tuple[Any, str, str]:
-    """Let the chat model do a task of `facts/language_model.py`.
+    """Let the chat model do a task: call the function of this name in `facts/language_model.py`.
 
     Return its answer, or None if there is no usable one; the name of the model, or "none"; and why
-    there is no answer, or "".
+    there is no answer, or "". An error of the model is such a reason and is not raised.
     """
     if chat is None:
         return None, "none", "no model is configured"
@@ -49,20 +65,22 @@ def ask_model(
 
 
 def extract_statements(
-    service: FeatureService, chat: ChatModel | None, text: str, by_rules: list[str]
-) -> tuple[list[NewFact], str, str]:
-    """Return the statements in a text by the model, or else those found by rules.
+    service: FeatureService,
+    chat: ChatModel | None,
+    text: str,
+    by_rules: Sequence[str],
+) -> Extracted:
+    """Return the statements in a text by the model, or else those that rules found.
 
-    Return also the name of the model, "" for rules; and the model's remark, or why it gave no
-    answer. A model that answers with an empty list has found no fact; then the rules do not count.
+    A model that answers with an empty list has found no fact; then the rules do not count.
     """
-    answer, method, why = ask_model(service, chat, "extract", text)
+    answer, method, reason = ask_model(service, chat, "extract", text)
     if answer is None:
         statements = [NewFact(sentence) for sentence in by_rules]
-        return statements, "", why if chat else ""
+        return Extracted(statements, "", reason if chat else "")
 
     statements, remark = answer
-    return statements, method, remark
+    return Extracted(statements, method, remark)
 
 
 class FactExtraction:
@@ -73,7 +91,10 @@ class FactExtraction:
     """
 
     def __init__(
-        self, service: FeatureService, collection: NoteCollection[Document], facts: FactService
+        self,
+        service: FeatureService,
+        collection: NoteCollection[Document],
+        facts: FactService,
     ) -> None:
         self._service = service
         self._extension = service.extension
@@ -82,37 +103,49 @@ class FactExtraction:
         self._is_closing = threading.Event()
         self._worker = threading.Thread()
         self._lock = threading.Lock()
-        self._next = threading.Semaphore()  # one worker works, one more may wait
+        self._waiting_place = threading.Semaphore()  # one worker works, one more may wait
 
     def lock_for_rules(self) -> AbstractContextManager[Any]:
         """Return the lock to hold while rules extract; a model extracts later and needs none."""
-        return nullcontext() if self._service.chat else self._lock
+        if self._service.chat:
+            return nullcontext()
+        return self._lock
 
     def extract(self, document: Document, by: AuthorArgs) -> AddResult:
-        """Store the facts of a document, and forget those that are no longer in its text.
+        """Store the facts of a document, forget those that it no longer states, and mark it done.
 
-        Do nothing if the document has changed meanwhile or the store closes.
+        Return what became of the facts. Do nothing if the document has changed meanwhile or the
+        store closes.
         """
         path = document.path
-        text = self._text_of(path)
+        text = text_of_document(self._collection, path)
         chat = self._service.chat
         if self._extension.private_among([path]):
             chat = None
         by_rules = self._sentences_by_rules(document, text)
-        statements, method, why = extract_statements(self._service, chat, text, by_rules)
+        extracted = extract_statements(self._service, chat, text, by_rules)
 
         with self._collection.reading():
             is_current = self._is_current(document)
         if self._is_closing.is_set() or not is_current:
             return AddResult()
+
         self.forget_removed(path, text, by)
-        is_from_web = bool(document.source_url)
-        added = self._facts.add(document.scope, statements, source=path, outside=is_from_web, **by)
-        self._mark_done(document, method, why, by)
+        added = self._facts.add(
+            document.scope,
+            extracted.statements,
+            source=path,
+            outside=bool(document.source_url),
+            **by,
+        )
+        self._mark_done(document, extracted, by)
         return added
 
     def _sentences_by_rules(self, document: Document, text: str) -> list[str]:
-        """Return the sentences that state a fact, and those that put a known fact in doubt."""
+        """Return the sentences that state a fact, and those that put a current fact in doubt.
+
+        A page of the web puts no fact in doubt.
+        """
         sentences = own_statements_in(text)
         if not document.source_url:
             for sentence, _ in changes_in(text):
@@ -120,15 +153,18 @@ class FactExtraction:
                     sentences.append(sentence)
         return list(dict.fromkeys(sentences))
 
-    def _mark_done(self, document: Document, method: str, why: str, by: AuthorArgs) -> None:
+    def _mark_done(self, document: Document, extracted: Extracted, by: AuthorArgs) -> None:
+        """Write into a document's note that its facts are extracted, and the remark on that."""
+        remark = extracted.remark
+
         def draft(change_set: ChangeSet) -> None:
             if not self._is_current(document):
                 return
             text = set_property(change_set.text(document.path), "status", "done")
-            if why and method:
-                text = set_property(text, "extraction", why)
-            elif why:
-                error = f"facts were extracted by rules, because {why}"
+            if remark and extracted.method:
+                text = set_property(text, "extraction", remark)
+            elif remark:
+                error = f"facts were extracted by rules, because {remark}"
                 text = set_property(text, "error", error)
             change_set.put(document.path, text)
 
@@ -142,56 +178,70 @@ class FactExtraction:
         return current.content_hash == document.content_hash
 
     def forget_removed(self, path: str, text: str, by: AuthorArgs) -> None:
-        """Forget the facts that were extracted from a document and are not in its new text."""
-        normalized = _normalize(text)
+        """Mark as forgotten the facts of a document at a path that are not in its new text.
+
+        A fact is there if the text contains its statement, or the words that its note quotes.
+        """
+        normalized_text = _normalize(text)
 
         def is_removed(fact: Fact) -> bool:
-            passages = [fact.statement, self._quote_of(fact)]
-            return not any(
-                passage and passage in normalized for passage in map(_normalize, passages)
-            )
+            for words in (fact.statement, self._quote_of(fact)):
+                normalized_words = _normalize(words)
+                if normalized_words and normalized_words in normalized_text:
+                    return False
+            return True
 
         self._facts.forget_facts_of_document(path, is_removed, **by)
 
     def _quote_of(self, fact: Fact) -> str:
-        """Return the words of the document that a fact was drawn from, as its note quotes them."""
-        note = next((read.text for read in self._extension.read([fact.path])), "")
-        return " ".join(line[1:] for line in note.splitlines() if line.startswith(">"))
-
-    def _text_of(self, path: str) -> str:
-        return text_of_document(self._collection, path)
+        """Return the words of the document that a fact's note quotes, "" if it quotes none."""
+        read = next(iter(self._extension.read([fact.path])), None)
+        if read is None:
+            return ""
+        quoted_lines = [line[1:] for line in read.text.splitlines() if line.startswith(">")]
+        return " ".join(quoted_lines)
 
     def start(self) -> None:
-        """Start a thread that extracts the facts of all waiting documents, unless one waits to."""
-        if self._extension.read_only or not self._next.acquire(blocking=False):
+        """Start a thread that extracts the facts of all waiting documents.
+
+        Do nothing if such a thread waits already, or the store is read-only.
+        """
+        if self._extension.read_only:
+            return
+        if not self._waiting_place.acquire(blocking=False):
             return
         self._worker = threading.Thread(
-            target=self._extract_waiting, name="simplemem-documents", daemon=True
+            target=self._extract_waiting,
+            name="simplemem-documents",
+            daemon=True,
         )
         self._worker.start()
 
     def _extract_waiting(self) -> None:
-        """Extract the facts of all waiting documents, in one process at a time."""
+        """Extract the facts of all waiting documents, in one process at a time.
+
+        A document that fails is skipped. It is tried again when the next thread starts.
+        """
         chat = self._service.chat
         by = AuthorArgs(who=chat.method if chat else "", tool="ingest")
-        tried = set[str]()
+        log = self._extension.side_file("state/documents.jsonl")
+        tried_hashes = set[str]()
         with self._lock, suppress(SimplememError):
-            self._next.release()
-            with self._extension.side_file("state/documents.jsonl").locked(
-                _LOCK_TIMEOUT
-            ) as is_locked:
+            self._waiting_place.release()
+            with log.locked(_LOCK_TIMEOUT) as is_locked:
                 while is_locked and not self._is_closing.is_set():
-                    document = self._next_waiting(tried)
+                    document = self._next_waiting(tried_hashes)
                     if document is None:
                         return
-                    tried.add(document.sha256)
+                    tried_hashes.add(document.sha256)
                     with suppress(SimplememError):
                         self.extract(document, by)
 
-    def _next_waiting(self, tried: set[str]) -> Document | None:
+    def _next_waiting(self, tried_hashes: set[str]) -> Document | None:
+        """Return the first document whose facts wait to be extracted, without those tried."""
         with self._collection.reading():
             for document in self._collection.in_order():
-                if document.status == "extracting" and document.sha256 not in tried:
+                if document.status == "extracting" and document.sha256 not in tried_hashes:
                     return document
         return None
 
@@ -211,4 +261,5 @@ def text_of_document(collection: NoteCollection[Document], path: str) -> str:
 
 
 def _normalize(text: str) -> str:
+    """Return a text on one line and in small letters."""
     return " ".join(text.split()).casefold()

@@ -39,18 +39,24 @@ _CLOSED: Final = [
 
 
 def may_fetch(host: str) -> bool:
-    """Return whether a host is a public address, in any spelling, or a name other than localhost.
+    """Return whether a host is a public address in any spelling, or a name but localhost.
 
-    A name is not resolved: its addresses have to be checked too.
+    A name is not resolved. The caller has to check its addresses too.
     """
-    bare = host.strip("[]").split("%")[0].rstrip(".").casefold()
+    bare_host = host.strip("[]").split("%")[0].rstrip(".").casefold()
     with suppress(OSError, ValueError):
-        bare = socket.inet_ntoa(socket.inet_aton(bare))  # 2130706433, 0x7f.1, 127.1
+        # Spellings such as 2130706433, 0x7f.1 and 127.1.
+        bare_host = socket.inet_ntoa(socket.inet_aton(bare_host))
     try:
-        address = ip_address(bare)
+        address = ip_address(bare_host)
     except ValueError:
-        return bool(bare) and not f".{bare}".endswith(".localhost")
+        is_localhost = f".{bare_host}".endswith(".localhost")
+        return bool(bare_host) and not is_localhost
+    return _is_public(address)
 
+
+def _is_public(address: IPv4Address | IPv6Address) -> bool:
+    """Return whether an address belongs to a machine of the internet, not to a special network."""
     if isinstance(address, IPv6Address):
         if any(address in network for network in _EMBEDDING_IPV4):
             address = IPv4Address(int(address) & 0xFFFFFFFF)
@@ -64,11 +70,14 @@ def may_fetch(host: str) -> bool:
 
 
 def checked(url: str) -> httpx2.URL:
-    """Return the URL of a page without its fragment. Raise Invalid if it is none."""
+    """Return the URL of a page without its fragment.
+
+    Raise Invalid if a text is no URL of the web, or has a user name or password.
+    """
     with suppress(httpx2.InvalidURL, ValueError):
         parsed = httpx2.URL(url.strip()).copy_with(fragment=None)
         is_web = parsed.scheme in ("http", "https") and bool(parsed.host)
-        has_valid_port = (parsed.port or 80) < 65_536
+        has_valid_port = parsed.port is None or parsed.port < 65_536
         if is_web and has_valid_port and not parsed.userinfo:
             return parsed
     raise Invalid(f"{url[:200]!r} is not the address of a web page", hint=_URL_HINT)
@@ -77,15 +86,17 @@ def checked(url: str) -> httpx2.URL:
 def fetch(url: str, *, allow_private: bool = False) -> SourceFile:
     """Return the file at a URL, and follow redirects.
 
-    Raise Invalid if an address is not allowed, NotFound or Unavailable for what the server answers,
-    TooLong if the file is too large, Unavailable after 30 seconds.
+    With `allow_private`, the addresses of this machine and its network are allowed too. Raise
+    Invalid if an address is not allowed, NotFound if the server has no such file, TooLong if it is
+    too large, and Unavailable if the server gives another error or needs more than 30 seconds.
     """
     start = checked(url)
     # A thread, since the timeout of httpx2 is one per read.
     pool = ThreadPoolExecutor(1)
     with httpx2.Client(trust_env=False, headers=_HEADERS, timeout=_TIMEOUT) as client:
         try:
-            return pool.submit(_follow, client, start, allow_private).result(_TIMEOUT)
+            job = pool.submit(_follow_redirects, client, start, allow_private)
+            return job.result(_TIMEOUT)
         except (TimeoutError, httpx2.TimeoutException):
             raise Unavailable(f"{url[:200]} did not answer within {_TIMEOUT:g} s") from None
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError) as error:
@@ -95,24 +106,39 @@ def fetch(url: str, *, allow_private: bool = False) -> SourceFile:
             pool.shutdown(wait=False)
 
 
-def _follow(client: httpx2.Client, url: httpx2.URL, allow_private: bool) -> SourceFile:
-    """Follow redirects until a response has a file."""
+def _follow_redirects(
+    client: httpx2.Client,
+    url: httpx2.URL,
+    allow_private: bool,
+) -> SourceFile:
+    """Return the file of the first response that is no redirect.
+
+    Raise Unavailable if there are too many redirects, and what `_request` and `_read_file` raise.
+    """
     for _ in range(_MAX_REDIRECTS + 1):
         with closing(_request(client, url, allow_private)) as response:
             if not response.has_redirect_location:
                 return _read_file(response, url)
             location = str(url.join(response.headers["Location"]))
-        previous = url
+        previous_url = url
         url = checked(location)
-    raise Unavailable(f"{str(previous)[:200]} redirects more than {_MAX_REDIRECTS} times")
+
+    address = str(previous_url)[:200]
+    raise Unavailable(f"{address} redirects more than {_MAX_REDIRECTS} times")
 
 
 def _read_file(response: httpx2.Response, url: httpx2.URL) -> SourceFile:
-    """Read the body of a response up to the limit."""
+    """Read the body of a response to a request for a URL.
+
+    Raise NotFound or Unavailable if the status is not 200, TooLong if the body is too large.
+    """
     address = str(url)[:200]
-    if response.status_code != 200:
-        error = NotFound if response.status_code in (404, 410) else Unavailable
-        raise error(f"{address} answered {response.status_code} {response.reason_phrase}")
+    status = response.status_code
+    if status != 200:
+        message = f"{address} answered {status} {response.reason_phrase}"
+        if status in (404, 410):
+            raise NotFound(message)
+        raise Unavailable(message)
 
     data = bytearray()
     for chunk in response.iter_bytes():
@@ -132,13 +158,15 @@ def _read_file(response: httpx2.Response, url: httpx2.URL) -> SourceFile:
 def _request(client: httpx2.Client, url: httpx2.URL, allow_private: bool) -> httpx2.Response:
     """Return the response of the first address of a host that accepts the connection.
 
-    Raise Invalid unless all addresses of the host are public or private ones are allowed.
+    Raise Invalid unless all addresses of the host are public or private ones are allowed, and
+    Unavailable if no address accepts the connection.
     """
     host = url.raw_host.decode()
-    addresses = _addresses_of(host) if allow_private or may_fetch(host) else []
-    if not allow_private and not (addresses and all(map(may_fetch, addresses))):
+    addresses = _allowed_addresses(host, allow_private)
+    if not addresses:
         raise Invalid(
-            f"{url.host} is an address of this machine or its local network", hint=_PRIVATE_HINT
+            f"{url.host} is an address of this machine or its local network",
+            hint=_PRIVATE_HINT,
         )
 
     # The request goes to the address that was checked; the server still gets the host's name.
@@ -158,3 +186,16 @@ def _addresses_of(host: str) -> list[str]:
     """Resolve a host to its addresses, each once."""
     entries = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(entry[4][0]) for entry in entries))
+
+
+def _allowed_addresses(host: str, allow_private: bool) -> list[str]:
+    """Resolve a host to its addresses. Return none of them if one may not be fetched from."""
+    if allow_private:
+        return _addresses_of(host)
+    if not may_fetch(host):
+        return []
+
+    addresses = _addresses_of(host)
+    if not all(may_fetch(address) for address in addresses):
+        return []
+    return addresses

@@ -1,4 +1,4 @@
-"""Hits of a recall: facts, entities of the graph, and passages of documents. Only links are looked up."""
+"""Hits of a recall: facts, entities of the graph, and passages of documents."""
 
 from __future__ import annotations
 

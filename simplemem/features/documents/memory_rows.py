@@ -1,4 +1,4 @@
-"""Facts as lists of memories show them."""
+"""Facts as rows, as lists of memories show them."""
 
 from __future__ import annotations
 
@@ -18,61 +18,76 @@ if TYPE_CHECKING:
 
 
 def memory_rows(store: EnhancedStore, facts: Sequence[Fact]) -> list[MemoryRow]:
-    """Return facts as rows, with the ids of the facts and documents that they link to."""
+    """Return facts as rows, in their order, with the ids of what they link to.
+
+    A link to a note of another user, or to no fact or document, is None.
+    """
     linked_ids = _linked_ids(document_service(store), facts)
-    moment = now()
-    return [_row(fact, linked_ids, moment) for fact in facts]
+    current_time = now()
+    return [_row(fact, linked_ids, current_time) for fact in facts]
 
 
 def _linked_ids(
-    documents: DocumentService, facts: Sequence[Fact]
+    documents: DocumentService,
+    facts: Sequence[Fact],
 ) -> Mapping[tuple[Fact, str], str | None]:
     """Return the id for each link of each fact, None if the fact's user has no such note."""
-    links = [(fact, link) for fact in facts for link in _links_of(fact)]
-    paths = documents.extension.resolve_links([(link, fact.path) for fact, link in links])
+    facts_and_links = [(fact, link) for fact in facts for link in _links_of(fact)]
+    links = [(link, fact.path) for fact, link in facts_and_links]
+    paths = documents.extension.resolve_links(links)
 
-    ids = dict[tuple[str, str], str]()
+    ids: dict[tuple[str, str], str] = {}
     for fact in documents.facts.facts(None, expired=True):
         ids[fact.scope, fact.path] = fact.id
     for document in documents.documents(None):
         ids[document.scope, document.path] = document.id
 
-    return {
-        (fact, link): ids.get((fact.scope, path or ""))
-        for (fact, link), path in zip(links, paths, strict=True)
-    }
+    linked_ids: dict[tuple[Fact, str], str | None] = {}
+    for (fact, link), path in zip(facts_and_links, paths, strict=True):
+        linked_ids[fact, link] = ids.get((fact.scope, path or ""))
+    return linked_ids
 
 
 def _links_of(fact: Fact) -> list[str]:
     """Return the links of a fact without empty ones, which would mean the fact's own note."""
-    links = [fact.source, fact.updates, fact.extends, fact.superseded_by, fact.disputed_by]
-    links += fact.derived_from
+    links = [
+        fact.source,
+        fact.updates,
+        fact.extends,
+        fact.superseded_by,
+        fact.disputed_by,
+        *fact.derived_from,
+    ]
     return [link for link in links if link]
 
 
 def _row(
-    fact: Fact, linked_ids: Mapping[tuple[Fact, str], str | None], moment: datetime
+    fact: Fact,
+    linked_ids: Mapping[tuple[Fact, str], str | None],
+    current_time: datetime,
 ) -> MemoryRow:
+    """Return a fact as a row, with its confidence at a time."""
+
     def id_of(link: str) -> str | None:
         return linked_ids.get((fact, link))
 
-    derived_from = [id_of(link) for link in fact.derived_from]
-    valid_from = _formatted(fact.valid_from)
+    parent_ids = [id_of(link) for link in fact.derived_from]
+    valid_from = _format(fact.valid_from)
     row: MemoryRow = {
         "id": fact.id,
         "memory": fact.statement,
         "memory_type": fact.memory_type,
         "container_tag": fact.scope,
         "is_latest": fact.status == "active",
-        "confidence": round(decay.displayed_confidence(fact, moment), 4),
+        "confidence": round(decay.displayed_confidence(fact, current_time), 4),
         "base_confidence": fact.confidence,
         "valid_from": valid_from,
-        "valid_to": _formatted(fact.valid_to),
-        "forgotten_at": _formatted(decay.forgotten_at(fact)),
+        "valid_to": _format(fact.valid_to),
+        "forgotten_at": _format(decay.forgotten_at(fact)),
         "source_doc_id": id_of(fact.source),
         "updates": id_of(fact.updates),
         "extends": id_of(fact.extends),
-        "derived_from": [id_ for id_ in derived_from if id_],
+        "derived_from": [parent_id for parent_id in parent_ids if parent_id],
         "superseded_by": id_of(fact.superseded_by),
         "status": fact.status,
         "disputed": None,
@@ -81,10 +96,13 @@ def _row(
         "name": name_of(fact.path),
     }
     if fact.is_disputed:
-        row["disputed"] = _formatted(fact.disputed)
+        row["disputed"] = _format(fact.disputed)
         row["disputed_by"] = id_of(fact.disputed_by)
     return row
 
 
-def _formatted(moment: datetime | None) -> str | None:
-    return format_moment(moment) if moment else None
+def _format(moment: datetime | None) -> str | None:
+    """Return a time as answers show it, None for None."""
+    if moment is None:
+        return None
+    return format_moment(moment)

@@ -36,20 +36,31 @@ class _Claim:
 
     @property
     def reading(self) -> Reading:
+        """What the rules read in the sentence."""
         return read_statement(self.text)
 
 
-class _KnownFacts:
-    """The facts of one user, indexed by what passages are compared with."""
+@dataclass(frozen=True)
+class _Passage:
+    """A hit that is a passage, its document, and the sentences of it that are compared."""
+
+    hit: Hit
+    document: Document
+    claims: Sequence[_Claim]
+
+
+class _FactIndex:
+    """Guards the facts of one user, indexed by what passages are compared with."""
 
     def __init__(self, facts: Iterable[Fact]) -> None:
         self.by_words = defaultdict[tuple[str, ...], list[Fact]](list)
         self.by_relation = defaultdict[str, list[_Claim]](list)
-        self.changes = list[tuple[Change, datetime]]()
+        self.changes: list[tuple[Change, datetime]] = []
         for fact in facts:
             self._add(fact)
 
     def _add(self, fact: Fact) -> None:
+        """Index a fact by its words; if it is active, also by its slot and what it says changed."""
         self.by_words[_words(fact.statement)].append(fact)
         if fact.status != "active" or fact.valid_from is None:
             return
@@ -65,78 +76,99 @@ class _KnownFacts:
 
 
 def with_outdated_marks(
-    documents: DocumentService, hits: Sequence[Hit], scope: str | None
+    service: DocumentService,
+    hits: Sequence[Hit],
+    scope: str | None,
 ) -> list[Hit]:
-    """Return the hits; passages that no longer hold are marked `outdated` or `disputed`."""
-    by_path = {document.path: document for document in documents.documents(scope)}
-    passages = [hit for hit in hits if _is_passage(hit, by_path)]
+    """Return the hits; passages that no longer hold are marked `outdated` or `disputed`.
+
+    `scope` is the user that was asked about, None for all users.
+    """
+    documents = {document.path: document for document in service.documents(scope)}
+    passages = _passages_by_position(hits, documents)
     if not passages:
         return list(hits)
 
-    users = {by_path[hit.path].scope for hit in passages}
-    known_facts = {user: _KnownFacts(documents.facts.facts(user, expired=True)) for user in users}
-    claims = list[tuple[Document, _Claim]]()
-    for hit in passages:
-        document = by_path[hit.path]
-        claims += [(document, claim) for claim in _claims_of(hit, document)]
+    users = {passage.document.scope for passage in passages.values()}
+    facts_of_users: dict[str, _FactIndex] = {}
+    for user in users:
+        facts_of_users[user] = _FactIndex(service.facts.facts(user, expired=True))
 
-    marked = list[Hit]()
-    for hit in hits:
-        if _is_passage(hit, by_path):
-            document = by_path[hit.path]
-            other_claims = _claims_of_others(document, claims)
-            marks = _marks(_claims_of(hit, document), known_facts[document.scope], other_claims)
-            marked.append(hit.with_fields(marks))
-        else:
-            marked.append(hit)
-    return marked
+    marked_hits = list(hits)
+    for position, passage in passages.items():
+        facts = facts_of_users[passage.document.scope]
+        other_claims = _claims_of_others(passage, passages.values())
+        marks = _marks(passage, facts, other_claims)
+        marked_hits[position] = passage.hit.with_fields(marks)
+    return marked_hits
 
 
-def _claims_of_others(
-    document: Document, claims: Iterable[tuple[Document, _Claim]]
-) -> list[_Claim]:
-    """Return the claims in other documents of the same user."""
-    return [
-        claim
-        for other, claim in claims
-        if other.scope == document.scope and other.path != document.path
-    ]
+def _passages_by_position(
+    hits: Sequence[Hit],
+    documents: Mapping[str, Document],
+) -> dict[int, _Passage]:
+    """Return the hits that are passages of documents, by their position.
 
-
-def _is_passage(hit: Hit, documents: Mapping[str, Document]) -> bool:
-    return hit.result["kind"] == "chunk" and hit.path in documents
+    `documents` are by path.
+    """
+    passages: dict[int, _Passage] = {}
+    for position, hit in enumerate(hits):
+        document = documents.get(hit.path)
+        if document is not None and hit.result["kind"] == "chunk":
+            claims = _claims_of(hit, document)
+            passages[position] = _Passage(hit, document, claims)
+    return passages
 
 
 def _claims_of(hit: Hit, document: Document) -> list[_Claim]:
     """Return the sentences of a passage, none if it is unknown when the document was added."""
-    at = document.added_at
-    if at is None:
+    if document.added_at is None:
         return []
+
     text = hit.result["text"]
-    sentences = (" ".join(text[start:stop].split()) for start, stop in sentence_spans(text))
     is_from_web = bool(document.source_url)
-    return [_Claim(sentence, at, is_from_web) for sentence in sentences if sentence]
+    claims: list[_Claim] = []
+    for start, stop in sentence_spans(text):
+        sentence = " ".join(text[start:stop].split())
+        if sentence:
+            claims.append(_Claim(sentence, document.added_at, is_from_web))
+    return claims
+
+
+def _claims_of_others(passage: _Passage, passages: Iterable[_Passage]) -> list[_Claim]:
+    """Return the sentences of passages of other documents of the same user."""
+    claims: list[_Claim] = []
+    for candidate in passages:
+        is_same_user = candidate.document.scope == passage.document.scope
+        if is_same_user and candidate.document.path != passage.document.path:
+            claims += candidate.claims
+    return claims
 
 
 def _marks(
-    sentences: Sequence[_Claim], known_facts: _KnownFacts, other_claims: Sequence[_Claim]
+    passage: _Passage,
+    facts: _FactIndex,
+    other_claims: Sequence[_Claim],
 ) -> dict[str, Any]:
-    """Return since when a passage is outdated or disputed, and by which of its sentences."""
-    outdated = dict[str, datetime]()
-    disputed = dict[str, datetime]()
-    for sentence in sentences:
+    """Return since when a passage is outdated or disputed, and by which of its sentences.
+
+    `facts` are those of the user, `other_claims` the sentences of other documents.
+    """
+    outdated: dict[str, datetime] = {}
+    disputed: dict[str, datetime] = {}
+    for sentence in passage.claims:
         replaced_at = [
-            *_superseded_at(sentence, known_facts),
-            *_replaced_at(sentence, known_facts, other_claims),
+            *_superseded_at(sentence, facts),
+            *_replaced_at(sentence, facts, other_claims),
         ]
         if replaced_at:
             outdated[sentence.text] = min(replaced_at)
             continue
-        disputed_at = list(_disputed_at(sentence, known_facts))
+        disputed_at = list(_disputed_at(sentence, facts))
         if disputed_at:
             disputed[sentence.text] = min(disputed_at)
 
-    marks = dict[str, Any]()
+    marks: dict[str, Any] = {}
     if outdated:
         marks["outdated"] = format_moment(min(outdated.values()))
         marks["outdated_sentences"] = [*outdated]
@@ -146,12 +178,12 @@ def _marks(
     return marks
 
 
-def _superseded_at(sentence: _Claim, known_facts: _KnownFacts) -> Iterator[datetime]:
+def _superseded_at(sentence: _Claim, facts: _FactIndex) -> Iterator[datetime]:
     """Yield when facts in the same words were superseded, unless they have been stated again."""
-    same_words = known_facts.by_words.get(_words(sentence.text), [])
-    if any(fact.status == "active" for fact in same_words):
+    same_facts = facts.by_words.get(_words(sentence.text), [])
+    if any(fact.status == "active" for fact in same_facts):
         return
-    for fact in same_words:
+    for fact in same_facts:
         if fact.status != "superseded" or fact.valid_to is None:
             continue
         if fact.valid_to >= sentence.at:
@@ -159,7 +191,9 @@ def _superseded_at(sentence: _Claim, known_facts: _KnownFacts) -> Iterator[datet
 
 
 def _replaced_at(
-    sentence: _Claim, known_facts: _KnownFacts, other_claims: Sequence[_Claim]
+    sentence: _Claim,
+    facts: _FactIndex,
+    other_claims: Sequence[_Claim],
 ) -> Iterator[datetime]:
     """Yield when later claims gave another value for what a sentence states."""
     reading = sentence.reading
@@ -168,21 +202,22 @@ def _replaced_at(
     if sentence.is_from_web and not reading.slot.subject:
         return  # whoever says "I" on a page of the web is not the user
 
-    for claim in (*known_facts.by_relation[reading.slot.relation], *other_claims):
+    for claim in (*facts.by_relation[reading.slot.relation], *other_claims):
         if claim.at <= sentence.at or claim.reading.slot is None:
             continue
         if claim.is_from_web and not sentence.is_from_web:
             continue
-        if reconcile(claim.reading, [reading]).relation == "UPDATES":
+        verdict = reconcile(claim.reading, [reading])
+        if verdict.relation == "UPDATES":
             yield claim.at
 
 
-def _disputed_at(sentence: _Claim, known_facts: _KnownFacts) -> Iterator[datetime]:
+def _disputed_at(sentence: _Claim, facts: _FactIndex) -> Iterator[datetime]:
     """Yield when later facts said that what a sentence states has changed."""
-    if sentence.is_from_web or not known_facts.changes:
+    if sentence.is_from_web or not facts.changes:
         return
     subjects = [StatedSubject(subject_of(sentence.text), sentence.at.year)]
-    for change, at in known_facts.changes:
+    for change, at in facts.changes:
         if at > sentence.at and find_doubtful(subjects, change):
             yield at
 

@@ -1,6 +1,7 @@
 """Read PDF, DOCX and HTML; `convert.py` runs this module as a process.
 
-The process may not use the network. It reads a file from its standard input and answers with one JSON object.
+The process may not use the network. It reads a file from its standard input and answers with one
+JSON object: `text` and `title`, `error`, or `missing` for a library that is not installed.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import tomllib
 import zipfile
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 _MAX_MEMORY: Final = 1_000_000_000  # bytes
 _MAX_TEXT: Final = 1_000_001  # characters; one more than a document may have
@@ -33,6 +34,7 @@ _WORD_TITLE: Final = re.compile(r'<h1 class="document-title">(.*?)</h1>', re.DOT
 _DOCX_TITLE: Final = re.compile(r"<dc:title\b[^>]*>([^<]*)</dc:title>")
 _PAGE_TITLE: Final = re.compile(r"<title\b[^>]*>([^<]*)</title", re.IGNORECASE)
 _MAIN_HEADING: Final = re.compile(r"<h1\b[^>]*>(.*?)</h1\s*>", re.IGNORECASE | re.DOTALL)
+_HTML_TAG: Final = re.compile(r"<[^<>]*>")
 _HEADING_LINE: Final = re.compile(r"^#+ +(.+)$", re.MULTILINE)
 _DENIED_EVENTS: Final = (
     "socket.",
@@ -44,36 +46,61 @@ _DENIED_EVENTS: Final = (
 )
 
 
+class _Content(NamedTuple):
+    """The text of a file as Markdown, and the title in its properties, or ""."""
+
+    text: str
+    title: str
+
+
 def read_file(data: bytes, form: str) -> dict[str, str]:
-    """Return the text of a file as Markdown, and the title in its properties."""
-    readers = {"pdf": _read_pdf, "docx": _read_docx}
-    reader = readers.get(form, _read_html)
-    text, title = reader(data)
-    text = _ESCAPED_UNDERSCORE.sub("_", _UNREADABLE.sub(" ", text))
-    return {"text": text[:_MAX_TEXT], "title": title}
+    """Return the `text` of a file as Markdown, and the `title` in its properties, or "".
+
+    `form` is "pdf", "docx" or "html". Raise ImportError if a library is missing. A hostile file may
+    raise anything.
+    """
+    if form == "pdf":
+        content = _read_pdf(data)
+    elif form == "docx":
+        content = _read_docx(data)
+    else:
+        content = _read_html(data)
+
+    text = _UNREADABLE.sub(" ", content.text)
+    text = _ESCAPED_UNDERSCORE.sub("_", text)
+    return {"text": text[:_MAX_TEXT], "title": content.title}
 
 
-def _read_pdf(data: bytes) -> tuple[str, str]:
+def _read_pdf(data: bytes) -> _Content:
+    """Return the content of a PDF file, with words that were hyphenated at line ends joined."""
     import pypdfium2
 
     with pypdfium2.PdfDocument(data) as document:
         pages = [page.get_textpage().get_text_bounded() for page in document]
-        title = str(document.get_metadata_dict().get("Title") or "")
+        properties = document.get_metadata_dict()
+
     text = "\n\n".join(pages).replace("\r\n", "\n")
-    return _HYPHEN_AT_LINE_END.sub("", text), title
+    return _Content(
+        text=_HYPHEN_AT_LINE_END.sub("", text),
+        title=str(properties.get("Title") or ""),
+    )
 
 
-def _read_docx(data: bytes) -> tuple[str, str]:
+def _read_docx(data: bytes) -> _Content:
+    """Return the content of a Word file, without its images."""
     import mammoth
     import markdownify
 
     converted = mammoth.convert_to_html(
-        io.BytesIO(data), convert_image=lambda _: [], style_map=_WORD_STYLES
+        io.BytesIO(data),
+        convert_image=lambda _: [],
+        style_map=_WORD_STYLES,
     )
     page = _with_table_heads(converted.value)
-    text = markdownify.markdownify(page, heading_style="ATX", bullets="-")
-    title = _first_text(_WORD_TITLE, page) or _title_of_docx(data)
-    return text, title
+    return _Content(
+        text=markdownify.markdownify(page, heading_style="ATX", bullets="-"),
+        title=_first_text(_WORD_TITLE, page) or _title_of_docx(data),
+    )
 
 
 def _title_of_docx(data: bytes) -> str:
@@ -85,7 +112,8 @@ def _title_of_docx(data: bytes) -> str:
     return ""
 
 
-def _read_html(data: bytes) -> tuple[str, str]:
+def _read_html(data: bytes) -> _Content:
+    """Return the main content of a page that is in UTF-8."""
     from trafilatura import extract_metadata
     from trafilatura.settings import DEFAULT_CONFIG
 
@@ -101,9 +129,9 @@ def _read_html(data: bytes) -> tuple[str, str]:
     if has_headings and not _HEADING_LINE.search(text):
         text = _extract(_as_article(page)) or text
 
-    text = _with_main_heading(text, page)
-    title = getattr(extract_metadata(page), "title", "") or _first_text(_PAGE_TITLE, page)
-    return text, title
+    metadata = extract_metadata(page)
+    title = getattr(metadata, "title", "") or _first_text(_PAGE_TITLE, page)
+    return _Content(_with_main_heading(text, page), title)
 
 
 def _extract(page: str) -> str:
@@ -111,7 +139,10 @@ def _extract(page: str) -> str:
     import trafilatura
 
     text = trafilatura.extract(
-        page, output_format="markdown", include_comments=False, favor_recall=True
+        page,
+        output_format="markdown",
+        include_comments=False,
+        favor_recall=True,
     )
     return text or ""
 
@@ -127,12 +158,15 @@ def _with_main_heading(text: str, page: str) -> str:
 
     A heading above the main content, such as in `<header>`, is left out of the text.
     """
-    headings = [_plain_text(heading) for heading in _MAIN_HEADING.findall(page)]
-    headings = [heading for heading in headings if heading]
-    kept_headings = {line.strip() for line in _HEADING_LINE.findall(text)}
-    if text and headings and kept_headings.isdisjoint(headings):
-        return f"# {headings[0]}\n\n{text}"
-    return text
+    headings_of_page = [_plain_text(heading) for heading in _MAIN_HEADING.findall(page)]
+    headings_of_page = [heading for heading in headings_of_page if heading]
+    if not text or not headings_of_page:
+        return text
+
+    headings_of_text = {line.strip() for line in _HEADING_LINE.findall(text)}
+    if not headings_of_text.isdisjoint(headings_of_page):
+        return text
+    return f"# {headings_of_page[0]}\n\n{text}"
 
 
 def _with_table_heads(page: str) -> str:
@@ -147,16 +181,22 @@ def _with_table_heads(page: str) -> str:
 def _first_text(pattern: re.Pattern[str], page: str) -> str:
     """Return the text of the first element that a pattern matches, "" if there is none."""
     match = pattern.search(page)
-    return _plain_text(match[1]) if match else ""
+    if match is None:
+        return ""
+    return _plain_text(match[1])
 
 
 def _plain_text(markup: str) -> str:
     """Return the text of some HTML on one line."""
-    return " ".join(html.unescape(re.sub(r"<[^<>]*>", " ", markup)).split())
+    text = html.unescape(_HTML_TAG.sub(" ", markup))
+    return " ".join(text.split())
 
 
 def _deny(event: str, _: object) -> None:
-    """Deny the network and other processes to the libraries that read a hostile file."""
+    """Deny the network and other processes to the libraries that read a hostile file.
+
+    Python calls it for every audited event. Raise PermissionError for a denied one.
+    """
     if event.startswith(_DENIED_EVENTS):
         raise PermissionError(event)
 

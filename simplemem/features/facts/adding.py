@@ -273,8 +273,9 @@ class FactAdder:
             self.result.events[-1]["disputes"] = disputed_facts
 
     def _suggest_review(self, new: Fact, similar: Sequence[SimilarFact]) -> None:
-        """Enter into the result the current facts that a new one is so similar to that it may
-        replace them.
+        """Enter into the result the current facts that a new one may replace.
+
+        These are the ones whose meaning is similar. The user decides.
         """
         candidates: list[ReviewCandidate] = []
         for fact, similarity in similar:
@@ -316,7 +317,10 @@ class FactAdder:
         rule: str,
         old: Fact | None = None,
     ) -> None:
-        """Enter into the result what happened to a fact, and `old`, which it replaces or extends."""
+        """Enter into the result what happened to a fact.
+
+        `old` is the fact that it replaces or extends.
+        """
         report = FactEvent(
             event=event,
             relation=relation,

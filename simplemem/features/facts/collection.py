@@ -31,7 +31,9 @@ class _ScopeFacts:
 
     def group_of(self, fact: Fact) -> dict[str, Fact]:
         """Return the group that has a fact, or that it belongs to."""
-        return self.permanent if decay.is_permanent(fact) else self.ending
+        if decay.is_permanent(fact):
+            return self.permanent
+        return self.ending
 
 
 class FactCollection(NoteCollection[Fact]):
@@ -101,17 +103,26 @@ class FactCollection(NoteCollection[Fact]):
     def facts_of_document(self, document_path: str) -> list[Fact]:
         """Return the facts whose notes link to a document as their source, by its path."""
         facts = [fact for fact in self.items.values() if fact.source]
-        sources = self.extension.resolve_links([(fact.source, fact.path) for fact in facts])
-        return [
-            fact for fact, source in zip(facts, sources, strict=True) if source == document_path
-        ]
+        links = [(fact.source, fact.path) for fact in facts]
+        source_paths = self.extension.resolve_links(links)
+
+        facts_of_document: list[Fact] = []
+        for fact, source_path in zip(facts, source_paths, strict=True):
+            if source_path == document_path:
+                facts_of_document.append(fact)
+        return facts_of_document
 
     def disputing_paths(self, facts: Iterable[Fact]) -> dict[str, str]:
         """Return the path of each disputed fact among some, with the path of what disputes it."""
         disputed_facts = [fact for fact in facts if fact.is_disputed and fact.disputed_by]
         links = [(fact.disputed_by, fact.path) for fact in disputed_facts]
         paths = self.extension.resolve_links(links)
-        return {fact.path: path for fact, path in zip(disputed_facts, paths, strict=True) if path}
+
+        disputing_paths: dict[str, str] = {}
+        for fact, path in zip(disputed_facts, paths, strict=True):
+            if path is not None:
+                disputing_paths[fact.path] = path
+        return disputing_paths
 
     def settle_disputes(self, change_set: ChangeSet, disputing_path: str) -> None:
         """Mark as active again, in a change set, the facts that the fact at a path disputes."""

@@ -34,7 +34,7 @@ def _fades_from(fact: Fact) -> datetime | None:
 
 
 def confidence_at(fact: Fact, at: datetime) -> float:
-    """Return the confidence of a fact at a time."""
+    """Return the confidence of a fact at a time: it halves again and again once the fact fades."""
     start = _fades_from(fact)
     if start is None or at <= start:
         return fact.confidence
@@ -44,16 +44,19 @@ def confidence_at(fact: Fact, at: datetime) -> float:
 
 def displayed_confidence(fact: Fact, at: datetime) -> float:
     """Return the confidence of a fact as answers show it: half of it if the fact is disputed."""
-    share = _DISPUTED_SHARE if fact.is_disputed else 1.0
-    return confidence_at(fact, at) * share
+    confidence = confidence_at(fact, at)
+    if fact.is_disputed:
+        return confidence * _DISPUTED_SHARE
+    return confidence
 
 
 def display_text(fact: Fact) -> str:
     """Return the statement of a fact, with a mark if a later one disputes it."""
     if not fact.is_disputed:
         return fact.statement
-    since = f" since {fact.disputed:%Y-%m-%d}" if fact.disputed else ""
-    return f"{fact.statement} (disputed{since})"
+    if fact.disputed is None:
+        return f"{fact.statement} (disputed)"
+    return f"{fact.statement} (disputed since {fact.disputed:%Y-%m-%d})"
 
 
 def is_current(fact: Fact, at: datetime) -> bool:

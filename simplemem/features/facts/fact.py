@@ -1,7 +1,7 @@
 """A fact as the note `atoms/<scope>/<its first words>.md`, and what a caller asks to keep.
 
-The note has flat frontmatter. Its first paragraph is the statement; a person may add anything below. What cannot be
-read in the frontmatter counts as absent. Pure.
+The note has flat frontmatter. Its first paragraph is the statement. A person may add anything
+below. What cannot be read in the frontmatter counts as absent. Pure.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _LINK: Final = re.compile(r"\s*!?\[\[([^\[\]|#\n]+)[^\[\]\n]*\]\]\s*")
 
 
 class NewFact(NamedTuple):
-    """A fact to keep. What is empty is worked out by rules."""
+    """A fact to store. What is empty is read by rules in its text."""
 
     text: str
     memory_type: str = ""
@@ -46,25 +46,46 @@ class NewFact(NamedTuple):
 
 
 def fact_name(scope: str, statement: str) -> str:
-    """Return the name of a new fact's note: the first words of its statement, in the folder of its scope."""
+    """Return the name of a new fact's note, without its ending. Another note may have it.
+
+    It is the first words of the statement, in the folder of the scope.
+    """
     title = statement[: _MAX_NAME + 1]
     if len(title) > _MAX_NAME:
         last_space = title.rfind(" ", _MIN_WORD_END)  # -1 cuts off the last character
         title = title[:last_space]
-    return f"{FACT.folder}/{folder_of(scope)}/{legal_name(title.strip().rstrip('.'))}"
+
+    name = legal_name(title.strip().rstrip("."))
+    return f"{FACT.folder}/{folder_of(scope)}/{name}"
 
 
 def render_fact(fact: Fact, quote: str = "") -> str:
-    """Return the text of a new fact's note, without properties that have no value."""
+    """Return the text of a new fact's note, without properties that have no value.
+
+    The `quote` from which the fact was extracted is added, unless it is the statement itself.
+    """
+    body = f"{fact.statement}\n"
+    if quote and quote != fact.statement:
+        quoted_lines = [f"> {line}\n" for line in quote.splitlines()]
+        body += "\n" + "".join(quoted_lines)
+    return FACT.render(_properties_of(fact), body, fact.created)
+
+
+def _properties_of(fact: Fact) -> dict[str, Any]:
+    """Return the frontmatter of a fact's note in its order; what has no value is absent or None."""
     properties: dict[str, Any] = {
         "id": fact.id,
         "memory_type": fact.memory_type,
         "scope": fact.scope,
     }
+
     slot = fact.slot or Slot()
-    for key, word in slot._asdict().items():
-        properties[key] = word or None
-    properties["confidence"] = 1 if fact.confidence == 1 else round(fact.confidence, 4)
+    properties["subject"] = slot.subject or None
+    properties["relation"] = slot.relation or None
+    properties["object"] = slot.object or None
+
+    is_certain = fact.confidence == 1
+    properties["confidence"] = 1 if is_certain else round(fact.confidence, 4)
     for key in _TIMES:
         time = getattr(fact, key)
         if time:
@@ -72,29 +93,40 @@ def render_fact(fact: Fact, quote: str = "") -> str:
     for key in _LINKS:
         link = getattr(fact, key)
         if link:
-            properties[key] = f"[[{link_target(link)}]]"
-    properties["derived_from"] = [f"[[{link_target(link)}]]" for link in fact.derived_from]
+            properties[key] = _as_link(link)
+
+    properties["derived_from"] = [_as_link(link) for link in fact.derived_from]
     properties["status"] = fact.status
     properties["decided_by"] = fact.decided_by or None
+    return properties
 
-    body = fact.statement + "\n"
-    if quote and quote != fact.statement:
-        body += "\n" + "".join(f"> {line}\n" for line in quote.splitlines())
-    return FACT.render(properties, body, fact.created)
+
+def _as_link(link: str) -> str:
+    """Return a link with brackets, whether or not it had them."""
+    return f"[[{link_target(link)}]]"
 
 
 def replace_statement(text: str, statement: str) -> str:
-    """Return a fact's note with another statement. Every other byte stays."""
-    start, end = _statement_span(text, read_header(text).body_start)
-    if start == end:
+    """Return the text of a fact's note with another statement. Every other byte stays.
+
+    A note without a statement gets one at its end.
+    """
+    body_start = read_header(text).body_start
+    start, stop = _statement_span(text, body_start)
+    if start == stop:
         return f"{text.rstrip()}\n\n{statement}\n"
-    return f"{text[:start]}{statement}{text[end:]}"
+    return f"{text[:start]}{statement}{text[stop:]}"
 
 
 def _statement_span(text: str, body_start: int) -> tuple[int, int]:
-    """Return where the first paragraph is that is no quotation; an empty span at the end if there is none."""
+    """Return where the statement in a note starts and stops: its first paragraph.
+
+    Quotations are skipped. The span is empty, at the end of the text, if there is no other
+    paragraph.
+    """
     for paragraph in _PARAGRAPH.finditer(text, body_start):
-        if text[paragraph.start()] != ">":
+        is_quotation = text[paragraph.start()] == ">"
+        if not is_quotation:
             return paragraph.span()
 
     return len(text), len(text)
@@ -103,30 +135,35 @@ def _statement_span(text: str, body_start: int) -> tuple[int, int]:
 def read_fact(read: Read) -> Fact:
     """Return the fact that a note is. A conversation's fact is one of the scope `default`."""
     note, fields = FACT.parse(read)
-    if CONVERSATION_FACT.includes(read.path, note.text_property("type") or ""):
+    declared_type = note.text_property("type") or ""
+    if CONVERSATION_FACT.includes(read.path, declared_type):
         return _as_default_scope_fact(read_conversation_fact(read))
 
     name = base_name(read.path)
-    memory_type = note.text_property("memory_type")
-    status = _read_status(note)
-    start, end = _statement_span(note.text, note.header.body_start)
+    start, stop = _statement_span(note.text, note.header.body_start)
+    statement = " ".join(note.text[start:stop].split())
     for key in _LINKS:
-        fields[key] = link_target(note.text_property(key) or "")
+        fields[key] = link_target(_text_of(note, key))
     for key in _TIMES:
-        fields[key] = parse_time(note.text_property(key) or "", is_end=key == "valid_to")
+        fields[key] = parse_time(_text_of(note, key), is_end=key == "valid_to")
     return Fact(
-        id=note.text_property("id") or name,
-        statement=" ".join(note.text[start:end].split()) or name,
-        scope=scope_of(read.path, note.text_property("scope") or ""),
-        memory_type=memory_type if memory_type in MEMORY_TYPES else "fact",
+        id=_text_of(note, "id") or name,
+        statement=statement or name,
+        scope=scope_of(read.path, _text_of(note, "scope")),
+        memory_type=_read_memory_type(note),
         slot=_read_slot(note),
         confidence=_read_confidence(note.header),
-        status=status,
+        status=_read_status(note),
         derived_from=tuple(_read_parents(note.header)),
-        decided_by=note.text_property("decided_by") or "",
-        created=note.text_property("created") or "",
+        decided_by=_text_of(note, "decided_by"),
+        created=_text_of(note, "created"),
         **fields,
     )
+
+
+def _text_of(note: Note, key: str) -> str:
+    """Return the value of a property as text, "" if the note does not have it."""
+    return note.text_property(key) or ""
 
 
 def _as_default_scope_fact(fact: Fact) -> Fact:
@@ -141,24 +178,38 @@ def _as_default_scope_fact(fact: Fact) -> Fact:
     )
 
 
+def _read_memory_type(note: Note) -> str:
+    """Return the memory type that a note states, "fact" if it states none that exists."""
+    memory_type = _text_of(note, "memory_type")
+    return memory_type if memory_type in MEMORY_TYPES else "fact"
+
+
 def _read_status(note: Note) -> str:
-    status = note.text_property("status") or ""
-    is_superseded = bool(link_target(note.text_property("superseded_by") or ""))
+    """Return the status that a note states, "active" if it states none that exists.
+
+    A note that names a fact which supersedes it is superseded, unless it is forgotten.
+    """
+    status = _text_of(note, "status")
+    is_superseded = link_target(_text_of(note, "superseded_by")) != ""
     if is_superseded and status != "forgotten":
         return "superseded"
     return status if status in STATUSES else "active"
 
 
 def _read_slot(note: Note) -> Slot | None:
-    relation = note.text_property("relation")
+    """Return the slot that a note states, None if it has no relation."""
+    relation = _text_of(note, "relation")
     if not relation:
         return None
-    subject = note.text_property("subject") or ""
-    value = note.text_property("object") or ""
-    return Slot(subject, relation, value)
+    return Slot(
+        subject=_text_of(note, "subject"),
+        relation=relation,
+        object=_text_of(note, "object"),
+    )
 
 
 def _read_confidence(header: Header) -> float:
+    """Return the confidence that a header states, 1 if it states none from 0 to 1."""
     confidence = header.get("confidence")
     if isinstance(confidence, (int, float)) and 0 <= confidence <= 1:
         return float(confidence)
@@ -186,7 +237,8 @@ def parse_time(text: str, *, is_end: bool = False) -> datetime | None:
     A date without a time is the beginning of its day; with `is_end`, the end.
     """
     if _DAY.fullmatch(text):
-        text += "T23:59:59Z" if is_end else "T00:00:00Z"
+        time_of_day = "23:59:59" if is_end else "00:00:00"
+        text = f"{text}T{time_of_day}Z"
     return parse_moment(text)
 
 

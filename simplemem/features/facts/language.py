@@ -1,7 +1,7 @@
-"""The languages whose statements the rules read: word lists and patterns, one file each in `words/`.
+"""The languages whose statements the rules read: word lists and patterns.
 
-A statement is read by the language whose words and forms it has. Pure, but for reading the files
-when the module is imported.
+Each language is a file in `words/`. A statement is read by the language whose words and forms it
+has. Pure, but for reading the files when the module is imported.
 """
 
 from __future__ import annotations
@@ -83,6 +83,7 @@ class Language:
         self.forms = [self._read_form(slot) for slot in table["slots"]]
 
     def _words_of_language(self) -> frozenset[str]:
+        """Return the words that tell this language from another."""
         words = frozenset[str]()
         for name in _WORD_LISTS_OF_LANGUAGE:
             words |= self._words[name]
@@ -110,15 +111,21 @@ class Language:
             source = filled
 
     def has(self, list_name: str, words: Iterable[str]) -> bool:
-        """Return whether one of some words is in a word list. Raise KeyError for an unknown list."""
+        """Return whether one of some words is in a word list.
+
+        Raise KeyError if there is no such list.
+        """
         return not self._words[list_name].isdisjoint(words)
 
     def without(self, words: Iterable[str], *list_names: str) -> list[str]:
         """Return the words that are in none of the word lists, in their order."""
-        return [word for word in words if not any(word in self._words[name] for name in list_names)]
+        excluded = frozenset[str]()
+        for name in list_names:
+            excluded |= self._words[name]
+        return [word for word in words if word not in excluded]
 
     def matches(self, pattern_name: str, text: str) -> bool:
-        """Return whether a pattern occurs in a text. Raise KeyError for an unknown pattern."""
+        """Return whether a pattern occurs in a text. Raise KeyError if there is no such pattern."""
         return self.patterns[pattern_name].search(text) is not None
 
     def month_number(self, name: str) -> int:
@@ -146,7 +153,7 @@ class Language:
         return tuple(stems)
 
     def fit(self, plain: str) -> int:
-        """Return how much speaks for a text being in this language: its words and its forms.
+        """Return how many words of this language a text has, plus 2 if it has one of its forms.
 
         `plain` is the text as `plain_text` returns it.
         """

@@ -1,7 +1,8 @@
-"""What a language model is asked about facts, if the user configured one.
+"""Questions to a language model about facts, if the user configured one.
 
-It is asked which facts a text states, what a new fact does to current ones, for an answer with citations, and for a
-question in other words. An answer that does not have the requested format is not used.
+It extracts the facts that a text states, classifies what a new fact does to current ones, answers a
+question with citations, and rewrites a question for a search. `questions.toml` has the
+instructions. An answer that does not have the requested format is not used.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ _MAX_FACTS: Final = 50  # of one text
 _MAX_FACT: Final = 1000  # characters
 _MAX_ANSWER: Final = 4000  # characters
 _MAX_REWRITTEN: Final = 2000  # characters
-_MAX_SENT: Final = 6000  # tokens of one request
-_OVERLAP: Final = 200  # tokens that a part of a text shares with the one before
+_MAX_TOKENS_SENT: Final = 6000  # of one request
+_OVERLAP: Final = 200  # tokens that a part of a text shares with the previous one
 _MIN_CONFIDENCE: Final = 0.6  # of a ruling
 _UNKNOWN_CONFIDENCE: Final = 0.5  # of a row whose confidence is no share
 _QUESTIONS: Final = tomllib.loads(
@@ -43,58 +44,65 @@ class Ruling(NamedTuple):
     """What a model says that a new fact does to a current one."""
 
     target: Fact
-    relation: str
-    derived: str  # what follows from the two
-    method: str
+    relation: str  # UPDATES, EXTENDS or DERIVES
+    derived: str  # what follows from the two facts
+    method: str  # the name of the model, as events show it
 
 
 def extract(service: FeatureService, chat: ChatModel, text: str) -> tuple[list[NewFact], str]:
-    """Return the facts that a model reads in a text, and a remark on how it was read.
+    """Return the facts that a model reads in a text, and a remark on how it was read, or "".
 
-    An empty list is an answer: the text states nothing. Raise Unavailable if the model cannot be asked, or if none
-    of the facts that it lists quotes the text.
+    An empty list is an answer: the text states nothing. Raise Unavailable if the model cannot be
+    asked, or if none of the facts that it lists quotes the text.
     """
     parts = _split(text)
     plain = " ".join(text.casefold().split())
-    facts = dict[str, NewFact]()
-    rejected = 0
+    facts: dict[str, NewFact] = {}
+    rejected_count = 0
     for part in parts:
-        answer = _ask(service, chat, "extract", {"text": part, "today": f"{now():%Y-%m-%d}"})
-        for row in _read_rows(answer["facts"]):
-            if _is_quoted(row, plain):
+        question = {"text": part, "today": f"{now():%Y-%m-%d}"}
+        answered = _ask(service, chat, "extract", question)
+        for row in _read_rows(answered["facts"]):
+            if _is_usable(row, plain):
                 facts[row["text"]] = _fact_of_row(row, chat)
             else:
-                rejected += 1
+                rejected_count += 1
 
-    if rejected and not facts:
+    if rejected_count and not facts:
         raise Unavailable("none of the facts that the model listed is in the text")
-    remark = f"the text was read in {len(parts)} parts" if len(parts) > 1 else ""
+
+    remark = ""
+    if len(parts) > 1:
+        remark = f"the text was read in {len(parts)} parts"
     return list(facts.values())[:_MAX_FACTS], remark
 
 
 def classify(
-    service: FeatureService, chat: ChatModel, new: str, existing: Sequence[Fact]
+    service: FeatureService,
+    chat: ChatModel,
+    statement: str,
+    facts: Sequence[Fact],
 ) -> list[Ruling]:
     """Return what a model says that a new statement does to current facts.
 
-    Raise Unavailable if the model cannot be asked.
+    A fact of which it says nothing, or nothing with confidence, has no ruling. Raise Unavailable if
+    the model cannot be asked.
     """
-    facts_by_id = {str(number): fact for number, fact in enumerate(existing, 1)}
-    question = {
-        "new": new,
-        "existing": [{"id": id_, "text": fact.statement} for id_, fact in facts_by_id.items()],
-    }
-    answer = _ask(service, chat, "classify", question)
+    facts_by_id = {str(number): fact for number, fact in enumerate(facts, 1)}
+    existing = [{"id": id_, "text": fact.statement} for id_, fact in facts_by_id.items()]
+    answered = _ask(service, chat, "classify", {"new": statement, "existing": existing})
 
-    rulings = list[Ruling]()
-    for row in _read_rows(answer["relations"]):
+    rulings: list[Ruling] = []
+    for row in _read_rows(answered["relations"]):
         target = facts_by_id.get(row["existingMemoryId"])
         relation = _RELATIONS.get(row["relationType"])
+        if target is None or relation is None or _confidence_of(row) < _MIN_CONFIDENCE:
+            continue
+
         derived = row["derivedFact"]
         if len(derived) > _MAX_FACT:
             derived = ""
-        if target and relation and _confidence_of(row) >= _MIN_CONFIDENCE:
-            rulings.append(Ruling(target, relation, derived, chat.method))
+        rulings.append(Ruling(target, relation, derived, chat.method))
     return rulings
 
 
@@ -106,25 +114,28 @@ def answer(
 ) -> str:
     """Return a model's answer from memories, "" if it gives none or cites none of them.
 
-    Raise Unavailable if the model cannot be asked.
+    A memory is its text and when it was stated. Raise Unavailable if the model cannot be asked.
     """
-    rows = list[dict[str, Any]]()
-    for number, (text, at) in enumerate(memories, 1):
-        rows.append({"id": str(number), "text": text, "when": at and f"{at:%Y-%m-%d}"})
-    found = _ask(service, chat, "answer", {"question": question, "memories": rows})
+    rows: list[dict[str, Any]] = []
+    for number, (text, stated_at) in enumerate(memories, 1):
+        day = f"{stated_at:%Y-%m-%d}" if stated_at is not None else None
+        rows.append({"id": str(number), "text": text, "when": day})
+    answered = _ask(service, chat, "answer", {"question": question, "memories": rows})
 
-    reply = found["answer"]
+    reply = answered["answer"]
     if not isinstance(reply, str) or len(reply) > _MAX_ANSWER:
         return ""
-    known_ids = {row["id"] for row in rows}
-    return reply.strip() if _cites_only(found["cites"], known_ids) else ""
+    ids = {row["id"] for row in rows}
+    if not _cites_only(answered["cites"], ids):
+        return ""
+    return reply.strip()
 
 
-def _cites_only(cites: Any, known_ids: set[str]) -> bool:
-    """Return whether a model cites something, and nothing that it was not given."""
+def _cites_only(cites: Any, ids: set[str]) -> bool:
+    """Return whether a model cites something, and nothing that it was not sent."""
     if not isinstance(cites, list) or not cites:
         return False
-    return all(str(id_) in known_ids for id_ in cites)
+    return all(str(id_) in ids for id_ in cites)
 
 
 def rewrite(service: FeatureService, chat: ChatModel, question: str) -> str:
@@ -132,16 +143,22 @@ def rewrite(service: FeatureService, chat: ChatModel, question: str) -> str:
 
     Raise Unavailable if the model cannot be asked.
     """
-    found = _ask(service, chat, "rewrite", {"question": question})
-    terms = found["terms"] if isinstance(found["terms"], list) else []
-    texts = [text for text in (found["passage"], *terms) if isinstance(text, str)]
-    return " ".join(texts)[:_MAX_REWRITTEN]
+    answered = _ask(service, chat, "rewrite", {"question": question})
+    texts = [answered["passage"]]
+    if isinstance(answered["terms"], list):
+        texts += answered["terms"]
+
+    usable_texts = [text for text in texts if isinstance(text, str)]
+    return " ".join(usable_texts)[:_MAX_REWRITTEN]
 
 
 def _ask(service: FeatureService, chat: ChatModel, task: str, question: Mapping[str, Any]) -> Any:
-    """Return the answer to a question. Log that it was asked, without its text."""
+    """Return the model's answer to a question. Log that it was asked, without its text.
+
+    Raise what `ChatModel.ask` raises.
+    """
     log = EventLog[None](service.extension, "state/decisions.jsonl", lambda: None, lambda *_: None)
-    start = time.monotonic()
+    started_at = time.monotonic()
     outcome = "answered"
     try:
         return chat.ask(_QUESTIONS[task], question)
@@ -149,13 +166,14 @@ def _ask(service: FeatureService, chat: ChatModel, task: str, question: Mapping[
         outcome = error.code
         raise
     finally:
+        seconds = time.monotonic() - started_at
         log.add(
             {
                 "at": now().isoformat(),
                 "task": task,
                 "asked": text_hash(repr(question)).hex()[:16],
                 "model": chat.name,
-                "ms": round(1000 * (time.monotonic() - start)),
+                "ms": round(1000 * seconds),
                 "outcome": outcome,
             }
         )
@@ -168,6 +186,7 @@ def _read_rows(rows: Any) -> Iterator[defaultdict[str, str]]:
     """
     if not isinstance(rows, list):
         raise Unavailable("the model's answer does not have the requested format")
+
     for row in rows:
         texts = defaultdict[str, str](str)
         if isinstance(row, dict):
@@ -178,6 +197,7 @@ def _read_rows(rows: Any) -> Iterator[defaultdict[str, str]]:
 
 
 def _confidence_of(row: Mapping[str, str]) -> float:
+    """Return the confidence of a row, that for unknown ones if it states none from 0 to 1."""
     try:
         confidence = float(row["confidence"])
     except ValueError:
@@ -185,11 +205,17 @@ def _confidence_of(row: Mapping[str, str]) -> float:
     return confidence if 0 < confidence <= 1 else _UNKNOWN_CONFIDENCE
 
 
-def _is_quoted(row: Mapping[str, str], plain: str) -> bool:
-    """Return whether a model's fact is of a known type and quotes the text, given in small letters."""
+def _is_usable(row: Mapping[str, str], plain: str) -> bool:
+    """Return whether a fact of a model is short, of an existing type, and quotes the text.
+
+    `plain` is that text in small letters, on one line.
+    """
+    if row["type"] not in MEMORY_TYPES:
+        return False
+    if not 0 < len(row["text"]) <= _MAX_FACT:
+        return False
     quote = row["quote"].casefold()
-    is_sound = 0 < len(row["text"]) <= _MAX_FACT and row["type"] in MEMORY_TYPES
-    return is_sound and bool(quote) and quote in plain
+    return bool(quote) and quote in plain
 
 
 def _fact_of_row(row: Mapping[str, str], chat: ChatModel) -> NewFact:
@@ -212,22 +238,29 @@ def _fact_of_row(row: Mapping[str, str], chat: ChatModel) -> NewFact:
 def _end_of(row: Mapping[str, str]) -> datetime | None:
     """Return until when a model's fact is valid, if its words say so.
 
-    A day such as "today" says when something began. Models give it as the end too, and the fact would expire as it
-    is stored. An episode has no end but the day on which it happened.
+    A day such as "today" says when something began. Models give it as the end too, and the fact
+    would expire as it is stored. An episode has no end but the day on which it happened.
     """
     end = parse_time(row["valid_to"], is_end=True)
     if end is None or row["type"] == "episode":
         return end
+
     is_ahead = end > now()
-    is_stated = states_end(row["text"], is_ahead=is_ahead) or states_end(
-        row["quote"], is_ahead=is_ahead
-    )
-    return end if is_stated else None
+    for text in (row["text"], row["quote"]):
+        if states_end(text, is_ahead=is_ahead):
+            return end
+    return None
 
 
 def _split(text: str) -> list[str]:
-    """Return a text in parts that fit into a request, each beginning with the end of the one before."""
-    size = len(text) * _MAX_SENT // max(_MAX_SENT, count_tokens(text))
-    overlap = size * _OVERLAP // _MAX_SENT
-    starts = range(0, max(1, len(text) - overlap), size - overlap)
+    """Return a text in parts that fit into a request, at least one.
+
+    Each part begins with the end of the previous one.
+    """
+    tokens = max(_MAX_TOKENS_SENT, count_tokens(text))
+    size = len(text) * _MAX_TOKENS_SENT // tokens
+    overlap = size * _OVERLAP // _MAX_TOKENS_SENT
+
+    last_start = max(1, len(text) - overlap)
+    starts = range(0, last_start, size - overlap)
     return [text[start : start + size] for start in starts]

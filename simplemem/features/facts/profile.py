@@ -1,14 +1,14 @@
-"""The user profile in short: the note `profiles/<scope>.md`, with links to the notes of the facts.
+"""The profile of a scope: the note `profiles/<scope>.md`, with links to the notes of its facts.
 
 The facts are between marks. Everything else in the note belongs to the user, or to conversations.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from itertools import count
-from typing import Final, Unpack
+from typing import Final, NamedTuple, Unpack
 
 from simplemem.errors import Unreadable
 from simplemem.features.answers import ScopeProfile
@@ -24,38 +24,62 @@ from simplemem.store import Draft
 from simplemem.store import now as local_time
 
 _MIN_CONFIDENCE: Final = 0.7  # of a static fact
-_RECENT: Final = timedelta(days=30)
+_RECENT: Final = timedelta(days=30)  # since when a dynamic fact is valid at most
+
+
+class _Sections(NamedTuple):
+    """The facts of a profile: those that last and are certain, and the recent others."""
+
+    static: list[Fact]
+    dynamic: list[Fact]
 
 
 def profile_of(
-    service: FactService, scope: str, regenerate: bool = False, **by: Unpack[AuthorArgs]
+    service: FactService,
+    scope: str,
+    regenerate: bool = False,
+    **by: Unpack[AuthorArgs],
 ) -> ScopeProfile:
-    """Return the profile of a scope, and write it into the note if that differs.
+    """Return the profile of a scope, and write it into its note if that differs.
 
-    Raise Unreadable if the note cannot be changed.
+    A scope without facts gets no note unless `regenerate`. A store that is read-only gets none
+    either. Raise Invalid if the scope is not valid, Unreadable if the note cannot be changed.
     """
     scope = check_scope(scope)
     time = now()
-    facts = sorted(service.facts(scope), key=lambda fact: fact.path)
-    static = [fact for fact in facts if _is_static(fact, time)]
-    dynamic = [fact for fact in facts if fact not in static and _is_recent(fact, time)]
-    sections = {
-        "static": service.newest_first(static),
-        "dynamic": service.newest_first(dynamic),
-    }
+    facts = service.facts(scope)
+    sections = _divide(service, facts, time)
 
     is_written = False
     if (facts or regenerate) and not service.extension.read_only:
         is_written = _write_note(service, scope, sections, by)
     return ScopeProfile(
         container_tag=scope,
-        static=[decay.display_text(fact) for fact in sections["static"]],
-        dynamic=[decay.display_text(fact) for fact in sections["dynamic"]],
-        sources={name: [fact.id for fact in facts] for name, facts in sections.items()},
+        static=[decay.display_text(fact) for fact in sections.static],
+        dynamic=[decay.display_text(fact) for fact in sections.dynamic],
+        sources={
+            "static": [fact.id for fact in sections.static],
+            "dynamic": [fact.id for fact in sections.dynamic],
+        },
         generated_at=format_moment(time),
         cached=not (is_written or regenerate),
         method="rules",
     )
+
+
+def _divide(service: FactService, facts: Sequence[Fact], at: datetime) -> _Sections:
+    """Return the facts that a profile has at a time, in order of their paths.
+
+    Each disputed one is behind what disputes it.
+    """
+    static: list[Fact] = []
+    dynamic: list[Fact] = []
+    for fact in sorted(facts, key=lambda fact: fact.path):
+        if _is_static(fact, at):
+            static.append(fact)
+        elif _is_recent(fact, at):
+            dynamic.append(fact)
+    return _Sections(service.newest_first(static), service.newest_first(dynamic))
 
 
 def _is_static(fact: Fact, at: datetime) -> bool:
@@ -65,40 +89,50 @@ def _is_static(fact: Fact, at: datetime) -> bool:
 
 
 def _is_recent(fact: Fact, at: datetime) -> bool:
+    """Return whether a fact has been valid for a short time, or it is unknown since when."""
     return fact.valid_from is None or fact.valid_from >= at - _RECENT
 
 
 def _write_note(
-    service: FactService, scope: str, sections: Mapping[str, Sequence[Fact]], by: AuthorArgs
+    service: FactService,
+    scope: str,
+    sections: _Sections,
+    by: AuthorArgs,
 ) -> bool:
-    """Bring the note of a profile up to date; return whether it was not."""
+    """Bring the note of a profile up to date; return whether that changed it."""
 
     def draft() -> Sequence[Draft]:
-        path, before = _find_note(service, scope)
-        text = before
+        path, old_text = _find_note(service, scope)
+        text = old_text
         if text is None:
+            if not any(sections):
+                return []
             properties = {"title": f"Profile of {scope}", "scope": scope}
             text = PROFILE.render(properties, "", local_time())
-        for name, facts in sections.items():
-            lines = [
-                f"- {decay.display_text(fact)} {service.link_text(fact.path)}" for fact in facts
-            ]
-            text = _replace_section(text, name, lines)
 
-        is_needed = before is not None or any(sections.values())
-        return [Draft(path, text, before)] if is_needed and text != before else []
+        text = _replace_section(text, "static", _lines(service, sections.static))
+        text = _replace_section(text, "dynamic", _lines(service, sections.dynamic))
+        if text == old_text:
+            return []
+        return [Draft(path, text, old_text)]
 
     result = service.extension.change(draft, **by)
     return bool(result.written)
 
 
+def _lines(service: FactService, facts: Sequence[Fact]) -> list[str]:
+    """Return facts as items of a Markdown list, with links to their notes."""
+    return [f"- {decay.display_text(fact)} {service.link_text(fact.path)}" for fact in facts]
+
+
 def _find_note(service: FactService, scope: str) -> tuple[str, str | None]:
     """Return the path and the text of a scope's profile; None as text if there is none yet.
 
-    A note that declares no scope is that of the scope with its name.
+    A note that declares no scope is that of the scope with its name. Raise Unreadable if a note
+    that may be the profile has a problem.
     """
-    stem = f"{PROFILE.folder}/{folder_of(scope)}"
-    path = f"{stem}.md"
+    folder = folder_of(scope)
+    path = f"{PROFILE.folder}/{folder}.md"
     for number in count(2):
         read = next(iter(service.extension.read([path])), None)
         if read is None:
@@ -106,9 +140,11 @@ def _find_note(service: FactService, scope: str) -> tuple[str, str | None]:
         header = read_header(read.text)
         if read.problem or header.problem:
             raise Unreadable(f"{path} cannot be changed", hint="Fix its frontmatter in an editor.")
-        if str(header.get("scope") or folder_of(scope)) == scope:
+
+        declared_scope = str(header.get("scope") or folder)
+        if declared_scope == scope:
             return path, read.text
-        path = f"{stem} {number}.md"
+        path = f"{PROFILE.folder}/{folder} {number}.md"
 
     return path, None
 
@@ -116,13 +152,16 @@ def _find_note(service: FactService, scope: str) -> tuple[str, str | None]:
 def _replace_section(text: str, name: str, lines: Sequence[str]) -> str:
     """Return a note with other lines between the marks of a section.
 
-    A section that is missing is added if it has lines.
+    A section that is missing is added at the end if it has lines.
     """
     begin = f"%% simplemem:begin {name} %%"
     end = "%% simplemem:end %%"
     section = "\n".join([begin, *lines, end])
+
     start = text.find(begin)
-    stop = text.find(end, start) if start >= 0 else -1
+    stop = -1
+    if start >= 0:
+        stop = text.find(end, start)
     if stop >= 0:
         return text[:start] + section + text[stop + len(end) :]
     if not lines:

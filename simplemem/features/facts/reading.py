@@ -95,7 +95,10 @@ def read_statement(text: str) -> Reading:
 
 
 def _is_hedged(language: Language, clause: str) -> bool:
-    """Return whether a clause is a plan, a condition or what others say. The month "may" is none."""
+    """Return whether a clause is a plan, a condition or what others say.
+
+    The month "May" in a date does not count.
+    """
     dateless = language.patterns["date"].sub(" ", clause)
     return language.has("hedges", words_of(dateless))
 
@@ -189,9 +192,10 @@ def _is_unclear(language: Language, subject: str, relation: str, value: str) -> 
 
 
 def _fits_relation(language: Language, relation: str, value: str, text: str) -> bool:
-    """Return whether a value may be a place to live in or an employer, if the relation needs one.
+    """Return whether a value may be what its relation needs: an employer, or a place to live in.
 
-    "the sales team" in "moved to the sales team" is no place, "fun" in "work for fun" no employer.
+    Any value fits another relation. "the sales team" in "moved to the sales team" is no place, and
+    "fun" in "work for fun" is no employer.
     """
     first_word, *other_words = value.split()
     if relation == "works at":
@@ -237,9 +241,9 @@ def _as_written(words: str, text: str) -> str:
 
 
 def is_number_of_name(text: str, number: str) -> bool:
-    """Return whether a number in a text is part of a name, as in "step 2", "Flight 3", "3 March".
+    """Return whether a number in a text is part of a name, as in "step 2" or "Flight 3".
 
-    Only the first place where the number occurs counts.
+    A day of a month is one too. Only the first place where the number occurs counts.
     """
     language = language_of(plain_text(text))
     marked = text[:MAX_READ].replace(number, "№", 1)

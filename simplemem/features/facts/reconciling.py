@@ -1,7 +1,7 @@
-"""What a new statement does to those that are known, by rules.
+"""What a new statement does to current ones, by rules.
 
-The rules compare words, slots, polarity and numbers. What no rule decides is added, so two statements that exclude
-each other may both be current. Pure.
+The rules compare words, slots, polarity and numbers. What no rule decides is added, so two
+statements that exclude each other may both be current. Pure.
 """
 
 from __future__ import annotations
@@ -16,7 +16,11 @@ _NUMBER: Final = re.compile(r"(?!(?:19|20)\d\d$)\d+(?:[.,:]\d+)*%?")  # not a ye
 
 
 class Verdict(NamedTuple):
-    """What becomes of a statement, the index of the known one that it is about, and the rule."""
+    """What becomes of a statement, and by which rule.
+
+    `event` is "ADD", "UPDATE", "NOOP" or "DELETE". `relation` says what an update does: "UPDATES"
+    or "EXTENDS". `place` is the index of the current statement that the verdict is about.
+    """
 
     event: str
     relation: str | None = None
@@ -24,28 +28,28 @@ class Verdict(NamedTuple):
     rule: str = "rule:new"
 
 
-_KNOWN: Final = ("NOOP", None)
+_IS_STATED: Final = ("NOOP", None)
 _REPLACES: Final = ("UPDATE", "UPDATES")
 _EXTENDS: Final = ("UPDATE", "EXTENDS")
 
 _RULES: Final = {
-    "same": _KNOWN,
+    "same": _IS_STATED,
     "slot": _REPLACES,
     "ended": _REPLACES,
     "polarity": _REPLACES,
     "number": _REPLACES,
     "more": _EXTENDS,
-    "less": _KNOWN,
+    "less": _IS_STATED,
 }
-"""What each rule says. The first one in this order that applies to a known statement decides."""
+"""What each rule says. The first one in this order that applies to a current statement decides."""
 
 
-def reconcile(new: Reading, known: Sequence[Reading]) -> Verdict:
-    """Return what a new statement does among current ones."""
-    rules = [_rule_for(new, old) for old in known]
+def reconcile(new: Reading, current: Sequence[Reading]) -> Verdict:
+    """Return what a new statement does among current ones: ADD if no rule applies."""
+    rules = [_rule_for(new, old) for old in current]
     for rule, (event, relation) in _RULES.items():
         if rule in rules:
-            return Verdict(event, relation, rules.index(rule), f"rule:{rule}")
+            return Verdict(event, relation, place=rules.index(rule), rule=f"rule:{rule}")
     return Verdict("ADD")
 
 
@@ -53,21 +57,31 @@ def _rule_for(new: Reading, old: Reading) -> str | None:
     """Return the rule that applies to a new statement and a current one, None if there is none."""
     if _has_same_words(new, old) and new.sign == old.sign:
         return "same"
-    is_vague = new.hedged or old.hedged or not new.words
-    if is_vague or new.episode or old.episode:
+    if not _are_comparable(new, old):
         return None
     if _has_same_slot(new, old):
         return _rule_for_same_slot(new, old)
     if new.sign != old.sign:
         return _rule_for_other_sign(new, old)
 
-    is_comparable = (new.slot is None) == (old.slot is None)
-    if is_comparable and _has_other_number(new, old):
+    has_both_or_no_slot = (new.slot is None) == (old.slot is None)
+    if has_both_or_no_slot and _has_other_number(new, old):
         return "number"
     return _rule_by_words(new, old)
 
 
+def _are_comparable(new: Reading, old: Reading) -> bool:
+    """Return whether both statements state something that can be replaced.
+
+    A plan, what others say and an episode cannot.
+    """
+    if new.hedged or old.hedged or not new.words:
+        return False
+    return not new.episode and not old.episode
+
+
 def _has_same_words(new: Reading, old: Reading) -> bool:
+    """Return whether two statements say the same, except for their polarity."""
     if new.words:
         return new.words == old.words
     return new.text.casefold() == old.text.casefold()
@@ -77,23 +91,27 @@ def _has_same_slot(new: Reading, old: Reading) -> bool:
     """Return whether two statements fill the same slot under the same condition."""
     if new.slot is None or old.slot is None or new.limit != old.limit:
         return False
-    is_same_subject = new.slot.subject.casefold() == old.slot.subject.casefold()
-    return is_same_subject and new.slot.relation.casefold() == old.slot.relation.casefold()
+    if new.slot.subject.casefold() != old.slot.subject.casefold():
+        return False
+    return new.slot.relation.casefold() == old.slot.relation.casefold()
 
 
 def _rule_for_same_slot(new: Reading, old: Reading) -> str | None:
+    """Return the rule for two statements about the same slot, by its values and the polarity."""
+    if new.value == old.value and new.sign == old.sign:
+        return _rule_by_words(new, old) or "same"
     if new.value == old.value:
-        if new.sign == old.sign:
-            return _rule_by_words(new, old) or "same"
         return "ended" if new.ended else "polarity"
 
-    if not (new.sign and old.sign):
+    if not new.sign or not old.sign:
         return None
     if new.value > old.value:
         return "more"
     if new.value < old.value:
         return "less"
-    return None if new.one_of_several else "slot"
+    if new.one_of_several:
+        return None
+    return "slot"
 
 
 def _rule_for_other_sign(new: Reading, old: Reading) -> str | None:
@@ -113,21 +131,26 @@ def _rule_by_words(new: Reading, old: Reading) -> str | None:
 
 
 def _is_within(part: Sequence[str], whole: Sequence[str]) -> bool:
-    """Return whether words are among others in their order, and both begin alike."""
+    """Return whether words are among others in their order, and both begin with the same word.
+
+    One word alone is not.
+    """
     if len(part) < 2 or part[:1] != whole[:1]:
         return False
-    rest = iter(whole)
-    return all(word in rest for word in part)
+    remaining = iter(whole)  # each search goes on where the previous one ended
+    return all(word in remaining for word in part)
 
 
 def _has_other_number(new: Reading, old: Reading) -> bool:
     """Return whether two statements differ only in one number, which measures something."""
     if len(new.words) != len(old.words):
         return False
-    differing = [words for words in zip(new.words, old.words, strict=True) if words[0] != words[1]]
-    if len(differing) != 1:
+    word_pairs = zip(new.words, old.words, strict=True)
+    differing_pairs = [pair for pair in word_pairs if pair[0] != pair[1]]
+    if len(differing_pairs) != 1:
         return False
-    new_number, old_number = differing[0]
-    if not (_NUMBER.fullmatch(new_number) and _NUMBER.fullmatch(old_number)):
+
+    new_number, old_number = differing_pairs[0]
+    if not _NUMBER.fullmatch(new_number) or not _NUMBER.fullmatch(old_number):
         return False
     return not is_number_of_name(new.text, new_number)

@@ -1,7 +1,7 @@
-"""Tell small talk from statements: questions, greetings, thanks and acknowledgements state nothing.
+"""Tell small talk from statements. Questions, greetings, thanks and acknowledgements state nothing.
 
-`words/small_talk.toml` has the patterns of each language. A sentence is small talk only if patterns cover
-all of it, so a greeting that is followed by a statement is a statement. Pure.
+`words/small_talk.toml` has the patterns of each language. A sentence is small talk only if patterns
+cover all of it, so a greeting that is followed by a statement is a statement. Pure.
 """
 
 from __future__ import annotations
@@ -50,67 +50,80 @@ def is_small_talk(sentence: str) -> bool:
     if len(sentence) > _MAX_CHARACTERS:
         return False
     plain = " ".join(sentence.replace("’", "'").split())
-    return any(
-        _is_question(plain, language) or _is_courtesy(plain, language) for language in _LANGUAGES
-    )
+    for language in _LANGUAGES:
+        if _is_question(plain, language) or _is_courtesy(plain, language):
+            return True
+    return False
 
 
 def _is_question(text: str, language: _Language) -> bool:
     """Return whether a text asks something, and states nothing in the form of a question."""
     words = text.rstrip(_END_OF_QUESTION)
-    if any(other.statement.fullmatch(words) for other in _LANGUAGES):
+    if any(any_language.statement.fullmatch(words) for any_language in _LANGUAGES):
         return False
-
-    has_question_mark = _QUESTION_MARK_AT_END.search(text) is not None
-    return has_question_mark or language.question.match(words) is not None
+    if _QUESTION_MARK_AT_END.search(text):
+        return True
+    return language.question.match(words) is not None
 
 
 def _is_courtesy(text: str, language: _Language) -> bool:
     """Return whether a text consists of courtesies, and at most of whom or what they are for."""
-    last_courtesy = None
+    last_kind: _CourtesyKind | None = None
     rest = text
-    while courtesy := _match_courtesy(rest, language):
-        last_courtesy = courtesy
+    courtesy = _match_courtesy(rest, language)
+    while courtesy is not None:
+        last_kind = courtesy.kind
         rest = rest[courtesy.end :]
-    if last_courtesy is None:
+        courtesy = _match_courtesy(rest, language)
+    if last_kind is None:
         return False
 
     rest = rest.strip(_AROUND_REST)
-    if not _WORD_CHARACTER.search(rest) or language.addressee.fullmatch(rest):
+    if not _WORD_CHARACTER.search(rest):
         return True
-    if _is_question(rest, language):
-        return True
-    if any(other.assertion.search(rest) for other in _LANGUAGES):
-        return False
+    return _completes_courtesy(rest, last_kind, language)
 
-    if last_courtesy.kind == "thanks" and language.reason.fullmatch(rest):
+
+def _completes_courtesy(rest: str, kind: _CourtesyKind, language: _Language) -> bool:
+    """Return whether what follows a courtesy belongs to it or is a question, but states nothing.
+
+    `kind` is that of the last courtesy before it.
+    """
+    if language.addressee.fullmatch(rest) or _is_question(rest, language):
         return True
-    return last_courtesy.kind != "acknowledgement" and _may_be_name(rest)
+    if any(any_language.assertion.search(rest) for any_language in _LANGUAGES):
+        return False
+    if kind == "thanks" and language.reason.fullmatch(rest):
+        return True
+    return kind != "acknowledgement" and _may_be_name(rest)
 
 
 def _may_be_name(text: str) -> bool:
     """Return whether a text may be the name of somebody who is greeted: "claude", "Anna Lee"."""
     words = text.split()
-    is_capitalized = all(word[0].isupper() for word in words)
-    return len(words) == 1 or (len(words) <= _MAX_NAME_WORDS and is_capitalized)
+    if len(words) == 1:
+        return True
+    return len(words) <= _MAX_NAME_WORDS and all(word[0].isupper() for word in words)
 
 
 def _match_courtesy(text: str, language: _Language) -> _Courtesy | None:
     """Return the courtesy that a text begins with, None if there is none."""
     for kind, pattern in language.courtesies.items():
         match = pattern.match(text)
-        if match:
+        if match is not None:
             return _Courtesy(kind, match.end())
 
     return None
 
 
 def _load_languages() -> tuple[_Language, ...]:
+    """Return the languages in the file, in their order."""
     languages = tomllib.loads(_FILE.read_text(encoding="utf-8"))
     return tuple(_compile_language(sources) for sources in languages.values())
 
 
 def _compile_language(sources: Mapping[str, str]) -> _Language:
+    """Return the patterns of a language from its table in the file."""
     return _Language(
         courtesies={
             "thanks": _compile_courtesy(sources["thanks"]),
@@ -126,7 +139,7 @@ def _compile_language(sources: Mapping[str, str]) -> _Language:
 
 
 def _compile_courtesy(source: str) -> re.Pattern[str]:
-    """Return a pattern of whole words that also matches what separates them from the rest of the text."""
+    """Return a pattern of whole words and of what separates them from the rest of the text."""
     return _compile(rf"(?:{source})(?!\w|'\w){_SEPARATOR}")
 
 

@@ -43,9 +43,10 @@ def statements_in(text: str) -> list[str] | None:
 
 
 def own_statements_in(text: str) -> list[str]:
-    """Return the sentences of a long text in which somebody states a slot or liking of their own.
+    """Return the sentences of a text whose author states something about himself or herself.
 
-    Code, quotations, headings and tables are skipped.
+    That is the value of a slot, or what he or she likes. Each sentence is returned once. Code,
+    quotations, headings and tables are skipped.
     """
     prose = _CODE_OR_QUOTATION.sub("", text)
     sentences: dict[str, None] = {}
