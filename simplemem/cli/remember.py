@@ -6,7 +6,7 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -14,7 +14,15 @@ from simplemem.cli.command import WHO, Answer, command, opened
 from simplemem.cli.options import DryRunOption, Group, VaultOption, argument, duration, option
 from simplemem.cli.output import SHRINKS, WHOLE, Part
 from simplemem.errors import SimplememError
+from simplemem.models import AuthorArgs
+from simplemem.note.names import name_of
 from simplemem.note.words import format_count
+
+if TYPE_CHECKING:
+    from simplemem.features.answers import IngestResult
+    from simplemem.store import EnhancedStore
+
+_WEB_ADDRESS: Final = re.compile(r"https?://", re.IGNORECASE)
 
 commands = typer.Typer()
 _facts = typer.Typer(cls=Group, no_args_is_help=True, rich_markup_mode="rich")
@@ -43,46 +51,66 @@ def add(
 ) -> Iterator[Answer]:
     """Store documents and web pages as notes, and the facts in them.
 
-    The formats are text, Markdown, HTML, PDF and DOCX. A PDF or DOCX file is stored beside its note. A document that is
-    already stored is not stored again.
+    The formats are text, Markdown, HTML, PDF and DOCX. A PDF or DOCX file is stored beside its
+    note. A document that is already stored is not stored again.
 
     $ simplemem documents add handbook.pdf letters/*.docx --scope alex
     $ simplemem documents add https://example.org/rules --scope alex --title 'House rules'
     $ pbpaste | simplemem documents add - --scope alex
     """
-    from simplemem.features.documents.service import document_service
-    from simplemem.models import AuthorArgs
-
     with opened(vault, make=True) as store:
-        documents, by = document_service(store), AuthorArgs(who=WHO, tool="ingest")
         for source in sources:
             try:
-                if re.match(r"https?://", source, re.IGNORECASE):
-                    made = documents.ingest_url(source, scope, title, **by)
-                else:
-                    file, is_piped = Path(source).expanduser(), source == "-"
-                    data = sys.stdin.buffer.read() if is_piped else file.read_bytes()
-                    made = documents.ingest_file(
-                        data, ".txt" if is_piped else file.name, scope, title, **by
-                    )
-                kept = sum(event["event"] != "NOOP" for event in made["memories"])
-                line: list[Part] = [
-                    ("Already stored: " if made.get("duplicate") else "Stored ", "green")
-                ]
-                line += [(made["name"], "cyan"), f", {format_count(kept, 'fact')}" if kept else ""]
-                yield Answer(made, [line], warnings=made["warnings"])
+                result = _ingest(store, source, scope, title)
             except (SimplememError, OSError) as error:
-                hint = getattr(error, "hint", "")
-                why = {
-                    "code": getattr(error, "code", "unavailable"),
-                    "message": str(error),
-                    "hint": hint,
-                }
-                yield Answer(
-                    {"source": source, "error": why},
-                    warnings=[f"{source}: {error}. {hint}"],
-                    failed=True,
-                )
+                yield _error_answer(source, error)
+            else:
+                yield _ingest_answer(result)
+
+
+def _ingest(store: EnhancedStore, source: str, scope: str, title: str) -> IngestResult:
+    """Store an address, a file or, for "-", the standard input as a document.
+
+    Raise what the methods of `DocumentService` raise, and OSError if the file cannot be read.
+    """
+    from simplemem.features.documents.service import document_service
+
+    documents = document_service(store)
+    by = AuthorArgs(who=WHO, tool="ingest")
+    if _WEB_ADDRESS.match(source):
+        return documents.ingest_url(source, scope, title, **by)
+    if source == "-":
+        data = sys.stdin.buffer.read()
+        return documents.ingest_file(data, ".txt", scope, title, **by)
+
+    file = Path(source).expanduser()
+    return documents.ingest_file(file.read_bytes(), file.name, scope, title, **by)
+
+
+def _ingest_answer(result: IngestResult) -> Answer:
+    """Return the answer for a document that is stored now or was stored already."""
+    stored_facts = [event for event in result["memories"] if event["event"] != "NOOP"]
+    counted_facts = ""
+    if stored_facts:
+        counted_facts = f", {format_count(len(stored_facts), 'fact')}"
+    verb = "Already stored: " if result.get("duplicate") else "Stored "
+    line: list[Part] = [(verb, "green"), (result["name"], "cyan"), counted_facts]
+    return Answer(result, [line], warnings=result["warnings"])
+
+
+def _error_answer(source: str, error: SimplememError | OSError) -> Answer:
+    """Return the answer for a source that could not be stored."""
+    hint = getattr(error, "hint", "")
+    problem = {
+        "code": getattr(error, "code", "unavailable"),
+        "message": str(error),
+        "hint": hint,
+    }
+    return Answer(
+        {"source": source, "error": problem},
+        warnings=[f"{source}: {error}. {hint}"],
+        failed=True,
+    )
 
 
 @command(_facts)
@@ -95,7 +123,8 @@ def tidy(
 ) -> Answer:
     """Move outdated facts to the trash, in one step.
 
-    A fact is outdated if it has expired, or if another fact has replaced it. simplemem never removes facts by itself.
+    A fact is outdated if it has expired, or if another fact has replaced it. simplemem never
+    removes facts by itself.
 
     $ simplemem facts tidy --older-than 90d --dry-run
     """
@@ -103,11 +132,25 @@ def tidy(
 
     age = duration(older_than, "--older-than")
     with opened(vault) as store:
-        gone = fact_service(store).tidy(age, dry_run=dry_run, who=WHO, tool="tidy")
-    done = f"{format_count(len(gone), 'fact')} {'would be moved' if dry_run else 'moved'} to the trash."
-    facts = [
-        {"id": each.id, "name": each.path[:-3], "memory": each.statement, "scope": each.scope}
-        for each in gone
-    ]
-    rows = [[(each.scope, "dim"), (each.statement, "cyan")] for each in gone]
-    return Answer({"tidied": facts, "dry_run": dry_run}, [[done]], rows, columns=(WHOLE, SHRINKS))
+        facts = fact_service(store).tidy(age, dry_run=dry_run, who=WHO, tool="tidy")
+
+    verb = "would be moved" if dry_run else "moved"
+    message = f"{format_count(len(facts), 'fact')} {verb} to the trash."
+    tidied: list[dict[str, str]] = []
+    rows: list[list[Part]] = []
+    for fact in facts:
+        rows.append([(fact.scope, "dim"), (fact.statement, "cyan")])
+        tidied.append(
+            {
+                "id": fact.id,
+                "name": name_of(fact.path),
+                "memory": fact.statement,
+                "scope": fact.scope,
+            }
+        )
+    return Answer(
+        {"tidied": tidied, "dry_run": dry_run},
+        [[message]],
+        rows,
+        columns=(WHOLE, SHRINKS),
+    )

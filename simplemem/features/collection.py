@@ -1,4 +1,7 @@
-"""All notes of one type in a vault, kept up to date, and changes of several of them as one step."""
+"""The notes of one type in a vault, kept up to date, and changes of several of them as one step.
+
+A feature subclasses `NoteCollection` if it derives more from its notes than their values.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,11 @@ T = TypeVar("T", bound=NoteValue)
 
 
 class ChangeSet:
-    """The texts of notes before and after one change of a collection."""
+    """Guards the texts of notes before and after one change of a collection.
+
+    Nothing is written until the collection writes the drafts. A draft function makes its changes
+    with `text`, `put`, `set` and `drop`.
+    """
 
     def __init__(self, collection: NoteCollection[Any]) -> None:
         self.extension = collection.extension
@@ -31,15 +38,18 @@ class ChangeSet:
     def text(self, path: str) -> str:
         """Return the text of a note of the collection as this change has made it so far.
 
-        Raise Conflict if the file differs from the collection, Unreadable if it cannot be changed.
+        Raise KeyError if the collection has no such note, Conflict if the file differs from the
+        collection, Unreadable if it cannot be changed.
         """
-        changed = self._after.get(path)
-        if isinstance(changed, str):
-            return changed
+        changed_text = self._after.get(path)
+        if isinstance(changed_text, str):
+            return changed_text
 
         read = self._read_unchanged(path)
+        problem = read.problem
         header_problem = read_header(read.text).problem
-        problem = read.problem or (header_problem and header_problem.message)
+        if not problem and header_problem is not None:
+            problem = header_problem.message
         if problem:
             raise Unreadable(
                 f"{name_of(path)} cannot be changed: {problem}",
@@ -51,19 +61,26 @@ class ChangeSet:
         return read.text
 
     def _read_unchanged(self, path: str) -> Read:
-        """Read a note. If the collection has another text of it, update that; raise Conflict."""
+        """Read a note whose text is the one that the collection has.
+
+        Raise Conflict if the file has another text or is gone; the collection is then up to date.
+        """
         read = next(iter(self.extension.read([path])), None)
-        known_sha256 = self._collection.items[path].sha256
-        if read is not None and read.sha256 == known_sha256:
+        item = self._collection.items[path]
+        if read is not None and read.sha256 == item.sha256:
             return read
 
         self.extension.look_at([path])
-        message = f"{name_of(path)} has changed since it was read"
+        current_sha256 = None
         if read is None:
             self._collection.apply([], deleted=[path])
-            raise Conflict(message, current_sha256=None)
-        self._collection.apply([read])
-        raise Conflict(message, current_sha256=read.sha256)
+        else:
+            self._collection.apply([read])
+            current_sha256 = read.sha256
+        raise Conflict(
+            f"{name_of(path)} has changed since it was read",
+            current_sha256=current_sha256,
+        )
 
     def put(self, path: str, text: str | bytes) -> None:
         """Set the text of a note, or the bytes of an attachment.
@@ -80,6 +97,7 @@ class ChangeSet:
         self._after[path] = text
 
     def _check_size(self, path: str, text: str) -> None:
+        """Raise TooLong if a text exceeds the limit of a note."""
         max_bytes = self.extension.max_note_bytes
         if len(text.encode("utf-8", "replace")) > max_bytes:
             raise TooLong(
@@ -88,7 +106,10 @@ class ChangeSet:
             )
 
     def set(self, path: str, **properties: Any) -> None:
-        """Set properties of a note of the collection; None and "" remove a property."""
+        """Set properties of a note of the collection; None and "" remove a property.
+
+        Raise what `text` and `put` raise.
+        """
         text = self.text(path)
         for key, value in properties.items():
             if value in (None, ""):
@@ -98,7 +119,7 @@ class ChangeSet:
         self.put(path, text)
 
     def has(self, path: str) -> bool:
-        """Return whether this change touches a file."""
+        """Return whether this change touches the file at a path."""
         return path in self._after
 
     def texts(self) -> dict[str, str]:
@@ -106,7 +127,7 @@ class ChangeSet:
         return {path: text for path, text in self._after.items() if isinstance(text, str)}
 
     def drop(self, path: str) -> None:
-        """Move a note of the collection to the trash."""
+        """Move a note of the collection to the trash. Raise what `text` raises."""
         self.text(path)
         self._after[path] = None
 
@@ -123,17 +144,22 @@ class ChangeSet:
 
     def drafts(self) -> list[Draft]:
         """Return the drafts of all files that this change makes different."""
-        drafts = [Draft(path, text, self._before.get(path)) for path, text in self._after.items()]
-        return [draft for draft in drafts if draft.text != draft.old_text]
+        drafts: list[Draft] = []
+        for path, text in self._after.items():
+            old_text = self._before.get(path)
+            if text != old_text:
+                drafts.append(Draft(path, text, old_text))
+        return drafts
 
 
 S = TypeVar("S", bound=ChangeSet)
 
 
 class NoteCollection(Generic[T]):
-    """The values of all notes of one type, read again when the index reports a change.
+    """Guards the values of all notes of one type, read again when the index reports a change.
 
-    Callers that look at `items` do so inside `reading`.
+    Callers look at `items`, which are by path, inside `reading` or in a draft of `change`. It is
+    thread-safe: both hold its lock.
     """
 
     def __init__(self, extension: ExtensionAPI, note_type: NoteType[T]) -> None:
@@ -151,14 +177,14 @@ class NoteCollection(Generic[T]):
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Hold the lock on the collection, with everything read that has been saved so far."""
+        """Hold the lock on the collection, which is up to date with what was saved so far."""
         self.extension.catch_up()
         with self.lock:
             self.refresh()
             yield
 
     def in_order(self) -> list[T]:
-        """Return all items, sorted by the key of their type."""
+        """Return all items, sorted by the key of their type. The caller holds the collection."""
         if self._order is None:
             self._order = sorted(self.items.values(), key=self.note_type.sort_key)
         return self._order
@@ -169,10 +195,11 @@ class NoteCollection(Generic[T]):
         by: AuthorArgs,
         make: Callable[[Any], S] = ChangeSet,  # type: ignore[assignment]
     ) -> tuple[R, BatchResult]:
-        """Write as one step what `draft` makes of the current notes.
+        """Write as one step what `draft` does to the current notes.
 
-        `draft` is called again if a note is saved meanwhile. Return its last answer, and what was
-        written.
+        `draft` gets a change set, which `make` creates for this collection. It is called again if a
+        note is saved meanwhile. Return its last answer, and what was written. Raise what `draft`
+        raises, Conflict, ReadOnly, and Unavailable if the vault stays locked.
         """
         answers: list[R] = []
         drafts: list[Draft] = []
@@ -193,43 +220,57 @@ class NoteCollection(Generic[T]):
         return answers[0], result
 
     def _apply_written(self, result: BatchResult, drafts: Collection[Draft]) -> None:
+        """Bring the collection up to date with a change that it has written itself."""
         hashes = {written.path: written.sha256 or "" for written in result.written}
-        notes = [Read(path, text, hashes[path], "") for path, text in result.texts.items()]
-        deleted = [draft.path for draft in drafts if draft.text is None]
-        created = [
-            draft.path
-            for draft in drafts
-            if draft.old_text is None and not isinstance(draft.text, bytes)
+        notes = [
+            Read(path, text, sha256=hashes[path], problem="") for path, text in result.texts.items()
         ]
+
+        deleted: list[str] = []
+        created: list[str] = []
+        for draft in drafts:
+            is_note = not isinstance(draft.text, bytes)
+            if draft.text is None:
+                deleted.append(draft.path)
+            if draft.old_text is None and is_note:
+                created.append(draft.path)
         self.apply(notes, deleted=deleted, created=created)
 
     def refresh(self) -> None:
-        """Read the notes that changed since the last call."""
+        """Read the notes that changed since the last call. The caller holds the lock."""
         news = self.extension.since(self.mark)
         if news.mark == self.mark:
             return
 
         changed = {note.path: note for note in news.notes}
         created = changed.keys() - self._all_paths
+        expected_count = len(self._all_paths) + len(created)
         deleted = set[str]()
-        if len(self._all_paths) + len(created) != news.count:
+        if news.count != expected_count:
             remaining = changed.keys() if news.whole else self.extension.indexed()
             deleted = self._all_paths - remaining
 
-        copies = {path for path, note in changed.items() if note.is_copy and _is_copy_name(path)}
-        stale = [
-            path
-            for path, note in changed.items()
-            if path not in copies and self._is_stale(path, note.sha256, note.type)
-        ]
-        if self.mark is not None and (stale or deleted & self.items.keys()):
+        # A conflict copy has the frontmatter of its note, but is no second item.
+        copies: set[str] = set()
+        stale: list[str] = []
+        for path, note in changed.items():
+            if note.is_copy and _is_copy_name(path):
+                copies.add(path)
+            elif self._is_stale(path, note.sha256, note.type):
+                stale.append(path)
+
+        is_item_deleted = not deleted.isdisjoint(self.items)
+        if self.mark is not None and (stale or is_item_deleted):
             self.external_changes += 1
         notes = self.extension.read(sorted(stale))
         self.apply(notes, deleted=deleted | copies, created=created | copies)
-        self.mark = news.mark  # last, so that whatever failed before is noticed again
+        self.mark = news.mark  # last, so that whatever failed is noticed again
 
     def _is_stale(self, path: str, sha256: str, declared_type: str | None) -> bool:
-        """Return whether a changed note has to be read."""
+        """Return whether a note that the index reports as changed has to be read.
+
+        That is an item with another text, or a note of the collection's type that is no item yet.
+        """
         item = self.items.get(path)
         if item is not None:
             return item.sha256 != sha256
@@ -240,8 +281,8 @@ class NoteCollection(Generic[T]):
     ) -> None:
         """Bring the collection up to date with notes that were read, and with deleted ones.
 
-        `deleted` and `created` name notes of any type, since those may change what a link resolves
-        to.
+        `deleted` and `created` are paths of notes of any type, since those may change what a link
+        resolves to. The caller holds the lock.
         """
         changed = set(deleted)
         for path in deleted:
@@ -262,11 +303,14 @@ class NoteCollection(Generic[T]):
         self._pending_files = set()
 
     def is_needed(self, path: str) -> bool:  # noqa: ARG002
-        """Return whether the collection keeps a note although it is of another type."""
+        """Return whether the collection keeps a note although it is of another type.
+
+        A subclass may override it. None is kept by default.
+        """
         return False
 
     def update_derived(self, changed: Collection[str], files: Collection[str]) -> None:
-        """Update what a subclass derives from the items.
+        """Update what a subclass derives from the items. Nothing is derived by default.
 
         `changed` are the paths of items that changed or were removed. `files` are the paths of
         notes of any type that were created or deleted.

@@ -1,4 +1,7 @@
-"""State that is in no note, such as counters and what was imported: a log of JSON lines."""
+"""State that is in no note, such as counters and what was imported: a log of JSON lines.
+
+`EventLog` is for any feature that needs such state.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +22,9 @@ _ADD_TIMEOUT: Final = 0.25  # seconds
 
 
 class EventLog(Generic[State]):
-    """A file below `.simplemem/` that several processes append events to, and the state they make.
+    """Guards a file below `.simplemem/`, and the state that the events in it add up to.
 
-    `apply` changes the state by one event, starting with what `empty` returns.
+    Several processes may append events to the file. It is thread-safe.
     """
 
     def __init__(
@@ -31,6 +34,10 @@ class EventLog(Generic[State]):
         empty: Callable[[], State],
         apply: Callable[[State, Event], None],
     ) -> None:
+        """Name the file by its path below `.simplemem/`. Nothing is read or written yet.
+
+        `empty` returns the state without events, and `apply` changes a state by one event.
+        """
         self._extension = extension
         self._file = extension.side_file(name)
         self._empty = empty
@@ -56,7 +63,11 @@ class EventLog(Generic[State]):
             return copy(self._state)
 
     def add(self, event: Event) -> None:
-        """Append an event. It is lost if the log cannot be written or is locked for long."""
+        """Append an event, and raise nothing.
+
+        The event is lost if the store is read-only, or the log cannot be written or is locked for
+        long.
+        """
         if self._extension.read_only:
             return
         with self._guard, suppress(OSError, SimplememError):  # noqa: SIM117
@@ -68,8 +79,8 @@ class EventLog(Generic[State]):
     def exclusive(self, timeout: float) -> Iterator[Callable[[Event], None]]:
         """Lock the log, and yield a function that appends an event and syncs it to the disk.
 
-        Raise Unavailable if another process keeps the lock for longer than `timeout` seconds, and
-        what the file system raises if the log cannot be written.
+        Raise ReadOnly, Unavailable if another process keeps the lock for longer than `timeout`
+        seconds, and OSError if the log cannot be written.
         """
         self._extension.must_be_writable()
         with self._guard, self._file.locked(timeout) as is_locked:
@@ -87,4 +98,5 @@ class EventLog(Generic[State]):
 
 
 def _encode(event: Event) -> bytes:
+    """Return an event as a line of the log."""
     return json.dumps(event, separators=(",", ":")).encode() + b"\n"

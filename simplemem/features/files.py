@@ -23,35 +23,37 @@ _MAX_LINES: Final = 999_999
 _MAX_DEPTH: Final = 2  # of a listing
 _SNIPPET_MARGIN: Final = 2  # lines shown before and after a change
 _OPTIONAL_ARGUMENTS: Final = frozenset({"view_range"})
+_OTHER_PARAMETERS: Final = frozenset({"store", "by", "return"})  # of the functions of commands
 _COMMANDS: dict[str, Callable[..., str]] = {}
 
 
 def run(store: EnhancedStore, call: Mapping[str, Any], **by: Unpack[AuthorArgs]) -> str:
-    """Run a command and return the tool's answer.
+    """Run a command of the memory tool and return the tool's answer.
 
-    Raise a SimplememError with the tool's own message if it fails. Arguments that the command does
-    not take are ignored.
+    `call` has the name of the `command` and its arguments. Arguments that the command does not take
+    are ignored. Raise a SimplememError with the tool's own message if the command fails.
     """
-    command = _COMMANDS.get(str(call.get("command")))
+    name = str(call.get("command"))
+    command = _COMMANDS.get(name)
     if command is None:
-        raise Invalid(
-            f"Unknown command: {call.get('command')}",
-            hint="There are " + ", ".join(_COMMANDS) + ".",
-        )
+        command_names = ", ".join(_COMMANDS)
+        raise Invalid(f"Unknown command: {name}", hint=f"There are {command_names}.")
 
-    given = {key: value for key, value in call.items() if key != "command" and value is not None}
-    parameters = command.__annotations__.keys() - {"return", "store", "by"}
-    missing = sorted(parameters - given.keys() - _OPTIONAL_ARGUMENTS)
+    arguments: dict[str, Any] = {}
+    missing: list[str] = []
+    for parameter in sorted(command.__annotations__.keys() - _OTHER_PARAMETERS):
+        value = call.get(parameter)
+        if value is not None:
+            arguments[parameter] = value
+        elif parameter not in _OPTIONAL_ARGUMENTS:
+            missing.append(parameter)
     if missing:
-        raise Invalid(
-            f"{call['command']} needs {', '.join(missing)}", hint="Give them, and try again."
-        )
-    arguments = {key: given[key] for key in parameters & given.keys()}
+        raise Invalid(f"{name} needs {', '.join(missing)}", hint="Give them, and try again.")
     return command(store, **arguments, by=by)
 
 
 def _command(function: Callable[..., str]) -> Callable[..., str]:
-    """Register a function as the command of its name."""
+    """Register a function as the command of its name; used as a decorator."""
     _COMMANDS[function.__name__] = function
     return function
 
@@ -63,53 +65,78 @@ def view(
     by: AuthorArgs,  # noqa: ARG001
     view_range: list[int] | None = None,
 ) -> str:
-    """Return the numbered lines of a file, or a listing of a folder."""
+    """Return the numbered lines of a file, or a listing of a folder.
+
+    `view_range` is the first and the last line of a file, with -1 for its end. Raise Invalid if
+    there is no such file or folder.
+    """
     store.extension.catch_up()
     inside = _path_inside(path)
-    file = _find_file(store, inside) if inside else None
-    if file is not None:
-        return _view_file(store, file, path, view_range)
+    note_path = _find_file(store, inside) if inside else None
+    if note_path is not None:
+        return _view_file(store, note_path, path, view_range)
     return _view_folder(store, inside, path)
 
 
-def _view_file(store: EnhancedStore, file: str, path: str, view_range: list[int] | None) -> str:
-    lines = _read(store, file, path).text.split("\n")
+def _view_file(
+    store: EnhancedStore,
+    note_path: str,
+    path: str,
+    view_range: list[int] | None,
+) -> str:
+    """Return the numbered lines of the file that a note is, with the `path` of the tool's call."""
+    lines = _read(store, note_path, path).text.split("\n")
     if len(lines) > _MAX_LINES:
         raise Invalid(f"File {path} exceeds maximum line limit of 999,999 lines.")
 
-    start = 0
-    end = -1
+    first = 1
+    last = -1
     if view_range and len(view_range) == 2:
-        start = max(1, view_range[0]) - 1
-        end = view_range[1]
-    if end == -1:
-        end = len(lines)
-    numbered = _number_lines(lines[start:end], start + 1)
+        first = max(1, view_range[0])
+        last = view_range[1]
+    if last == -1:
+        last = len(lines)
+
+    numbered = _number_lines(lines[first - 1 : last], first)
     return f"Here's the content of {path} with line numbers:\n{numbered}"
 
 
 def _view_folder(store: EnhancedStore, inside: str, path: str) -> str:
+    """Return the files and folders in a folder with their sizes, with the `path` of the call.
+
+    Raise Invalid if no file is in the folder, except for `/memories` itself.
+    """
     file_sizes = _file_sizes(store, inside)
     if inside and not file_sizes:
         raise Invalid(f"The path {path} does not exist. Please provide a valid path.")
 
-    sizes = _sizes_to_list(file_sizes)
     lines = [
         f"Here're the files and directories up to {_MAX_DEPTH} levels deep in {path}, "
         "excluding hidden items:"
     ]
-    for name in sorted(sizes, key=lambda name: name.rstrip("/").split("/")):
-        shown_path = f"{path}/{name}" if name else path
-        lines.append(f"{_format_size(sizes[name])}\t{shown_path}")
+    sizes = _sizes_to_list(file_sizes)
+    for name in sorted(sizes, key=_listing_order):
+        listed_path = f"{path}/{name}" if name else path
+        lines.append(f"{_format_size(sizes[name])}\t{listed_path}")
     return "\n".join(lines)
 
 
+def _listing_order(name: str) -> list[str]:
+    """Return a key that sorts the content of a folder behind the folder."""
+    return name.rstrip("/").split("/")
+
+
 def _sizes_to_list(file_sizes: Mapping[str, int]) -> dict[str, int]:
-    """Return the sizes of the files and folders of a listing, "" for the listed folder itself."""
-    sizes = Counter({"": sum(file_sizes.values())})
+    """Return the sizes of the files and folders of a listing by name.
+
+    The name of a folder ends with a slash; that of the listed folder itself is "".
+    """
+    total_size = sum(file_sizes.values())
+    sizes = Counter({"": total_size})
     for name, size in file_sizes.items():
         parts = name.split("/")
-        for depth in range(1, min(len(parts), _MAX_DEPTH + 1)):
+        folder_depth = min(len(parts) - 1, _MAX_DEPTH)
+        for depth in range(1, folder_depth + 1):
             folder = "/".join(parts[:depth])
             sizes[f"{folder}/"] += size
         if len(parts) <= _MAX_DEPTH:
@@ -119,52 +146,82 @@ def _sizes_to_list(file_sizes: Mapping[str, int]) -> dict[str, int]:
 
 @_command
 def create(store: EnhancedStore, path: str, file_text: str, by: AuthorArgs) -> str:
-    """Create a file."""
+    """Create a file. Raise Invalid if there is a file or folder of its path."""
     inside = _path_inside(path)
     if not inside or _exists(store, inside):
         raise Invalid(f"File {path} already exists")
-    _change(store, lambda: [Draft(_note_path(inside), file_text)], by)
+
+    def draft() -> list[Draft]:
+        return [Draft(_note_path(inside), file_text)]
+
+    _change(store, draft, by)
     return f"File created successfully at: {path}"
 
 
 @_command
-def str_replace(store: EnhancedStore, path: str, old_str: str, new_str: str, by: AuthorArgs) -> str:
-    """Replace a text that occurs once in a file, and return the lines around it."""
+def str_replace(
+    store: EnhancedStore,
+    path: str,
+    old_str: str,
+    new_str: str,
+    by: AuthorArgs,
+) -> str:
+    """Replace a text that occurs once in a file, and return the lines around it.
+
+    Raise Invalid if it does not occur, or more than once.
+    """
 
     def replace_once(text: str) -> str:
         _check_occurs_once(text, old_str, path)
         return text.replace(old_str, new_str)
 
     old_text, new_text = _edit(store, path, replace_once, by)
+
     changed_line = old_text.count("\n", 0, old_text.find(old_str))
     start = max(0, changed_line - _SNIPPET_MARGIN)
-    snippet = new_text.split("\n")[start : changed_line + _SNIPPET_MARGIN + 1]
+    stop = changed_line + _SNIPPET_MARGIN + 1
+    snippet_lines = new_text.split("\n")[start:stop]
+    snippet = _number_lines(snippet_lines, start + 1)
     return (
         "The memory file has been edited. Here is the snippet showing the change "
-        f"(with line numbers):\n{_number_lines(snippet, start + 1)}"
+        f"(with line numbers):\n{snippet}"
     )
 
 
 def _check_occurs_once(text: str, old_str: str, path: str) -> None:
+    """Raise Invalid if a text does not contain another one, or contains it more than once."""
     count = text.count(old_str) if old_str else 0
     if count == 0:
         raise Invalid(
             f"No replacement was performed, old_str `{old_str}` did not appear verbatim in {path}."
         )
-    if count > 1:
-        starts = [start for start in range(len(text)) if text.startswith(old_str, start)]
-        lines = ", ".join(str(text.count("\n", 0, start) + 1) for start in starts)
-        raise Invalid(
-            f"No replacement was performed. Multiple occurrences of old_str `{old_str}` in lines: "
-            f"{lines}. Please ensure it is unique"
-        )
+    if count == 1:
+        return
+
+    line_numbers: list[str] = []
+    for start in range(len(text)):
+        if text.startswith(old_str, start):
+            line = text.count("\n", 0, start) + 1
+            line_numbers.append(str(line))
+    lines = ", ".join(line_numbers)
+    raise Invalid(
+        f"No replacement was performed. Multiple occurrences of old_str `{old_str}` in lines: "
+        f"{lines}. Please ensure it is unique"
+    )
 
 
 @_command
 def insert(
-    store: EnhancedStore, path: str, insert_line: int, insert_text: str, by: AuthorArgs
+    store: EnhancedStore,
+    path: str,
+    insert_line: int,
+    insert_text: str,
+    by: AuthorArgs,
 ) -> str:
-    """Insert a text after a line of a file, 0 for the beginning."""
+    """Insert a text after a line of a file, 0 for the beginning.
+
+    Raise Invalid if the file has no such line.
+    """
 
     def insert_lines(text: str) -> str:
         lines = text.removesuffix("\n").split("\n") if text else []
@@ -182,7 +239,10 @@ def insert(
 
 @_command
 def delete(store: EnhancedStore, path: str, by: AuthorArgs) -> str:
-    """Move a file, or a folder with all its files, to the trash."""
+    """Move a file, or a folder with all its files, to the trash.
+
+    Raise Invalid for `/memories` itself, or if there is no such file or folder.
+    """
     inside = _path_inside(path)
     if not inside:
         raise Invalid("Cannot delete the /memories directory itself")
@@ -200,7 +260,10 @@ def delete(store: EnhancedStore, path: str, by: AuthorArgs) -> str:
 
 @_command
 def rename(store: EnhancedStore, old_path: str, new_path: str, by: AuthorArgs) -> str:
-    """Rename or move a file, or a folder with all its files."""
+    """Rename or move a file, or a folder with all its files. Links to them follow.
+
+    Raise Invalid if the new path is taken, or there is no file or folder of the old one.
+    """
     old = _path_inside(old_path)
     new = _path_inside(new_path)
     if not old:
@@ -211,9 +274,10 @@ def rename(store: EnhancedStore, old_path: str, new_path: str, by: AuthorArgs) -
     if new.startswith(f"{old}/"):
         raise Invalid(f"{old_path} cannot be moved into itself")
 
-    file = _find_file(store, old)
-    if file is not None:
-        store.move(name_of(file), check_name(name_of(_note_path(new))), **by)
+    note_path = _find_file(store, old)
+    if note_path is not None:
+        new_name = check_name(name_of(_note_path(new)))
+        store.move(name_of(note_path), new_name, **by)
         return f"Successfully renamed {old_path} to {new_path}"
 
     note_paths = _note_paths(store, old)
@@ -221,9 +285,9 @@ def rename(store: EnhancedStore, old_path: str, new_path: str, by: AuthorArgs) -
         raise Invalid(f"The path {old_path} does not exist")
     old_folder = f"{FOLDER}/{old}"
     new_folder = f"{FOLDER}/{new}"
-    moves = {path: new_folder + path.removeprefix(old_folder) for path in note_paths}
+    new_paths = {path: new_folder + path.removeprefix(old_folder) for path in note_paths}
     with _as_tool_errors():
-        store.extension.move(moves, **by)
+        store.extension.move(new_paths, **by)
     return f"Successfully renamed {old_path} to {new_path}"
 
 
@@ -247,14 +311,14 @@ def _path_inside(path: str) -> str:
 
 
 def _note_path(inside: str) -> str:
-    """Return the path of the note that a file is stored as."""
+    """Return the path of the note that a file is stored as, by its path in `/memories`."""
     if inside.endswith(".md"):
         return f"{FOLDER}/{inside}"
     return f"{FOLDER}/{inside}.md"
 
 
 def _displayed_path(note_path: str) -> str:
-    """Return the path of a file as the tool shows it, without an ending that was added."""
+    """Return the path of a note's file in `/memories`, without an ending that was added."""
     inside = note_path[len(FOLDER) + 1 :]
     without_ending = inside.removesuffix(".md")
     has_own_ending = "." in without_ending.rpartition("/")[2]
@@ -263,10 +327,12 @@ def _displayed_path(note_path: str) -> str:
 
 def _find_file(store: EnhancedStore, inside: str) -> str | None:
     """Return the path of the note of a file, None if there is no such file."""
-    path = _note_path(inside)
-    if "\0" in path or well_formed(path) != path:
+    note_path = _note_path(inside)
+    if "\0" in note_path or well_formed(note_path) != note_path:
         return None
-    return path if store.extension.exists(path) else None
+    if not store.extension.exists(note_path):
+        return None
+    return note_path
 
 
 def _exists(store: EnhancedStore, inside: str) -> bool:
@@ -275,10 +341,13 @@ def _exists(store: EnhancedStore, inside: str) -> bool:
 
 
 def _note_paths(store: EnhancedStore, inside: str) -> list[str]:
-    """Return the path of the note of a file, or those of all files in a folder."""
-    file = _find_file(store, inside)
-    if file is not None:
-        return [file]
+    """Return the path of the note of a file, or those of all files in a folder.
+
+    There are none if there is no such file or folder.
+    """
+    note_path = _find_file(store, inside)
+    if note_path is not None:
+        return [note_path]
     return [entry.path for entry in store.extension.entries_below(f"{FOLDER}/{inside}")]
 
 
@@ -289,17 +358,19 @@ def _file_sizes(store: EnhancedStore, inside: str) -> dict[str, int]:
         entries = store.extension.entries_below(folder)
     except SimplememError:  # no folder can have this name
         return {}
+
     start = len(inside) + 1 if inside else 0
-    return {
-        _displayed_path(entry.path)[start:]: entry.size
-        for entry in entries
-        if entry.path.endswith(".md")
-    }
+    sizes: dict[str, int] = {}
+    for entry in entries:
+        if entry.path.endswith(".md"):
+            path_in_folder = _displayed_path(entry.path)[start:]
+            sizes[path_in_folder] = entry.size
+    return sizes
 
 
-def _read(store: EnhancedStore, file: str, path: str) -> Read:
-    """Read the note of a file. Raise Invalid if it is gone or cannot be read."""
-    read = next(iter(store.extension.read([file])), None)
+def _read(store: EnhancedStore, note_path: str, path: str) -> Read:
+    """Read the note of a file. Raise Invalid, with the tool's `path`, if it cannot be read."""
+    read = next(iter(store.extension.read([note_path])), None)
     if read is None:
         raise Invalid(
             f"The file {path} no longer exists (may have been deleted or renamed concurrently)."
@@ -310,12 +381,19 @@ def _read(store: EnhancedStore, file: str, path: str) -> Read:
 
 
 def _edit(
-    store: EnhancedStore, path: str, change: Callable[[str], str], by: AuthorArgs
+    store: EnhancedStore,
+    path: str,
+    change: Callable[[str], str],
+    by: AuthorArgs,
 ) -> tuple[str, str]:
-    """Change the current text of a file. Return the text before and after."""
+    """Change the current text of a file by a function. Return the old text and the new one.
+
+    Raise Invalid if there is no such file, and what `change` raises. `change` is called again if
+    the file is saved meanwhile.
+    """
     inside = _path_inside(path)
-    file = _find_file(store, inside) if inside else None
-    if file is None:
+    note_path = _find_file(store, inside) if inside else None
+    if note_path is None:
         if inside and not _file_sizes(store, inside):
             raise Invalid(f"The path {path} does not exist. Please provide a valid path.")
         raise Invalid(f"The path {path} is not a file.")
@@ -324,16 +402,22 @@ def _edit(
 
     def draft() -> list[Draft]:
         nonlocal texts
-        old_text = _read(store, file, path).text
+        old_text = _read(store, note_path, path).text
         new_text = change(old_text)
         texts = (old_text, new_text)
-        return [Draft(file, new_text, old_text)] if new_text != old_text else []
+        if new_text == old_text:
+            return []
+        return [Draft(note_path, new_text, old_text)]
 
     _change(store, draft, by)
     return texts
 
 
 def _change(store: EnhancedStore, draft: Callable[[], list[Draft]], by: AuthorArgs) -> None:
+    """Write the drafts that a function returns.
+
+    Raise Invalid if somebody else changes the file at the same moment.
+    """
     with _as_tool_errors():
         store.extension.change(draft, **by)
 
@@ -350,6 +434,7 @@ def _as_tool_errors() -> Iterator[None]:
 
 
 def _number_lines(lines: list[str], first: int) -> str:
+    """Return lines as a text, each behind its number; `first` is that of the first one."""
     return "\n".join(f"{number:>6}\t{line}" for number, line in enumerate(lines, first))
 
 

@@ -1,8 +1,8 @@
 """Find earlier facts that a later statement puts in doubt, where no rule reads the new value.
 
-`read_change` reads a statement such as "I've changed the alarm code", "We moved" or "I sold the Volvo".
-`subject_of` reads what an earlier fact is about. `find_doubtful` compares the two. A fact is in doubt if
-the statement and the fact are about the same person, and about one of these:
+`read_change` reads a statement such as "I've changed the alarm code", "We moved" or "I sold the
+Volvo". `subject_of` reads what an earlier fact is about. `find_doubtful` compares the two. A fact
+is in doubt if the statement and the fact are about the same person, and about one of these:
 
 - the same thing, in the same words ("alarm code"),
 - the same topic, of which people have one (home, work, car, partner, diet),

@@ -21,9 +21,8 @@ SPEAKER: Final[Words] = frozenset()
 _MAX_CHARACTERS: Final = 300  # of a statement that are read
 _FILE: Final = Path(__file__).with_name("changes.toml")
 _TOKEN: Final = re.compile(r"[^\W_]+(?:[.:@'-][^\W_]+)*")
-_ACRONYM_PLURAL: Final = re.compile(
-    r"\b([A-Z]{2,6})s\b"
-)  # "GPs": no stemmer takes their plural off
+# "GPs": no stemmer takes their plural off.
+_ACRONYM_PLURAL: Final = re.compile(r"\b([A-Z]{2,6})s\b")
 _POSSESSIVE_ENDING: Final = re.compile(r"['’]s\b")
 _PIECE: Final = re.compile(r"\{(?P<name>[a-z_]+)\}")
 _GROUP: Final = re.compile(r"\(\?P<(?P<name>[a-z]+)\d*>")
@@ -52,14 +51,17 @@ class TopicRule:
 
 @dataclass(frozen=True)
 class Patterns:
-    """The patterns of one language. They match statements as `Language.normalize` returns them."""
+    """The patterns of one language. They match statements as `Language.normalize` returns them.
+
+    The names are those in `[…patterns]` of `changes.toml`.
+    """
 
     cue: re.Pattern[str]  # a word without which a statement states no change; saves time only
     bare: re.Pattern[str]  # a statement about the speaker without a pronoun: "moved to Rome"
     user: re.Pattern[str]  # the speaker as "the user"
     hedged: re.Pattern[str]  # a plan, a wish, a condition, or what others say
     over: re.Pattern[str]  # "no longer", "any more"
-    past: re.Pattern[str]  # a change that was long ago
+    long_ago: re.Pattern[str]  # a change that was long ago
     left: re.Pattern[str]  # the former value of a change: "switched from A to B"
     before_is: re.Pattern[str]  # a fact of the form "the alarm code is 4711"
     other_value: re.Pattern[str]  # a fact of the form "I drive a Volvo"
@@ -79,9 +81,7 @@ class Language:
     unnamed_persons: Words  # pronouns of somebody whom the statement does not name
     empty: Words  # words that name nothing
     determiners_of_others: Words  # "her", "their"
-    determiners_of_speaker: (
-        Words  # those of a thing that the speaker has part in, whoever changed it
-    )
+    determiners_of_speaker: Words  # of a thing that the speaker shares, whoever changed it: "our"
     determiners_of_anybody: Words  # those that leave open whose a thing is: "the"
     synonyms: Mapping[str, str]
     phones: Words  # words for a phone; their value, if it is a number, is a phone number
@@ -93,7 +93,10 @@ class Language:
     adjective: re.Pattern[str]  # an adjective that does not make another thing of a noun
 
     def normalize(self, statement: str) -> str:
-        """Return the beginning of a statement in small letters and full verbs, with the user as speaker."""
+        """Return the beginning of a statement in the form that patterns match.
+
+        It is in small letters, with full verbs, and "the user" is "I".
+        """
         singular = _ACRONYM_PLURAL.sub(r"\1", statement[:_MAX_CHARACTERS])
         text = " ".join(singular.lower().replace("’", "'").split())
         for contraction, full in self.contractions.items():
@@ -105,17 +108,17 @@ class Language:
         return text.rstrip(".! ")
 
     def words(self, text: str) -> Words:
-        """Return the words of a text that name something."""
+        """Return the words of a text that name something, each reduced to its stem."""
         return frozenset(_reduce(self.tokens(text), self.synonyms, self.stems))
 
     def tokens(self, text: str) -> list[str]:
-        """Return the words of a text that name something, as they are written and in their order."""
+        """Return the words of a text that name something, in small letters and in their order."""
         return _tokens(text, self.empty)
 
     def read_owner(self, person: str) -> Words | None:
-        """Return the owner that some words name; None if they name nobody who can be told from others.
+        """Return the owner that some words name: SPEAKER, or the words that name a person.
 
-        No words are the speaker.
+        No words are the speaker. Return None for somebody unnamed, such as "he".
         """
         tokens = _TOKEN.findall(person.lower().removesuffix("'s"))
         if not tokens or tokens[-1] in self.speaker:
@@ -126,8 +129,16 @@ class Language:
 
 
 def groups_of(match: re.Match[str]) -> dict[str, str]:
-    """Return the named groups of a match that are not empty, without the numbers behind their names."""
-    return {name.rstrip("0123456789"): text for name, text in match.groupdict().items() if text}
+    """Return the named groups of a match that are not empty.
+
+    A group that occurs several times in a pattern has numbers behind its name there, and none here.
+    """
+    groups: dict[str, str] = {}
+    for numbered_name, text in match.groupdict().items():
+        if text:
+            name = numbered_name.rstrip("0123456789")
+            groups[name] = text
+    return groups
 
 
 def _speaker_of_user(user: re.Match[str]) -> str:
@@ -136,17 +147,20 @@ def _speaker_of_user(user: re.Match[str]) -> str:
 
 
 def _tokens(text: str, empty: Words) -> list[str]:
+    """Return the words of a text without the `empty` ones, in small letters and their order."""
     plain = _POSSESSIVE_ENDING.sub("", text.lower()).replace("_", " ")
     return [token for token in _TOKEN.findall(plain) if token not in empty]
 
 
 def _reduce(tokens: Iterable[str], synonyms: Mapping[str, str], stems: str) -> Iterator[str]:
+    """Yield the stem of each word, or of the word that means the same."""
     for token in tokens:
-        yield stem(synonyms.get(token, token), stems)
+        word = synonyms.get(token, token)
+        yield stem(word, stems)
 
 
 class _LanguageReader:
-    """Reads one language from its table in `changes.toml`."""
+    """Reads one language from its table in `changes.toml`. Guards no state that changes."""
 
     def __init__(self, code: str, table: Mapping[str, Any]) -> None:
         self._code = code
@@ -154,11 +168,10 @@ class _LanguageReader:
         self._pieces: Mapping[str, str] = table["pieces"]
         self._stems: str = table["stems"]
         self._empty = self._word_set("empty")
-        self._synonyms = {
-            synonym: word
-            for word, synonyms in table["same"].items()
-            for synonym in synonyms.split()
-        }
+        self._synonyms: dict[str, str] = {}
+        for word, synonyms in table["same"].items():
+            for synonym in synonyms.split():
+                self._synonyms[synonym] = word
 
     def read(self) -> Language:
         """Return the language. Raise KeyError or re.error if its table is not complete."""
@@ -186,6 +199,10 @@ class _LanguageReader:
         )
 
     def _read_topic(self, topic: Mapping[str, Any]) -> TopicRule:
+        """Return the rule in an entry of `topics`."""
+        place = None
+        if "place" in topic:
+            place = self._compile(topic["place"])
         return TopicRule(
             name=topic["name"],
             keys=self._reduced(topic["keys"]),
@@ -193,14 +210,17 @@ class _LanguageReader:
             fact=self._compile(topic["fact"]),
             change=self._compile(topic["change"]),
             ends_named_value=bool(topic.get("is_over")),
-            place=self._compile(topic["place"]) if "place" in topic else None,
+            place=place,
         )
 
     def _word_set(self, key: str) -> Words:
+        """Return the words of a list in the table, as they are written."""
         return frozenset(self._table[key].split())
 
     def _reduced(self, text: str) -> Words:
-        return frozenset(_reduce(_tokens(text, self._empty), self._synonyms, self._stems))
+        """Return the words of a text as `Language.words` does."""
+        tokens = _tokens(text, self._empty)
+        return frozenset(_reduce(tokens, self._synonyms, self._stems))
 
     def _compile(self, source: str) -> re.Pattern[str]:
         """Return a pattern with all its `{pieces}` filled in."""
@@ -224,12 +244,15 @@ def _number_groups(source: str) -> str:
         name = group["name"]
         occurrences[name] += 1
         count = occurrences[name]
-        return f"(?P<{name}>" if count == 1 else f"(?P<{name}{count}>"
+        if count == 1:
+            return f"(?P<{name}>"
+        return f"(?P<{name}{count}>"
 
     return _GROUP.sub(numbered, source)
 
 
 def _load_languages() -> tuple[Language, ...]:
+    """Return the languages in the file, in their order."""
     tables = tomllib.loads(_FILE.read_text(encoding="utf-8"))
     return tuple(_LanguageReader(code, table).read() for code, table in tables.items())
 

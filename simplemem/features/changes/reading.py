@@ -40,22 +40,25 @@ class Change:
     provided: frozenset[Words]  # "insurance", if the company that provides it has changed
     ended_values: frozenset[Words]  # values that are no longer true
     left_employers: frozenset[Words]  # what the speaker left: an employer, but possibly a place
-    ends_named_value: (
-        bool  # a value that the statement names is no longer true, and not the new value
-    )
+    ends_named_value: bool  # a value that the statement names is an old one, not the new one
     words: Words  # all words of the statement
     year: int | None  # the latest year that the statement names
 
 
 @lru_cache(maxsize=5_000)
 def read_change(statement: str) -> Change | None:
-    """Return what a statement says has changed; None if it states no change."""
+    """Return what a statement says has changed; None if it states no change.
+
+    A question, a plan and a change of long ago state none.
+    """
     if statement.rstrip().endswith("?"):
         return None
 
     for language in LANGUAGES:
         text = language.normalize(statement)
-        if not language.patterns.cue.search(text) or language.patterns.past.search(text):
+        if not language.patterns.cue.search(text):
+            continue
+        if language.patterns.long_ago.search(text):
             continue
         change = _ChangeReader(language, statement, text).read()
         if change is not None:
@@ -77,7 +80,7 @@ def changes_in(text: str) -> list[tuple[str, Change]]:
 
 
 class _ChangeReader:
-    """Collects from the matches of all patterns what one statement says has changed."""
+    """Guards what the matches of all patterns so far say has changed, for one statement."""
 
     def __init__(self, language: Language, statement: str, text: str) -> None:
         self._language = language
@@ -93,16 +96,15 @@ class _ChangeReader:
         """Return what has changed, None if nothing has."""
         language = self._language
         for rule in language.topics:
-            for match in rule.change.finditer(self._text):
-                if not self._is_hedged(match):
-                    self._add_topic(rule, groups_of(match))
+            for groups in self._certain_matches(rule.change):
+                self._add_topic(rule, groups)
         for pattern in (*language.things, language.patterns.left):
-            for match in pattern.finditer(self._text):
-                if not self._is_hedged(match):
-                    self._add_match_of_thing(groups_of(match))
+            for groups in self._certain_matches(pattern):
+                self._add_match_of_thing(groups)
 
         if not (self._things or self._topics or self._ended_values or self._left_employers):
             return None
+        years = [int(year) for year in _YEAR.findall(self._text)]
         return Change(
             language=language.code,
             things=frozenset(self._things),
@@ -112,28 +114,37 @@ class _ChangeReader:
             left_employers=frozenset(self._left_employers),
             ends_named_value=self._ends_named_value,
             words=language.words(self._text),
-            year=max(map(int, _YEAR.findall(self._text)), default=None),
+            year=max(years, default=None),
         )
 
+    def _certain_matches(self, pattern: re.Pattern[str]) -> Iterator[dict[str, str]]:
+        """Yield the groups of each match of a pattern that is in no hedged clause."""
+        for match in pattern.finditer(self._text):
+            if not self._is_hedged(match):
+                yield groups_of(match)
+
     def _provided_things(self) -> Iterator[Words]:
-        """Yield what the companies provide that have changed: "insurance" for "insurance company"."""
+        """Yield what the changed companies provide: "insurance" for "insurance company"."""
         providers = self._language.providers
         for thing in self._things:
             if thing & providers:
                 yield thing - providers
 
     def _is_hedged(self, match: re.Match[str]) -> bool:
-        """Return whether the clause of a match is a plan, a wish, a condition or what others say."""
-        ends_before = [end.end() for end in _CLAUSE_END.finditer(self._text, 0, match.start() + 1)]
-        end_behind = _CLAUSE_END.search(self._text, match.end())
+        """Return whether the clause of a match is a plan, a wish, a condition or hearsay."""
+        clause_start = 0
+        for end in _CLAUSE_END.finditer(self._text, 0, match.start() + 1):
+            clause_start = end.end()
+        clause_end = len(self._text)
+        next_end = _CLAUSE_END.search(self._text, match.end())
+        if next_end is not None:
+            clause_end = next_end.start()
 
-        clause_start = max(ends_before, default=0)
-        clause_end = end_behind.start() if end_behind else len(self._text)
         clause = self._text[clause_start:clause_end].strip()
         return self._language.patterns.hedged.search(clause) is not None
 
     def _add_topic(self, rule: TopicRule, groups: Mapping[str, str]) -> None:
-        """Add the topic that a match of a topic's rule says has changed."""
+        """Add the topic that a match of its rule says has changed, if it is clear whose it is."""
         owner = self._language.read_owner(groups.get("who", ""))
         if owner is None or not self._is_habitable(rule, groups.get("place", "")):
             return
@@ -143,7 +154,10 @@ class _ChangeReader:
             self._ends_named_value = True
 
     def _is_habitable(self, rule: TopicRule, place: str) -> bool:
-        """Return whether somebody can move to a place: it has a capital letter, or is a home of some kind."""
+        """Return whether somebody can move to a place.
+
+        It has a capital letter, or is a home of some kind. "" stands for no place, which is fine.
+        """
         if not place or rule.place is None:
             return True
 
@@ -157,16 +171,20 @@ class _ChangeReader:
         if owner is None:
             return
 
+        is_of_speaker = owner == SPEAKER
         if "employer" in groups:
-            if owner == SPEAKER:
+            if is_of_speaker:
                 self._add_words(self._left_employers, groups["employer"])
             return
-        if "left" in groups and owner == SPEAKER:
+        if "left" in groups and is_of_speaker:
             self._add_words(self._ended_values, groups["left"])
         self._add_thing(groups, owner)
 
     def _owner_of_thing(self, groups: Mapping[str, str]) -> Words | None:
-        """Return who changed a thing; the speaker for "they reset our gate code", None if nobody knows who."""
+        """Return who changed a thing, None if that is unclear.
+
+        It is the speaker for "they reset our gate code".
+        """
         owner = self._language.read_owner(groups.get("who", ""))
         if owner is None and groups.get("det", "") in self._language.determiners_of_speaker:
             return SPEAKER
@@ -187,24 +205,36 @@ class _ChangeReader:
         name = language.words(f"{thing} {groups.get('of', '')}") - language.speaker
         if owner is None or not name:
             return
-        self._things.add(name if determiner in language.determiners_of_anybody else name | owner)
+        if determiner not in language.determiners_of_anybody:
+            name |= owner
+        self._things.add(name)
         for rule in language.topics:
             if _is_thing_of_topic(language, rule, thing):
                 self._topics.add(Topic(rule.name, owner))
 
     def _add_words(self, values: set[Words], text: str) -> None:
+        """Add the words of a text to one of the sets, unless it has no words that name anything."""
         words = self._language.words(text)
         if words:
             values.add(words)
 
 
 def _split_possessor(thing: str) -> tuple[str, str]:
-    """Return the possessor in a thing's name, "" without one, and the rest: "ada's flat" is "ada", "flat"."""
+    """Return the possessor in a thing's name, "" without one, and the rest.
+
+    "ada's flat" is "ada" and "flat".
+    """
     possessor, separator, rest = thing.rpartition("'s ")
-    return (possessor, rest) if separator else ("", thing)
+    if not separator:
+        return "", thing
+    return possessor, rest
 
 
 def _is_thing_of_topic(language: Language, rule: TopicRule, thing: str) -> bool:
-    """Return whether a name is one of a topic's things and adjectives: "bigger flat", but not "flat screen"."""
-    nouns = [token for token in language.tokens(thing) if not language.adjective.fullmatch(token)]
+    """Return whether a name is one of a topic's things, perhaps with adjectives.
+
+    "bigger flat" is one, but not "flat screen".
+    """
+    tokens = language.tokens(thing)
+    nouns = [token for token in tokens if not language.adjective.fullmatch(token)]
     return language.words(" ".join(nouns)) in rule.things

@@ -21,7 +21,7 @@ _MIN_PHONE_DIGITS: Final = 4
 
 @dataclass(frozen=True)
 class Naming:
-    """What a fact is about, as one language reads its words."""
+    """The name and the value of what a fact is about, as one language reads its words."""
 
     name: Words  # of the thing: "alarm code"
     value: Words
@@ -31,7 +31,7 @@ class Naming:
 
 @dataclass(frozen=True)
 class Subject:
-    """What an earlier fact is about."""
+    """What an earlier fact is about: its topics, and how each language names it."""
 
     topics: frozenset[Topic]
     namings: Mapping[str, Naming]  # by the code of the language
@@ -39,13 +39,18 @@ class Subject:
 
 @dataclass(frozen=True)
 class _NamedValue:
+    """The name and the value of a thing."""
+
     name: Words
     value: Words
 
 
 @lru_cache(maxsize=20_000)
 def subject_of(statement: str, key: str = "", value: str = "") -> Subject:
-    """Return what a fact is about, by its statement, and by its key and value if it has them."""
+    """Return what a fact is about, by its statement, and by its key and value if it has them.
+
+    A key is the relation of a conversation's fact, in snake case, such as `home_address`.
+    """
     topics = set[Topic]()
     namings = dict[str, Naming]()
     for language in LANGUAGES:
@@ -58,6 +63,7 @@ def subject_of(statement: str, key: str = "", value: str = "") -> Subject:
 
 
 def _topics_of_statement(language: Language, text: str) -> Iterator[Topic]:
+    """Yield the topics that a statement is about, each with its owner."""
     for rule in language.topics:
         match = rule.fact.match(text)
         if match is None:
@@ -68,7 +74,10 @@ def _topics_of_statement(language: Language, text: str) -> Iterator[Topic]:
 
 
 def _topics_of_key(language: Language, key: str) -> Iterator[Topic]:
-    """Yield the topics that a key names: "address" is the speaker's, "sister address" the sister's."""
+    """Yield the topics that a key names.
+
+    "address" is about the home of the speaker, "sister address" about that of the sister.
+    """
     words = language.words(key)
     for rule in language.topics:
         if words & rule.keys:
@@ -76,14 +85,17 @@ def _topics_of_key(language: Language, key: str) -> Iterator[Topic]:
 
 
 def _read_naming(language: Language, text: str, key: str, value: str) -> Naming:
-    """Return the name and the value of a fact: those of its key, else those that its statement has."""
+    """Return the name and the value of a fact: those of its key, else those in its statement.
+
+    `text` is the statement as `Language.normalize` returns it.
+    """
     named_value = _NamedValue(language.words(key), language.words(value))
     if not key:
         named_value = _read_named_value(language, text) or named_value
 
     name = named_value.name
-    digits = sum(character.isdigit() for character in value or text)
-    if name & language.phones and digits >= _MIN_PHONE_DIGITS:
+    digit_count = sum(character.isdigit() for character in value or text)
+    if name & language.phones and digit_count >= _MIN_PHONE_DIGITS:
         name |= language.number
     return Naming(
         name=name,
@@ -94,7 +106,10 @@ def _read_naming(language: Language, text: str, key: str, value: str) -> Naming:
 
 
 def _read_provided(language: Language, text: str, name: Words) -> Words:
-    """Return what a company provides whose name is the value of a fact; no words if the fact names no company."""
+    """Return what a company provides whose name is the value of a fact.
+
+    There are no words if the value is no company.
+    """
     names_company = bool(name & language.providers)
     if names_company or language.patterns.at_a_provider.match(text):
         return name - language.providers
@@ -102,7 +117,10 @@ def _read_provided(language: Language, text: str, name: Words) -> Words:
 
 
 def _read_named_value(language: Language, text: str) -> _NamedValue | None:
-    """Return the name and value in a statement such as "the alarm code is 4711" or "I live in Rome"."""
+    """Return the name and value in a statement, None if it has another form.
+
+    The forms are "the alarm code is 4711" and "I live in Rome", which names a value only.
+    """
     patterns = language.patterns
     equation = patterns.before_is.match(text)
     if equation is not None:
@@ -128,10 +146,9 @@ def _read_own_value(language: Language, text: str) -> Words:
         if match is None:
             continue
         groups = groups_of(match)
-        is_of_speaker = (
-            "owner" not in groups and language.read_owner(groups.get("who", "")) == SPEAKER
-        )
-        if is_of_speaker:
-            return language.words(patterns.value_end.sub("", groups["value"]))
+        owner = language.read_owner(groups.get("who", ""))
+        if owner == SPEAKER and "owner" not in groups:
+            value = patterns.value_end.sub("", groups["value"])
+            return language.words(value)
 
     return frozenset()

@@ -73,7 +73,7 @@ def _both_sides(
 
 
 def _shared_scores(hits: Iterable[Hit], causes: Mapping[str, str]) -> dict[str, Score]:
-    """Return the scores of hits, by path. Both sides of a dispute have the higher of their scores.
+    """Return the scores of hits, by path. Sides of one dispute share the higher score.
 
     `causes` has the path of each disputed fact with the path of the fact that disputes it.
     """

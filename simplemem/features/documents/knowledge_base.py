@@ -54,10 +54,12 @@ class WrittenFile(NamedTuple):
 class KnowledgeBase(FeatureService):
     """The knowledge base that the settings name. File paths are relative to its folder.
 
-    A folder outside the vault has a store of its own, which is open as long as the vault's store.
+    A folder outside the vault has a store of its own, which this class guards. It is open as long
+    as the vault's store.
     """
 
     def __init__(self, store: EnhancedStore) -> None:
+        """Open the folder. Raise NotFound if none is set, and what `locate_folder` raises."""
         super().__init__(store)
         folder = self.settings.documents.knowledge_base
         if folder is None:
@@ -72,6 +74,7 @@ class KnowledgeBase(FeatureService):
             self.extension = self._own_store.extension
 
     def _open_own_store(self) -> EnhancedStore:
+        """Open the store of a folder outside the vault; it closes with the vault's store."""
         own_store = EnhancedStore(
             self._folder,
             self.settings.model_copy(update={"db": None}),
@@ -102,27 +105,38 @@ class KnowledgeBase(FeatureService):
         return str(self._folder / file_path)
 
     def query(self, question: str, limit: int) -> tuple[list[Passage], str]:
-        """Return the passages for a question, best first, and a notice if none answers it."""
+        """Return the best `limit` passages for a question, and a notice if none answers it.
+
+        The best one comes first. The notice is "" if one answers it, or there are none.
+        """
         self.extension.catch_up()
-        paths = {
-            name_of(path): path
-            for path in self.extension.indexed()
-            if path.startswith(self._prefix)
-        }
-        found = self.extension.answers(question, [*paths.values()], limit, passages=limit)
+        paths_by_name: dict[str, str] = {}
+        for path in self.extension.indexed():
+            if path.startswith(self._prefix):
+                paths_by_name[name_of(path)] = path
+
+        answers = self.extension.answers(
+            question,
+            [*paths_by_name.values()],
+            limit,
+            passages=limit,
+        )
         # The best passage has the score 1, however far it is from the question.
-        scores = falling_scores(found.quality * passage.score for passage in found.passages)
-        passages: list[Passage] = [
-            {
+        own_scores = [answers.quality * passage.score for passage in answers.passages]
+        passages: list[Passage] = []
+        for passage, score in zip(answers.passages, falling_scores(own_scores), strict=True):
+            path = paths_by_name[passage.name]
+            row: Passage = {
                 "content": passage.text,
-                "source": paths[passage.name].removeprefix(self._prefix),
+                "source": path.removeprefix(self._prefix),
                 "score": round(score, 4),
                 "heading": passage.heading,
                 "line": passage.line,
             }
-            for passage, score in zip(found.passages, scores, strict=True)
-        ]
-        return passages, found.notice if passages else ""
+            passages.append(row)
+
+        notice = answers.notice if passages else ""
+        return passages, notice
 
     def update(
         self,

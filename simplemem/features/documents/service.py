@@ -70,8 +70,8 @@ class _Saved(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Kept:
-    """A stored document, and the facts that were extracted from it at once."""
+class _Stored:
+    """A stored document, and what became of the facts that were extracted from it at once."""
 
     document: Document
     added: AddResult
@@ -79,7 +79,11 @@ class _Kept:
 
 
 class DocumentService(FeatureService):
-    """The documents of one vault, with the facts that are extracted from them."""
+    """The documents of one vault, with the facts that are extracted from them.
+
+    Guards the collection of the documents' notes, and the thread in which a model extracts facts.
+    It is thread-safe. `facts` is the service of the facts.
+    """
 
     def __init__(self, store: EnhancedStore) -> None:
         super().__init__(store)
@@ -90,13 +94,12 @@ class DocumentService(FeatureService):
         self._extraction.start()
 
     def documents(self, scope: str | None) -> list[Document]:
-        """Return the documents of a user, or of all users."""
+        """Return the documents of a user, or of all users, in order of their paths."""
         with self.collection.reading():
-            return [
-                document
-                for document in self.collection.in_order()
-                if scope is None or document.scope == scope
-            ]
+            documents = self.collection.in_order()
+            if scope is None:
+                return list(documents)
+            return [document for document in documents if document.scope == scope]
 
     def ingest_text(
         self,
@@ -106,38 +109,59 @@ class DocumentService(FeatureService):
         metadata: Mapping[str, Any] | None = None,
         **by: Unpack[AuthorArgs],
     ) -> IngestResult:
-        """Store a text as a document. A text that only asks to forget something is not saved."""
+        """Store a text as a document, and extract its facts at once or later.
+
+        A text that only asks to forget something is not saved. `metadata` is frontmatter for the
+        note. Raise what `new_document` raises.
+        """
         document = new_document(content, title, scope, "text", properties=metadata or {})
         return self._ingest(document, by)
 
     def ingest_file(
-        self, data: bytes, name: str, scope: str, title: str = "", **by: Unpack[AuthorArgs]
+        self,
+        data: bytes,
+        name: str,
+        scope: str,
+        title: str = "",
+        **by: Unpack[AuthorArgs],
     ) -> IngestResult:
         """Store a file as a document, a PDF or DOCX with its original beside it.
 
-        Raise Invalid if simplemem cannot read the format, Unreadable if the file has no text.
+        Without a title, it is the one that the file gives itself, or the file's name. Raise what
+        `form_of`, `convert` and `new_document` raise.
         """
         file = SourceFile(name, "", "", data)
         form = form_of(data, name)
         text, own_title = convert(data, form)
 
-        names_itself = bool(own_title) and form in _FORMS_WITH_TITLES
-        stem = name.rpartition(".")[0]
-        file_title = own_title if names_itself else stem or own_title
-        content_type = "pdf" if form == "pdf" else "text"
+        has_own_title = bool(own_title) and form in _FORMS_WITH_TITLES
+        file_title = name.rpartition(".")[0] or own_title
+        if has_own_title:
+            file_title = own_title
+
         document = new_document(
-            text, title or file_title, scope, content_type, original_file=_original(form, file)
+            text,
+            title or file_title,
+            scope,
+            "pdf" if form == "pdf" else "text",
+            original_file=_original(form, file),
         )
-        if names_itself and not title:
+        if has_own_title and not title:
+            # Two files may call themselves "Letter".
             document = replace(document, has_title=False)
         return self._ingest(document, by)
 
     def ingest_url(
-        self, url: str, scope: str, title: str = "", **by: Unpack[AuthorArgs]
+        self,
+        url: str,
+        scope: str,
+        title: str = "",
+        **by: Unpack[AuthorArgs],
     ) -> IngestResult:
         """Fetch a page or a file of the web and store it as a document.
 
-        Raise what `fetch` raises, and what `ingest_file` raises for the contents.
+        Raise Invalid if the scope is not valid, what `fetch` raises, and what `ingest_file` raises
+        for the contents.
         """
         from simplemem.features.documents.fetch import checked, fetch
 
@@ -156,12 +180,14 @@ class DocumentService(FeatureService):
             source_url=address,
             fetched=format_moment(now()),
         )
-        if not title:  # two pages may call themselves "Home"
+        if not title:
+            # Two pages may call themselves "Home".
             document = replace(document, has_title=False)
         return self._ingest(document, by)
 
     def _ingest(self, new: Document, by: AuthorArgs) -> IngestResult:
-        stored = self._keep(new, by)
+        """Store a document, and return the answer that tells the client so."""
+        stored = self._store_document(new, by)
         document = stored.document
         answer: IngestResult = {
             "id": document.id,
@@ -183,7 +209,10 @@ class DocumentService(FeatureService):
         return answer
 
     def _extraction_method(self) -> str:
-        return self.chat.method if self.chat else "rules"
+        """Return who extracts facts from documents: the name of the model, or "rules"."""
+        if self.chat is None:
+            return "rules"
+        return self.chat.method
 
     def add_memory(
         self,
@@ -192,11 +221,15 @@ class DocumentService(FeatureService):
         metadata: Mapping[str, Any] | None = None,
         **by: Unpack[AuthorArgs],
     ) -> RememberResult:
-        """Remember a short text as facts, a long one as a document with the facts in it."""
+        """Remember a short text as facts, a long one as a document with the facts in it.
+
+        `metadata` is frontmatter for the note of a document. Small talk is not stored. Raise what
+        `new_document` raises.
+        """
         new = new_document(content, "", scope, "conversation")
         sentences = statements_in(new.text)
         if sentences is None:
-            stored = self._keep(replace(new, properties=metadata or {}), by)
+            stored = self._store_document(replace(new, properties=metadata or {}), by)
             method = self._extraction_method()
             return _remembered(stored.added, stored.document.id, method, "")
 
@@ -204,19 +237,20 @@ class DocumentService(FeatureService):
         chat = self.facts.model_for(new.scope, new.text)
         if sentences and self.facts.knows_all(new.scope, sentences):
             chat = None
-        statements, method, why = extract_statements(self, chat, new.text, sentences)
-        added = self.facts.add(scope, statements, **by)
-        if not statements:
+        extracted = extract_statements(self, chat, new.text, sentences)
+
+        added = self.facts.add(scope, extracted.statements, **by)
+        if not extracted.statements:
             added.warnings.append(_NO_FACTS)
-        return _remembered(added, None, method or "verbatim", why)
+        return _remembered(added, None, extracted.method or "verbatim", extracted.remark)
 
     def find_memory(self, id_: str, scope: str) -> Fact | Document:
         """Return the fact or the document of this id, so that it can be changed.
 
-        The id of a passage (`doc_…:13`, as a search names it) stands for its document.
-        Raise NotFound if the scope has no such memory, in the same words whether or not
-        another scope has it; Invalid if the id names one passage of several of a document
-        that is no text of a conversation; Unreadable if the note cannot be changed.
+        The id of a passage (`doc_…:13`, as a search names it) stands for its document. Raise
+        NotFound if the scope has no such memory, in the same words whether or not another scope has
+        it; Invalid if the id is that of one passage of several and the document is no text of a
+        conversation; Unreadable if the note cannot be changed.
         """
         document = self._find_document(id_, check_scope(scope))
         if document is None:
@@ -229,15 +263,18 @@ class DocumentService(FeatureService):
         return document
 
     def _find_document(self, id_: str, scope: str) -> Document | None:
-        """Return the document that an id, or the id of one of its passages, stands for."""
-        named = [document for document in self.documents(scope) if document.is_named_by(id_)]
-        for document in named:
+        """Return the document of an id, or of the id of one of its passages; None without one.
+
+        Raise Invalid as `find_memory` does.
+        """
+        matches = [document for document in self.documents(scope) if document.is_named_by(id_)]
+        for document in matches:
             if document.id == id_:
                 return document
-        if not named:
+        if not matches:
             return None
 
-        document = named[0]
+        document = matches[0]
         if document.content_type == "conversation":
             return document
         count = count_passages(text_of_document(self.collection, document.path))
@@ -253,8 +290,9 @@ class DocumentService(FeatureService):
     ) -> MemoryChange:
         """Replace the text of a fact or of a document. Its id stays.
 
-        The history keeps the old text. Facts that were extracted from a document and are not
-        in its new text are marked as forgotten.
+        The history keeps the old text. Facts that were extracted from a document and are not in its
+        new text are marked as forgotten. Raise what `find_memory` raises, and Invalid or TooLong
+        for the text.
         """
         memory = self.find_memory(id_, scope)
         if isinstance(memory, Fact):
@@ -267,11 +305,16 @@ class DocumentService(FeatureService):
     def _replace_text(
         self, document: Document, content: str, id_: str, by: AuthorArgs
     ) -> BatchResult:
-        """Replace the text of a document, and extract its facts or have that done later."""
-        old_text = text_of_document(self.collection, document.path)
+        """Replace the text of a document, and extract its facts at once or later.
+
+        A title that was only the beginning of the old text changes too. `id_` is the id that the
+        client gave, for an error.
+        """
         new = new_document(content, "", document.scope, document.content_type)
-        has_own_title = document.title != title_from_text(old_text)
-        title = document.title if has_own_title else new.title
+        old_text = text_of_document(self.collection, document.path)
+        title = document.title
+        if title == title_from_text(old_text):
+            title = new.title
 
         def draft(change_set: ChangeSet) -> Document:
             current = self.collection.items.get(document.path)
@@ -300,7 +343,8 @@ class DocumentService(FeatureService):
     def delete_memory(self, id_: str, scope: str, **by: Unpack[AuthorArgs]) -> MemoryChange:
         """Move a fact, or a document with all that came from it, to the trash as one step.
 
-        With a document go its original file and the facts that were extracted from it.
+        With a document go its original file and the facts that were extracted from it. Raise what
+        `find_memory` raises.
         """
         memory = self.find_memory(id_, scope)
         if isinstance(memory, Fact):
@@ -324,46 +368,61 @@ class DocumentService(FeatureService):
         return MemoryChange(document, result)
 
     def _original_path(self, document: Document) -> str:
-        """Return the path of the file kept beside a document, "" if it has none of its own."""
+        """Return the path of the original file that belongs to a document alone, or "".
+
+        A file that another document of the user names too, or that is in another folder than the
+        one in which simplemem stores originals, does not belong to the document.
+        """
         if not document.original:
             return ""
-        is_shared = any(
-            other.original == document.original
-            for other in self.collection.items.values()
-            if other.path != document.path and other.scope == document.scope
-        )
-        if is_shared:
-            return ""
+        for item in self.collection.items.values():
+            is_same = item.path == document.path
+            if item.original == document.original and item.scope == document.scope and not is_same:
+                return ""
 
-        [path] = self.extension.resolve_links([(link_target(document.original), document.path)])
+        link = (link_target(document.original), document.path)
+        [path] = self.extension.resolve_links([link])
         folder = f"{DOCUMENT.folder}/{folder_of(document.scope)}/files/"
-        return path if path and path.startswith(folder) else ""
+        if path is None or not path.startswith(folder):
+            return ""
+        return path
 
-    def _keep(self, new: Document, by: AuthorArgs) -> _Kept:
-        """Store a document, and extract its facts by rules or have the model do so later."""
+    def _store_document(self, new: Document, by: AuthorArgs) -> _Stored:
+        """Store a document, and extract its facts by rules or have the model do so later.
+
+        A text that only asks to forget something is not stored; the fact is forgotten.
+        """
         if new.content_type == "text" and statement_to_forget(new.text):
             added = self.facts.add(new.scope, [NewFact(new.text)], **by)
-            return _Kept(replace(new, title=""), added, is_duplicate=False)
+            return _Stored(replace(new, title=""), added, is_duplicate=False)
 
         may_state_facts = self.chat or own_statements_in(new.text) or changes_in(new.text)
         new = replace(new, status="extracting" if may_state_facts else "done")
+
+        def draft(change_set: ChangeSet) -> _Saved:
+            return self._save(change_set, new)
+
         with self._extraction.lock_for_rules():
-            saved, result = self.collection.change(lambda changes: self._save(changes, new), by)
+            saved, result = self.collection.change(draft, by)
             warnings = [*result.warnings, *_version_warnings(saved)]
             document = saved.document
             if document.status == "extracting" and self.chat is None:
                 added = self._extraction.extract(document, by)
                 added.warnings[:0] = warnings
-                return _Kept(replace(document, status="done"), added, saved.is_duplicate)
+                return _Stored(replace(document, status="done"), added, saved.is_duplicate)
 
-        if saved.is_new_version:  # at once; what the model reads in the new text comes later
+        if saved.is_new_version:
+            # At once; what the model reads in the new text comes later.
             self._extraction.forget_removed(document.path, new.text, by)
         if document.status == "extracting":
             self._extraction.start()
-        return _Kept(document, AddResult(warnings=warnings), saved.is_duplicate)
+        return _Stored(document, AddResult(warnings=warnings), saved.is_duplicate)
 
     def _save(self, change_set: ChangeSet, new: Document) -> _Saved:
-        """Store a new document, a new version of an earlier one, or nothing for a duplicate."""
+        """Put the note of a new document, or of a new version of an earlier one, into a change set.
+
+        A duplicate changes nothing.
+        """
         earlier = self._find_earlier(new)
         if earlier is not None and earlier.content_hash == new.content_hash:
             return _Saved(earlier, is_duplicate=True, is_new_version=False)
@@ -388,9 +447,15 @@ class DocumentService(FeatureService):
         return _Saved(new, is_duplicate=False, is_new_version=earlier is not None)
 
     def _store_original(
-        self, change_set: ChangeSet, file: OriginalFile, path: str, earlier: Document | None
+        self,
+        change_set: ChangeSet,
+        file: OriginalFile,
+        path: str,
+        earlier: Document | None,
     ) -> str:
-        """Store the original of a document whose note is at `path`. Return a link to the file.
+        """Put the original of a document into a change set. Return a link to the file.
+
+        `path` is that of the document's note.
 
         The original of an earlier version is replaced if it has the same ending and is where
         simplemem would have put it.
@@ -407,19 +472,26 @@ class DocumentService(FeatureService):
 
         change_set.put(original, file.data)
         file_name = original.rpartition("/")[2]
-        is_unique = {*self.extension.files_called(file_name)} <= {original}
-        return f"[[{file_name}]]" if is_unique else f"[[{original}]]"
+        same_name = set(self.extension.files_called(file_name))
+        if same_name <= {original}:
+            return f"[[{file_name}]]"
+        return f"[[{original}]]"
 
     def _find_earlier(self, new: Document) -> Document | None:
-        """Return the document that a new one equals, or is a new version of."""
+        """Return the document that a new one equals, or is a new version of; None without one.
+
+        That is the one from the same address, else the one with the same text, else the one with
+        the same title.
+        """
         documents = [
             document
             for document in self.collection.in_order()
             if document.scope == new.scope and not document.problem
         ]
-        for document in documents:
-            if new.source_url and document.source_url == new.source_url:
-                return document
+        if new.source_url:
+            for document in documents:
+                if document.source_url == new.source_url:
+                    return document
         for document in documents:
             if document.content_hash == new.content_hash:
                 return document
@@ -451,24 +523,33 @@ document_service: Final = DocumentService.of
 
 
 def _original(form: str, file: SourceFile) -> OriginalFile | None:
+    """Return the original to store beside a note, None if files of this format need none."""
     if form not in _FORMS_WITH_ORIGINAL:
         return None
     return OriginalFile(f".{form}", file.data)
 
 
 def _new_id() -> str:
+    """Return an id that no document has: today's date and a random number."""
     return f"doc_{now():%Y%m%d}_{secrets.token_hex(3)}"
 
 
 def _version_warnings(saved: _Saved) -> list[str]:
+    """Return a warning if a document is a new version of another one."""
     if not saved.is_new_version:
         return []
     name = name_of(saved.document.path)
     return [f"This is a new version of {name}. The history has its earlier text."]
 
 
-def _remembered(added: AddResult, document_id: str | None, method: str, why: str) -> RememberResult:
-    warnings = [why] if why else []
+def _remembered(
+    added: AddResult,
+    document_id: str | None,
+    method: str,
+    remark: str,
+) -> RememberResult:
+    """Return the answer of `add_memory`: what became of the facts, and how they were extracted."""
+    warnings = [remark] if remark else []
     return {
         "events": added.events,
         "document": document_id,
