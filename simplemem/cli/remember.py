@@ -14,8 +14,6 @@ from simplemem.cli.command import WHO, Answer, command, opened
 from simplemem.cli.options import DryRunOption, Group, VaultOption, argument, duration, option
 from simplemem.cli.output import SHRINKS, WHOLE, Part
 from simplemem.errors import SimplememError
-from simplemem.models import AuthorArgs
-from simplemem.note.names import name_of
 from simplemem.note.words import format_count
 
 if TYPE_CHECKING:
@@ -74,6 +72,7 @@ def _ingest(store: EnhancedStore, source: str, scope: str, title: str) -> Ingest
     Raise what the methods of `DocumentService` raise, and OSError if the file cannot be read.
     """
     from simplemem.features.documents.service import document_service
+    from simplemem.models import AuthorArgs
 
     documents = document_service(store)
     by = AuthorArgs(who=WHO, tool="ingest")
@@ -129,6 +128,7 @@ def tidy(
     $ simplemem facts tidy --older-than 90d --dry-run
     """
     from simplemem.features.facts.service import fact_service
+    from simplemem.note.names import name_of
 
     age = duration(older_than, "--older-than")
     with opened(vault) as store:
