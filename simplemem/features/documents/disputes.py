@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from simplemem.features.documents.document import Document
+from simplemem.features.documents.candidates import Candidates
 from simplemem.features.documents.hits import (
     Hit,
     Score,
@@ -24,21 +24,21 @@ from simplemem.features.fact import Fact
 def with_both_sides(
     service: DocumentService,
     hits: Sequence[Hit],
-    facts: Mapping[str, Fact],
-    documents: Mapping[str, Document],
+    candidates: Candidates,
 ) -> list[Hit]:
     """Return the hits, with both sides of each dispute of which one side is a hit.
 
     Both have the higher score of the two, and the later fact comes right before the disputed one,
-    which names it in `disputed_by`. `facts` and `documents` are those that may be hits, by path.
+    which names it in `disputed_by`. Only facts among the candidates are added.
     """
+    facts = candidates.facts
     causes = _disputes_among(service, facts)
     if not causes:
         return list(hits)
 
     scores = _shared_scores(hits, causes)
     raised_hits: dict[str, Hit] = {}
-    for hit in _both_sides(service, hits, facts, documents, scores):
+    for hit in _both_sides(service, hits, candidates, scores):
         score = scores[hit.path]
         fields: dict[str, Any] = {"score": score.own}
         if hit.path in causes:
@@ -46,7 +46,8 @@ def with_both_sides(
             fields["disputed_by"] = facts[cause].id
         raised_hits[hit.path] = hit.with_fields(fields)._replace(rank=score.rank)
 
-    newest_first = service.facts.newest_first([facts[path] for path in raised_hits])
+    hit_facts = [facts[path] for path in raised_hits]
+    newest_first = service.facts.newest_first(hit_facts)
     ordered_hits = [raised_hits[fact.path] for fact in newest_first]
     ordered_hits += [hit for hit in hits if hit.fact is None]
     return sort_by_rank(ordered_hits)
@@ -61,15 +62,22 @@ def _disputes_among(service: DocumentService, facts: Mapping[str, Fact]) -> dict
 def _both_sides(
     service: DocumentService,
     hits: Sequence[Hit],
-    facts: Mapping[str, Fact],
-    documents: Mapping[str, Document],
+    candidates: Candidates,
     scores: Mapping[str, Score],
 ) -> list[Hit]:
     """Return the hits that are facts, and then the other facts that have a score, as hits."""
     hits_of_facts = [hit for hit in hits if hit.fact is not None]
     hit_paths = {hit.path for hit in hits_of_facts}
-    added_facts = [facts[path] for path in scores if path in facts and path not in hit_paths]
-    return hits_of_facts + fact_hits(service.extension, added_facts, scores, documents)
+
+    added_paths = [path for path in scores if path in candidates.facts and path not in hit_paths]
+    added_facts = [candidates.facts[path] for path in added_paths]
+    added_hits = fact_hits(
+        service.extension,
+        added_facts,
+        scores,
+        candidates.documents,
+    )
+    return [*hits_of_facts, *added_hits]
 
 
 def _shared_scores(hits: Iterable[Hit], causes: Mapping[str, str]) -> dict[str, Score]:
@@ -83,9 +91,11 @@ def _shared_scores(hits: Iterable[Hit], causes: Mapping[str, str]) -> dict[str, 
 
     scores: dict[str, Score] = {}
     for hit in hits:
-        sides = [hit.path, *disputed_paths[hit.path]]
+        sides = [hit.path]
+        sides += disputed_paths[hit.path]
         if hit.path in causes:
             sides.append(causes[hit.path])
-        score = Score(hit.rank, hit.result["score"])
+
+        score = Score(rank=hit.rank, own=hit.result["score"])
         raise_scores(scores, dict.fromkeys(sides, score))
     return scores

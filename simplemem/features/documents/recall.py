@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from simplemem.features.answers import Edge, RecallStep
+from simplemem.features.documents.candidates import Candidates, load_candidates
 from simplemem.features.documents.disputes import with_both_sides
-from simplemem.features.documents.document import Document
 from simplemem.features.documents.extraction import ask_model
 from simplemem.features.documents.graph_walk import walk_from_question
 from simplemem.features.documents.hits import (
@@ -31,8 +31,6 @@ from simplemem.features.documents.service import DocumentService, document_servi
 from simplemem.features.fact import Fact
 from simplemem.features.facts.reading import read_statement
 from simplemem.features.facts.slot_questions import fit_to_question, relations_asked_for
-from simplemem.features.graph.graph import graph_of
-from simplemem.features.graph.values import Entity, Graph
 from simplemem.note.names import path_of
 from simplemem.note.scopes import check_scope
 from simplemem.note.words import count_tokens, well_formed, words_in_order
@@ -88,16 +86,6 @@ class _StepLog:
 
 
 @dataclass(frozen=True)
-class _Candidates:
-    """What may answer a question, by path, and the graph."""
-
-    facts: dict[str, Fact]
-    entities: dict[str, Entity]
-    documents: dict[str, Document]
-    graph: Graph
-
-
-@dataclass(frozen=True)
 class _Matches:
     """What a search by words and meaning found among notes and among documents."""
 
@@ -128,7 +116,13 @@ def recall(store: EnhancedStore, request: RecallRequest) -> RecallAnswer:
     log = _StepLog()
     scope = None if request.scope is None else check_scope(request.scope)
     question = well_formed(request.query[:_MAX_QUESTION]).replace("\0", " ")
-    candidates = _load_candidates(store, documents, request, scope)
+    candidates = load_candidates(
+        store,
+        scope,
+        mode=request.mode,
+        memory_types=request.memory_types,
+        include_expired=request.include_expired,
+    )
 
     # Find.
     direct_facts = _facts_in_asked_slot(question, candidates.facts.values(), log)
@@ -144,7 +138,7 @@ def recall(store: EnhancedStore, request: RecallRequest) -> RecallAnswer:
     if request.min_similarity is not None:
         hits = [hit for hit in hits if hit.path in similarities or hit.fact in direct_facts]
     hits = _without_repetitions(hits, log)
-    hits = with_both_sides(documents, hits, candidates.facts, candidates.documents)
+    hits = with_both_sides(documents, hits, candidates)
     hits = with_outdated_marks(documents, hits, scope)
     selection = _select_within_limits(hits, request, log)
 
@@ -160,30 +154,6 @@ def recall(store: EnhancedStore, request: RecallRequest) -> RecallAnswer:
         left_out=selection.left_out,
         degraded=degraded,
     )
-
-
-def _load_candidates(
-    store: EnhancedStore,
-    documents: DocumentService,
-    request: RecallRequest,
-    scope: str | None,
-) -> _Candidates:
-    """Return what the mode and the memory types of the request admit.
-
-    Documents are there in every mode, because facts name them as their sources.
-    """
-    documents_by_path = {document.path: document for document in documents.documents(scope)}
-    if request.mode == "rag":
-        return _Candidates({}, {}, documents_by_path, Graph())
-
-    facts: dict[str, Fact] = {}
-    for fact in documents.facts.facts(scope, expired=request.include_expired):
-        if not request.memory_types or fact.memory_type in request.memory_types:
-            facts[fact.path] = fact
-
-    graph = graph_of(store).read(scope)
-    entities = {entity.path: entity for entity in graph.entities if not entity.is_note}
-    return _Candidates(facts, entities, documents_by_path, graph)
 
 
 def _facts_in_asked_slot(question: str, facts: Iterable[Fact], log: _StepLog) -> list[Fact]:
@@ -228,7 +198,7 @@ def _expand_query(
 def _search(
     documents: DocumentService,
     query: str,
-    candidates: _Candidates,
+    candidates: Candidates,
     request: RecallRequest,
     log: _StepLog,
 ) -> _Matches:
@@ -269,10 +239,10 @@ def _search(
 def _similarities(
     documents: DocumentService,
     query: str,
-    candidates: _Candidates,
+    candidates: Candidates,
     request: RecallRequest,
 ) -> dict[str, float]:
-    """Return, by path, the notes that are as similar to the query as requested, with similarities.
+    """Return the similarities of the notes that are as similar to the query as requested, by path.
 
     There are none if the request has no minimum.
     """
@@ -292,7 +262,7 @@ def _score_notes(
     direct_facts: Sequence[Fact],
     matches: _Matches,
     similarities: Mapping[str, float],
-    candidates: _Candidates,
+    candidates: Candidates,
 ) -> dict[str, Score]:
     """Return the scores of facts and entities, each the highest that one of the steps gave."""
     scores = {fact.path: Score(1.0, 1.0) for fact in direct_facts}
@@ -322,10 +292,10 @@ def _rank_factor(answers: Answers) -> float:
 def _follow_graph(
     question: str,
     scores: dict[str, Score],
-    candidates: _Candidates,
+    candidates: Candidates,
     log: _StepLog,
 ) -> list[Edge]:
-    """Walk from the names in the question and its best hits; return the edges that were followed.
+    """Walk from the names in the question and its best hits; return the edges that it follows.
 
     Notes that the walk meets are added to `scores`, or their scores there are raised.
     """
@@ -350,7 +320,7 @@ def _log_rerank(request: RecallRequest, matches: _Matches, log: _StepLog) -> Non
 
 def _all_hits(
     documents: DocumentService,
-    candidates: _Candidates,
+    candidates: Candidates,
     matches: _Matches,
     scores: Mapping[str, Score],
 ) -> list[Hit]:

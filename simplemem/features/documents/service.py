@@ -1,12 +1,11 @@
 """Ingest texts, files and pages as documents, and change or delete what was remembered.
 
-The same content again is the same document. Other content from the same address, or with the same
-title and user, is a new version: it replaces the old text, which the history keeps.
+A memory is a fact or a document. A new version of a document replaces the old text, which the
+history keeps.
 """
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Unpack
@@ -29,9 +28,10 @@ from simplemem.features.documents.extraction import (
     extract_statements,
     text_of_document,
 )
+from simplemem.features.documents.storage import DocumentStorage, DocumentVersion
 from simplemem.features.fact import Fact
 from simplemem.features.facts.adding import AddResult
-from simplemem.features.facts.fact import NewFact, link_target
+from simplemem.features.facts.fact import NewFact
 from simplemem.features.facts.service import fact_service, no_memory_error
 from simplemem.features.facts.small_talk import is_small_talk
 from simplemem.features.facts.statements import (
@@ -42,8 +42,8 @@ from simplemem.features.facts.statements import (
 from simplemem.features.service import FeatureService
 from simplemem.models import AuthorArgs
 from simplemem.note.dates import format_moment, now
-from simplemem.note.names import are_similar, compare_key, name_of
-from simplemem.note.scopes import check_scope, folder_of
+from simplemem.note.names import name_of
+from simplemem.note.scopes import check_scope
 from simplemem.store import BatchResult
 
 if TYPE_CHECKING:
@@ -59,14 +59,6 @@ class MemoryChange(NamedTuple):
 
     memory: Fact | Document
     step: BatchResult
-
-
-class _Saved(NamedTuple):
-    """A document as it was saved, and whether it is a duplicate or a new version of another."""
-
-    document: Document
-    is_duplicate: bool
-    is_new_version: bool
 
 
 @dataclass(frozen=True)
@@ -89,6 +81,7 @@ class DocumentService(FeatureService):
         super().__init__(store)
         self.collection = NoteCollection[Document](store.extension, DOCUMENT)
         self.facts = fact_service(store)
+        self._storage = DocumentStorage(self, self.collection)
         self._extraction = FactExtraction(self, self.collection, self.facts)
         self.extension.on_close(self._extraction.close)
         self._extraction.start()
@@ -356,7 +349,7 @@ class DocumentService(FeatureService):
             if document.path not in self.collection.items:
                 raise no_memory_error(id_)
             change_set.drop(document.path)
-            original = self._original_path(document)
+            original = self._storage.path_of_original(document)
             if original:
                 change_set.drop_file(original)
             for fact in self.facts.facts_of_document(document.path):
@@ -366,26 +359,6 @@ class DocumentService(FeatureService):
         with self.facts.collection.reading():
             _, result = self.collection.change(draft, by)
         return MemoryChange(document, result)
-
-    def _original_path(self, document: Document) -> str:
-        """Return the path of the original file that belongs to a document alone, or "".
-
-        A file that another document of the user names too, or that is in another folder than the
-        one in which simplemem stores originals, does not belong to the document.
-        """
-        if not document.original:
-            return ""
-        for item in self.collection.items.values():
-            is_same = item.path == document.path
-            if item.original == document.original and item.scope == document.scope and not is_same:
-                return ""
-
-        link = (link_target(document.original), document.path)
-        [path] = self.extension.resolve_links([link])
-        folder = f"{DOCUMENT.folder}/{folder_of(document.scope)}/files/"
-        if path is None or not path.startswith(folder):
-            return ""
-        return path
 
     def _store_document(self, new: Document, by: AuthorArgs) -> _Stored:
         """Store a document, and extract its facts by rules or have the model do so later.
@@ -399,12 +372,12 @@ class DocumentService(FeatureService):
         may_state_facts = self.chat or own_statements_in(new.text) or changes_in(new.text)
         new = replace(new, status="extracting" if may_state_facts else "done")
 
-        def draft(change_set: ChangeSet) -> _Saved:
-            return self._save(change_set, new)
+        def draft(change_set: ChangeSet) -> DocumentVersion:
+            return self._storage.save(change_set, new)
 
         with self._extraction.lock_for_rules():
             saved, result = self.collection.change(draft, by)
-            warnings = [*result.warnings, *_version_warnings(saved)]
+            warnings = [*result.warnings, *saved.warnings]
             document = saved.document
             if document.status == "extracting" and self.chat is None:
                 added = self._extraction.extract(document, by)
@@ -418,106 +391,6 @@ class DocumentService(FeatureService):
             self._extraction.start()
         return _Stored(document, AddResult(warnings=warnings), saved.is_duplicate)
 
-    def _save(self, change_set: ChangeSet, new: Document) -> _Saved:
-        """Put the note of a new document, or of a new version of an earlier one, into a change set.
-
-        A duplicate changes nothing.
-        """
-        earlier = self._find_earlier(new)
-        if earlier is not None and earlier.content_hash == new.content_hash:
-            return _Saved(earlier, is_duplicate=True, is_new_version=False)
-
-        if earlier is None:
-            path = self.free_path(change_set, new.stem_for_note(), between=" ")
-            new = replace(new, path=path, id=_new_id())
-        else:
-            new = replace(
-                new,
-                path=earlier.path,
-                id=earlier.id,
-                title=earlier.title,
-                status="extracting",
-            )
-
-        if new.original_file is not None:
-            link = self._store_original(change_set, new.original_file, new.path, earlier)
-            new = replace(new, original=link)
-        current_text = change_set.text(earlier.path) if earlier is not None else ""
-        change_set.put(new.path, new.render(current_text))
-        return _Saved(new, is_duplicate=False, is_new_version=earlier is not None)
-
-    def _store_original(
-        self,
-        change_set: ChangeSet,
-        file: OriginalFile,
-        path: str,
-        earlier: Document | None,
-    ) -> str:
-        """Put the original of a document into a change set. Return a link to the file.
-
-        `path` is that of the document's note.
-
-        The original of an earlier version is replaced if it has the same ending and is where
-        simplemem would have put it.
-        """
-        folder, _, name = name_of(path).rpartition("/")
-        stem = f"{folder}/files/{name}"
-        original = f"{stem}{file.ending}"
-        is_replaced = False
-        if earlier is not None:
-            [current] = self.extension.resolve_links([(link_target(earlier.original), path)])
-            is_replaced = current == original
-        if not is_replaced:
-            original = self.free_path(change_set, stem, between=" ", ending=file.ending)
-
-        change_set.put(original, file.data)
-        file_name = original.rpartition("/")[2]
-        same_name = set(self.extension.files_called(file_name))
-        if same_name <= {original}:
-            return f"[[{file_name}]]"
-        return f"[[{original}]]"
-
-    def _find_earlier(self, new: Document) -> Document | None:
-        """Return the document that a new one equals, or is a new version of; None without one.
-
-        That is the one from the same address, else the one with the same text, else the one with
-        the same title.
-        """
-        documents = [
-            document
-            for document in self.collection.in_order()
-            if document.scope == new.scope and not document.problem
-        ]
-        if new.source_url:
-            for document in documents:
-                if document.source_url == new.source_url:
-                    return document
-        for document in documents:
-            if document.content_hash == new.content_hash:
-                return document
-        for document in documents:
-            if self._is_version_of(new, document):
-                return document
-        return None
-
-    def _is_version_of(self, new: Document, old: Document) -> bool:
-        """Return whether a new document is a version of an ingested one with the same title.
-
-        Texts of conversations have no titles. If the title is only the beginning of the text, the
-        texts must be similar too, since two letters to one person begin alike.
-        """
-        was_ingested = old.content_hash != ""
-        is_conversation = "conversation" in (new.content_type, old.content_type)
-        if not was_ingested or is_conversation:
-            return False
-        if compare_key(new.title) != compare_key(old.title):
-            return False
-        if new.has_title:
-            return True
-        if new.source_url:
-            return False
-        return are_similar(new.text, text_of_document(self.collection, old.path))
-
 
 document_service: Final = DocumentService.of
 
@@ -527,19 +400,6 @@ def _original(form: str, file: SourceFile) -> OriginalFile | None:
     if form not in _FORMS_WITH_ORIGINAL:
         return None
     return OriginalFile(f".{form}", file.data)
-
-
-def _new_id() -> str:
-    """Return an id that no document has: today's date and a random number."""
-    return f"doc_{now():%Y%m%d}_{secrets.token_hex(3)}"
-
-
-def _version_warnings(saved: _Saved) -> list[str]:
-    """Return a warning if a document is a new version of another one."""
-    if not saved.is_new_version:
-        return []
-    name = name_of(saved.document.path)
-    return [f"This is a new version of {name}. The history has its earlier text."]
 
 
 def _remembered(
