@@ -247,8 +247,10 @@ class NoteCollection(Generic[T]):
         expected_count = len(self._all_paths) + len(created)
         deleted = set[str]()
         if news.count != expected_count:
-            remaining = changed.keys() if news.whole else self.extension.indexed()
-            deleted = self._all_paths - remaining
+            if news.whole:
+                deleted = self._all_paths - changed.keys()
+            else:
+                deleted = self._all_paths - self.extension.indexed()
 
         # A conflict copy has the frontmatter of its note, but is no second item.
         copies: set[str] = set()
@@ -263,7 +265,11 @@ class NoteCollection(Generic[T]):
         if self.mark is not None and (stale or is_item_deleted):
             self.external_changes += 1
         notes = self.extension.read(sorted(stale))
-        self.apply(notes, deleted=deleted | copies, created=created | copies)
+        self.apply(
+            notes,
+            deleted=deleted | copies,
+            created=created | copies,
+        )
         self.mark = news.mark  # last, so that whatever failed is noticed again
 
     def _is_stale(self, path: str, sha256: str, declared_type: str | None) -> bool:
@@ -277,7 +283,11 @@ class NoteCollection(Generic[T]):
         return self.note_type.includes(path, declared_type)
 
     def apply(
-        self, notes: Iterable[Read], *, deleted: Collection[str] = (), created: Collection[str] = ()
+        self,
+        notes: Iterable[Read],
+        *,
+        deleted: Collection[str] = (),
+        created: Collection[str] = (),
     ) -> None:
         """Bring the collection up to date with notes that were read, and with deleted ones.
 

@@ -1,7 +1,8 @@
 """Claude's memory tool `memory_20250818`: six commands on files below `/memories`.
 
 Answers and error messages are those of the reference implementation. A file is a note in the folder
-`memories/`. If its name does not end with `.md`, the note's name has that ending in addition.
+`memories/`. If its name does not end with `.md`, the note's name has that ending in addition. Each
+command returns the tool's answer, and raises Invalid for a path that is not below `/memories`.
 """
 
 from __future__ import annotations
@@ -146,7 +147,10 @@ def _sizes_to_list(file_sizes: Mapping[str, int]) -> dict[str, int]:
 
 @_command
 def create(store: EnhancedStore, path: str, file_text: str, by: AuthorArgs) -> str:
-    """Create a file. Raise Invalid if there is a file or folder of its path."""
+    """Create a file, and return the tool's answer.
+
+    Raise Invalid if there is a file or folder of its path.
+    """
     inside = _path_inside(path)
     if not inside or _exists(store, inside):
         raise Invalid(f"File {path} already exists")

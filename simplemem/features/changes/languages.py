@@ -109,7 +109,8 @@ class Language:
 
     def words(self, text: str) -> Words:
         """Return the words of a text that name something, each reduced to its stem."""
-        return frozenset(_reduce(self.tokens(text), self.synonyms, self.stems))
+        tokens = self.tokens(text)
+        return frozenset(_reduce(tokens, self.synonyms, self.stems))
 
     def tokens(self, text: str) -> list[str]:
         """Return the words of a text that name something, in small letters and in their order."""
@@ -152,7 +153,11 @@ def _tokens(text: str, empty: Words) -> list[str]:
     return [token for token in _TOKEN.findall(plain) if token not in empty]
 
 
-def _reduce(tokens: Iterable[str], synonyms: Mapping[str, str], stems: str) -> Iterator[str]:
+def _reduce(
+    tokens: Iterable[str],
+    synonyms: Mapping[str, str],
+    stems: str,
+) -> Iterator[str]:
     """Yield the stem of each word, or of the word that means the same."""
     for token in tokens:
         word = synonyms.get(token, token)

@@ -146,7 +146,8 @@ class _ChangeReader:
     def _add_topic(self, rule: TopicRule, groups: Mapping[str, str]) -> None:
         """Add the topic that a match of its rule says has changed, if it is clear whose it is."""
         owner = self._language.read_owner(groups.get("who", ""))
-        if owner is None or not self._is_habitable(rule, groups.get("place", "")):
+        place = groups.get("place", "")
+        if owner is None or not self._is_habitable(rule, place):
             return
 
         self._topics.add(Topic(rule.name, owner))
@@ -186,7 +187,8 @@ class _ChangeReader:
         It is the speaker for "they reset our gate code".
         """
         owner = self._language.read_owner(groups.get("who", ""))
-        if owner is None and groups.get("det", "") in self._language.determiners_of_speaker:
+        determiner = groups.get("det", "")
+        if owner is None and determiner in self._language.determiners_of_speaker:
             return SPEAKER
         return owner
 
@@ -202,7 +204,8 @@ class _ChangeReader:
         elif determiner in language.determiners_of_others and changer == SPEAKER:
             owner = None  # "I reset their code": another sentence says whose
 
-        name = language.words(f"{thing} {groups.get('of', '')}") - language.speaker
+        attribute = groups.get("of", "")
+        name = language.words(f"{thing} {attribute}") - language.speaker
         if owner is None or not name:
             return
         if determiner not in language.determiners_of_anybody:

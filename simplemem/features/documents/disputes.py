@@ -44,7 +44,8 @@ def with_both_sides(
         if hit.path in causes:
             cause = causes[hit.path]
             fields["disputed_by"] = facts[cause].id
-        raised_hits[hit.path] = hit.with_fields(fields)._replace(rank=score.rank)
+        raised_hit = hit.with_fields(fields)
+        raised_hits[hit.path] = raised_hit._replace(rank=score.rank)
 
     hit_facts = [facts[path] for path in raised_hits]
     newest_first = service.facts.newest_first(hit_facts)

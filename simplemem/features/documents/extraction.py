@@ -106,7 +106,10 @@ class FactExtraction:
         self._waiting_place = threading.Semaphore()  # one worker works, one more may wait
 
     def lock_for_rules(self) -> AbstractContextManager[Any]:
-        """Return the lock to hold while rules extract; a model extracts later and needs none."""
+        """Return a lock to hold in a `with` block while rules extract the facts of a document.
+
+        With a model it is no lock, since the model extracts later, in a thread.
+        """
         if self._service.chat:
             return nullcontext()
         return self._lock
@@ -253,7 +256,7 @@ class FactExtraction:
 
 
 def text_of_document(collection: NoteCollection[Document], path: str) -> str:
-    """Return the body of a document's note, "" if there is none."""
+    """Return the text of the document at a path, without its frontmatter, "" if there is none."""
     read = next(iter(collection.extension.read([path])), None)
     if read is None:
         return ""

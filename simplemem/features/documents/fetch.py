@@ -183,7 +183,7 @@ def _request(client: httpx2.Client, url: httpx2.URL, allow_private: bool) -> htt
 
 
 def _addresses_of(host: str) -> list[str]:
-    """Resolve a host to its addresses, each once."""
+    """Resolve a host to its addresses, each once. Raise OSError if that fails."""
     entries = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(entry[4][0]) for entry in entries))
 

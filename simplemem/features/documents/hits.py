@@ -44,7 +44,10 @@ class Hit(NamedTuple):
         return self._replace(result=cast("RecallResult", result))
 
 
-def raise_scores(scores: dict[str, Score], new_scores: Mapping[str, Score]) -> None:
+def raise_scores(
+    scores: dict[str, Score],
+    new_scores: Mapping[str, Score],
+) -> None:
     """Raise `scores` to the new scores of the same paths, and add the paths that are missing.
 
     A score that is higher already stays. The two numbers of a score are raised separately.
@@ -102,7 +105,7 @@ def _fact_fields(fact: Fact) -> dict[str, Any]:
 
 
 def entity_hit(entity: Entity, score: Score) -> Hit:
-    """Return an entity as a hit, with its name and its observations as the text."""
+    """Return an entity of the graph as a hit; its text is its name and its observations."""
     text = "; ".join([entity.name, *entity.texts])
     result = _result("entity", entity.name, text, score, entity.owner or SHARED)
     result["source"] = _source(entity.name, text, entity.path)
@@ -121,7 +124,13 @@ def passage_hit(passage: Piece, document: Document, score: Score) -> Hit:
     return _hit(result, document.path, score)
 
 
-def _result(kind: str, id_: str, text: str, score: Score, scope: str) -> dict[str, Any]:
+def _result(
+    kind: str,
+    id_: str,
+    text: str,
+    score: Score,
+    scope: str,
+) -> dict[str, Any]:
     """Return the fields of a result that all kinds of hits have, except their source."""
     return {
         "kind": kind,
@@ -132,7 +141,12 @@ def _result(kind: str, id_: str, text: str, score: Score, scope: str) -> dict[st
     }
 
 
-def _source(id_: str, text: str, path: str, document: Document | None = None) -> dict[str, Any]:
+def _source(
+    id_: str,
+    text: str,
+    path: str,
+    document: Document | None = None,
+) -> dict[str, Any]:
     """Return where a hit comes from: a document, or else its own note."""
     source: dict[str, Any] = {
         "id": id_,
@@ -150,7 +164,12 @@ def _source(id_: str, text: str, path: str, document: Document | None = None) ->
     return source
 
 
-def _hit(result: dict[str, Any], path: str, score: Score, fact: Fact | None = None) -> Hit:
+def _hit(
+    result: dict[str, Any],
+    path: str,
+    score: Score,
+    fact: Fact | None = None,
+) -> Hit:
     """Return the hit for a note whose result has all its fields."""
     return Hit(
         result=cast("RecallResult", result),

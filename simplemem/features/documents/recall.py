@@ -242,9 +242,9 @@ def _similarities(
     candidates: Candidates,
     request: RecallRequest,
 ) -> dict[str, float]:
-    """Return the similarities of the notes that are as similar to the query as requested, by path.
+    """Return the notes that are as similar to the query as requested, by path.
 
-    There are none if the request has no minimum.
+    Their values are the similarities. There are none if the request has no minimum.
     """
     if request.min_similarity is None:
         return {}

@@ -101,7 +101,10 @@ class FactAdder:
             self._store(new, decision, rulings)
 
     def _forget(self, target: Fact | None, rule: str) -> None:
-        """Move a fact to the trash, or add a warning that says why it stays."""
+        """Drop the note of a fact, and report that; or add a warning that says why it stays.
+
+        What it disputes is active again. `target` is None if no fact matches.
+        """
         if target is None:
             self._warn_not_forgotten("no fact matches")
         elif target.problem:
@@ -115,6 +118,7 @@ class FactAdder:
             self._report("DELETE", None, target, rule)
 
     def _warn_not_forgotten(self, reason: str) -> None:
+        """Add a warning that a fact stays, with the reason."""
         self.result.warnings.append(f"nothing was forgotten: {reason}")
 
     def _is_protected(self, fact: Fact) -> bool:
@@ -122,7 +126,11 @@ class FactAdder:
         return self._origin.is_outside and not fact.source
 
     def _confirm(self, target: Fact, rule: str) -> None:
-        """Take in that a fact was stated again: it is not disputed, and a preference is renewed."""
+        """Report that a fact was stated again.
+
+        It is disputed no longer, and a preference is renewed. A note that cannot be changed stays
+        as it is.
+        """
         path = target.path
         if target.is_disputed and not target.problem:
             self._change_set.set(path, **UNDISPUTED)
@@ -136,7 +144,11 @@ class FactAdder:
         self._report("NOOP", None, target, rule)
 
     def _store(self, new: NewFact, decision: Decision, rulings: Sequence[Ruling]) -> None:
-        """Store a new fact, with what it replaces, disputes and lets a model derive."""
+        """Put the note of a new fact into the change set, and report that.
+
+        The facts that it replaces or disputes are marked, and what a model derives from it is
+        stored too.
+        """
         applicable: list[Ruling] = []
         if decision.verdict.event == "ADD":
             applicable = [ruling for ruling in rulings if self._still_applies(ruling)]
@@ -160,7 +172,11 @@ class FactAdder:
         return self._facts.get(ruling.target.path) is ruling.target
 
     def _without_forbidden_update(self, outcome: _Outcome) -> _Outcome:
-        """Return an outcome that replaces no fact which cannot or must not be replaced."""
+        """Return the outcome, or an addition if it would replace a fact that must stay.
+
+        That is a fact whose note cannot be changed, or one that the user stated if the new text is
+        from outside.
+        """
         target = outcome.target
         if target is None or outcome.relation != "UPDATES":
             return outcome
@@ -177,9 +193,10 @@ class FactAdder:
         relation: str = "",
         parents: Sequence[Fact] = (),
     ) -> Fact:
-        """Write the note of a new fact, and mark `old` as superseded if the relation is UPDATES.
+        """Put the note of a new fact into the change set, and return the fact.
 
-        Return the new fact. `parents` are the facts from which it was derived.
+        `rule` says who decided. `old` is the fact that it extends or updates, by the relation; one
+        that it updates is marked as superseded. `parents` are the facts from which it was derived.
         """
         link_text = self._service.link_text
         name = fact_name(self._origin.scope, new.text)
@@ -198,7 +215,10 @@ class FactAdder:
         return fact
 
     def _complete(self, new: NewFact, path: str, rule: str) -> Fact:
-        """Return the fact for a path, with what the rules read where `new` is empty."""
+        """Return the fact that a new one becomes, with a new id, for a note at a path.
+
+        Rules read in its text what `new` leaves empty. `rule` says who decided.
+        """
         time = now()
         type_by_rules = memory_type_of(new.text, time)
         valid_to = type_by_rules.valid_to
@@ -222,7 +242,7 @@ class FactAdder:
         )
 
     def _supersede(self, old: Fact, new: Fact) -> None:
-        """Mark a fact as superseded by a new one from the time at which that is valid."""
+        """Mark a fact as superseded by a new one; it ends when the new one begins."""
         superseded = {
             **UNDISPUTED,
             "status": "superseded",

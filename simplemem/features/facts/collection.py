@@ -62,7 +62,10 @@ class FactCollection(NoteCollection[Fact]):
         super().remove(path)
 
     def facts(self, scope: str | None, *, expired: bool = False) -> list[Fact]:
-        """Return the current facts of a scope, or of all scopes; with `expired`, the others too."""
+        """Return the current facts of a scope, or of all scopes if it is None.
+
+        With `expired`, those that are not current come too.
+        """
         groups = list(self._scopes.values())
         if scope is not None:
             groups = [self._scopes.get(scope, _ScopeFacts())]

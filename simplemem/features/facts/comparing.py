@@ -24,7 +24,7 @@ class SimilarFact(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """What the rules say about a text among facts."""
+    """What the rules say that a text does to facts, and which of them are similar to it."""
 
     verdict: Verdict
     target: Fact | None  # the fact that the verdict is about
@@ -59,7 +59,10 @@ def _similar_facts(
     text: str,
     facts: Collection[Fact],
 ) -> list[SimilarFact]:
-    """Return the facts that are most like a text by meaning, then those by words."""
+    """Return the facts that are most like a text by meaning, then those by words.
+
+    There are at most `_MAX_SIMILAR` of each.
+    """
     facts_by_path = {fact.path: fact for fact in facts}
     likeness = extension.likeness(text, facts_by_path, _MAX_SIMILAR)
     paths: dict[str, None] = {}
@@ -92,6 +95,7 @@ def _facts_to_compare(
 
 
 def _has_same_relation(fact: Fact, reading: Reading) -> bool:
+    """Return whether a fact and a statement fill slots of the same relation."""
     if fact.slot is None or reading.slot is None:
         return False
     return fact.slot.relation == reading.slot.relation

@@ -23,7 +23,11 @@ _MIN_CONFIDENCE: Final = 0.1  # a fact below is forgotten
 
 
 def _fades_from(fact: Fact) -> datetime | None:
-    """Return when a fact begins to fade, None if it never does."""
+    """Return when a fact begins to fade, None if it never does.
+
+    An episode fades from its end, or 30 days after its beginning. A preference fades from when it
+    was stated last, and so does what was derived. A fact of the type "fact" never fades.
+    """
     if fact.memory_type == "fact":
         return None
     if fact.memory_type != "episode":
@@ -34,7 +38,10 @@ def _fades_from(fact: Fact) -> datetime | None:
 
 
 def confidence_at(fact: Fact, at: datetime) -> float:
-    """Return the confidence of a fact at a time: it halves again and again once the fact fades."""
+    """Return the confidence of a fact at a time.
+
+    Once the fact begins to fade, its confidence halves in each half-life of its type.
+    """
     start = _fades_from(fact)
     if start is None or at <= start:
         return fact.confidence
@@ -60,7 +67,10 @@ def display_text(fact: Fact) -> str:
 
 
 def is_current(fact: Fact, at: datetime) -> bool:
-    """Return whether a fact is neither replaced nor past nor forgotten."""
+    """Return whether a fact is neither replaced nor forgotten nor past at a time.
+
+    The facts from which it was derived do not count here.
+    """
     if fact.status not in CURRENT_STATUSES:
         return False
     is_past = fact.memory_type != "episode" and fact.valid_to is not None and at > fact.valid_to
@@ -68,7 +78,7 @@ def is_current(fact: Fact, at: datetime) -> bool:
 
 
 def is_permanent(fact: Fact) -> bool:
-    """Return whether a fact is current at any time."""
+    """Return whether a fact is current at any time, so that the time need not be looked at."""
     if fact.status not in CURRENT_STATUSES or fact.confidence < _MIN_CONFIDENCE:
         return False
     return fact.memory_type == "fact" and fact.valid_to is None and not fact.derived_from

@@ -133,7 +133,10 @@ def _statement_span(text: str, body_start: int) -> tuple[int, int]:
 
 
 def read_fact(read: Read) -> Fact:
-    """Return the fact that a note is. A conversation's fact is one of the scope `default`."""
+    """Return the fact that a note is. It raises nothing: what cannot be read has its default.
+
+    A conversation's fact is one of the scope `default`, which this feature never changes.
+    """
     note, fields = FACT.parse(read)
     declared_type = note.text_property("type") or ""
     if CONVERSATION_FACT.includes(read.path, declared_type):
@@ -226,7 +229,10 @@ def _read_parents(header: Header) -> Iterator[str]:
 
 
 def link_target(text: str) -> str:
-    """Return the text between the brackets of a link, or the text itself if it is no link."""
+    """Return the note that a wikilink names, or the text itself if it is no wikilink.
+
+    A heading and an alias in the link are left out: "[[A#B|C]]" is "A".
+    """
     link = _LINK.fullmatch(text)
     return link[1].strip() if link else text
 

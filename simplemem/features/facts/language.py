@@ -60,7 +60,8 @@ class SlotForm:
 class Language:
     """The word lists and patterns of one language, which never change.
 
-    A file may use the name of a word list or of another pattern in braces within a pattern.
+    In its file, a pattern may contain the name of a word list or of another pattern in braces.
+    `patterns` are by name, and `sources` have their texts.
     """
 
     def __init__(self, code: str, defaults: Mapping[str, str] | None = None) -> None:
@@ -71,21 +72,23 @@ class Language:
 
         self._stems: str = table["stems"]
         self._words = {name: frozenset(words.split()) for name, words in word_lists.items()}
-        self._dropped = self._words["empty"] | self._words["no"]
-        self._liking = self._words["likes"] | self._words["hates"]
-        self._own_words = self._words_of_language()
+        self._dropped = self._words_in("empty", "no")
+        self._liking = self._words_in("likes", "hates")
+        self._own_words = self._words_in(*_WORD_LISTS_OF_LANGUAGE)
         self._months = [name[:3] for name in word_lists["months"].split()]
 
         alternatives = {name: "|".join(words) for name, words in self._words.items()}
         alternatives["months"] = "|".join(self._months)
-        self.sources: dict[str, str] = {**(defaults or {}), **alternatives, **table["patterns"]}
+        self.sources: dict[str, str] = dict(defaults or {})
+        self.sources.update(alternatives)
+        self.sources.update(table["patterns"])
         self.patterns = {name: self._compile(source) for name, source in self.sources.items()}
         self.forms = [self._read_form(slot) for slot in table["slots"]]
 
-    def _words_of_language(self) -> frozenset[str]:
-        """Return the words that tell this language from another."""
+    def _words_in(self, *list_names: str) -> frozenset[str]:
+        """Return the words that are in one of the word lists."""
         words = frozenset[str]()
-        for name in _WORD_LISTS_OF_LANGUAGE:
+        for name in list_names:
             words |= self._words[name]
         return words
 
@@ -119,9 +122,7 @@ class Language:
 
     def without(self, words: Iterable[str], *list_names: str) -> list[str]:
         """Return the words that are in none of the word lists, in their order."""
-        excluded = frozenset[str]()
-        for name in list_names:
-            excluded |= self._words[name]
+        excluded = self._words_in(*list_names)
         return [word for word in words if word not in excluded]
 
     def matches(self, pattern_name: str, text: str) -> bool:

@@ -139,9 +139,9 @@ def _cites_only(cites: Any, ids: set[str]) -> bool:
 
 
 def rewrite(service: FeatureService, chat: ChatModel, question: str) -> str:
-    """Return a question in words that an answer might have, to search with.
+    """Return a model's words that an answer to a question might have, to search with.
 
-    Raise Unavailable if the model cannot be asked.
+    It is "" if the model names none. Raise Unavailable if the model cannot be asked.
     """
     answered = _ask(service, chat, "rewrite", {"question": question})
     texts = [answered["passage"]]
@@ -197,7 +197,7 @@ def _read_rows(rows: Any) -> Iterator[defaultdict[str, str]]:
 
 
 def _confidence_of(row: Mapping[str, str]) -> float:
-    """Return the confidence of a row, that for unknown ones if it states none from 0 to 1."""
+    """Return the confidence of a row, 0.5 if it states none that is over 0 and at most 1."""
     try:
         confidence = float(row["confidence"])
     except ValueError:

@@ -78,7 +78,10 @@ def read_statement(text: str) -> Reading:
     slot = filled.slot
 
     has_happened = any(language.matches(name, statement) for name in _EPISODE_PATTERNS)
-    is_of_several = slot is not None and language.has("several", slot.subject.lower().split())
+    is_of_several = False
+    if slot is not None:
+        words_of_subject = slot.subject.lower().split()
+        is_of_several = language.has("several", words_of_subject)
     return Reading(
         text=text,
         words=language.stems_of(statement),
@@ -157,13 +160,15 @@ def _split_limit(language: Language, rest: str, pattern_name: str) -> tuple[str,
 
     `pattern_name` is that of the pattern of limits, "" if the form has none.
     """
-    rest = language.patterns["tail"].sub("", f"{rest} ").strip()
+    patterns = language.patterns
+    rest = patterns["tail"].sub("", f"{rest} ").strip()
     if not pattern_name:
         return rest, ""
     if pattern_name == "limit":
-        rest = language.patterns["but"].split(rest)[0].strip()
+        main_clause = patterns["but"].split(rest)[0]
+        rest = main_clause.strip()
 
-    match = language.patterns[pattern_name].search(rest)
+    match = patterns[pattern_name].search(rest)
     if match is None or match.start() == 0:
         return rest, ""
     value = rest[: match.start()]
@@ -214,16 +219,17 @@ def _fits_relation(language: Language, relation: str, value: str, text: str) -> 
 
 
 def _identifies(language: Language, noun: str, value: str, text: str) -> bool:
-    """Return whether a value says which one a noun is, not what it is like.
+    """Return whether a value says which one a noun is ("blue" is what it is like).
 
     That is the name of a person, and a number or a day for what is measured.
     """
     if language.has("people", [noun]):
         return _as_written(value, text)[0].isupper()
     if language.has("measured", noun.split()[-1:]):
+        if any(character.isdigit() for character in value):
+            return True
         words = value.split()
-        has_digit = any(character.isdigit() for character in value)
-        return has_digit or language.has("weekdays", words) or language.has("months", words)
+        return language.has("weekdays", words) or language.has("months", words)
 
     if language.matches("adjectives", noun):
         return True
@@ -231,7 +237,10 @@ def _identifies(language: Language, noun: str, value: str, text: str) -> bool:
 
 
 def _as_written(words: str, text: str) -> str:
-    """Return words with the capitals that they have where they occur last in a text."""
+    """Return words with the capitals that they have where they are last in a text.
+
+    The words are in small letters. Return them as they are if the text does not contain them.
+    """
     lower = text.lower()
     start = lower.rfind(words)
     # Offsets differ if small letters are longer, as with a Turkish capital I.

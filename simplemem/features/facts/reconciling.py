@@ -49,7 +49,12 @@ def reconcile(new: Reading, current: Sequence[Reading]) -> Verdict:
     rules = [_rule_for(new, old) for old in current]
     for rule, (event, relation) in _RULES.items():
         if rule in rules:
-            return Verdict(event, relation, place=rules.index(rule), rule=f"rule:{rule}")
+            return Verdict(
+                event,
+                relation,
+                place=rules.index(rule),
+                rule=f"rule:{rule}",
+            )
     return Verdict("ADD")
 
 
@@ -89,11 +94,15 @@ def _has_same_words(new: Reading, old: Reading) -> bool:
 
 def _has_same_slot(new: Reading, old: Reading) -> bool:
     """Return whether two statements fill the same slot under the same condition."""
-    if new.slot is None or old.slot is None or new.limit != old.limit:
+    new_slot = new.slot
+    old_slot = old.slot
+    if new_slot is None or old_slot is None:
         return False
-    if new.slot.subject.casefold() != old.slot.subject.casefold():
+    if new.limit != old.limit:
         return False
-    return new.slot.relation.casefold() == old.slot.relation.casefold()
+    if new_slot.subject.casefold() != old_slot.subject.casefold():
+        return False
+    return new_slot.relation.casefold() == old_slot.relation.casefold()
 
 
 def _rule_for_same_slot(new: Reading, old: Reading) -> str | None:
@@ -118,16 +127,21 @@ def _rule_for_other_sign(new: Reading, old: Reading) -> str | None:
     """Return the rule for two statements of which only one is affirmative."""
     if new.ended and _is_within(new.words, old.words):
         return "ended"
-    return "polarity" if new.words == old.words else None
+    if new.words == old.words:
+        return "polarity"
+    return None
 
 
 def _rule_by_words(new: Reading, old: Reading) -> str | None:
     """Return the rule for a statement that has more words than another, or fewer of them."""
     if new.limited or old.limited:
         return None
-    if len(new.words) > len(old.words) and _is_within(old.words, new.words):
+    is_longer = len(new.words) > len(old.words)
+    if is_longer and _is_within(old.words, new.words):
         return "more"
-    return "less" if _is_within(new.words, old.words) else None
+    if _is_within(new.words, old.words):
+        return "less"
+    return None
 
 
 def _is_within(part: Sequence[str], whole: Sequence[str]) -> bool:
@@ -135,7 +149,9 @@ def _is_within(part: Sequence[str], whole: Sequence[str]) -> bool:
 
     One word alone is not.
     """
-    if len(part) < 2 or part[:1] != whole[:1]:
+    if len(part) < 2:
+        return False
+    if part[:1] != whole[:1]:
         return False
     remaining = iter(whole)  # each search goes on where the previous one ended
     return all(word in remaining for word in part)

@@ -52,9 +52,10 @@ class FactService(FeatureService):
     # Reading
 
     def facts(self, scope: str | None, *, expired: bool = False) -> list[Fact]:
-        """Return the current facts of a scope, or of all scopes; with `expired`, the others too.
+        """Return the current facts of a scope, or of all scopes if it is None.
 
-        All notes that have been saved so far are taken into account.
+        With `expired`, those that are not current come too. All notes that have been saved so far
+        are taken into account.
         """
         with self.collection.reading():
             return self.collection.facts(scope, expired=expired)
@@ -79,9 +80,9 @@ class FactService(FeatureService):
         return fact
 
     def knows_all(self, scope: str, texts: Sequence[str]) -> bool:
-        """Return whether none of some texts would change the facts of a scope, except by deletion.
+        """Return whether the facts of a scope already state each of some texts.
 
-        Nothing is written.
+        A text that asks to forget a fact counts as stated. Nothing is written.
         """
         facts = self.facts(scope)
         for text in texts:
@@ -228,7 +229,8 @@ class FactService(FeatureService):
     def update(self, id_: str, text: str, scope: str, **by: Unpack[AuthorArgs]) -> BatchResult:
         """Replace the statement of a fact. Its id stays, and it is disputed no longer.
 
-        Raise Invalid or TooLong for the text, and what `find` raises.
+        The slot is read again in the new statement. Return what was written. Raise Invalid or
+        TooLong for the text, and what `find` raises.
         """
         clean = clean_text(text, "content", _MAX_CHARACTERS, "Give a shorter one.")
         statement = " ".join(clean.split())
@@ -249,9 +251,9 @@ class FactService(FeatureService):
         return result
 
     def forget(self, id_: str, scope: str, **by: Unpack[AuthorArgs]) -> BatchResult:
-        """Move a fact to the trash. What it alone disputes is active again.
+        """Move a fact to the trash. What it disputes is active again.
 
-        Raise what `find` raises.
+        Return what was written. Raise what `find` raises.
         """
         path = self.find(id_, scope).path
 
@@ -288,9 +290,10 @@ class FactService(FeatureService):
         dry_run: bool = False,
         **by: Unpack[AuthorArgs],
     ) -> list[Fact]:
-        """Move to the trash, as one step, the facts that have not been current for so long.
+        """Move to the trash, as one step, the facts that ended longer ago than `older_than`.
 
-        Return them. With `dry_run`, nothing is changed.
+        Return them. With `dry_run`, return them without a change. Facts whose notes cannot be
+        changed stay.
         """
 
         def draft(change_set: ChangeSet) -> list[Fact]:

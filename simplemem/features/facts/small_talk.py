@@ -144,6 +144,7 @@ def _compile_courtesy(source: str) -> re.Pattern[str]:
 
 
 def _compile(source: str) -> re.Pattern[str]:
+    """Return a pattern that ignores letter case."""
     return re.compile(source, re.IGNORECASE)
 
 
