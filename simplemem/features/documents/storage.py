@@ -29,7 +29,7 @@ class DocumentVersion(NamedTuple):
 
     @property
     def warnings(self) -> list[str]:
-        """A warning if the document is a new version of another one."""
+        """The warning that the document is a new version of another one, or none."""
         if not self.is_new_version:
             return []
         name = name_of(self.document.path)
@@ -166,5 +166,5 @@ class DocumentStorage:
 
 
 def _new_id() -> str:
-    """Return an id that no document has: today's date and a random number."""
+    """Return a new id of a document: today's date and a random number."""
     return f"doc_{now():%Y%m%d}_{secrets.token_hex(3)}"
