@@ -47,6 +47,8 @@ _MIN_RARE_NOTES = 5  # a word is rare if at most this many notes have it, or one
 _SHARED_WORDS = 0.6
 _LONG_QUESTION_WORDS = 5
 _FREE_PROVIDERS = ("wordllama", "none")
+_STEM_LENGTH = 5
+_MIN_STEM_LENGTH = 3  # of a word in Latin letters that carries meaning
 _MAX_FILE_BYTES = 50_000_000
 # Marks, and what a search takes for a filter.
 _NOT_PROSE = re.compile(r"""\[!|[|<${}\\"]|%%|\w:\S|(?:^|\s)-\w""")
@@ -87,11 +89,13 @@ class Questions:
 
 
 _QUESTIONS = TypeAdapter(Questions)
+Notes = Mapping[str, Note]  # by name
+Figures = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class _Outcome:
-    """How well and how fast one question was answered, and what degraded the search; "" for none."""
+    """How well and how fast one question was answered, and what degraded the search, or ""."""
 
     quality: dict[str, float]
     ms: float
@@ -155,10 +159,18 @@ def make_questions(store: EnhancedStore, size: int, seed: int) -> Questions:
         if len(pairs) >= size:
             break
         for held_out in sorted(candidates[name], key=by_rarity):
-            if _is_answerable(notes[name], held_out):
-                pairs.append(Pair(held_out.what, held_out.text, (name,), (held_out,)))
-                count_by_kind[held_out.what] += 1
-                break
+            if not _is_answerable(notes[name], held_out):
+                continue
+            kind = held_out.what
+            count_by_kind[kind] += 1
+            pair = Pair(
+                kind,
+                held_out.text,
+                gold=(name,),
+                held_out=(held_out,),
+            )
+            pairs.append(pair)
+            break
 
     pairs.sort(key=lambda pair: (KINDS.index(pair.kind), pair.gold))
     return Questions(tuple(pairs), len(notes), seed)
@@ -179,52 +191,51 @@ def _readable_notes(store: EnhancedStore) -> dict[str, Note]:
     return notes
 
 
-def _unique_candidates(notes: Mapping[str, Note]) -> dict[str, list[HeldOut]]:
+def _unique_candidates(notes: Notes) -> dict[str, list[HeldOut]]:
     """Return the texts of each note that make a question and that occur once among all of them."""
     rare_stems = _rare_stems(notes)
-    candidates: dict[str, list[HeldOut]] = {}
-    occurrences: Counter[str] = Counter()
+    candidates: list[HeldOut] = []
     for name, note in notes.items():
-        texts = _candidates(name, note, rare_stems)
-        candidates[name] = texts
-        occurrences.update(text.key for text in texts)
+        candidates += _candidates(name, note, rare_stems)
+    occurrences = Counter(candidate.key for candidate in candidates)
 
-    unique: dict[str, list[HeldOut]] = {}
-    for name, texts in candidates.items():
-        unique[name] = [text for text in texts if occurrences[text.key] == 1]
+    unique: dict[str, list[HeldOut]] = {name: [] for name in notes}
+    for candidate in candidates:
+        if occurrences[candidate.key] == 1:
+            unique[candidate.note].append(candidate)
     return unique
 
 
-def _rare_stems(notes: Mapping[str, Note]) -> set[str]:
+def _rare_stems(notes: Notes) -> set[str]:
     """Return the stems that few notes have."""
     counts: Counter[str] = Counter()
     for name, note in notes.items():
-        stems = _stems(f"{name}\n{note.text}")
-        counts.update(stems)
+        text = f"{name}\n{note.text}"
+        counts.update(_stems(text))
 
-    max_notes = max(_MIN_RARE_NOTES, len(notes) // 20)
+    twentieth = len(notes) // 20
+    max_notes = max(_MIN_RARE_NOTES, twentieth)
     return {stem for stem, count in counts.items() if count <= max_notes}
 
 
 def _candidates(name: str, note: Note, rare_stems: Set[str]) -> list[HeldOut]:
     """Return the title, headings and sentences of a note that make a question."""
-    title = note.text_property("title") or base_name(f"{name}.md")
-    texts = [("title", title)]
-    texts += [("heading", heading.text) for heading in note.body.headings]
-    texts += [("sentence", sentence) for sentence in _sentences(note)]
-
     candidates: list[HeldOut] = []
-    for kind, text in texts:
+    for kind, text in _texts_of(name, note):
         if _is_question(kind, text, rare_stems):
             question = plain_text(text)
             candidates.append(HeldOut(name, kind, question))
     return candidates
 
 
-def _sentences(note: Note) -> Iterator[str]:
-    """Yield the sentences of a note, with their Markdown."""
+def _texts_of(name: str, note: Note) -> Iterator[tuple[str, str]]:
+    """Yield the title, headings and sentences of a note with their Markdown, each with its kind."""
+    title = note.text_property("title")
+    yield "title", title or base_name(f"{name}.md")
+    for heading in note.body.headings:
+        yield "heading", heading.text
     for start, end in sentence_spans(note.content):
-        yield note.content[start:end]
+        yield "sentence", note.content[start:end]
 
 
 def _is_question(kind: str, text: str, rare_stems: Set[str]) -> bool:
@@ -264,17 +275,18 @@ def without(text: str, held_out: Sequence[str], *, title: bool = False) -> str:
     text = _without_properties(text, repeats, title=title)
 
     note = _parse(text)
-    removals: list[tuple[int, int, str]] = []
-    for heading in note.body.headings:
-        if repeats(heading.text):
-            removal = (heading.start, heading.end, "")
-            removals.append(removal)
+    repeating = [heading for heading in note.body.headings if repeats(heading.text)]
+    removals = [(heading.start, heading.end, "") for heading in repeating]
 
-    content_start = len(text) - len(note.content)
-    for start, end in sentence_spans(note.content):
-        sentence = note.content[start:end]
-        if repeats(sentence):
-            removal = (content_start + start, content_start + end, "")
+    content = note.content
+    content_start = len(text) - len(content)
+    for start, end in sentence_spans(content):
+        if repeats(content[start:end]):
+            removal = (
+                content_start + start,
+                content_start + end,
+                "",
+            )
             removals.append(removal)
     return apply_edits(text, removals)
 
@@ -345,7 +357,9 @@ def _comparable(text: str) -> str:
 def _stems(text: str) -> frozenset[str]:
     """Return the beginnings of the words that carry meaning."""
     words = content_words(unique_words(text))
-    return frozenset(word[:5] for word in words if len(word) > 2 or not word.isascii())
+    return frozenset(
+        word[:_STEM_LENGTH] for word in words if len(word) >= _MIN_STEM_LENGTH or not word.isascii()
+    )
 
 
 # Asking questions
@@ -357,7 +371,7 @@ def run(
     variants: Mapping[str, Settings],
     *,
     progress: Progress | None = None,
-) -> dict[str, Any]:
+) -> Figures:
     """Ask all questions with the settings of each variant, and return a row of figures for each.
 
     The rows have the labels of the variants. All are compared with the first. The vault is not
@@ -374,7 +388,7 @@ def run(
                 hint="`simplemem eval init` creates new questions.",
             )
 
-        rows: list[dict[str, Any]] = []
+        rows: list[Figures] = []
         first_outcomes: list[_Outcome] = []
         for number, (label, settings) in enumerate(variants.items()):
             copy_settings = _settings_for_copy(settings, vault, number)
@@ -383,11 +397,12 @@ def run(
             if not first_outcomes:
                 first_outcomes = outcomes
 
+    skipped_count = len(questions.pairs) - len(pairs)
     return {
         "about": str(store.root),
         "notes": questions.notes,
         "seed": questions.seed,
-        "left_out": len(questions.pairs) - len(pairs),
+        "left_out": skipped_count,
         "rows": rows,
     }
 
@@ -453,15 +468,15 @@ def _measure(names: Sequence[str], gold: Set[str]) -> dict[str, float]:
     }
 
 
-def _row(
-    label: str, outcomes: Sequence[_Outcome], first_outcomes: Sequence[_Outcome]
-) -> dict[str, Any]:
+def _row(label: str, outcomes: Sequence[_Outcome], first_outcomes: Sequence[_Outcome]) -> Figures:
     """Return the figures of one variant, and the differences to the first one, if there is one."""
-    row: dict[str, Any] = {"name": label, "questions": len(outcomes)}
+    row: Figures = {"name": label, "questions": len(outcomes)}
     for key in QUALITY:
         values = [outcome.quality[key] for outcome in outcomes]
         row[key] = _mean(values)
-    median = statistics.median(outcome.ms for outcome in outcomes)
+
+    durations = [outcome.ms for outcome in outcomes]
+    median = statistics.median(durations)
     row["ms_median"] = round(median, 2)
     if first_outcomes:
         row["difference"] = _differences(outcomes, first_outcomes)
@@ -473,11 +488,9 @@ def _row(
     return row
 
 
-def _differences(
-    outcomes: Sequence[_Outcome], first_outcomes: Sequence[_Outcome]
-) -> dict[str, dict[str, float]]:
+def _differences(outcomes: Sequence[_Outcome], first_outcomes: Sequence[_Outcome]) -> Figures:
     """Return the mean differences to the outcomes of the first variant, question by question."""
-    differences: dict[str, dict[str, float]] = {}
+    differences: Figures = {}
     for key in QUALITY:
         differences[key] = _mean(
             [
@@ -570,14 +583,15 @@ def _new_names(names: Set[str]) -> dict[str, str]:
     """
     new_names: dict[str, str] = {}
     for number, name in enumerate(sorted(names)):
-        folder = name[: name.rfind("/") + 1]
-        new_names[name] = f"{folder}q{number:05d}x"  # neither a word nor a person's name
+        folder, slash, _ = name.rpartition("/")
+        base = f"q{number:05d}x"  # neither a word nor a person's name
+        new_names[name] = f"{folder}{slash}{base}"
     return new_names
 
 
 def _usable_pairs(store: EnhancedStore, questions: Questions) -> list[Pair]:
     """Return the questions whose notes exist and are not private."""
-    paths = list(store.extension.indexed())
+    paths = store.extension.indexed()
     private_paths = store.extension.private_among(paths)
     names = set(map(name_of, paths))
     private = set(map(name_of, private_paths))

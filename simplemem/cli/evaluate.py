@@ -129,7 +129,7 @@ def _load_variants(root: Path, changes: Iterable[str]) -> dict[str, Settings]:
 
 
 def _variant_lines(row: Mapping[str, Any]) -> Lines:
-    """Return the line of one variant, and a line for its difference from the first if it has one."""
+    """Return a line for a variant, and one for its difference from the first if it has one."""
     name: Part = (row["name"], "cyan")
     cells = _figure_cells(row)
     lines: Lines = [[name, *cells, f"{row['ms_median']:.1f}"]]

@@ -38,8 +38,9 @@ def search_notes(
 ) -> NoteHits[T]:
     """Return the best of the items for a query, each with the score that it has by itself.
 
-    `items` are the notes to search, by path. Notes with these properties come first, then those in the folder of the type, then those
-    with its `type`. `with_falling_scores` prepares the hits for a client.
+    `items` are the notes to search, by path. Notes with these properties come first, then those in
+    the folder of the type, then those with its `type`. `with_falling_scores` prepares the hits for
+    a client.
     """
     if not items:
         return NoteHits([], "words", "")

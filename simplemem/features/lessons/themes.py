@@ -35,12 +35,10 @@ def group_by_theme(
 
     A theme grows around the lesson that was read most, else the most confident, else the newest.
     """
-    neighbours: dict[int, set[int]] = defaultdict(set)
-    for one, other in similar_pairs:
-        neighbours[one].add(other)
-        neighbours[other].add(one)
+    neighbours = _neighbours(similar_pairs)
 
     def centrality(position: int) -> tuple[int, float, str, str]:
+        """Sort the lesson that a theme grows around first."""
         lesson = lessons[position]
         read = counts.get(lesson.id, NEVER_READ)
         confidence = lesson.confidence or 0.0
@@ -56,10 +54,20 @@ def group_by_theme(
         if len(positions) < min_size:
             continue
 
-        ungrouped -= set(positions)
+        ungrouped.difference_update(positions)
         members = [lessons[position] for position in positions]
-        themes.append(Theme(_shared_words(members), members))
+        words = _shared_words(members)
+        themes.append(Theme(words, members))
     return sorted(themes, key=lambda theme: -len(theme.members))
+
+
+def _neighbours(similar_pairs: Iterable[Pair]) -> dict[int, set[int]]:
+    """Return the positions of the similar lessons by position; those of any other are empty."""
+    neighbours: dict[int, set[int]] = defaultdict(set)
+    for one, other in similar_pairs:
+        neighbours[one].add(other)
+        neighbours[other].add(one)
+    return neighbours
 
 
 def _shared_words(members: Sequence[Lesson]) -> list[str]:
@@ -74,6 +82,7 @@ def _shared_words(members: Sequence[Lesson]) -> list[str]:
     shared = [word for word, count in counts.items() if count >= min_count and len(word) > 2]
 
     def rank(word: str) -> tuple[int, str]:
+        """Sort the most common words first."""
         return -counts[word], word
 
     shared.sort(key=rank)
