@@ -64,7 +64,9 @@ class MemoryTool(BetaAbstractMemoryTool):
         self.store.close()
 
     def __enter__(self) -> MemoryTool:
+        """Return the tool itself."""
         return self
 
     def __exit__(self, *error: object) -> None:
+        """Close the vault, whether there was an error or not."""
         self.close()

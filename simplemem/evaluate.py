@@ -426,7 +426,7 @@ def _ask_all(
     settings: Settings,
     progress: Progress | None,
 ) -> list[_Outcome]:
-    """Index the copy of the vault with these settings, ask all questions, and return the outcomes.
+    """Index the copy of the vault with these settings, and return the outcomes of all questions.
 
     `store` is that of the user's vault, whose vectors are used again if they were paid for.
     """

@@ -67,10 +67,12 @@ class Analysis:
 
     @cached_property
     def _similarities(self) -> SimilarityMatrix:
+        """How similar the current lessons are."""
         return SimilarityMatrix(self.store, self.current)
 
     @cached_property
     def _relations(self) -> RelationsByPath:
+        """The relations of the current lessons."""
         return self._service.relations_of(self.current)
 
     # Contradictions
@@ -128,6 +130,7 @@ class Analysis:
         return pairs
 
     def _lessons_of(self, disagreement: Disagreement) -> tuple[Lesson, Lesson]:
+        """Return the two lessons that disagree."""
         one, other = disagreement.pair
         return self.current[one], self.current[other]
 

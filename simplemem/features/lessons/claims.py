@@ -1,4 +1,4 @@
-"""What sentences claim: the value that one gives to a subject, and whether two claims disagree."""
+"""What sentences claim: the value that each gives to a subject, and whether two disagree."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _MAX_VALUE_WORDS: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A subject, the words of the value that a sentence gives it, and the words of the condition.
+    """A subject, the words of the value that a sentence gives it, and those of the condition.
 
     A sentence that makes no claim of a known form has an empty subject and no value.
     """

@@ -1,5 +1,6 @@
-"""Contradictions between lessons: two values for a subject, a statement and its denial, duplicates.
+"""Contradictions between lessons.
 
+A contradiction is two values for a subject, a statement and its denial, or a near duplicate.
 Sentences are compared by rules and lessons by the vectors of the index. No model is used.
 """
 
@@ -109,7 +110,7 @@ def find_disagreements(lessons: Sequence[Lesson]) -> Iterator[Disagreement]:
 def find_duplicates(
     lessons: Sequence[Lesson], similar_pairs: Iterable[Pair], min_delta: float
 ) -> Iterator[Disagreement]:
-    """Yield the similar pairs of which one says all that the other says, with another confidence.
+    """Yield the similar pairs of which one says all of the other, if their confidence differs.
 
     `min_delta` is the smallest difference of the confidences.
     """

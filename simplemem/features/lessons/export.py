@@ -1,4 +1,4 @@
-"""All lessons of a store as one text: a Markdown file, or a picture or data with the entities."""
+"""All lessons of a store as one text: Markdown, or a picture or data with the entities."""
 
 from __future__ import annotations
 

@@ -101,6 +101,9 @@ class LinkedLessons(NamedTuple):
 class LessonService(FeatureService):
     """The lessons of one store. Each change of them is one step of the history.
 
+    A change raises ReadOnly if the vault is read-only, Conflict if a note was saved in the meantime,
+    and Unreadable if the frontmatter of a note cannot be edited; nothing is written then.
+
     Guards the lessons as they are in the vault, how often each was read, and `durations`: how many
     milliseconds the last calls of each tool took, by its name, in this process.
     """
@@ -230,8 +233,8 @@ class LessonService(FeatureService):
         context. It gets the confidence, `verified` and context that are given, and the tags in
         addition to its own.
 
-        Raises Invalid for an empty content or one that leaves a code block open, TooLong for a
-        content or context over 10,000 characters, and ReadOnly.
+        Raises Invalid for an empty content or one that leaves a code block open, and TooLong for a
+        content or context over 10,000 characters.
         """
         content = _clean(content, "content")
         context = _clean(context, "context")
@@ -253,6 +256,7 @@ class LessonService(FeatureService):
         change = LessonChange(context=context or None, confidence=confidence, verified=verified)
 
         def draft(change_set: ChangeSet) -> tuple[str, list[Lesson]]:
+            """Update the lesson that says the same, else add a note. Return its path, and twins."""
             lessons = self.collection.in_order()
             twins = [lesson for lesson in lessons if _says_same(lesson, new_lesson)]
             twin = _twin_to_update(twins, new_lesson)
@@ -276,7 +280,7 @@ class LessonService(FeatureService):
         """Correct a lesson. What is None in the change stays, and so do its id and its relations.
 
         Raises Invalid if nothing would change or the content would be empty, TooLong if a text is
-        too long, NotFound or Ambiguous if `ref` does not name one lesson, and ReadOnly.
+        too long, and NotFound or Ambiguous if `ref` does not name one lesson.
         """
         if all(value is None for value in change):
             raise Invalid(
@@ -285,6 +289,7 @@ class LessonService(FeatureService):
         clean_change, warnings = _clean_change(change)
 
         def draft(change_set: ChangeSet) -> str:
+            """Apply the change, and return the path of the lesson."""
             lesson = _find_lesson(self.collection.in_order(), ref)
             self._apply(change_set, lesson, clean_change)
             return lesson.path
@@ -317,10 +322,11 @@ class LessonService(FeatureService):
     def delete(self, ref: str, **by: Unpack[AuthorArgs]) -> DeletedLesson:
         """Move the note of a lesson to the trash. Relations to it stay in the other notes.
 
-        Raises NotFound or Ambiguous if `ref` does not name one lesson, and ReadOnly.
+        Raises NotFound or Ambiguous if `ref` does not name one lesson.
         """
 
         def draft(change_set: ChangeSet) -> tuple[Lesson, list[Lesson]]:
+            """Delete the note. Return the lesson, and those with a relation to it."""
             lessons = self.collection.in_order()
             lesson = _find_lesson(lessons, ref)
             related = self._lessons_related_to(lesson, lessons)
@@ -349,13 +355,14 @@ class LessonService(FeatureService):
         """Add a relation from one lesson to another.
 
         `supersedes` and `superseded_by` also mark the lesson that no longer holds as superseded.
-        Raises Invalid if both are the same lesson, NotFound or Ambiguous if `source` or `target`
-        does not name one lesson, and ReadOnly.
+        Raises Invalid if both are the same lesson, and NotFound or Ambiguous if `source` or
+        `target` does not name one lesson.
         """
         relation_type = " ".join(relationship.split()) or "relates_to"
         type_key = relation_type.casefold().replace(" ", "_")
 
         def draft(change_set: ChangeSet) -> LinkedLessons:
+            """Write the relation and what it supersedes. Return both lessons as they were."""
             lessons = self.collection.in_order()
             one = _find_lesson(lessons, source)
             other = _find_lesson(lessons, target)
@@ -411,11 +418,12 @@ class LessonService(FeatureService):
 
         Each winner gets a relation to its loser. Contradictions without a verdict are skipped; if
         there are no others, "" is returned. Raises Conflict, and writes nothing, if one of the
-        lessons has changed since it was judged, and ReadOnly.
+        lessons has changed since it was judged.
         """
         decided = [item for item in contradictions if item.verdict is not None]
 
         def draft(change_set: ChangeSet) -> str:
+            """Write all verdicts and return "", or only return the name of a changed lesson."""
             stale_name = self._find_stale(decided)
             if stale_name:
                 return stale_name  # and nothing is written

@@ -1,4 +1,4 @@
-"""Themes: groups of similar lessons, what they have in common, and the tags that this suggests."""
+"""Themes: groups of similar lessons, the words they share, and the tags that this suggests."""
 
 from __future__ import annotations
 

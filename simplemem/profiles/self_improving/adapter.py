@@ -1,4 +1,4 @@
-"""How self-improving-memory words failures, and what its clients may pass as a query or a limit."""
+"""How self-improving-memory words failures, and the arguments that its tools have in common."""
 
 from __future__ import annotations
 
