@@ -37,8 +37,8 @@ def read_back(text: str) -> Lesson:
     return read_lesson("knowledge/error/n.md", text)
 
 
-def ties_of(entry: Lesson) -> tuple[tuple[str, str], ...]:
-    return tuple((tie.type, tie.link) for tie in entry.relations)
+def relations_of(lesson: Lesson) -> tuple[tuple[str, str], ...]:
+    return tuple((relation.type, relation.link) for relation in lesson.relations)
 
 
 def written(content: str, context: str = "") -> str:
@@ -51,19 +51,23 @@ def test_what_is_written_reads_back_as_the_same_with_relations_behind_it(
     content: str, context: str
 ) -> None:
     text = with_relation(written(content, context), "fixes", "knowledge/error/other")
-    entry = read_back(with_relation(text, "relates to", "Some note"))
-    assert (entry.id, entry.type, entry.content, entry.context) == (
+    lesson = read_back(with_relation(text, "relates to", "Some note"))
+    assert (lesson.id, lesson.type, lesson.content, lesson.context) == (
         "an-id",
         "error",
         content,
         context,
     )
-    assert ties_of(entry) == (("fixes", "knowledge/error/other"), ("relates to", "Some note"))
+    assert relations_of(lesson) == (("fixes", "knowledge/error/other"), ("relates to", "Some note"))
 
 
 def test_sections_of_ours_in_the_content_are_the_entrys_own() -> None:
-    entry = read_back(written("text\n\n## Relations\n\n- fixes [[x]]\n\n## Context\n\nand more"))
-    assert (entry.content, entry.context, ties_of(entry)) == ("text", "and more", (("fixes", "x"),))
+    lesson = read_back(written("text\n\n## Relations\n\n- fixes [[x]]\n\n## Context\n\nand more"))
+    assert (lesson.content, lesson.context, relations_of(lesson)) == (
+        "text",
+        "and more",
+        (("fixes", "x"),),
+    )
 
 
 @pytest.mark.parametrize("content", ["```\nleft open", "~~~\nleft open", "text\n\n<!-- left open"])
@@ -76,15 +80,15 @@ def test_what_would_swallow_the_sections_behind_it_is_refused(content: str) -> N
     "odd", ['"quoted"', "[[a link]]", "- a bullet", "# a heading", "ünï", "a [b] c"]
 )
 def test_an_odd_relationship_is_kept_to_the_letter(odd: str) -> None:
-    assert ties_of(read_back(with_relation(written("text"), odd, "x"))) == ((odd, "x"),)
+    assert relations_of(read_back(with_relation(written("text"), odd, "x"))) == ((odd, "x"),)
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 def test_a_relation_joins_those_a_person_wrote_and_leaves_what_follows(newline: str) -> None:
-    before = "---\ntype: knowledge\n---\ntext\n\n## Relations\n* knows [[Ada|her]]\n"
-    text = with_relation(f"{before}\n## Log\nmore\n".replace("\n", newline), "fixes", "x")
-    assert text == f"{before}- fixes [[x]]\n\n## Log\nmore\n".replace("\n", newline)
-    assert ties_of(read_back(text)) == (("knows", "Ada"), ("fixes", "x"))
+    note = "---\ntype: knowledge\n---\ntext\n\n## Relations\n* knows [[Ada|her]]\n"
+    text = with_relation(f"{note}\n## Log\nmore\n".replace("\n", newline), "fixes", "x")
+    assert text == f"{note}- fixes [[x]]\n\n## Log\nmore\n".replace("\n", newline)
+    assert relations_of(read_back(text)) == (("knows", "Ada"), ("fixes", "x"))
 
 
 def test_a_note_written_by_hand_needs_next_to_nothing() -> None:
@@ -104,19 +108,19 @@ def test_a_note_written_by_hand_needs_next_to_nothing() -> None:
 
 
 def test_an_ordinary_note_is_looked_at_in_the_same_way() -> None:
-    entry = read_lesson(
+    lesson = read_lesson(
         "people/Ada.md", "---\ntype: person\ntags: [a]\n---\n# Ada\n\n## Context\n\nSee [[Bo]]."
     )
-    assert (entry.id, entry.type, entry.confidence, entry.tags) == (
+    assert (lesson.id, lesson.type, lesson.confidence, lesson.tags) == (
         "people/Ada",
         "person",
         None,
         ("a",),
     )
     assert (
-        entry.content == "# Ada\n\n## Context\n\nSee [[Bo]]."
-        and entry.headline == "Ada"
-        and not entry.is_own
+        lesson.content == "# Ada\n\n## Context\n\nSee [[Bo]]."
+        and lesson.headline == "Ada"
+        and not lesson.is_own
     )
 
 

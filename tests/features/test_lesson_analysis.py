@@ -18,46 +18,48 @@ from simplemem.store import EnhancedStore
 Look = Callable[..., Analysis]
 
 
-def entry(id_: str, content: str = "", kind: str = "insight", **more: Any) -> Lesson:
+def lesson(id_: str, content: str = "", kind: str = "insight", **more: Any) -> Lesson:
     name, day = more.get("name", f"knowledge/{kind}/{id_}"), "2026-11-01T10:00:00"
-    known: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "context": "",
         "confidence": 0.8,
         "verified": False,
         "tags": ("t",),
         "sha256": "",
     }
-    known |= {"created": day, "modified": day, "name": name, "path": f"{name}.md"}
-    return Lesson(id_, kind, content or f"text of {id_}", **known | more)
+    fields |= {"created": day, "modified": day, "name": name, "path": f"{name}.md"}
+    return Lesson(id_, kind, content or f"text of {id_}", **fields | more)
 
 
 @pytest.fixture
 def look(plain_store: EnhancedStore) -> Look:
     """What can be said of some entries without vectors."""
-    return lambda *entries: Analysis(plain_store, entries)
+    return lambda *lessons: Analysis(plain_store, lessons)
 
 
 @pytest.fixture
-def kept(store: EnhancedStore) -> Iterator[LessonService]:
+def service(store: EnhancedStore) -> Iterator[LessonService]:
     """Entries with the vectors that come in the package: three of one error, two of other things."""
-    knowledge = lesson_service(store)
+    service = lesson_service(store)
     for text in ("under load", "under heavy load", "under a heavy load"):
-        said = f"The postgres connection pool is exhausted {text}"
-        knowledge.save("error", said, confidence=0.9, tags=["Pool"] if text != "under load" else [])
-    knowledge.save("insight", "Balloons fly with hydrogen", confidence=0.8)
-    knowledge.save("insight", "Tea is best with lemon", confidence=0.8)
+        content = f"The postgres connection pool is exhausted {text}"
+        service.save(
+            "error", content, confidence=0.9, tags=["Pool"] if text != "under load" else []
+        )
+    service.save("insight", "Balloons fly with hydrogen", confidence=0.8)
+    service.save("insight", "Tea is best with lemon", confidence=0.8)
     store.sync()
-    yield knowledge
+    yield service
 
 
 # -- what belongs together
 
 
 def test_a_theme_grows_around_the_entry_that_is_read_most(
-    kept: LessonService, store: EnhancedStore
+    service: LessonService, store: EnhancedStore
 ) -> None:
-    most_read = kept.lessons()[1]
-    kept.record_reads([most_read.id])
+    most_read = service.lessons()[1]
+    service.record_reads([most_read.id])
     (theme,) = analysis_of(store).themes()
     words, members = theme
     assert (
@@ -66,49 +68,54 @@ def test_a_theme_grows_around_the_entry_that_is_read_most(
         and words == ["connection", "exhausted", "load", "pool"]
     )
     assert analysis_of(store).themes(min_size=4) == []
-    every = analysis_of(store).themes(0.0, min_size=1)
-    assert sum(len(members) for _, members in every) == 5  # no entry is in two
+    themes = analysis_of(store).themes(0.0, min_size=1)
+    assert sum(len(members) for _, members in themes) == 5  # no entry is in two
 
 
 def test_tags_are_suggested_to_those_that_lack_them_in_the_spelling_there_is(
-    kept: LessonService, store: EnhancedStore
+    service: LessonService, store: EnhancedStore
 ) -> None:
-    suggested = {each["tag"]: each for each in analysis_of(store).suggested_tags()}
-    known, new = suggested["Pool"], suggested["connection"]
-    assert (known["having"], known["of"], known["known"], len(known["entries"])) == (2, 3, True, 1)
-    assert (new["having"], new["known"], len(new["entries"])) == (0, False, 3)
+    suggested = {finding["tag"]: finding for finding in analysis_of(store).suggested_tags()}
+    pool_tag, new_tag = suggested["Pool"], suggested["connection"]
+    assert (pool_tag["having"], pool_tag["of"], pool_tag["known"], len(pool_tag["entries"])) == (
+        2,
+        3,
+        True,
+        1,
+    )
+    assert (new_tag["having"], new_tag["known"], len(new_tag["entries"])) == (0, False, 3)
 
 
 def test_insights_tell_themes_errors_that_come_again_and_what_nobody_reads(
-    kept: LessonService, store: EnhancedStore
+    service: LessonService, store: EnhancedStore
 ) -> None:
-    found = [
-        (each["kind"], each["priority"], len(each["entries"]))
-        for each in analysis_of(store).insights()
+    result = [
+        (finding["kind"], finding["priority"], len(finding["entries"]))
+        for finding in analysis_of(store).insights()
     ]
-    assert found == [
+    assert result == [
         *[("recurring error", "critical", 3), ("errors without solution", "high", 3)],
         ("never read", "medium", 5),
     ]
 
 
 def test_duplicates_of_unlike_confidence_are_only_suspected(
-    kept: LessonService, store: EnhancedStore
+    service: LessonService, store: EnhancedStore
 ) -> None:
-    kept.save("error", "The postgres connection pool is exhausted under load!", confidence=0.5)
+    service.save("error", "The postgres connection pool is exhausted under load!", confidence=0.5)
     store.sync()
     analysis = analysis_of(store)
     assert set(rules(analysis.contradictions())) == {"duplicate?"}
     assert len(analysis.contradictions(0.97)) == 1 and analysis.contradictions(min_delta=0.5) == []
     suspected = analysis.contradictions(0.97)[0].data
-    kept.link(suspected["one"]["id"], suspected["other"]["id"])
+    service.link(suspected["one"]["id"], suspected["other"]["id"])
     assert analysis_of(store).contradictions(0.97) == []
 
 
 # -- what cannot all be right
 
-POSTGRES = entry("p", "Use Postgres for the billing store.", "decision")
-MYSQL = entry("m", "Use MySQL for the billing store.", "decision")
+POSTGRES = lesson("p", "Use Postgres for the billing store.", "decision")
+MYSQL = lesson("m", "Use MySQL for the billing store.", "decision")
 ONE_THING_TWO_VALUES = [
     ("Use Postgres for the billing store.", "We should use MySQL for the billing store."),
     (
@@ -208,8 +215,8 @@ TWO_FACTS = [
 ]
 
 
-def rules(found: list[Contradiction]) -> list[str]:
-    return [each.data["rule"] for each in found]
+def rules(result: list[Contradiction]) -> list[str]:
+    return [finding.data["rule"] for finding in result]
 
 
 @pytest.mark.parametrize(
@@ -220,31 +227,31 @@ def rules(found: list[Contradiction]) -> list[str]:
 def test_what_disagrees_is_told_and_what_can_both_be_so_is_left_alone(
     look: Look, one: str, other: str, expected: list
 ) -> None:
-    assert rules(look(entry("a", one), entry("b", other)).contradictions()) == expected
+    assert rules(look(lesson("a", one), lesson("b", other)).contradictions()) == expected
 
 
 def test_a_pair_is_told_with_the_words_that_disagree(look: Look) -> None:
-    (each,) = look(POSTGRES, MYSQL, entry("x", "Something else altogether.")).contradictions()
-    ends = [(each.data[end]["id"], each.data[end]["said"]) for end in ("one", "other")]
+    (finding,) = look(POSTGRES, MYSQL, lesson("x", "Something else altogether.")).contradictions()
+    ends = [(finding.data[end]["id"], finding.data[end]["said"]) for end in ("one", "other")]
     assert (
         ends == [("p", POSTGRES.content), ("m", MYSQL.content)]
-        and each.data["about"] == "billing store"
+        and finding.data["about"] == "billing store"
     )
 
 
 @pytest.mark.parametrize("more", [{"status": "superseded"}, {"superseded_by": "x"}])
 def test_what_is_superseded_takes_no_part(look: Look, more: dict) -> None:
-    assert look(POSTGRES, entry("m", MYSQL.content, "decision", **more)).contradictions() == []
+    assert look(POSTGRES, lesson("m", MYSQL.content, "decision", **more)).contradictions() == []
 
 
 def test_a_value_in_the_names_of_two_notes_tells_them_apart(look: Look) -> None:
-    june = entry(
+    june = lesson(
         "a",
         "The flight lasted 3 hours over the northern sea.",
         is_own=False,
         name="flights/Flight 3",
     )
-    july = entry(
+    july = lesson(
         "b",
         "The flight lasted 4 hours over the northern sea.",
         is_own=False,
@@ -255,7 +262,7 @@ def test_a_value_in_the_names_of_two_notes_tells_them_apart(look: Look) -> None:
 
 def test_a_form_that_is_filled_in_again_and_again_is_no_quarrel(look: Look) -> None:
     filled = [
-        entry(str(k), f"The build of the nightly release took {k + 10} minutes in total.")
+        lesson(str(k), f"The build of the nightly release took {k + 10} minutes in total.")
         for k in range(60)
     ]
     assert look(*filled).contradictions() == []
@@ -279,23 +286,25 @@ def test_who_wins_is_decided_in_this_order(
 ) -> None:
     is_by_hand = other.pop("is_by_hand", False)
     pair = (
-        entry("p", POSTGRES.content, "decision", **one),
-        entry("m", MYSQL.content, "decision", **other),
+        lesson("p", POSTGRES.content, "decision", **one),
+        lesson("m", MYSQL.content, "decision", **other),
     )
     analysis = look(*pair)
     monkeypatch.setattr(
         analysis.store.extension, "is_by_hand", lambda path, _: is_by_hand and path == pair[1].path
     )
-    (found,) = analysis.contradictions()
-    assert (found.data["winner"], found.data["why"]) == (winner, why)
+    (result,) = analysis.contradictions()
+    assert (result.data["winner"], result.data["why"]) == (winner, why)
 
 
 def test_what_nothing_decides_is_left_and_what_lost_takes_no_part(look: Look) -> None:
     (undecided,) = look(POSTGRES, MYSQL).contradictions()
     assert undecided.verdict is None and "winner" not in undecided.data
-    sqlite = entry("s", "Use SQLite for the billing store.", "decision", verified=True)
-    found = look(POSTGRES, MYSQL, sqlite).contradictions()
-    assert {(each.verdict[0].id, each.verdict[1].id) for each in found if each.verdict} == {
+    sqlite = lesson("s", "Use SQLite for the billing store.", "decision", verified=True)
+    result = look(POSTGRES, MYSQL, sqlite).contradictions()
+    assert {
+        (finding.verdict[0].id, finding.verdict[1].id) for finding in result if finding.verdict
+    } == {
         ("s", "p"),
         ("s", "m"),
     }
@@ -306,75 +315,80 @@ def test_what_nothing_decides_is_left_and_what_lost_takes_no_part(look: Look) ->
 
 def test_patterns_are_what_begins_alike_and_what_was_made_lately(look: Look) -> None:
     long = "The worker cannot reach the broker behind the proxy"
-    some = [
-        entry("a", f"{long} at night", "error", created="2026-11-22"),
-        entry("b", f"**{long.upper()}** by day", "error", created="2026-11-16T10:00:00"),
-        entry("c", f"{long} at noon", "decision", created="2026-11-15", confidence=None),
-        entry("d", "another error", "error", created="2026-10-23", confidence=0.5),
-        entry("e", created="2026-08-25"),
-        entry("f", created=""),
+    lessons = [
+        lesson("a", f"{long} at night", "error", created="2026-11-22"),
+        lesson("b", f"**{long.upper()}** by day", "error", created="2026-11-16T10:00:00"),
+        lesson("c", f"{long} at noon", "decision", created="2026-11-15", confidence=None),
+        lesson("d", "another error", "error", created="2026-10-23", confidence=0.5),
+        lesson("e", created="2026-08-25"),
+        lesson("f", created=""),
     ]
-    found = look(*some).patterns(date(2026, 11, 22))
-    assert [(each["type"], [e["id"] for e in each["entries"]]) for each in found["recurring"]] == [
-        ("error", ["a", "b"])
-    ]
-    assert found["types"] == {"error": 3, "insight": 2, "decision": 1} and found["tags"] == {"t": 6}
-    assert found["lately"] == {"7": 2, "30": 3, "90": 5} and (found["before"], found["trend"]) == (
+    result = look(*lessons).patterns(date(2026, 11, 22))
+    assert [
+        (finding["type"], [e["id"] for e in finding["entries"]]) for finding in result["recurring"]
+    ] == [("error", ["a", "b"])]
+    assert result["types"] == {"error": 3, "insight": 2, "decision": 1} and result["tags"] == {
+        "t": 6
+    }
+    assert result["lately"] == {"7": 2, "30": 3, "90": 5} and (
+        result["before"],
+        result["trend"],
+    ) == (
         1,
         "rising",
     )
-    assert found["confidence"] == {"error": 0.7, "insight": 0.8}
+    assert result["confidence"] == {"error": 0.7, "insight": 0.8}
 
 
 def test_antipatterns_are_told_from_their_share_on(look: Look) -> None:
-    def kinds(*some: Lesson) -> set[str]:
-        return {each["kind"] for each in look(*some).antipatterns()}
+    def kinds(*lessons: Lesson) -> set[str]:
+        return {finding["kind"] for finding in look(*lessons).antipatterns()}
 
     same = (
         "The very same words, which go on for more than a hundred characters so that both begin alike: "
         + "x" * 20
     )
-    assert kinds(entry("a", same + "1"), entry("b", same + "2")) == {"duplicates"}
-    assert kinds(*(entry(str(k), confidence=0.9 if k else 0.4) for k in range(5))) == set()
-    assert kinds(*(entry(str(k), confidence=0.9 if k else 0.4) for k in range(4))) == {
+    assert kinds(lesson("a", same + "1"), lesson("b", same + "2")) == {"duplicates"}
+    assert kinds(*(lesson(str(k), confidence=0.9 if k else 0.4) for k in range(5))) == set()
+    assert kinds(*(lesson(str(k), confidence=0.9 if k else 0.4) for k in range(4))) == {
         "low confidence"
     }
-    assert kinds(entry("a", tags=()), entry("b"), entry("c")) == {"untagged"}
-    assert kinds(entry("a", kind="error")) == {"errors without solution"}
+    assert kinds(lesson("a", tags=()), lesson("b"), lesson("c")) == {"untagged"}
+    assert kinds(lesson("a", kind="error")) == {"errors without solution"}
 
 
 @pytest.mark.parametrize(("source", "target"), [("solution", "error"), ("error", "solution")])
 def test_an_error_is_solved_by_a_solution_linked_either_way(
     plain_store: EnhancedStore, source: str, target: str
 ) -> None:
-    knowledge = lesson_service(plain_store)
+    service = lesson_service(plain_store)
     one, other = (
-        knowledge.save(kind, kind, confidence=1, tags=["t"])[0] for kind in (source, target)
+        service.save(kind, kind, confidence=1, tags=["t"])[0] for kind in (source, target)
     )
-    assert [each["kind"] for each in analysis_of(plain_store).antipatterns()] == [
+    assert [finding["kind"] for finding in analysis_of(plain_store).antipatterns()] == [
         "errors without solution"
     ]
-    knowledge.link(one.id, other.id)
+    service.link(one.id, other.id)
     assert analysis_of(plain_store).antipatterns() == []
 
 
 def test_the_index_and_the_history_are_asked_once_for_each_entry_that_is_compared(
-    kept: LessonService, store: EnhancedStore
+    service: LessonService, store: EnhancedStore
 ) -> None:
     for number in range(30):  # each contradicts all others
-        kept.save("decision", f"The default port is {9000 + number}", confidence=0.8)
+        service.save("decision", f"The default port is {9000 + number}", confidence=0.8)
     store.sync()
     analysis = analysis_of(store)
-    asked = 0
+    calls = 0
 
     def count(frame: Any, event: str, _arg: object) -> None:
-        nonlocal asked
-        asked += event == "call" and frame.f_code.co_name == "with_retry"
+        nonlocal calls
+        calls += event == "call" and frame.f_code.co_name == "with_retry"
 
     sys.setprofile(count)
     try:
-        found = analysis.contradictions()
+        result = analysis.contradictions()
     finally:
         sys.setprofile(None)
-    assert len(found) > 300
-    assert asked < 3 * len(analysis.current)
+    assert len(result) > 300
+    assert calls < 3 * len(analysis.current)

@@ -22,7 +22,7 @@ LOG = ".simplemem/state/access.jsonl"
 
 
 @pytest.fixture
-def knowledge(plain_store: EnhancedStore) -> LessonService:
+def service(plain_store: EnhancedStore) -> LessonService:
     return lesson_service(plain_store)
 
 
@@ -36,25 +36,28 @@ def notes_of(vault: Path) -> dict[Path, bytes]:
     }
 
 
-def found_by(knowledge: LessonService, query: str, **asked: object) -> list[Lesson]:
-    return [entry for entry, _ in knowledge.search(query, **asked)[0]]
+def found_by(service: LessonService, query: str, **arguments: object) -> list[Lesson]:
+    return [lesson for lesson, _ in service.search(query, **arguments)[0]]
 
 
-def test_what_is_saved_is_a_note_that_reads_well(knowledge: LessonService, vault: Path) -> None:
-    said = {
+def test_what_is_saved_is_a_note_that_reads_well(service: LessonService, vault: Path) -> None:
+    arguments = {
         "context": " Deploying\r\n",
         "confidence": 1,
         "tags": ["pg", "status/open"],
         "who": "claude",
     }
-    entry, twins, warnings = knowledge.save("error", " Pool exhausted: `List<int>`", **said)
-    assert entry.name == "knowledge/error/pool-exhausted-list-int" and (twins, warnings) == ([], [])
-    text = (vault / f"{entry.name}.md").read_text()
+    lesson, twins, warnings = service.save("error", " Pool exhausted: `List<int>`", **arguments)
+    assert lesson.name == "knowledge/error/pool-exhausted-list-int" and (twins, warnings) == (
+        [],
+        [],
+    )
+    text = (vault / f"{lesson.name}.md").read_text()
     assert text.endswith("---\n\nPool exhausted: `List<int>`\n\n## Context\n\nDeploying\n")
-    header = header_of(vault, entry.name)
+    header = header_of(vault, lesson.name)
     assert (header["type"], header["id"], header["knowledge_type"]) == (
         "knowledge",
-        entry.id,
+        lesson.id,
         "error",
     )
     assert (header["confidence"], header["verified"], header["tags"]) == (
@@ -70,70 +73,70 @@ def test_what_is_saved_is_a_note_that_reads_well(knowledge: LessonService, vault
      ({"content": "a\0b"}, Invalid), ({"content": "half \ud83d"}, Invalid)],
 )  # fmt: skip
 def test_what_cannot_be_kept_is_refused_and_nothing_is_written(
-    knowledge: LessonService, vault: Path, wrong: dict, failure: type
+    service: LessonService, vault: Path, wrong: dict, failure: type
 ) -> None:
-    asked = {"kind": "error", "content": "x", "confidence": 0.5} | wrong
+    arguments = {"kind": "error", "content": "x", "confidence": 0.5} | wrong
     with pytest.raises(failure):
-        knowledge.save(asked.pop("kind"), asked.pop("content"), **asked)
+        service.save(arguments.pop("kind"), arguments.pop("content"), **arguments)
     assert not (vault / "knowledge").exists()
 
 
 def test_tags_that_no_note_can_have_are_spelled_as_it_can_and_that_is_said(
-    knowledge: LessonService,
+    service: LessonService,
 ) -> None:
-    entry, _, warnings = knowledge.save(
+    lesson, _, warnings = service.save(
         "error", "x", confidence=1, tags=["node.js", "#pg", "two words", "pg"]
     )
-    assert entry.tags == ("node-js", "pg", "two-words")
+    assert lesson.tags == ("node-js", "pg", "two-words")
     assert len(warnings) == 1 and "'node-js'" in warnings[0]
 
 
 def test_what_a_person_writes_moves_and_deletes_is_known_at_once(
-    knowledge: LessonService, plain_store: EnhancedStore, write: Write
+    service: LessonService, plain_store: EnhancedStore, write: Write
 ) -> None:
-    assert knowledge.lessons() == []
+    assert service.lessons() == []
     file = write(
         "knowledge/decision/Port.md", "---\nid: own\nconfidence: 0.4\n---\nThe port is 8080.\n"
     )
     write("notes/other.md", "---\ntype: person\n---\nAda\n")
     plain_store.sync(embed=False)
-    (entry,) = knowledge.lessons()
-    assert (entry.id, entry.type, entry.confidence, entry.content) == (
+    (lesson,) = service.lessons()
+    assert (lesson.id, lesson.type, lesson.confidence, lesson.content) == (
         "own",
         "decision",
         0.4,
         "The port is 8080.",
     )
     file.write_text("---\nid: own\n---\nThe port is 9090.\n")
-    assert knowledge.find("own").content == "The port is 9090."
+    assert service.find("own").content == "The port is 9090."
     file.unlink()
     with pytest.raises(NotFound):
-        knowledge.find("own")
+        service.find("own")
 
 
 def test_an_entry_is_found_by_its_id_the_beginning_of_it_or_its_name(
-    knowledge: LessonService, write: Write
+    service: LessonService, write: Write
 ) -> None:
     for id_ in ("abcd-1", "abcd-2", "abce-3"):
         write(f"knowledge/error/n{id_[-1]}.md", f"---\nid: {id_}\n---\nx\n")
     for ref in ("abcd-1", "knowledge/error/n1", "n1", "N1.md", "[[n1]]", " abcd-1 "):
-        assert knowledge.find(ref).id == "abcd-1"
-    assert knowledge.find("ABCE").id == "abce-3"
-    with pytest.raises(Ambiguous) as told:
-        knowledge.find("abcd")
-    assert len(told.value.details["candidates"]) == 2
+        assert service.find(ref).id == "abcd-1"
+    assert service.find("ABCE").id == "abce-3"
+    with pytest.raises(Ambiguous) as error:
+        service.find("abcd")
+    assert len(error.value.details["candidates"]) == 2
     for ref in ("ab", "zzzz", " "):
         with pytest.raises(NotFound):
-            knowledge.find(ref)
+            service.find(ref)
 
 
 def test_a_search_is_narrowed_and_tells_superseded_entries_last(
-    knowledge: LessonService, plain_store: EnhancedStore, write: Write, vault: Path
+    service: LessonService, plain_store: EnhancedStore, write: Write, vault: Path
 ) -> None:
     for k in range(30):
-        knowledge.save("pattern", f"the connection pool of service {k}", confidence=0.9)
-    low = knowledge.save("error", "a pool error", confidence=0.2)[0]
-    high = knowledge.save("error", "pool trouble", confidence=0.8)[0]
+        service.save("pattern", f"the connection pool of service {k}", confidence=0.9)
+    low = service.save("error", "a pool error", confidence=0.2)[0]
+    high = service.save("error", "pool trouble", confidence=0.8)[0]
     write(
         "knowledge/error/old.md",
         "---\nid: old\nconfidence: 0.9\nstatus: superseded\n---\npool pool pool pool\n",
@@ -143,61 +146,61 @@ def test_a_search_is_narrowed_and_tells_superseded_entries_last(
         "---\nid: else\ntype: knowledge\nknowledge_type: error\nconfidence: 0.3\n---\na pool elsewhere\n",
     )
     plain_store.sync(embed=False)
-    before = notes_of(vault)
-    found = [entry.id for entry in found_by(knowledge, "pool", lesson_type="error")]
-    assert set(found) == {low.id, high.id, "old", "else"} and found[-1] == "old"
-    assert knowledge.read_counts() == {} and notes_of(vault) == before
-    sure = found_by(knowledge, "pool", lesson_type="error", min_confidence=0.8)
-    assert [entry.id for entry in sure] == [high.id, "old"]
-    assert len(found_by(knowledge, "pool")) == 10
-    assert knowledge.search("pool", lesson_type="solution")[:2] == ([], "words")
+    notes_before = notes_of(vault)
+    ids = [lesson.id for lesson in found_by(service, "pool", lesson_type="error")]
+    assert set(ids) == {low.id, high.id, "old", "else"} and ids[-1] == "old"
+    assert service.read_counts() == {} and notes_of(vault) == notes_before
+    sure = found_by(service, "pool", lesson_type="error", min_confidence=0.8)
+    assert [lesson.id for lesson in sure] == [high.id, "old"]
+    assert len(found_by(service, "pool")) == 10
+    assert service.search("pool", lesson_type="solution")[:2] == ([], "words")
 
 
 def test_a_link_is_a_bullet_in_the_source_that_obsidian_follows(
-    knowledge: LessonService, plain_store: EnhancedStore, vault: Path
+    service: LessonService, plain_store: EnhancedStore, vault: Path
 ) -> None:
-    error = knowledge.save("error", "Pool exhausted", confidence=0.9)[0]
-    fix = knowledge.save("solution", "Raise the pool", confidence=0.9)[0]
+    error = service.save("error", "Pool exhausted", confidence=0.9)[0]
+    fix = service.save("solution", "Raise the pool", confidence=0.9)[0]
     file = vault / f"{fix.name}.md"
     file.write_text(file.read_text().replace("Raise the pool", "Raise the pool, edited by hand"))
-    one, other, is_new = knowledge.link(fix.id, error.id[:8], "fixes")
+    one, other, is_new = service.link(fix.id, error.id[:8], "fixes")
     assert (one.id, other.id, is_new) == (fix.id, error.id, True)
     text = file.read_text()
     assert text.endswith(
         "edited by hand\n\n## Relations\n- fixes [[knowledge/error/pool-exhausted]]\n"
     )
     assert plain_store.backlinks(error.name)[0].name == fix.name
-    assert knowledge.link(fix.id, error.id, " fixes ")[2] is False and file.read_text() == text
+    assert service.link(fix.id, error.id, " fixes ")[2] is False and file.read_text() == text
     with pytest.raises(Invalid):
-        knowledge.link(fix.id, fix.name)
+        service.link(fix.id, fix.name)
     with pytest.raises(NotFound):
-        knowledge.link(fix.id, "nobody")
+        service.link(fix.id, "nobody")
     plain_store.move(error.name, "archive/Old pool error")
-    assert knowledge.find(error.id).name == "archive/Old pool error"
-    ((words, there),) = knowledge.relations_of([knowledge.find(fix.id)])[fix.path]
-    assert (words, there.id) == ("fixes", error.id)
+    assert service.find(error.id).name == "archive/Old pool error"
+    ((words, target),) = service.relations_of([service.find(fix.id)])[fix.path]
+    assert (words, target.id) == ("fixes", error.id)
 
 
 # -- laying aside
 
 
 @pytest.fixture
-def judged(knowledge: LessonService, plain_store: EnhancedStore) -> Contradiction:
+def contradiction(service: LessonService, plain_store: EnhancedStore) -> Contradiction:
     by = {"who": "a", "tool": "save_knowledge"}
-    knowledge.save(
+    service.save(
         "decision", "Use Postgres for the billing store.", confidence=0.9, verified=True, **by
     )
-    knowledge.save("decision", "Use MySQL for the billing store.", confidence=0.35, **by)
+    service.save("decision", "Use MySQL for the billing store.", confidence=0.35, **by)
     return analysis_of(plain_store).contradictions()[0]
 
 
 def test_resolving_lays_the_loser_aside_and_says_so_in_both_as_one_step(
-    knowledge: LessonService, plain_store: EnhancedStore, judged: Contradiction, vault: Path
+    service: LessonService, plain_store: EnhancedStore, contradiction: Contradiction, vault: Path
 ) -> None:
-    before = notes_of(vault)
-    version = knowledge.supersede([judged], who="a")
-    assert judged.verdict is not None
-    winner, loser, _ = judged.verdict
+    notes_before = notes_of(vault)
+    version = service.supersede([contradiction], who="a")
+    assert contradiction.verdict is not None
+    winner, loser, _ = contradiction.verdict
     header = header_of(vault, loser.name)
     assert header["status"] == "superseded" and header["superseded_by"] == f"[[{winner.name}]]"
     assert header["superseded_reason"] == "slot: it is verified" and header["superseded_at"]
@@ -205,64 +208,67 @@ def test_resolving_lays_the_loser_aside_and_says_so_in_both_as_one_step(
     assert (vault / f"{winner.name}.md").read_text().endswith(f"- supersedes [[{loser.name}]]\n")
     assert analysis_of(plain_store).contradictions() == []
     plain_store.undo(version)
-    assert notes_of(vault) == before and len(analysis_of(plain_store).contradictions()) == 1
+    assert notes_of(vault) == notes_before and len(analysis_of(plain_store).contradictions()) == 1
 
 
 def test_a_note_that_changed_since_it_was_judged_stops_the_whole_step(
-    knowledge: LessonService, plain_store: EnhancedStore, judged: Contradiction, vault: Path
+    service: LessonService, plain_store: EnhancedStore, contradiction: Contradiction, vault: Path
 ) -> None:
-    assert judged.verdict is not None
-    file = vault / f"{judged.verdict[1].name}.md"
+    assert contradiction.verdict is not None
+    file = vault / f"{contradiction.verdict[1].name}.md"
     file.write_text(file.read_text() + "\nDecided with Ada.\n")
-    before = notes_of(vault)
+    notes_before = notes_of(vault)
     with pytest.raises(Conflict):
-        knowledge.supersede([judged])
-    assert notes_of(vault) == before
+        service.supersede([contradiction])
+    assert notes_of(vault) == notes_before
     (now,) = analysis_of(plain_store).contradictions()
-    assert (now.data["winner"], now.data["why"]) == (judged.verdict[1].id, "the user edited it")
+    assert (now.data["winner"], now.data["why"]) == (
+        contradiction.verdict[1].id,
+        "the user edited it",
+    )
 
 
 def test_a_vault_for_reading_only_is_searched_and_nothing_is_kept(
-    knowledge: LessonService, vault: Path
+    service: LessonService, vault: Path
 ) -> None:
-    entry = knowledge.save("error", "a pool error", confidence=0.2)[0]
+    lesson = service.save("error", "a pool error", confidence=0.2)[0]
     with EnhancedStore(
         vault, Settings.model_validate({"embed": {"provider": "none"}}), read_only=True
     ) as store:
         reading = lesson_service(store)
-        assert [each.id for each in found_by(reading, "pool")] == [entry.id]
+        assert [lesson.id for lesson in found_by(reading, "pool")] == [lesson.id]
         assert reading.read_counts() == {}
         with pytest.raises(ReadOnly):
             reading.save("error", "another", confidence=0.2)
-    assert knowledge.read_counts() == {}
+    assert service.read_counts() == {}
 
 
 # -- how often entries are read
 
 
 def test_counts_of_several_processes_are_one_and_what_is_no_line_of_ours_is_passed_over(
-    knowledge: LessonService, plain_store: EnhancedStore, vault: Path
+    service: LessonService, plain_store: EnhancedStore, vault: Path
 ) -> None:
-    knowledge.record_reads([])
-    assert knowledge.read_counts() == {} and not (vault / LOG).exists()
-    knowledge.record_reads(["a"])
+    service.record_reads([])
+    assert service.read_counts() == {} and not (vault / LOG).exists()
+    service.record_reads(["a"])
     with EnhancedStore(vault, plain_store.settings) as store:
         lesson_service(store).record_reads(["a", "c"])
         with (vault / LOG).open("ab") as file:
             file.write(b'nonsense\n[1]\n{"at": 5, "ids": ["a"]}\n{"at": "2026", "ids": [7, "b"]}\n')
             file.write(b'{"at": "2026-01-02", "ids": ["to')  # a power cut
-        knowledge.record_reads(["a"])
-        counts = knowledge.read_counts()
+        service.record_reads(["a"])
+        counts = service.read_counts()
         assert {key: count for key, (count, _) in counts.items()} == {"a": 3, "b": 1, "c": 1}
         assert lesson_service(store).read_counts() == counts and counts["b"] == (1, "2026")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links need rights there")
 def test_no_link_is_followed_out_of_the_vault(
-    knowledge: LessonService, vault: Path, tmp_path: Path
+    service: LessonService, vault: Path, tmp_path: Path
 ) -> None:
     (elsewhere := tmp_path / "elsewhere").mkdir()
-    knowledge.lessons()
+    service.lessons()
     (vault / ".simplemem" / "state").symlink_to(elsewhere)
-    knowledge.record_reads(["a"])
-    assert list(elsewhere.iterdir()) == [] and knowledge.read_counts() == {}
+    service.record_reads(["a"])
+    assert list(elsewhere.iterdir()) == [] and service.read_counts() == {}
