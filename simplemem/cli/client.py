@@ -236,7 +236,8 @@ def _backup_to_store(change: _FileChange, name: str) -> str:
 def _apply(change: _FileChange, backup_name: str) -> Lines:
     """Create the vault and write the file, as far as they change. Return what was done.
 
-    With a `backup_name`, the old file is copied to this name first.
+    With a `backup_name`, the old file is copied to this name first. Raises Unavailable if the file
+    is write-protected, and Conflict if another program has changed it.
     """
     lines: Lines = []
     if change.new_vault is not None:
@@ -341,7 +342,10 @@ def _vault_to_create(folder: Path | None) -> Path | None:
 
 
 def _plan(change: _FileChange) -> Answer:
-    """Return what would change in a client's file, and whether a vault would be created."""
+    """Return the answer that shows what would change in a client's file. Nothing is changed.
+
+    It says whether a vault would be created, and has the difference of the file.
+    """
     from simplemem.note.diff import unified_diff
     from simplemem.settings.find_vault import similar_folder
 
@@ -458,7 +462,10 @@ def _with_path(url: str) -> str:
 
 
 def _backup(file: Path, name: str) -> Path:
-    """Return the path of the copy of a file as it was before it had an entry of that name."""
+    """Return the path of the copy of a file as it was before it had an entry of that name.
+
+    The copy need not exist. If the file is a link, it is beside the target.
+    """
     real = Path(os.path.realpath(file))
     return real.with_name(f"{real.name}.before-{name}")
 
@@ -480,9 +487,9 @@ def _text_of(file: Path) -> str | None:
 def _spliced(
     file: Path, edit: Callable[..., Any], client: Client, text: str, *arguments: Any
 ) -> Any:
-    """Call a function of `clients.splice` on a file's text.
+    """Return what a function of `clients.splice` returns for a file's text.
 
-    Raises Unreadable, which names the file.
+    Raises Unreadable, which names the file, if the function raises it. Nothing is changed.
     """
     try:
         return edit(client.form, text, client.key, *arguments)

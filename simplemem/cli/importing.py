@@ -108,7 +108,10 @@ def _plan_lines(plan: Plan) -> Lines:
 
 
 def _declare(source: Source, run: Callable[..., Answer]) -> None:
-    """Declare the command of a source, whose help and FILE the source describes."""
+    """Declare the function `run` as the command of a source.
+
+    It gets the help and the FILE that the source describes.
+    """
     run.__doc__ = f"{source.about}\n\n$ {source.example}"
     if source.file:
         run.__annotations__["file"] = Annotated[Path, argument("FILE", source.file)]
@@ -125,6 +128,7 @@ def _make_command(source: Source) -> Callable[..., Answer]:
         yes: YesOption = False,
         vault: VaultOption = None,
     ) -> Answer:
+        """Import what the source reads. `_declare` sets the help of the command."""
         folder = source.folder if into is None else into
         path = file.expanduser()
         return _import_items(source.name, path, source.read(path), folder, vault, dry_run, yes)

@@ -40,7 +40,8 @@ def read(text: str) -> object:
 def put(text: str, key: str, name: str, entry: Mapping[str, Any]) -> str:
     """Return the text with the entry in place of the one of that name, or before the others.
 
-    `key` is the key of the map of entries, which is added if it is missing.
+    `key` is the key of the map of entries, which is added if it is missing. The text must be valid
+    JSON, with an object or nothing in it.
     """
     document = _Document.of(text)
     if document.is_empty:
@@ -63,7 +64,8 @@ def put(text: str, key: str, name: str, entry: Mapping[str, Any]) -> str:
 def remove(text: str, key: str, name: str) -> str:
     """Return the text without the member of that name and its comma.
 
-    If the member is alone on its lines, they are removed, too. There must be such a member.
+    If the member is alone on its lines, they are removed, too. The text must be valid JSON with
+    such a member.
     """
     document = _Document.of(text)
     root = document.plain.index("{")

@@ -28,11 +28,11 @@ class _Form(Protocol):
         """
 
     def put(self, text: str, key: str, name: str, entry: Entry) -> str:
-        """Return the text with an entry below a key, in place of one of that name."""
+        """Return a valid text with an entry below a key, in place of one of that name."""
         ...
 
     def remove(self, text: str, key: str, name: str) -> str:
-        """Return the text without an entry below a key."""
+        """Return a valid text without an entry below a key, which it must have."""
         ...
 
 

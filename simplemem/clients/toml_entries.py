@@ -27,7 +27,10 @@ def read(text: str) -> dict[str, Any]:
 
 
 def put(text: str, key: str, name: str, entry: Mapping[str, Any]) -> str:
-    """Return the text with the entry in place of the tables of that name, or at the end."""
+    """Return the text with the entry in place of the tables of that name, or at the end.
+
+    The text must be valid TOML.
+    """
     line_end = line_end_of(text)
     new_table = _render_entry(key, name, entry).replace("\n", line_end)
     spans = _table_spans(text, key, name)
@@ -42,7 +45,10 @@ def put(text: str, key: str, name: str, entry: Mapping[str, Any]) -> str:
 
 
 def remove(text: str, key: str, name: str) -> str:
-    """Return the text without the tables of an entry and without one empty line before each."""
+    """Return the text without the tables of an entry and without one empty line before each.
+
+    The text must be valid TOML. It stays as it is if no table of the entry is found.
+    """
     line_end = line_end_of(text)
     edits: list[Edit] = []
     for start, end in _table_spans(text, key, name):

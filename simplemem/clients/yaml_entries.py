@@ -23,7 +23,11 @@ def read(text: str) -> object:
 
 
 def put(text: str, key: str, name: str, entry: Mapping[str, Any]) -> str:
-    """Return the text with the entry in place of the one of that name, or before the others."""
+    """Return the text with the entry in place of the one of that name, or before the others.
+
+    `key` is the key of the map of entries, which is added if it is missing. Raises RefusedError if
+    the text is not valid YAML.
+    """
     text = end_last_line(text)
     line_end = line_end_of(text)
     pair = _find_pair(_parse(text), key)
@@ -53,7 +57,10 @@ def put(text: str, key: str, name: str, entry: Mapping[str, Any]) -> str:
 
 
 def remove(text: str, key: str, name: str) -> str:
-    """Return the text without the lines of an entry; the same text if there is none."""
+    """Return the text without the lines of an entry; the same text if there is none.
+
+    Raises RefusedError if the text is not valid YAML.
+    """
     pair = _find_pair(_parse(text), key)
     if pair is None:
         return text

@@ -75,7 +75,8 @@ class _InvalidRestError(Exception):
 def read(files: Mapping[str, ExportedFile]) -> Iterator[Item | Skipped]:
     """Yield the chats of an export, and Claude's memory and projects.
 
-    Raises Unreadable if a file is not JSON from its beginning.
+    A chat without a message from the user is skipped, and so are records of an unknown form. Raises
+    Unreadable if a file is not JSON from its beginning.
     """
     for name, file in files.items():
         yield from convert_records(_records(name, file), _convert_record)
@@ -160,7 +161,7 @@ def _convert_record(origin: str, record: Any) -> Iterator[Item]:
 
 
 def _convert_chatgpt_chat(origin: str, record: Mapping[str, Any]) -> Iterator[Item]:
-    """Yield the notes of a chat with ChatGPT."""
+    """Yield the notes of a chat with ChatGPT. Raises Invalid if the user wrote nothing in it."""
     chat_id = record.get("conversation_id") or record["id"]
     created = read_time(record.get("create_time"))
     turns = turns_of(_chatgpt_messages(record), created)
@@ -168,7 +169,10 @@ def _convert_chatgpt_chat(origin: str, record: Mapping[str, Any]) -> Iterator[It
 
 
 def _convert_claude_memory(origin: str, record: Mapping[str, Any]) -> Iterator[Item]:
-    """Yield what Claude remembers: one note for all chats, and one for each project."""
+    """Yield what Claude remembers: one note for all chats, and one for each project.
+
+    Blank texts are left out.
+    """
     memories = {"Memory": record["conversations_memory"]}
     for project_id, memory in (record.get("project_memories") or {}).items():
         memories[f"Memory of {project_id}"] = memory
@@ -179,7 +183,7 @@ def _convert_claude_memory(origin: str, record: Mapping[str, Any]) -> Iterator[I
 
 
 def _convert_claude_project(origin: str, record: Mapping[str, Any]) -> Iterator[Item]:
-    """Yield the instructions and the documents of a project of Claude."""
+    """Yield the instructions and the documents of a project of Claude. Blank ones are left out."""
     folder = record["name"].replace("/", "-")
     source = f"claude:{record['uuid']}"
     instructions = {"filename": record["name"], "content": record.get("prompt_template")}
@@ -209,7 +213,10 @@ def _convert_document(
 
 
 def _chatgpt_messages(record: Mapping[str, Any]) -> Iterator[ChatMessage]:
-    """Yield the messages that ChatGPT's page shows, of the branch that was seen last."""
+    """Yield the messages that ChatGPT's page shows, of the branch that was seen last.
+
+    Raises KeyError, TypeError or AttributeError for a record of an unexpected form.
+    """
     for message_id, message in _chatgpt_branch(record):
         if not _is_visible(message):
             continue
@@ -257,7 +264,10 @@ def _is_visible(message: Mapping[str, Any]) -> bool:
 
 
 def _claude_message(message: Mapping[str, Any]) -> ChatMessage:
-    """Return a message of Claude's export, with the texts of its files as context."""
+    """Return a message of Claude's export, with the texts of its files as context.
+
+    Raises KeyError or AttributeError for a message of an unexpected form.
+    """
     files = [*(message.get("attachments") or ()), *(message.get("files") or ())]
     file_texts = []
     for file in files:
@@ -443,7 +453,7 @@ def _render_chat(label: str, source: str, turns: Sequence[Turn]) -> str:
 
 
 def _topic_of(text: str) -> topics.Topic:
-    """Return the topic that the text of a note is."""
+    """Parse the text of a note as a topic. Its `problem` says why the note cannot be changed."""
     return topics.read_topic(Read("", text, "", ""))
 
 

@@ -53,12 +53,12 @@ _NOTION_DATE_KEYS = {
 
 
 def read(files: Mapping[str, ExportedFile]) -> Iterator[Item | Skipped]:
-    """Yield every file as it is."""
+    """Yield every file as it is. A file that cannot be read is skipped."""
     return convert_records(files.items(), _copy_file)
 
 
 def _copy_file(path: str, file: ExportedFile) -> Iterator[Item]:
-    """Yield a file as it is."""
+    """Yield a file as it is. Raises Unreadable if it cannot be read."""
     yield Item(path, path, file.read(), modified_at=file.modified_at)
 
 
@@ -96,7 +96,7 @@ def read_basic_memory(files: Mapping[str, ExportedFile]) -> Iterator[Item | Skip
     """Yield every file of a basic-memory project.
 
     A link to a note's title or permalink is changed to its file name, unless a file has the name
-    that the link has. Every other byte stays.
+    that the link has. Every other byte stays. A file that cannot be read is skipped.
     """
     names = _collect_note_names(files)
 
@@ -111,7 +111,7 @@ def read_basic_memory(files: Mapping[str, ExportedFile]) -> Iterator[Item | Skip
 
 
 def _collect_note_names(files: Mapping[str, ExportedFile]) -> _NoteNames:
-    """Return the names of all notes that can be read."""
+    """Return the names of all notes of a project. Notes that cannot be read are ignored."""
     names = _NoteNames({}, set())
     for path, file in files.items():
         if not path.endswith(".md"):
@@ -136,7 +136,7 @@ def read_agent(files: Mapping[str, ExportedFile]) -> Iterator[Item | Skipped]:
     """Yield what Claude Code remembers about projects, with a folder for each project.
 
     These are the files `memory/*.md` below its folder of projects, and CLAUDE.md files. Other files
-    are ignored.
+    are ignored, and files that cannot be read are skipped.
     """
     return convert_records(files.items(), _convert_agent_file)
 
@@ -163,12 +163,18 @@ def _convert_agent_file(path: str, file: ExportedFile) -> Iterator[Item]:
 
 
 def read_apple_notes(files: Mapping[str, ExportedFile]) -> Iterator[Item | Skipped]:
-    """Yield each note, with the dates of its file if it has none, and other files as they are."""
+    """Yield each note, with the dates of its file if it has none, and other files as they are.
+
+    A note that is not UTF-8 is skipped, and so is a file that cannot be read.
+    """
     return convert_records(files.items(), _convert_apple_note)
 
 
 def _convert_apple_note(path: str, file: ExportedFile) -> Iterator[Item]:
-    """Yield a note with dates, or another file as it is."""
+    """Yield a note with dates, or another file as it is.
+
+    Raises Unreadable if it cannot be read, and UnicodeDecodeError if a note is not UTF-8.
+    """
     if not path.lower().endswith(".md"):
         yield Item(path, path, file.read(), modified_at=file.modified_at, is_linked=True)
         return
@@ -231,7 +237,8 @@ class _NotionExport:
 def read_notion(files: Mapping[str, ExportedFile]) -> Iterator[Item | Skipped]:
     """Yield pages of Notion as notes, and other files as they are, with paths without ids.
 
-    Yields nothing for an export that has neither a page nor a database.
+    Yields nothing for an export that has neither a page nor a database. A page that is not UTF-8 is
+    skipped, and so is a file that cannot be read.
     """
     files = {_NOTION_WRAPPER.sub("", path): file for path, file in files.items()}
     if not any(path.endswith((".md", ".csv")) for path in files):
@@ -333,7 +340,10 @@ def _split_properties(page: str, columns: Collection[str]) -> tuple[dict[str, An
 
 
 def _read_property(column: str, value: str) -> tuple[str, str]:
-    """Return the property of a value in a column: a date of the note, or the column itself."""
+    """Return the key and the value of a note's property for a value in a column of Notion.
+
+    A date of the page becomes `created` or `modified`; any other column keeps its name.
+    """
     date_key = _NOTION_DATE_KEYS.get(column.lower())
     if date_key is None:
         return column, value
@@ -353,9 +363,10 @@ def _split_tags(properties: dict[str, Any]) -> None:
 
 
 def _without_ids(path: str) -> str:
-    """Return a path without Notion's ids, which folders have in some exports only.
+    """Return a path without the ids that Notion adds to names.
 
-    A part that is nothing but an id becomes "Untitled".
+    A part that is nothing but an id becomes "Untitled". Some exports have no ids in folders, so
+    paths of pages and databases are compared in this form.
     """
     if not path:
         return ""

@@ -50,7 +50,8 @@ _SELECT_DRAWERS = """
 def read_mem0(files: Mapping[str, ExportedFile]) -> Iterator[Item | Skipped]:
     """Yield a note for each memory of mem0 or OpenMemory.
 
-    Raises Unreadable if a file is not JSON.
+    A memory that was deleted, or has no id or no text, is skipped. Raises Unreadable if a file is
+    not JSON.
     """
     for path, file in files.items():
         try:
@@ -165,7 +166,7 @@ def _read_id_and_text(row: object) -> tuple[str | int, str]:
 def read_mempalace(files: Mapping[str, ExportedFile]) -> Iterator[Item | Skipped]:
     """Yield a note for each file that a palace contains, and for each drawer without a file.
 
-    Raises Unreadable if a palace cannot be read.
+    Notes without a text are skipped. Raises Unreadable if a palace cannot be read.
     """
     notes: dict[tuple[str, ...], list[Record]] = defaultdict(list)
     for file in files.values():

@@ -131,6 +131,7 @@ class _Planner:
     """
 
     def __init__(self, store: EnhancedStore, folder: str) -> None:
+        """Read which paths and which sources the vault has. The items go into `folder`."""
         self.store = store
         self.extension = store.extension
         self.folder = folder
@@ -198,8 +199,9 @@ class _Planner:
     def _new_path(self, item: Item, data: bytes) -> str:
         """Return a free path for an item, or the path of a file with the same data.
 
-        A free path is taken. Raises Invalid if there is none, or if the import would write too many
-        bytes.
+        An item with a free path is recorded as new, and the path as taken. A file with the same
+        data is counted as unchanged. Raises Invalid if there is no free path, or if the import
+        would write too many bytes.
         """
         preferred = item.path
         if self.folder:
@@ -299,7 +301,10 @@ class _Planner:
         return _LINK.sub(lambda match: self._redirect(match, item, path), item.data)
 
     def _redirect(self, link: re.Match[str], item: Item, path: str) -> str:
-        """Return a link that leads to the new path of its target; unchanged if it does already."""
+        """Return the address of a link from an item at a path, relative to that path.
+
+        The address stays as it is if its target is no item, or if it leads there already.
+        """
         address, mark, heading = link[0].partition("#")
         target = unquote(address)
         old_path = normpath(join(dirname(item.origin), target))

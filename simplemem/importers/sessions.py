@@ -106,7 +106,10 @@ def read(
 
 
 def _convert_session(selection: _Selection, origin: str, file: Path) -> Iterator[Item]:
-    """Yield the note of a session, if it is selected. Raises Invalid for one without messages."""
+    """Yield the note of a session, if it is selected.
+
+    Raises Invalid if it contains no message from the user, and OSError if it cannot be read.
+    """
     changed_at = datetime.fromtimestamp(file.stat().st_mtime, UTC)
     if selection.since and changed_at < selection.since:
         return
@@ -175,7 +178,10 @@ def _read_rows(file: Path) -> Iterator[dict[str, Any]]:
 
 
 def _claude_code_messages(rows: Rows, info: _SessionInfo) -> Iterator[ChatMessage]:
-    """Yield the messages of a session of Claude Code, without those of subagents."""
+    """Yield the messages of a session of Claude Code, without those of subagents.
+
+    The title and the project are stored in `info`.
+    """
     for row in rows:
         match row:
             case {"type": "summary", "summary": str(title)} | {
@@ -202,7 +208,7 @@ def _claude_code_messages(rows: Rows, info: _SessionInfo) -> Iterator[ChatMessag
 def _codex_messages(rows: Rows, info: _SessionInfo) -> Iterator[ChatMessage]:
     """Yield the messages and tool calls of a session of Codex.
 
-    One without a time has that of the row before it.
+    One without a time has that of the row before it. The id and the project are stored in `info`.
     """
     time = None
     for number, row in enumerate(rows):
@@ -220,7 +226,10 @@ def _codex_messages(rows: Rows, info: _SessionInfo) -> Iterator[ChatMessage]:
 
 
 def _gemini_messages(rows: Rows, info: _SessionInfo) -> Iterator[ChatMessage]:
-    """Yield the messages and tool calls of a session of Gemini CLI; none for a subagent's."""
+    """Yield the messages and tool calls of a session of Gemini CLI; none for a subagent's.
+
+    The id and the title are stored in `info`.
+    """
     messages: dict[str, dict[str, Any]] = {}
     for row in rows:
         info.id = row.get("sessionId") or info.id
