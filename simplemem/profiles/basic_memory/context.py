@@ -80,7 +80,10 @@ def build_context(project: Project, arguments: BuildContextArguments) -> Reply[R
 
 
 def _read_address(arguments: BuildContextArguments) -> str:
-    """Return the permalink or pattern of a call. Raise Invalid if it is not one."""
+    """Return the permalink or pattern of a call.
+
+    Raise Invalid if it is empty, or has double slashes or characters that no permalink has.
+    """
     address = arguments.url.strip().removeprefix("memory://").strip("/")
     fault = ""
     if not address:
@@ -103,7 +106,10 @@ def _read_depth(arguments: BuildContextArguments) -> int:
 
 
 def _find_paths(project: Project, address: str) -> list[str]:
-    """Return the paths whose permalinks match a pattern, sorted, or the path of one note."""
+    """Return the paths of the notes at an address; [] if there are none.
+
+    These are all notes whose permalinks match a pattern, sorted by permalink, or a single note.
+    """
     pattern = address.removeprefix(project.prefix)
     if "*" in pattern:
         links = sorted(
@@ -127,7 +133,10 @@ def _note_context(
     depth: int,
     recent: Collection[str],
 ) -> NoteContext:
-    """Return a note with its observations and, within `depth` steps, what it is related to."""
+    """Return a note with its observations and, within `depth` steps, what it is related to.
+
+    Only notes whose paths are in `recent` count as related. The compact form has no observations.
+    """
     observations: list[Data] = []
     if not arguments.compact:
         observations = list(project.rows(note, ["observation"]))
@@ -136,7 +145,7 @@ def _note_context(
 
 
 def _metadata(contexts: list[NoteContext], uri: str, depth: int, timeframe: str) -> ContextMetadata:
-    """Return the figures of an answer."""
+    """Return how much an answer contains, and what was asked for."""
     related = [row for context in contexts for row in context.related]
     relations = [row for row in related if row["type"] == "relation"]
     return ContextMetadata(

@@ -82,7 +82,10 @@ def write_note(project: Project, arguments: WriteNoteArguments) -> Reply[Result]
 
 
 def _read_new_note(arguments: WriteNoteArguments) -> NewNote:
-    """Return the note of a call; properties in its content go before those of the arguments."""
+    """Return the note that a call describes; nothing is written.
+
+    Properties at the start of its content take precedence over those of the arguments.
+    """
     title = legal_name(_FORBIDDEN_IN_TITLE.sub("-", arguments.title).strip("-"))
     directory = arguments.directory.removeprefix("./").strip("/")
     name = f"{directory}/{title}" if directory else title
@@ -225,7 +228,7 @@ def _properties_to_set(arguments: EditNoteArguments) -> dict[str, Any]:
 
 
 def _edit_existing(project: Project, arguments: EditNoteArguments) -> Memory:
-    """Edit the note of a call, and return it. Raise NotFound if there is none."""
+    """Edit the note of a call, and return the changed note. Raise NotFound if there is none."""
     properties = _properties_to_set(arguments)
 
     def edit(text: str) -> str:
@@ -253,7 +256,11 @@ def _edit_existing(project: Project, arguments: EditNoteArguments) -> Memory:
 
 
 def _create_missing(project: Project, arguments: EditNoteArguments) -> Memory:
-    """Create the note that `append` or `prepend` names. Raise Invalid for other operations."""
+    """Create the note that `append` or `prepend` names, and return it.
+
+    Raise Invalid for other operations, for a name outside the project, and if the client expects
+    a checksum.
+    """
     identifier = arguments.identifier
     path = identifier.removeprefix("memory://").removeprefix(project.prefix)
     name = path.removesuffix(".md").strip("/")
@@ -286,7 +293,11 @@ def _failed_edit(project: Project, arguments: EditNoteArguments, text: str, erro
 
 
 def _edited_text(project: Project, arguments: EditNoteArguments, text: str) -> str:
-    """Return the text of a note after an edit. Raise Invalid if the edit does not fit the text."""
+    """Return the text of a note after the operation of a call.
+
+    Raise Invalid if the text does not contain what is to be replaced, or the section, exactly as
+    often as expected.
+    """
     newline = newline_of(text)
     content = re.sub(r"\r?\n", newline, arguments.content)
     if arguments.operation == "append":
@@ -335,7 +346,10 @@ def _appended(text: str, content: str, newline: str) -> str:
 def _replaced(
     project: Project, arguments: EditNoteArguments, text: str, find: str, content: str
 ) -> str:
-    """Replace each occurrence. Raise Invalid if there are not as many as expected."""
+    """Return a text with `content` in place of each occurrence of `find`.
+
+    Raise Invalid if there are not as many occurrences as the call expects, which is 1 by default.
+    """
     expected = arguments.expected_replacements
     if expected is None:
         expected = 1
@@ -369,7 +383,10 @@ class Section:
 
 
 def _find_section(project: Project, arguments: EditNoteArguments, text: str) -> Section:
-    """Return the section with the given heading. Raise Invalid if there is none, or several."""
+    """Return the section with the heading that the call names.
+
+    Raise Invalid if there is none, or several.
+    """
     title = (arguments.section or "").strip()
     if not title.startswith("#"):
         title = f"## {title}"

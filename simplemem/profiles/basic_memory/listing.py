@@ -167,7 +167,7 @@ def _directory_contents(project: Project, arguments: ListDirectoryArguments) -> 
 
 
 def _sorted_notes(notes: list[Listed], sort: DirectorySort | None) -> list[Listed]:
-    """Return notes in an order; without `sort`, by the name of the file."""
+    """Return notes in the order of a call; without `sort`, by the name of the file."""
     keys: dict[str, Callable[[Listed], str]] = {
         "title": lambda note: note.title.casefold(),
         "updated": lambda note: note.modified,

@@ -33,7 +33,7 @@ def _directory_of(identifier: str) -> str:
 
 
 def _notes_below(project: Project, identifier: str) -> list[str]:
-    """Return the names of all notes of a directory."""
+    """Return the names of all notes in a directory and its subdirectories."""
     start = _directory_of(identifier) + "/"
     notes = project.store.extension.list_all(Filter(prefix=start))
     return [note.name for note in notes if note.path.startswith(start)]
@@ -64,7 +64,10 @@ def delete_note(project: Project, arguments: DeleteNoteArguments) -> Reply[Resul
 
 
 def _delete(project: Project, note: Memory) -> None:
-    """Delete a note. Raise Conflict if the client read another text of it in this session."""
+    """Move a note to the trash.
+
+    Raise Conflict if the client read another text of it in this session.
+    """
     expected = project.session.known_hash(note.path)
     try:
         deleted = project.store.delete(name_of(note.path), if_sha256=expected, **project.caller)
@@ -75,7 +78,10 @@ def _delete(project: Project, note: Memory) -> None:
 
 
 def _delete_directory(project: Project, arguments: DeleteNoteArguments) -> Reply[Result]:
-    """Delete all notes of a directory in one step. Raise Invalid if it has none."""
+    """Move all notes of a directory to the trash, in one step.
+
+    Raise Invalid if it has none.
+    """
     identifier = arguments.identifier
     paths = [path_of(name) for name in _notes_below(project, identifier)]
     if not paths:

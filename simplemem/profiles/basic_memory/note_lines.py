@@ -33,7 +33,10 @@ class RelationText:
 
 
 def observations(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the category and the text of each observation of a note."""
+    """Yield the category and the text of each observation of a note, in their order.
+
+    A list item without a category is an observation, of the category "note", if it has a tag.
+    """
     for line, _ in _list_items(text):
         match = _OBSERVATION.match(line)
         if match is None:
@@ -51,7 +54,8 @@ def observations(text: str) -> Iterator[tuple[str, str]]:
 def relation_texts(text: str) -> list[RelationText]:
     """Return the relations of a note, each once, sorted by type and link.
 
-    The type is the word before the link if the line has nothing else.
+    Every wikilink is one. Its type is the word before it if its list item has nothing else, and
+    "links_to" otherwise.
     """
     types: dict[int, str] = {}
     for line, number in _list_items(text):

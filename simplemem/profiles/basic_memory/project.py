@@ -89,7 +89,7 @@ class Project:
     def find(self, identifier: str) -> Memory:
         """Return the note with a permalink, path, title or memory:// address.
 
-        Raise NotFound if there is none.
+        Raise NotFound if there is none, and Ambiguous if several notes have the title.
         """
         address = unquote(identifier.strip()).removeprefix("memory://")
         link = address.removeprefix("[[").removesuffix("]]")
@@ -109,7 +109,10 @@ class Project:
         return self.store.read(self.store.resolve(name))
 
     def _find_by_slug(self, name: str) -> str | None:
-        """Return the path whose permalink a name has; None if a note has the name itself."""
+        """Return the path of the note whose permalink is that of a name; None if there is none.
+
+        It is also None if a note has the name itself.
+        """
         if self.store.extension.exists(path_of(name)):
             return None
         paths = {slug(path): path for path in self.store.extension.indexed()}
@@ -123,7 +126,10 @@ class Project:
         return self.prefix + permalink
 
     def links(self) -> dict[str, str]:
-        """Return the path of each permalink."""
+        """Return the path of each note by its permalink.
+
+        It is the permalink in the note's properties, or else the one of its path.
+        """
         own_permalinks = {
             path: permalink
             for permalink, path in self.store.extension.with_property("permalink").items()
@@ -335,7 +341,7 @@ class Project:
         return Reply(dumped, {"result": data})
 
     def refused(self, text: str, answer: Answer) -> Invalid:
-        """Return the error of a refused call, with the answer as its message."""
+        """Return, and do not raise, the error of a refused call, whose message is the answer."""
         return Invalid(self.reply(text, answer).text)
 
     # --- changes
@@ -348,9 +354,11 @@ class Project:
         expected: str | None,
         on_conflict: Callable[[Memory], Invalid],
     ) -> Memory:
-        """Edit the text of a note as it is at that moment, and return the note.
+        """Edit the text of a note as it is at that moment, and return the changed note.
 
-        Raise what `on_conflict` returns if the note does not have the `expected` checksum.
+        Raise what `on_conflict` returns if the note does not have the `expected` checksum, what `edit`
+        raises, and Unreadable if the note's frontmatter cannot be parsed. If the client knew the old
+        text, it counts as knowing the new one.
         """
         result = self._change(note, edit, expected, on_conflict)
         for written in result.written:
@@ -410,7 +418,10 @@ class Project:
 
 
 def _permalink_prefix(store: EnhancedStore) -> str:
-    """Return the prefix of the permalinks that notes have; notes of old releases have none."""
+    """Return the prefix of the permalinks in a vault, which is found once per store.
+
+    It is "" if notes have permalinks of old releases, which have no prefix.
+    """
     services = store.extension.services
     if _PREFIX_SERVICE not in services:
         services[_PREFIX_SERVICE] = _find_permalink_prefix(store)
@@ -419,7 +430,10 @@ def _permalink_prefix(store: EnhancedStore) -> str:
 
 
 def _find_permalink_prefix(store: EnhancedStore) -> str:
-    """Return what permalinks of the vault have before the path, of the first that fits."""
+    """Return what permalinks in the vault have before the path of their note.
+
+    The first permalink that ends with its note's path decides; without one it is "main/".
+    """
     for permalink, path in store.extension.with_property("permalink").items():
         own = slug(path)
         if permalink.endswith(own):

@@ -56,7 +56,10 @@ def read_note(project: Project, arguments: ReadNoteArguments) -> Reply[Result]:
 
 
 def _answer_missing(project: Project, arguments: ReadNoteArguments) -> Reply[Result]:
-    """Say that there is no such note, and name notes that a search finds by its words."""
+    """Return an answer that there is no such note, with notes that a search finds by its words.
+
+    It has no such notes if the search finds nothing that contains the words.
+    """
     identifier = arguments.identifier
     page = page_slice(arguments)
     words = _SEPARATOR.sub(" ", slug(identifier))

@@ -234,7 +234,10 @@ def _find_candidates(project: Project, request: SearchRequest, row_count: int) -
 def _matching_rows(
     project: Project, request: SearchRequest, scores: Mapping[str, float]
 ) -> Iterator[Data]:
-    """Yield the rows of the candidates that meet all conditions, in the order of the candidates."""
+    """Yield the rows of the candidates that meet all conditions, in the order of the candidates.
+
+    `scores` are the candidates' scores by name. Raise Invalid for an unknown operator.
+    """
     link_pattern = request.query.removeprefix("memory://").removeprefix(project.prefix)
 
     for name, score in scores.items():
@@ -280,9 +283,10 @@ def _answer(
     first_rows: list[Data],
     notice: str,
 ) -> Reply[Result]:
-    """Return the page of rows, with a `notice` if the index is incomplete.
+    """Return the answer with the rows of the page.
 
-    `first_rows` ends with the page, or with one row more if there are more pages.
+    `first_rows` are the rows from the first one to the end of the page, and one more if there are
+    more pages. `notice` says that the index is incomplete, or is "".
     """
     page = page_slice(arguments)
     rows = first_rows[page]
