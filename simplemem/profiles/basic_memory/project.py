@@ -356,9 +356,9 @@ class Project:
     ) -> Memory:
         """Edit the text of a note as it is at that moment, and return the changed note.
 
-        Raise what `on_conflict` returns if the note does not have the `expected` checksum, what `edit`
-        raises, and Unreadable if the note's frontmatter cannot be parsed. If the client knew the old
-        text, it counts as knowing the new one.
+        Raise what `on_conflict` returns if the note does not have the `expected` checksum, what
+        `edit` raises, and Unreadable if the note's frontmatter cannot be parsed. If the client
+        knew the old text, it counts as knowing the new one.
         """
         result = self._change(note, edit, expected, on_conflict)
         for written in result.written:
