@@ -1,4 +1,4 @@
-"""`simplemem connect` and `disconnect`: shown, asked for, kept, idempotent; whatever is in the way is said."""
+"""`connect` and `disconnect` show a change, ask for confirmation and can be repeated."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import pytest
 from simplemem.clients.client import clients
 from tests.cli.conftest import Run, in_a_terminal
 
-FILES = [name for name, each in clients().items() if each.files]
+FILES = [name for name, client in clients().items() if client.files]
 
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home folder of our own: no test touches a client of this machine."""
+    """Set a home folder for the test, so that it touches no client of this machine."""
     home = tmp_path / "home"
     for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME", "GEMINI_CLI_HOME", "CLINE_DIR"):
         monkeypatch.delenv(name, raising=False)
@@ -28,30 +28,27 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def run(run: Run) -> Run:
-    """These commands name the vault themselves, where they want one."""
+    """Run a command without a vault; the tests pass one where they need it."""
     return partial(run, vault=None)
 
 
 @pytest.mark.parametrize("client", FILES)
-def test_a_client_is_told_once_and_forgets_to_the_byte(
+def test_disconnect_restores_the_file_byte_for_byte(
     run: Run, vault: Path, client: str, home: Path
 ) -> None:
     def files() -> dict[str, bytes]:
-        every = (
-            each
-            for each in home.rglob("*")
-            if each.is_file() and ".before-simplemem" not in each.name
-        )
-        return {str(each): each.read_bytes() for each in every}
+        paths = [path for path in home.rglob("*") if path.is_file()]
+        kept_paths = [path for path in paths if ".before-simplemem" not in path.name]
+        return {str(path): path.read_bytes() for path in kept_paths}
 
     file = home / "none"
-    for before in (None, "# mine\n" if client in ("codex", "goose") else "{ }"):
-        if before is not None:
-            file.write_text(before)
-        was = files()
-        told = run("connect", client, "--vault", str(vault), "--yes", "--json").json
-        file = Path(told["file"])
-        assert told["changed"] and str(vault) in file.read_text()
+    for original in (None, "# mine\n" if client in ("codex", "goose") else "{ }"):
+        if original is not None:
+            file.write_text(original)
+        old_files = files()
+        facts = run("connect", client, "--vault", str(vault), "--yes", "--json").json
+        file = Path(facts["file"])
+        assert facts["changed"] and str(vault) in file.read_text()
         now = files()
         again = run("connect", client, "--vault", str(vault), "--yes", "--json").json
         assert not again["changed"] and files() == now
@@ -60,18 +57,18 @@ def test_a_client_is_told_once_and_forgets_to_the_byte(
         )
         assert "memento" in file.read_text()
         assert run("disconnect", client, "--yes").code == 0
-        assert files() == was, before
+        assert files() == old_files, original
 
 
-def test_nothing_is_written_unless_somebody_agrees(run: Run, vault: Path, home: Path) -> None:
-    shown = run("connect", "codex", "--vault", str(vault), "--dry-run")
-    assert "+[mcp_servers.simplemem]" in shown.out
+def test_nothing_is_written_without_confirmation(run: Run, vault: Path, home: Path) -> None:
+    output = run("connect", "codex", "--vault", str(vault), "--dry-run")
+    assert "+[mcp_servers.simplemem]" in output.out
     refused = run("connect", "codex", "--vault", str(vault))
     assert refused.code == 1 and "--yes" in refused.err
     assert not list(home.rglob("*.toml"))
 
 
-def test_the_file_as_it_was_lies_beside_it_with_its_mode_and_links_are_followed(
+def test_the_old_file_is_copied_beside_the_new_one_with_its_mode_and_links_are_followed(
     run: Run, vault: Path, home: Path
 ) -> None:
     real = home / "dotfiles" / "mcp.json"
@@ -83,13 +80,13 @@ def test_the_file_as_it_was_lies_beside_it_with_its_mode_and_links_are_followed(
     assert run("connect", "cursor", "--vault", str(vault), "--yes").code == 0
     assert (home / ".cursor" / "mcp.json").is_symlink()
     assert "simplemem" in json.loads(real.read_text())["mcpServers"]
-    kept = real.with_name("mcp.json.before-simplemem")
-    assert kept.read_text() == '{"mcpServers": {"other": {}}}'
-    assert {real.stat().st_mode & 0o777, kept.stat().st_mode & 0o777} == {0o600}
+    backup = real.with_name("mcp.json.before-simplemem")
+    assert backup.read_text() == '{"mcpServers": {"other": {}}}'
+    assert {real.stat().st_mode & 0o777, backup.stat().st_mode & 0o777} == {0o600}
 
 
 @pytest.mark.parametrize("text", ['{"mcpServers": [', '{"mcpServers": []}', b"\xff\xfe{"])
-def test_a_wrong_file_is_left_alone_and_said(
+def test_an_invalid_file_is_not_changed_and_the_error_says_why(
     run: Run, vault: Path, home: Path, text: str | bytes
 ) -> None:
     file = home / ".cursor" / "mcp.json"
@@ -105,7 +102,7 @@ def test_a_wrong_file_is_left_alone_and_said(
     assert "was not changed" in run("connect", "--json").json["clients"][2]["state"]
 
 
-def test_what_is_no_file_is_left_alone(run: Run, vault: Path, home: Path) -> None:
+def test_a_path_that_is_no_regular_file_is_not_changed(run: Run, vault: Path, home: Path) -> None:
     file = home / ".cursor" / "mcp.json"
     file.parent.mkdir()
     file.symlink_to(file)
@@ -117,7 +114,7 @@ def test_what_is_no_file_is_left_alone(run: Run, vault: Path, home: Path) -> Non
     assert list(home.rglob("*simplemem*")) == []
 
 
-def test_a_link_to_nothing_gets_its_target_and_loses_it_again(
+def test_connect_creates_the_target_of_a_dangling_link_and_disconnect_removes_it(
     run: Run, vault: Path, home: Path
 ) -> None:
     file, real = home / ".cursor" / "mcp.json", home / "dotfiles" / "mcp.json"
@@ -129,50 +126,52 @@ def test_a_link_to_nothing_gets_its_target_and_loses_it_again(
     )
 
 
-def test_what_somebody_saves_while_the_question_stands_is_not_overwritten(
+def test_a_file_that_was_saved_during_the_question_is_not_overwritten(
     run: Run, vault: Path, home: Path
 ) -> None:
     file = home / ".cursor" / "mcp.json"
     file.parent.mkdir()
 
-    def save_then_agree(shown: bytes) -> bytes:
-        if not shown.endswith(b"]: "):
+    def save_then_agree(output: bytes) -> bytes:
+        if not output.endswith(b"]: "):
             return b""
         file.write_text('{"mine": 1}')
         return b"y\n"
 
     for command in (["connect", "cursor", "--vault", str(vault)], ["disconnect", "cursor"]):
-        code, shown = in_a_terminal(*command, reply=save_then_agree)
-        assert code == 1 and b"Try again." in shown and file.read_text() == '{"mine": 1}'
+        code, output = in_a_terminal(*command, reply=save_then_agree)
+        assert code == 1 and b"Try again." in output and file.read_text() == '{"mine": 1}'
         assert run("connect", "cursor", "--vault", str(vault), "--yes").code == 0
 
 
-def test_several_servers_come_and_go_each_by_its_name(run: Run, vault: Path, home: Path) -> None:
+def test_several_servers_are_added_and_removed_by_name(run: Run, vault: Path, home: Path) -> None:
     file = home / ".config" / "goose" / "config.yaml"
     file.parent.mkdir(parents=True)
-    file.write_bytes(before := b"# mine\nextensions: {}  # none\nz: 1")
+    original = b"# mine\nextensions: {}  # none\nz: 1"
+    file.write_bytes(original)
     for name in ("work", "home"):
         assert run("connect", "goose", "--vault", str(vault), "--name", name, "--yes").code == 0
     assert b'name: "home"' in file.read_bytes()
     for name in ("home", "work"):
         assert run("disconnect", "goose", "--name", name, "--yes").code == 0
-    assert file.read_bytes() == before and [*file.parent.iterdir()] == [file]
+    assert file.read_bytes() == original and [*file.parent.iterdir()] == [file]
 
 
-def test_an_entry_by_hand_is_shown_before_it_is_replaced_and_is_kept(
+def test_an_entry_written_by_hand_is_shown_and_copied_before_it_is_replaced(
     run: Run, vault: Path, home: Path
 ) -> None:
     file = home / ".codex" / "config.toml"
     file.parent.mkdir()
-    file.write_text(before := '[mcp_servers.simplemem]  # by hand\ncommand = "other"\n\n[tui]\n')
-    shown = run("connect", "codex", "--vault", str(vault), "--yes").out
-    assert '-command = "other"' in shown
-    assert file.with_name("config.toml.before-simplemem").read_text() == before
+    original = '[mcp_servers.simplemem]  # by hand\ncommand = "other"\n\n[tui]\n'
+    file.write_text(original)
+    output = run("connect", "codex", "--vault", str(vault), "--yes").out
+    assert '-command = "other"' in output
+    assert file.with_name("config.toml.before-simplemem").read_text() == original
     assert run("disconnect", "codex", "--yes").code == 0 and file.read_text() == "\n[tui]\n"
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_write_protected_file_is_left_alone(run: Run, vault: Path, home: Path) -> None:
+def test_a_write_protected_file_is_not_changed(run: Run, vault: Path, home: Path) -> None:
     file = home / ".cursor" / "mcp.json"
     file.parent.mkdir()
     file.write_text("{}")
@@ -189,7 +188,7 @@ def test_without_a_client_those_of_this_machine_are_listed(
     where = str(vault)
     assert run("connect", "gemini-cli", "--vault", where, "--yes").code == 0
     rows = {
-        each["client"]: each for each in run("connect", "--vault", where, "--json").json["clients"]
+        row["client"]: row for row in run("connect", "--vault", where, "--json").json["clients"]
     }
     states = {
         name: rows[name]["state"]
@@ -203,11 +202,9 @@ def test_without_a_client_those_of_this_machine_are_listed(
     assert where in run("connect", "--vault", where).out.replace("\n", "")
 
 
-def test_mistakes_are_told_here_and_not_in_the_log_of_a_client(
-    run: Run, vault: Path, tmp_path: Path
-) -> None:
+def test_mistakes_in_options_are_reported_by_connect(run: Run, vault: Path, tmp_path: Path) -> None:
     where = ("--vault", str(vault), "--yes")
-    for said, wanted in (
+    for arguments, message in (
         (("connect", "cursr", *where), "Did you mean cursor?"),
         (("connect", "cursor", "--vault", str(tmp_path / "gone")), "Add --yes"),
         (("connect", "cursor", "--profile", "nobody", *where), "nobody"),
@@ -234,15 +231,15 @@ def test_mistakes_are_told_here_and_not_in_the_log_of_a_client(
         (("connect", "cursor", "--name", "a.b", *where), "is not a server name"),
         (("disconnect", "cursor", "--yes"), "has no configuration file"),
     ):
-        done = run(*said)
-        assert done.code == 1 and wanted in done.err, said
+        result = run(*arguments)
+        assert result.code == 1 and message in result.err, arguments
 
 
-def test_other_options_are_kept_and_json_is_printed_for_any_other_client(
+def test_further_options_are_passed_to_serve_and_json_prints_an_entry(
     run: Run, vault: Path
 ) -> None:
-    said = run("connect", "json", "--vault", str(vault), "--", "--read-only", "--db", "index.db")
-    command = said.json["mcpServers"]["simplemem"]["args"]
+    result = run("connect", "json", "--vault", str(vault), "--", "--read-only", "--db", "index.db")
+    command = result.json["mcpServers"]["simplemem"]["args"]
     assert command == [
         "serve",
         "--vault",
@@ -251,16 +248,16 @@ def test_other_options_are_kept_and_json_is_printed_for_any_other_client(
         "--db",
         str(Path.cwd() / "index.db"),
     ]
-    said = run("connect", "json", "--http", "https://m.example.org/mcp", "--name", "work")
-    assert said.json == {
+    result = run("connect", "json", "--http", "https://m.example.org/mcp", "--name", "work")
+    assert result.json == {
         "mcpServers": {"work": {"type": "http", "url": "https://m.example.org/mcp"}}
     }
 
 
 @pytest.mark.parametrize("path", ["", "/", "/mcp", "/mcp/"])
 def test_the_url_of_a_running_server_ends_in_mcp(run: Run, path: str) -> None:
-    said = run("connect", "json", "--http", f"https://m.example.org{path}")
-    assert said.json["mcpServers"]["simplemem"]["url"] == "https://m.example.org/mcp"
+    result = run("connect", "json", "--http", f"https://m.example.org{path}")
+    assert result.json["mcpServers"]["simplemem"]["url"] == "https://m.example.org/mcp"
 
 
 def test_a_client_of_a_running_server_is_listed_as_connected_to_it(
@@ -277,12 +274,12 @@ def test_a_client_of_a_running_server_is_listed_as_connected_to_it(
     assert states["cursor"] == "knows it over http" and states["zed"] == "not here"
 
 
-def test_a_vault_that_does_not_exist_is_shown_and_made_once_somebody_agrees(
+def test_a_missing_vault_is_shown_and_created_after_confirmation(
     run: Run, tmp_path: Path, home: Path
 ) -> None:
     new, file = tmp_path / "new" / "notes", home / ".cursor" / "mcp.json"
-    shown = run("connect", "cursor", "--vault", str(new), "--dry-run")
-    assert shown.code == 0 and f"This creates the vault {new}" in shown.out.replace("\n", " ")
+    output = run("connect", "cursor", "--vault", str(new), "--dry-run")
+    assert output.code == 0 and f"This creates the vault {new}" in output.out.replace("\n", " ")
     refused = run("connect", "cursor", "--vault", str(new))
     assert (
         refused.code == 1
@@ -304,16 +301,16 @@ def test_connect_in_a_terminal_asks_one_question_for_vault_and_file(
     tmp_path: Path, home: Path, answer: bytes, is_made: bool
 ) -> None:
     new = tmp_path / "new"
-    asked: list[bytes] = []
+    questions: list[bytes] = []
 
-    def reply(shown: bytes) -> bytes:
-        if not shown.endswith(b"]: ") or asked:
+    def reply(output: bytes) -> bytes:
+        if not output.endswith(b"]: ") or questions:
             return b""
-        asked.append(shown)
+        questions.append(output)
         return answer
 
-    code, shown = in_a_terminal("connect", "cursor", "--vault", str(new), reply=reply)
-    assert (code == 0) == is_made and b"Create the vault and write this?" in shown
+    code, output = in_a_terminal("connect", "cursor", "--vault", str(new), reply=reply)
+    assert (code == 0) == is_made and b"Create the vault and write this?" in output
     assert new.is_dir() == is_made and (home / ".cursor" / "mcp.json").exists() == is_made
 
 
@@ -326,28 +323,29 @@ def test_a_vault_that_is_a_file_is_refused(run: Run, tmp_path: Path) -> None:
 def test_before_the_question_connect_says_what_the_client_can_do_and_who_receives_it(
     run: Run, vault: Path, home: Path
 ) -> None:
-    def shown(*options: str) -> str:
+    def preview_of(*options: str) -> str:
         return " ".join(run("connect", "cursor", "--dry-run", *options).out.split())
 
     where = ("--vault", str(vault))
     sends = "What it reads goes to the provider of its model. See docs/privacy.md."
-    assert f"Cursor will be able to read, change and delete notes in {vault}. {sends}" in shown(
-        *where
+    assert (
+        f"Cursor will be able to read, change and delete notes in {vault}. {sends}"
+        in preview_of(*where)
     )
-    assert f"Cursor will be able to read notes in {vault}. {sends}" in shown(
+    assert f"Cursor will be able to read notes in {vault}. {sends}" in preview_of(
         *where, "--", "--read-only"
     )
-    assert f"Cursor will be able to read and change notes in {vault}." in shown(
+    assert f"Cursor will be able to read and change notes in {vault}." in preview_of(
         *where, "--", "--no-delete"
     )
-    assert "use the notes of the server at http://x.y/mcp. What it reads" in shown(
+    assert "use the notes of the server at http://x.y/mcp. What it reads" in preview_of(
         "--http", "http://x.y/mcp"
     )
 
 
 def test_the_question_of_connect_follows_the_line_about_the_model(vault: Path, home: Path) -> None:
-    code, shown = in_a_terminal("connect", "cursor", "--vault", str(vault), answer=b"n\n")
-    assert code == 1 and 0 < shown.find(b"docs/privacy.md") < shown.find(b"Write this?")
+    code, output = in_a_terminal("connect", "cursor", "--vault", str(vault), answer=b"n\n")
+    assert code == 1 and 0 < output.find(b"docs/privacy.md") < output.find(b"Write this?")
 
 
 def test_the_table_of_clients_says_whether_each_is_connected(
@@ -374,7 +372,7 @@ def test_disconnect_says_that_it_removed_a_file_that_connect_had_created(
     )
 
 
-def test_what_is_not_connected_is_said_to_be_not_connected(run: Run, home: Path) -> None:
+def test_disconnect_says_if_a_client_is_not_connected(run: Run, home: Path) -> None:
     assert "Cursor is not connected" in run("disconnect", "cursor", "--yes").err
     (home / ".cursor").mkdir()
     (home / ".cursor" / "mcp.json").write_text('{"mcpServers": {"other": {}}}')
@@ -382,12 +380,10 @@ def test_what_is_not_connected_is_said_to_be_not_connected(run: Run, home: Path)
     assert ran.code == 0 and "Cursor is not connected" in ran.out
 
 
-def test_connect_suggests_a_folder_of_nearly_the_same_name(
-    run: Run, tmp_path: Path, home: Path
-) -> None:
+def test_connect_suggests_a_folder_of_a_similar_name(run: Run, tmp_path: Path, home: Path) -> None:
     (tmp_path / "Garden").mkdir()
-    shown = run("connect", "cursor", "--vault", str(tmp_path / "gardne"), "--dry-run")
-    assert f"Did you mean {tmp_path / 'Garden'}?" in " ".join(shown.out.split())
+    output = run("connect", "cursor", "--vault", str(tmp_path / "gardne"), "--dry-run")
+    assert f"Did you mean {tmp_path / 'Garden'}?" in " ".join(output.out.split())
     refused = run("connect", "cursor", "--vault", str(tmp_path / "gardne"))
     assert refused.code == 1 and f"Did you mean {tmp_path / 'Garden'}?" in " ".join(
         refused.err.split()

@@ -1,4 +1,4 @@
-"""`tools list` shows what a client of the server gets to see."""
+"""`tools list` shows the tools that a client of the server sees."""
 
 from __future__ import annotations
 

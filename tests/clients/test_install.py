@@ -1,4 +1,4 @@
-"""One entry comes into a client's file and goes again; every other byte of it stays, on every system."""
+"""An entry is added to a client's file and removed again; every other byte stays."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ BROKEN = {
     "toml": ["[KEYS", "KEYS = 3", "a = 1\na = 2", "[KEYS]\nother = 1\n[KEYS]"],
     "yaml": ["KEYS:\n\t- x: [", "KEYS: [1]", "- 1\n", "KEYS: 3", "a: 1\na: 2\n"],
 }
-WITH_FILES = [each for each in clients().values() if each.files]
+WITH_FILES = [client for client in clients().values() if client.files]
 EVERY = pytest.mark.parametrize("client", WITH_FILES, ids=lambda client: client.name)
 SYSTEMS = {
     "linux": {"HOME": "/home/ida"},
@@ -59,7 +59,7 @@ SYSTEMS = {
 
 
 def parsed(form: str, text: str) -> Any:
-    """What an independent parser reads."""
+    """Return the data that an independent parser reads."""
     if form == "json":
         return json.loads(re.sub(r",(\s*[\]}])", r"\1", re.sub(r"//[^\n]*|/\*.*?\*/", "", text)))
     return tomllib.loads(text) if form == "toml" else yaml.safe_load(text)
@@ -79,7 +79,7 @@ def test_every_client_has_a_file_on_every_system(client: Client, system: str) ->
         assert "$" not in place and "~" not in place and ("/" in place) != (system == "windows")
 
 
-def test_what_moves_a_client_moves_its_file() -> None:
+def test_environment_variables_change_the_place_of_a_clients_file() -> None:
     expected = {
         "claude-desktop": ("XDG_CONFIG_HOME", "/x/Claude/claude_desktop_config.json"),
         "codex": ("CODEX_HOME", "/x/config.toml"),
@@ -94,9 +94,7 @@ def test_what_moves_a_client_moves_its_file() -> None:
 
 @EVERY
 @pytest.mark.parametrize("line_end", ["\n", "\r\n"])
-def test_an_entry_beside_others_leaves_every_byte_and_goes_again(
-    client: Client, line_end: str
-) -> None:
+def test_adding_and_removing_an_entry_restores_every_byte(client: Client, line_end: str) -> None:
     text = sample(client).replace("\n", line_end)
     entry = client.entry("simplemem", [ENTRY["command"], *ENTRY["args"]])
     after = put(client.form, text, client.key, "simplemem", entry)
@@ -108,13 +106,13 @@ def test_an_entry_beside_others_leaves_every_byte_and_goes_again(
     assert put(client.form, after, client.key, "simplemem", entry) == after
     other = put(client.form, after, client.key, "simplemem", {**entry, "timeout": 5})
     assert entries(client.form, other, client.key)["simplemem"]["timeout"] == 5
-    for each in (after, other):
-        assert remove_entry(client.form, each, client.key, "simplemem") == text
+    for new_text in (after, other):
+        assert remove_entry(client.form, new_text, client.key, "simplemem") == text
 
 
 @EVERY
 @pytest.mark.parametrize("text", ["", "\ufeff", "\n"])
-def test_an_empty_file_gets_what_is_needed(client: Client, text: str) -> None:
+def test_an_entry_can_be_added_to_an_empty_file(client: Client, text: str) -> None:
     after = put(client.form, text, client.key, "simplemem", ENTRY)
     assert parsed(client.form, after.removeprefix("\ufeff")) == {client.key: {"simplemem": ENTRY}}
     assert (
@@ -142,8 +140,8 @@ def test_the_remote_form_has_the_address_and_only_the_name_of_the_variable() -> 
             in client.remote_entry("m", "http://127.0.0.1:8080/mcp", "").values()
         )
         if client.token:
-            said = json.dumps(client.remote_entry("m", "http://127.0.0.1:8080/mcp", "TOKEN"))
-            assert "TOKEN" in said and "%" not in said
+            entry = json.dumps(client.remote_entry("m", "http://127.0.0.1:8080/mcp", "TOKEN"))
+            assert "TOKEN" in entry and "%" not in entry
     goose = client_called("goose").remote_entry("m", "http://x.y/mcp", "TOKEN")
     assert (goose["headers"], goose["env_keys"]) == (
         {"Authorization": "Bearer ${TOKEN}"},
@@ -164,33 +162,35 @@ def test_the_remote_form_has_the_address_and_only_the_name_of_the_variable() -> 
     ("yaml", "K: {}  # empty\nz: 1\n"),
     ("yaml", "---\n# nothing yet\n"),
 ])  # fmt: skip
-def test_what_stands_in_an_unusual_place_is_found_and_nothing_else_is_touched(
+def test_an_entry_in_an_unusual_form_is_found_and_nothing_else_changes(
     form: str, text: str
 ) -> None:
     after = put(form, text, "K", "simplemem", FLAT)
-    others = {name: each for name, each in entries(form, text, "K").items() if name != "simplemem"}
-    assert parsed(form, after)["K"] == {**others, "simplemem": FLAT}
-    gone = remove_entry(form, after, "K", "simplemem")
-    assert (parsed(form, gone).get("K") or {}) == others
-    ours = ("simplemem", "ours", "{cmd", "tools", "a = 1", "b = 2")
+    other_entries = {
+        name: entry for name, entry in entries(form, text, "K").items() if name != "simplemem"
+    }
+    assert parsed(form, after)["K"] == {**other_entries, "simplemem": FLAT}
+    removed = remove_entry(form, after, "K", "simplemem")
+    assert (parsed(form, removed).get("K") or {}) == other_entries
+    own_words = ("simplemem", "ours", "{cmd", "tools", "a = 1", "b = 2")
     for line in text.splitlines():
         assert (
-            any(word in line for word in ours)
-            or line.split("{}")[0].strip(" ,") in gone
+            any(word in line for word in own_words)
+            or line.split("{}")[0].strip(" ,") in removed
             or "null" in line
-            or "not last" in gone
+            or "not last" in removed
         )
 
 
 @pytest.mark.parametrize(
     "form, text", [("toml", "K = { a = {} }\n"), ("yaml", "K: {a: {}}\n"), ("yaml", "a: 1\n...\n")]
 )
-def test_a_form_that_would_have_to_be_rewritten_is_left_alone(form: str, text: str) -> None:
+def test_a_file_that_cannot_be_edited_safely_is_refused(form: str, text: str) -> None:
     with pytest.raises(Unreadable, match="cannot safely edit a file of this form"):
         put(form, text, "K", "simplemem", FLAT)
 
 
-def test_an_array_of_tables_between_two_servers_stays_where_it_is() -> None:
+def test_an_array_of_tables_between_two_servers_stays_in_place() -> None:
     """tomlkit would write the tables of the servers next to each other."""
     text = "[K.a]\nb = 1\n\n[[hooks]]  # first\nc = 2\n"
     after = put("toml", text, "K", "simplemem", FLAT)
@@ -198,14 +198,14 @@ def test_an_array_of_tables_between_two_servers_stays_where_it_is() -> None:
     assert remove_entry("toml", after, "K", "simplemem") == text
 
 
-def test_a_comment_that_quotes_the_entry_is_not_taken_for_it() -> None:
+def test_a_comment_that_quotes_the_entry_is_not_mistaken_for_it() -> None:
     quote = "# [K.simplemem]\n"
     text = f"{quote}[K.simplemem]\n"
     assert remove_entry("toml", text, "K", "simplemem") == quote
 
 
-def test_a_long_file_is_changed_at_once() -> None:
-    """Every line of it names what is looked for; the work once grew with the square of it."""
+def test_a_long_file_is_edited_quickly() -> None:
+    """Every line contains the name of the entry. The time once grew with the square of the size."""
     text = "K:\n" + "".join(f"  a{n}:\n    cmd: /opt/simplemem\n" for n in range(2000))
     assert remove_entry("yaml", put("yaml", text, "K", "simplemem", FLAT), "K", "simplemem") == text
 
@@ -283,25 +283,25 @@ def toml(value: Any) -> str:
 
 
 @given(st.one_of(_json(), _toml(), _yaml()))
-def test_any_file_keeps_what_it_said_and_every_byte_of_it(made: tuple[str, str]) -> None:
+def test_an_edit_keeps_the_other_data_and_bytes_of_any_file(made: tuple[str, str]) -> None:
     form, text = made
     servers = entries(form, text, "K")
     after = put(form, text, "K", "simplemem", FLAT)
     assert entries(form, after, "K") == {**servers, "simplemem": FLAT}
     assert put(form, after, "K", "simplemem", FLAT) == after
-    gone = remove_entry(form, put(form, after, "K", "simplemem", {"url": "u"}), "K", "simplemem")
-    assert gone == remove_entry(form, after, "K", "simplemem")
+    removed = remove_entry(form, put(form, after, "K", "simplemem", {"url": "u"}), "K", "simplemem")
+    assert removed == remove_entry(form, after, "K", "simplemem")
     was_there = servers.pop("simplemem", None) is not None
-    assert entries(form, gone, "K") == servers
+    assert entries(form, removed, "K") == servers
     if servers and not was_there:
-        assert gone == text
+        assert removed == text
     elif form == "json" and not was_there:
-        assert re.findall(r"//[^\n]*|/\*[^/]*\*/", gone) == re.findall(
+        assert re.findall(r"//[^\n]*|/\*[^/]*\*/", removed) == re.findall(
             r"//[^\n]*|/\*[^/]*\*/", text
         )
 
 
-def test_of_several_files_the_first_that_is_there_counts(tmp_path: Path) -> None:
+def test_the_first_existing_place_of_a_file_is_used(tmp_path: Path) -> None:
     def places(*names: str) -> Client:
         return Client(
             "x",
@@ -325,7 +325,7 @@ def test_of_several_files_the_first_that_is_there_counts(tmp_path: Path) -> None
     assert client.find() == tmp_path / "c" / "a.json"
 
 
-def test_the_docs_have_the_table_of_the_program() -> None:
+def test_the_docs_list_every_client() -> None:
     page = (Path(__file__).parents[2] / "docs" / "connect.md").read_text(encoding="utf-8")
     for client in WITH_FILES:
         assert (

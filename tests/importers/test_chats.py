@@ -1,4 +1,4 @@
-"""Chats of ChatGPT and Claude come in as conversations, with their dates, and only what is new comes a second time."""
+"""Chats of ChatGPT and Claude are imported as topics; a second import adds only new turns."""
 
 import json
 import zipfile
@@ -41,7 +41,7 @@ def node(
 
 
 def chatgpt(*more: dict[str, Any], title: str | None = "Parachute of the box") -> dict[str, Any]:
-    """A chat as the export of 2026 has it: a root without a message, hidden ones, a branch that was left, tools."""
+    """Return a chat in the form of 2026: an empty root, hidden messages, an old branch, tools."""
     hidden = {"is_visually_hidden_from_conversation": True}
     editable = {
         "content_type": "user_editable_context",
@@ -53,7 +53,10 @@ def chatgpt(*more: dict[str, Any], title: str | None = "Parachute of the box") -
         "asset_pointer": "file-service://file-1",
         "size_bytes": 3,
     }
-    asked = {"content_type": "multimodal_text", "parts": [picture, "How large must it be?\n# now"]}
+    question = {
+        "content_type": "multimodal_text",
+        "parts": [picture, "How large must it be?\n# now"],
+    }
     cited = "Four \ue200cite\ue202turn0search0\ue201metres."
     nodes = [
         {"id": "root", "message": None, "parent": None, "children": ["s"]},
@@ -63,7 +66,7 @@ def chatgpt(*more: dict[str, Any], title: str | None = "Parachute of the box") -
             "q1",
             "e",
             "user",
-            asked,
+            question,
             1_767_434_645.5,
             metadata={"attachments": [{"name": "plan.pdf"}]},
         ),
@@ -84,7 +87,7 @@ def chatgpt(*more: dict[str, Any], title: str | None = "Parachute of the box") -
         *more,
     ]
     times = {"create_time": 1_767_434_600.0, "update_time": 1_767_607_450.0}
-    mapping = {each["id"]: each for each in nodes}
+    mapping = {message["id"]: message for message in nodes}
     return {
         "title": title,
         **times,
@@ -98,7 +101,7 @@ def claude(*more: dict[str, Any]) -> dict[str, Any]:
     def message(
         uuid: str, sender: str, at: str, *content: dict[str, Any], **rest: Any
     ) -> dict[str, Any]:
-        text = "".join(each.get("text", "") for each in content)
+        text = "".join(part.get("text", "") for part in content)
         return {
             "uuid": uuid,
             "text": text,
@@ -114,7 +117,7 @@ def claude(*more: dict[str, Any]) -> dict[str, Any]:
         "file_size": 9,
         "extracted_content": "580 g",
     }
-    made = {"command": "create", "title": "Table", "content": "| a |", "id": "t"}
+    artifact = {"command": "create", "title": "Table", "content": "| a |", "id": "t"}
     return {
         "uuid": "k-1",
         "name": "",
@@ -128,7 +131,7 @@ def claude(*more: dict[str, Any]) -> dict[str, Any]:
             ),
             message(
                 "m2", "assistant", "2026-02-03T04:05:16Z", {"type": "thinking", "thinking": "hidden thought"},
-                {"type": "text", "text": "580 g."}, {"type": "tool_use", "name": "artifacts", "input": made},
+                {"type": "text", "text": "580 g."}, {"type": "tool_use", "name": "artifacts", "input": artifact},
                 {"type": "tool_result", "content": [{"type": "text", "text": "OK"}]},
             ),
             *more,
@@ -144,21 +147,20 @@ def zipped(file: Path, **parts: Any) -> Path:
     return file
 
 
-def planned(store: EnhancedStore, file: Path, kind: str = "chatgpt") -> Plan:
+def plan_import(store: EnhancedStore, file: Path, kind: str = "chatgpt") -> Plan:
     return make_plan(store, kind, str(file), "", SOURCES[kind].read(file))
 
 
 def files(vault: Path) -> dict[str, bytes]:
-    every = (each for each in vault.rglob("*") if each.is_file() and ".simplemem" not in each.parts)
-    return {each.relative_to(vault).as_posix(): each.read_bytes() for each in every}
+    paths = [path for path in vault.rglob("*") if path.is_file()]
+    own_paths = [path for path in paths if ".simplemem" not in path.parts]
+    return {path.relative_to(vault).as_posix(): path.read_bytes() for path in own_paths}
 
 
-def test_a_chat_becomes_a_closed_conversation_with_its_dates(
-    store: EnhancedStore, tmp_path: Path
-) -> None:
+def test_a_chat_becomes_a_closed_topic_with_its_dates(store: EnhancedStore, tmp_path: Path) -> None:
     apply_plan(
         store,
-        planned(
+        plan_import(
             store,
             zipped(tmp_path / "e.zip", **{"conversations-000": [chatgpt()], "user": {"id": "u"}}),
         ),
@@ -176,7 +178,8 @@ def test_a_chat_becomes_a_closed_conversation_with_its_dates(
     )  # fmt: skip
     text = block.text
     assert all(
-        each not in text for each in ("made again", "TOOL OUTPUT", "search()", "Priya", "\ue200")
+        hidden not in text
+        for hidden in ("made again", "TOOL OUTPUT", "search()", "Priya", "\ue200")
     )
     assert store.search("ripstop cloth").hits[0].name.startswith("topics/2026/01/")
     assert store.list().items[0].modified.startswith("2026-01-05")
@@ -209,16 +212,16 @@ def test_a_chat_of_claude_its_memory_and_its_projects(store: EnhancedStore, tmp_
         "projects__p": project,
         "users": [{"uuid": "acct"}],
     }
-    what = planned(store, zipped(tmp_path / "e.zip", **parts), "claude")
-    assert (what.new, what.skipped) == (5, ())
-    apply_plan(store, what)
+    plan = plan_import(store, zipped(tmp_path / "e.zip", **parts), "claude")
+    assert (plan.new, plan.skipped) == (5, ())
+    apply_plan(store, plan)
     (block,) = conversation_service(store).topics(closed=True)
     assert block.label == "Weighs the box"
     assert (block.turns[0].answer, block.turns[0].context) == (
         "580 g.\n\nTable:\n\n| a |",
         "notes.txt\n580 g\n\nbox.png",
     )
-    names = {each.name for each in store.list().items} - {block.path[:-3]}
+    names = {note.name for note in store.list().items} - {block.path[:-3]}
     assert names == {
         "claude/Memory",
         "claude/Memory of p",
@@ -230,12 +233,14 @@ def test_a_chat_of_claude_its_memory_and_its_projects(store: EnhancedStore, tmp_
 def test_a_second_run_adds_only_new_turns_and_one_undo_takes_a_run_back(
     store: EnhancedStore, tmp_path: Path
 ) -> None:
-    first = apply_plan(store, planned(store, zipped(tmp_path / "a.zip", conversations=[chatgpt()])))
+    first = apply_plan(
+        store, plan_import(store, zipped(tmp_path / "a.zip", conversations=[chatgpt()]))
+    )
     store.undo(first.written[0].version)
     assert files(store.root) == {}
-    apply_plan(store, planned(store, tmp_path / "a.zip"))
-    assert planned(store, tmp_path / "a.zip").drafts == ()
-    (name,) = [each.name for each in store.list().items]
+    apply_plan(store, plan_import(store, tmp_path / "a.zip"))
+    assert plan_import(store, tmp_path / "a.zip").drafts == ()
+    (name,) = [note.name for note in store.list().items]
     store.move(name, "kites/Parachute")
     store.update("kites/Parachute", edits=[{"old": "Four metres.", "new": "Four metres, I think."}])
     was = files(store.root)
@@ -243,32 +248,34 @@ def test_a_second_run_adds_only_new_turns_and_one_undo_takes_a_run_back(
         node("q3", "a2", "user", "Where from?", 1_767_693_845.0),
         node("a3", "q3", "assistant", "A sailmaker."),
     )
-    what = planned(store, zipped(tmp_path / "b.zip", conversations=[grown]))
-    assert (what.new, what.changed) == (0, 1)
-    second = apply_plan(store, what)
+    plan = plan_import(store, zipped(tmp_path / "b.zip", conversations=[grown]))
+    assert (plan.new, plan.changed) == (0, 1)
+    second = apply_plan(store, plan)
     (block,) = conversation_service(store).topics(closed=True)
     assert [turn.message for turn in block.turns][1:] == ["And of what cloth?", "Where from?"]
     assert (block.path, block.turns[0].answer) == ("kites/Parachute.md", "Four metres, I think.")
     assert (
-        planned(store, tmp_path / "b.zip").drafts == planned(store, tmp_path / "a.zip").drafts == ()
+        plan_import(store, tmp_path / "b.zip").drafts
+        == plan_import(store, tmp_path / "a.zip").drafts
+        == ()
     )
     store.undo(second.written[0].version)
     assert files(store.root) == was
 
 
-def test_a_turn_that_was_deleted_stays_so(store: EnhancedStore, tmp_path: Path) -> None:
-    apply_plan(store, planned(store, zipped(tmp_path / "a.zip", conversations=[chatgpt()])))
-    (block,) = conversation_service(store).topics(closed=True)
-    (store.root / block.path).write_text(block.text[: block.turns[1].start].rstrip() + "\n")
-    assert planned(store, tmp_path / "a.zip").drafts == ()
-
-
-def test_what_is_said_now_goes_on_as_if_nothing_had_come(
+def test_a_turn_that_was_deleted_is_not_imported_again(
     store: EnhancedStore, tmp_path: Path
 ) -> None:
+    apply_plan(store, plan_import(store, zipped(tmp_path / "a.zip", conversations=[chatgpt()])))
+    (block,) = conversation_service(store).topics(closed=True)
+    (store.root / block.path).write_text(block.text[: block.turns[1].start].rstrip() + "\n")
+    assert plan_import(store, tmp_path / "a.zip").drafts == ()
+
+
+def test_an_import_does_not_change_the_active_topic(store: EnhancedStore, tmp_path: Path) -> None:
     conversation = conversation_service(store)
     conversation.record(new_exchange("My rain gauge leaks at the seam.", "Solder it."))
-    apply_plan(store, planned(store, zipped(tmp_path / "a.zip", conversations=[chatgpt()])))
+    apply_plan(store, plan_import(store, zipped(tmp_path / "a.zip", conversations=[chatgpt()])))
     stored = conversation.record(new_exchange("And where do I get solder?", "At a shop."))
     assert stored["routing_scenario"] == "topic_continuation"
     assert conversation.profile().name == ""
@@ -286,13 +293,15 @@ def test_a_very_long_chat_is_several_notes(store: EnhancedStore, tmp_path: Path)
         )
         parent = f"n{number}"
     export = zipped(tmp_path / "a.zip", conversations=[chatgpt(*nodes)])
-    assert planned(store, export).new == 3
-    apply_plan(store, planned(store, export))
+    assert plan_import(store, export).new == 3
+    apply_plan(store, plan_import(store, export))
     assert sum(len(block.turns) for block in conversation_service(store).topics(closed=True)) == 702
-    assert planned(store, export).drafts == ()
+    assert plan_import(store, export).drafts == ()
 
 
-def test_a_broken_record_is_named_and_the_rest_comes(store: EnhancedStore, tmp_path: Path) -> None:
+def test_a_broken_record_is_skipped_with_a_reason_and_the_rest_is_imported(
+    store: EnhancedStore, tmp_path: Path
+) -> None:
     odd = [
         {"mapping": {}, "id": "x"},
         {"mapping": {"a": 1}, "current_node": "a", "id": "y"},
@@ -302,35 +311,37 @@ def test_a_broken_record_is_named_and_the_rest_comes(store: EnhancedStore, tmp_p
     odd += [{"uuid": "z", "chat_messages": [{"sender": 3}]}, chatgpt() | {"create_time": "soon"}]
     file = tmp_path / "conversations.json"
     file.write_text(json.dumps(odd)[:-1] + ', {"mapping": ')
-    what = planned(store, file)
-    assert what.new == 1
-    assert [each.origin for each in what.skipped] == [
+    plan = plan_import(store, file)
+    assert plan.new == 1
+    assert [part.origin for part in plan.skipped] == [
         *(f"conversations.json {n}" for n in range(1, 6)),
         "conversations.json",
     ]
 
 
-def test_a_folder_of_no_export_has_nothing(store: EnhancedStore, tmp_path: Path) -> None:
+def test_a_folder_that_is_no_export_is_refused(store: EnhancedStore, tmp_path: Path) -> None:
     (tmp_path / "old").mkdir()
     (tmp_path / "old" / "notes.json").write_text("[]")
     with pytest.raises(NotFound):
-        planned(store, tmp_path / "old")
+        plan_import(store, tmp_path / "old")
 
 
-def test_a_chat_with_a_credential_is_private(store: EnhancedStore, tmp_path: Path) -> None:
-    asked = node("q3", "a2", "user", "password: Zx81-Kq9-sinclair", 1_767_693_845.0)
-    apply_plan(store, planned(store, zipped(tmp_path / "a.zip", conversations=[chatgpt(asked)])))
+def test_a_chat_with_a_credential_becomes_private(store: EnhancedStore, tmp_path: Path) -> None:
+    question = node("q3", "a2", "user", "password: Zx81-Kq9-sinclair", 1_767_693_845.0)
+    apply_plan(
+        store, plan_import(store, zipped(tmp_path / "a.zip", conversations=[chatgpt(question)]))
+    )
     (block,) = conversation_service(store).topics(closed=True)
     assert "private: true" in block.text
 
 
-def test_where_secrets_are_refused_such_a_chat_is_left_out_and_the_rest_comes(
+def test_if_secrets_are_refused_a_chat_with_one_is_skipped_and_the_rest_is_imported(
     tmp_path: Path,
 ) -> None:
-    asked = node("q3", "a2", "user", "password: Zx81-Kq9-sinclair", 1_767_693_845.0)
-    export = zipped(tmp_path / "a.zip", conversations=[chatgpt(asked), claude()])
+    question = node("q3", "a2", "user", "password: Zx81-Kq9-sinclair", 1_767_693_845.0)
+    export = zipped(tmp_path / "a.zip", conversations=[chatgpt(question), claude()])
     settings = Settings.model_validate({"write": {"secrets": "refuse"}})
     with EnhancedStore(tmp_path / "strict", settings) as store:
-        what = planned(store, export)
-        assert [each.origin for each in what.skipped] == ["conversations.json 1"]
-        assert len(apply_plan(store, what).written) == 1
+        plan = plan_import(store, export)
+        assert [part.origin for part in plan.skipped] == ["conversations.json 1"]
+        assert len(apply_plan(store, plan).written) == 1

@@ -1,4 +1,4 @@
-"""Exports that are broken, enormous or made to harm: what is wrong is named, and the rest comes in."""
+"""Broken, enormous and malicious exports: problems are named, and the rest is imported."""
 
 import json
 import os
@@ -25,13 +25,13 @@ def store(tmp_path: Path) -> Iterator[EnhancedStore]:
         yield store
 
 
-def bring(store: EnhancedStore, kind: str, file: Path, folder: str = "in") -> Plan:
-    """Import it; a second run must add nothing."""
-    planned = make_plan(store, kind, str(file), folder, SOURCES[kind].read(file))
-    if planned.drafts:
-        apply_plan(store, planned, who="test")
+def import_and_check(store: EnhancedStore, kind: str, file: Path, folder: str = "in") -> Plan:
+    """Import an export, and check that a second import adds nothing."""
+    plan = make_plan(store, kind, str(file), folder, SOURCES[kind].read(file))
+    if plan.drafts:
+        apply_plan(store, plan, who="test")
     assert make_plan(store, kind, str(file), folder, SOURCES[kind].read(file)).drafts == ()
-    return planned
+    return plan
 
 
 def memories(tmp_path: Path, *rows: object, **more: object) -> Path:
@@ -47,7 +47,7 @@ def export(tmp_path: Path, **files: str | bytes) -> Path:
     return tmp_path / "Export.zip"
 
 
-def test_a_broken_record_is_named_and_the_rest_comes_in(
+def test_broken_records_are_skipped_with_reasons_and_the_rest_is_imported(
     store: EnhancedStore, tmp_path: Path
 ) -> None:
     rows = [
@@ -65,13 +65,13 @@ def test_a_broken_record_is_named_and_the_rest_comes_in(
         {"id": "6", "memory": "x" * 10_500_000},
         [],
     ]
-    planned = bring(store, "mem0", memories(tmp_path, *rows))
+    plan = import_and_check(store, "mem0", memories(tmp_path, *rows))
     assert sorted(store.names()) == ["in/-..-etc-passwd", "in/fine", "in/tea-coffee"]
-    assert [each.origin for each in planned.skipped] == [f"memory {k}" for k in (2, 3, 4, 7, 8)]
+    assert [part.origin for part in plan.skipped] == [f"memory {k}" for k in (2, 3, 4, 7, 8)]
     assert store.read("in/fine").tags == ("n1984", "tag", "a-b")
 
 
-def test_what_mem0_knows_beside_a_memory_is_kept(store: EnhancedStore, tmp_path: Path) -> None:
+def test_metadata_of_mem0_becomes_properties(store: EnhancedStore, tmp_path: Path) -> None:
     row = {
         "id": "1",
         "memory": "x",
@@ -79,7 +79,7 @@ def test_what_mem0_knows_beside_a_memory_is_kept(store: EnhancedStore, tmp_path:
         "category_ids": ["c"],
         "metadata": {"source": "chat", "n": {}},
     }
-    bring(
+    import_and_check(
         store,
         "mem0",
         memories(
@@ -95,7 +95,7 @@ def test_what_mem0_knows_beside_a_memory_is_kept(store: EnhancedStore, tmp_path:
     }
 
 
-def test_files_that_cannot_lie_where_they_would_are_named(
+def test_files_whose_path_cannot_be_written_are_skipped(
     store: EnhancedStore, tmp_path: Path
 ) -> None:
     old = tmp_path / "old"
@@ -107,10 +107,10 @@ def test_files_that_cannot_lie_where_they_would_are_named(
     (old / "elsewhere").symlink_to("/etc")
     store.create("in/first", "x")
     (store.root / "in" / "a").write_text("a file")
-    planned = bring(store, "markdown", old)
-    assert [each.origin[:9] for each in planned.skipped] == ["b.md", "elsewhere", "a/b.md"]
+    plan = import_and_check(store, "markdown", old)
+    assert [part.origin[:9] for part in plan.skipped] == ["b.md", "elsewhere", "a/b.md"]
     assert any(name.startswith("in/deepdeep") and name.endswith("/x") for name in store.names())
-    assert {"LICENSE", "B.md", "q.md", "a"} <= {each.name for each in (store.root / "in").iterdir()}
+    assert {"LICENSE", "B.md", "q.md", "a"} <= {path.name for path in (store.root / "in").iterdir()}
     for folder in ("../out", ".git/hooks", "a//b"):
         with pytest.raises(Invalid):
             make_plan(store, "markdown", "old", folder, SOURCES["markdown"].read(old))
@@ -119,19 +119,17 @@ def test_files_that_cannot_lie_where_they_would_are_named(
 @pytest.mark.skipif(
     not hasattr(os, "geteuid") or os.geteuid() == 0, reason="nothing is closed to root"
 )
-def test_what_may_not_be_read_is_named(store: EnhancedStore, tmp_path: Path) -> None:
+def test_files_that_cannot_be_read_are_skipped(store: EnhancedStore, tmp_path: Path) -> None:
     (tmp_path / "old" / "closed").mkdir(parents=True)
     (tmp_path / "old" / "a.md").write_text("a")
     (tmp_path / "old" / "b.md").write_text("b")
     (tmp_path / "old" / "b.md").chmod(0)
     (tmp_path / "old" / "closed").chmod(0)
-    planned = bring(store, "markdown", tmp_path / "old")
-    assert [each.origin for each in planned.skipped] == ["b.md", "closed"]
+    plan = import_and_check(store, "markdown", tmp_path / "old")
+    assert [part.origin for part in plan.skipped] == ["b.md", "closed"]
 
 
-def test_a_new_export_of_notion_is_read_like_an_old_one(
-    store: EnhancedStore, tmp_path: Path
-) -> None:
+def test_both_forms_of_notions_export_are_read(store: EnhancedStore, tmp_path: Path) -> None:
     files = {
         f"Export-{A[:8]}-aaaa-aaaa-aaaa-{A[:12]}/Home {A}.md": f"# Home\n\n[P](Home/Plan%20{B}.md) "
         f"[online](https://www.notion.so/Do-it-{D}?pvs=21)\n",
@@ -142,7 +140,7 @@ def test_a_new_export_of_notion_is_read_like_an_old_one(
         ".git/hooks/post-commit": "x",
         f".NET {'e' * 32}.md": "# .NET\n",
     }
-    bring(store, "notion", export(tmp_path, **files))
+    import_and_check(store, "notion", export(tmp_path, **files))
     assert sorted(store.names()) == [
         "in/Home",
         "in/Home/Plan",
@@ -153,16 +151,18 @@ def test_a_new_export_of_notion_is_read_like_an_old_one(
         "in/Home/Plan",
         "in/Home/Tasks v1.2/Do it",
     ]
-    told = store.read("in/Home/Tasks v1.2/Do it").frontmatter
-    assert (told["path"], told["original Source"], told["Created"]) == ("/x", "web", "5 janvier")
+    properties = store.read("in/Home/Tasks v1.2/Do it").frontmatter
+    assert (properties["path"], properties["original Source"], properties["Created"]) == (
+        "/x",
+        "web",
+        "5 janvier",
+    )
 
 
-def test_links_lead_to_where_pages_landed_whatever_was_there(
-    store: EnhancedStore, tmp_path: Path
-) -> None:
+def test_links_follow_pages_that_got_another_name(store: EnhancedStore, tmp_path: Path) -> None:
     store.create("in/Home", "mine")
     home = f"# Home\n\n[P](Home%20{A}/Plan%20{B}.md) ![](Home%20{A}/image.png)\n"
-    bring(
+    import_and_check(
         store,
         "notion",
         export(
@@ -177,7 +177,7 @@ def test_links_lead_to_where_pages_landed_whatever_was_there(
     assert [link.target for link in store.read("in/Home/Plan").links] == ["in/Home 2"]
     store.move("in/Home/Plan", "work/Plan")
     more = f"# New\n[P](Home%20{A}/Plan%20{B}.md) ![](Home%20{A}/image.png)\n"
-    bring(
+    import_and_check(
         store,
         "notion",
         export(
@@ -195,7 +195,7 @@ def test_links_lead_to_where_pages_landed_whatever_was_there(
     ]
 
 
-def test_an_archive_of_archives_has_an_end(
+def test_nested_archives_are_limited_in_depth_and_size(
     store: EnhancedStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from simplemem.importers import export as exports
@@ -207,18 +207,18 @@ def test_an_archive_of_archives_has_an_end(
         make_plan(store, "notion", str(file), "in", SOURCES["notion"].read(file))
     monkeypatch.setattr(exports, "_MAX_TOTAL_BYTES", 10_000_000)
     monkeypatch.setattr(planning, "_MAX_BYTES", 1_000_000)
-    planned = make_plan(store, "notion", str(file), "in", SOURCES["notion"].read(file))
-    assert (planned.new, planned.skipped[0].origin) == (1, "bomb.bin")
+    plan = make_plan(store, "notion", str(file), "in", SOURCES["notion"].read(file))
+    assert (plan.new, plan.skipped[0].origin) == (1, "bomb.bin")
 
 
-def test_a_member_that_is_broken_is_named(store: EnhancedStore, tmp_path: Path) -> None:
+def test_a_broken_file_in_an_archive_is_skipped(store: EnhancedStore, tmp_path: Path) -> None:
     file = export(tmp_path, **{f"Page {A}.md": "# Page\n", f"Other {B}.md": "# Other\n" * 50})
     data = bytearray(file.read_bytes())
     at = data.index(b"Other") + len(f"Other {B}.md")
     data[at : at + 8] = b"\xff" * 8
     file.write_bytes(data)
-    planned = bring(store, "notion", file)
-    assert (planned.new, [each.origin for each in planned.skipped]) == (1, [f"Other {B}.md"])
+    plan = import_and_check(store, "notion", file)
+    assert (plan.new, [part.origin for part in plan.skipped]) == (1, [f"Other {B}.md"])
     file = export(
         tmp_path,
         **{"memories.json": json.dumps([{"id": str(k), "memory": "x"} for k in range(99)])},
@@ -230,28 +230,35 @@ def test_a_member_that_is_broken_is_named(store: EnhancedStore, tmp_path: Path) 
         list(SOURCES["mem0"].read(file))
 
 
-def test_two_projects_of_one_name_are_two_notes(store: EnhancedStore, tmp_path: Path) -> None:
+def test_two_projects_of_the_same_name_become_two_notes(
+    store: EnhancedStore, tmp_path: Path
+) -> None:
     for above in ("one", "two"):
         (tmp_path / above / "app").mkdir(parents=True)
         (tmp_path / above / "app" / "CLAUDE.md").write_text(f"---\nsource: me\n---\n{above}\n")
-        bring(store, "claude-memory", tmp_path / above / "app" / "CLAUDE.md")
+        import_and_check(store, "claude-memory", tmp_path / above / "app" / "CLAUDE.md")
     assert sorted(store.read(name).content.strip() for name in store.names()) == ["one", "two"]
     assert {store.read(name).frontmatter["original source"] for name in store.names()} == {"me"}
 
 
-def test_what_somebody_edited_is_only_named_where_its_record_changed(
+def test_an_edited_note_is_skipped_only_if_its_record_has_changed(
     store: EnhancedStore, tmp_path: Path
 ) -> None:
     row = {"id": "1", "memory": "Likes tea", "updated_at": "2026-01-02T03:04:05Z"}
-    bring(store, "mem0", memories(tmp_path, row))
+    import_and_check(store, "mem0", memories(tmp_path, row))
     store.move("in/Likes tea", "people/Tea")
     more = row | {"memory": "Likes coffee", "updated_at": "2026-05-02T03:04:05Z"}
-    assert bring(store, "mem0", memories(tmp_path, more)).changed == 1
+    assert import_and_check(store, "mem0", memories(tmp_path, more)).changed == 1
     assert store.read("people/Tea").modified.startswith("2026-05-02")
     store.update("people/Tea", append="Strong.")
-    assert bring(store, "mem0", memories(tmp_path, more)).unchanged == 1
+    assert import_and_check(store, "mem0", memories(tmp_path, more)).unchanged == 1
     assert (
-        len(bring(store, "mem0", memories(tmp_path, row | {"memory": "Likes juice"})).skipped) == 1
+        len(
+            import_and_check(
+                store, "mem0", memories(tmp_path, row | {"memory": "Likes juice"})
+            ).skipped
+        )
+        == 1
     )
 
 
@@ -259,14 +266,14 @@ def test_a_note_saved_between_plan_and_import_is_not_overwritten(
     store: EnhancedStore, tmp_path: Path
 ) -> None:
     file = memories(tmp_path, {"id": "1", "memory": "Tea"}, {"id": "2", "memory": "Milk"})
-    planned = make_plan(store, "mem0", str(file), "in", SOURCES["mem0"].read(file))
+    plan = make_plan(store, "mem0", str(file), "in", SOURCES["mem0"].read(file))
     store.create("in/Milk", "mine")
     with pytest.raises((Conflict, SimplememError)):
-        apply_plan(store, planned, who="test")
+        apply_plan(store, plan, who="test")
     assert (store.read("in/Milk").content.strip(), len(list(store.names()))) == ("mine", 1)
 
 
-def test_where_secrets_are_refused_the_notes_with_one_are_left_out(tmp_path: Path) -> None:
+def test_if_secrets_are_refused_notes_with_one_are_skipped(tmp_path: Path) -> None:
     settings = Settings(write=WriteSettings(secrets="refuse"))
     key = f"the key is AKIA{'3KX2XO4DWOT42WLI'}"
     (tmp_path / "old").mkdir()
@@ -274,6 +281,7 @@ def test_where_secrets_are_refused_the_notes_with_one_are_left_out(tmp_path: Pat
     with open_store(tmp_path / "vault", settings=settings) as store:
         rows = {"id": "1", "memory": f"Deploy\n{key}"}, {"id": "2", "memory": "fine"}
         assert [
-            each.origin for each in bring(store, "mem0", memories(tmp_path, *rows)).skipped
+            part.origin
+            for part in import_and_check(store, "mem0", memories(tmp_path, *rows)).skipped
         ] == ["memory 1"]
-        assert len(bring(store, "markdown", tmp_path / "old").skipped) == 1
+        assert len(import_and_check(store, "markdown", tmp_path / "old").skipped) == 1

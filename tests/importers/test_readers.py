@@ -1,4 +1,4 @@
-"""What each program keeps, in the form it is documented to write: every name, date, tag and link of it arrives."""
+"""Each format is imported with all names, dates, tags and links."""
 
 import io
 import json
@@ -34,18 +34,18 @@ def store(tmp_path: Path) -> Iterator[EnhancedStore]:
         yield store
 
 
-def bring(store: EnhancedStore, kind: str, file: Path, folder: str = "in") -> Plan:
-    """Import it; once more must add nothing, and one undo takes all of it back and a third run brings it again."""
-    planned = make_plan(store, kind, str(file), folder, SOURCES[kind].read(file))
-    carried = apply_plan(store, planned, who="test")
+def import_and_check(store: EnhancedStore, kind: str, file: Path, folder: str = "in") -> Plan:
+    """Import an export, and check that it can be imported again, undone and repeated."""
+    plan = make_plan(store, kind, str(file), folder, SOURCES[kind].read(file))
+    result = apply_plan(store, plan, who="test")
     again = make_plan(store, kind, str(file), folder, SOURCES[kind].read(file))
-    assert (again.drafts, again.unchanged) == ((), planned.new)
-    store.undo(carried.written[0].version)
+    assert (again.drafts, again.unchanged) == ((), plan.new)
+    store.undo(result.written[0].version)
     assert not list(store.names())
     apply_plan(
         store, make_plan(store, kind, str(file), folder, SOURCES[kind].read(file)), who="test"
     )
-    return planned
+    return plan
 
 
 def zipped(**files: str | bytes) -> bytes:
@@ -73,7 +73,7 @@ def test_pages_of_notion_keep_their_links_properties_and_dates(
     }
     export = tmp_path / "Export.zip"
     export.write_bytes(zipped(**{"ExportBlock-1-Part-1.zip": zipped(**pages)}))
-    assert bring(store, "notion", export).new == 7
+    assert import_and_check(store, "notion", export).new == 7
     home, task = store.read("in/Home"), store.read("in/Home/Tasks/Do it")
     assert [link.target for link in home.links] == [
         "in/Home/Plan",
@@ -95,7 +95,7 @@ def test_pages_of_notion_keep_their_links_properties_and_dates(
     assert task.content.split() == ["#", "Do", "it", "Body:", "yes"]
 
 
-def test_an_archive_that_leads_out_or_is_broken_harms_nothing(
+def test_paths_that_lead_out_of_an_archive_are_skipped_and_a_broken_archive_is_refused(
     store: EnhancedStore, tmp_path: Path
 ) -> None:
     export = tmp_path / "Export.zip"
@@ -109,8 +109,8 @@ def test_an_archive_that_leads_out_or_is_broken_harms_nothing(
             }
         )
     )
-    planned = bring(store, "notion", export)
-    assert (planned.new, [each.origin for each in planned.skipped]) == (
+    plan = import_and_check(store, "notion", export)
+    assert (plan.new, [part.origin for part in plan.skipped]) == (
         1,
         ["../../evil.md", "/etc/evil.md", "bad.md"],
     )
@@ -119,7 +119,7 @@ def test_an_archive_that_leads_out_or_is_broken_harms_nothing(
         list(SOURCES["notion"].read(export))
 
 
-def test_drawers_of_a_file_are_one_note_and_others_their_own(
+def test_drawers_of_a_file_become_one_note_and_each_other_drawer_its_own(
     store: EnhancedStore, tmp_path: Path
 ) -> None:
     with closing(sqlite3.connect(tmp_path / "chroma.sqlite3")) as db:
@@ -160,46 +160,48 @@ def test_drawers_of_a_file_are_one_note_and_others_their_own(
                 "chroma:document": "[registry]",
             },
         ]
-        for number, said in enumerate(drawers, 1):
+        for number, drawer in enumerate(drawers, 1):
             db.execute("INSERT INTO embeddings VALUES (?, 's', ?)", (number, f"drawer_{number}"))
             values = [
                 (number, k, *((v, None) if isinstance(v, str) else (None, v)))
-                for k, v in said.items()
+                for k, v in drawer.items()
             ]
             db.executemany("INSERT INTO embedding_metadata VALUES (?, ?, ?, ?, NULL, NULL)", values)
         db.execute("INSERT INTO embeddings VALUES (99, 't', 'closet')")
         db.commit()
-    planned = bring(store, "mempalace", tmp_path)
-    assert (planned.new, len(planned.skipped)) == (4, 1)
+    plan = import_and_check(store, "mempalace", tmp_path)
+    assert (plan.new, len(plan.skipped)) == (4, 1)
     assert store.read("in/So").content.strip() == "So long that it is cut."
     assert store.read("in/o").content.strip() == f"First. {'x' * 40} Last."
     assert store.read("in/app/decisions/why").content.split() == ["One.", "Two."]
     assert store.read("in/me/tastes/I like oolong").created == "2026-05-02T10:00:00"
 
 
-def test_what_claude_code_remembers_comes_by_project(store: EnhancedStore, tmp_path: Path) -> None:
+def test_claude_codes_memories_are_imported_by_project(
+    store: EnhancedStore, tmp_path: Path
+) -> None:
     memory = tmp_path / "projects" / "-home-ida-app" / "memory"
     memory.mkdir(parents=True)
     fact = "---\nname: build\ndescription: how it is built\nmetadata:\n  type: project\n---\n\nUse make. See [[tests]].\n"
     (memory / "build.md").write_text(fact)
     (memory / "MEMORY.md").write_text("- [build](build.md)\n")
     (memory.parent / "session.jsonl").write_text("{}\n")
-    assert bring(store, "claude-memory", tmp_path / "projects").new == 2
+    assert import_and_check(store, "claude-memory", tmp_path / "projects").new == 2
     assert (tmp_path / "vault/in/home-ida-app/build.md").read_text() == fact.replace(
         "  type: project\n", "  type: project\nsource: claude-code:-home-ida-app/build.md\n"
     )
     (memory / "build.md").write_text(fact.replace("make", "just"))
-    planned = make_plan(
+    plan = make_plan(
         store,
         "claude-memory",
         "projects",
         "in",
         SOURCES["claude-memory"].read(tmp_path / "projects"),
     )
-    assert (planned.new, planned.changed, planned.unchanged) == (0, 1, 1)
+    assert (plan.new, plan.changed, plan.unchanged) == (0, 1, 1)
 
 
-def test_notes_of_apple_have_the_dates_of_their_files(store: EnhancedStore, tmp_path: Path) -> None:
+def test_apple_notes_get_the_dates_of_their_files(store: EnhancedStore, tmp_path: Path) -> None:
     import os
 
     note = tmp_path / "Notes" / "Trips" / "Rome.md"
@@ -208,15 +210,13 @@ def test_notes_of_apple_have_the_dates_of_their_files(store: EnhancedStore, tmp_
     (note.parent / "Attachments").mkdir()
     (note.parent / "Attachments" / "map.png").write_bytes(b"\x89PNG")
     os.utime(note, (1_700_000_000, 1_700_000_000))
-    assert bring(store, "apple-notes", tmp_path / "Notes").new == 2
+    assert import_and_check(store, "apple-notes", tmp_path / "Notes").new == 2
     read = store.read("in/Trips/Rome")
     assert (read.modified[:10], read.tags) == ("2023-11-14", ("travel",))
     assert [link.target for link in read.links] == ["in/Trips/Attachments/map.png"]
 
 
-def test_an_export_of_openmemory_comes_without_what_was_deleted(
-    store: EnhancedStore, tmp_path: Path
-) -> None:
+def test_deleted_memories_of_openmemory_are_skipped(store: EnhancedStore, tmp_path: Path) -> None:
     rows = [
         {"id": "u1", "content": "Prefers trains", "state": "active", "created_at": 1_700_000_000}
     ]
@@ -227,12 +227,12 @@ def test_an_export_of_openmemory_comes_without_what_was_deleted(
     export.write_bytes(
         zipped(**{"memories.json": json.dumps({"user": {"id": "x"}, "memories": rows})})
     )
-    assert bring(store, "mem0", export).new == 1
+    assert import_and_check(store, "mem0", export).new == 1
     assert store.read("in/Prefers trains").created.startswith("2023-11-14")
 
 
 @pytest.mark.parametrize("kind", [name for name, source in SOURCES.items() if source.reader])
-def test_a_file_of_another_kind_is_an_error_that_says_so(
+def test_a_file_of_another_format_is_refused(
     store: EnhancedStore, tmp_path: Path, kind: str
 ) -> None:
     from simplemem.errors import SimplememError
@@ -257,7 +257,7 @@ def test_links_of_basic_memory_by_title_and_permalink_lead_to_the_file(
     (tmp_path / "project" / "coffee").mkdir(parents=True)
     (tmp_path / "project" / "coffee" / "Coffee- Brewing.md").write_text(coffee)
     (tmp_path / "project" / "Tea.md").write_text(tea)
-    assert bring(store, "basic-memory", tmp_path / "project").new == 2
+    assert import_and_check(store, "basic-memory", tmp_path / "project").new == 2
     assert (tmp_path / "vault/in/coffee/Coffee- Brewing.md").read_text() == coffee
     assert (tmp_path / "vault/in/Tea.md").read_text() == tea.replace(
         "[[Coffee: Brewing]] [[coffee/coffee-brewing#y]]",
@@ -266,13 +266,13 @@ def test_links_of_basic_memory_by_title_and_permalink_lead_to_the_file(
 
 
 @pytest.mark.parametrize(("kind", "new"), [("mem0", 3), ("basic-memory", 4)])
-def test_what_the_packages_themselves_wrote_comes_in_whole(
+def test_files_that_the_programs_wrote_are_imported_completely(
     store: EnhancedStore, kind: str, new: int
 ) -> None:
     """Written by mem0ai 2.2.1 (`get_all`) and basic-memory 0.20.3 (its tools)."""
     exports = Path(__file__).parents[1] / "data" / "imports"
-    planned = bring(store, kind, exports / ("mem0.json" if kind == "mem0" else kind))
-    assert (planned.new, planned.skipped) == (new, ())
+    plan = import_and_check(store, kind, exports / ("mem0.json" if kind == "mem0" else kind))
+    assert (plan.new, plan.skipped) == (new, ())
     if kind == "mem0":
         assert {store.read(name).tags for name in store.names()} == {
             ("a", "b", "tag")
@@ -282,7 +282,7 @@ def test_what_the_packages_themselves_wrote_comes_in_whole(
         assert {link.target for link in links} == {"in/coffee/Coffee- Brewing-Methods"}
 
 
-def test_what_the_memory_server_itself_wrote_comes_in_whole(store: EnhancedStore) -> None:
+def test_a_file_that_the_memory_server_wrote_is_imported_completely(store: EnhancedStore) -> None:
     """Written by the tools of @modelcontextprotocol/server-memory."""
     from simplemem.features.graph.graph import graph_of
     from simplemem.features.graph.jsonl import import_file, parse_graph
@@ -291,8 +291,13 @@ def test_what_the_memory_server_itself_wrote_comes_in_whole(store: EnhancedStore
     done = import_file(store, file)
     assert done is not None
     assert (done.broken, len(store.history(limit=99, steps=True))) == ((), 1)
-    there, kept = parse_graph(file.read_bytes())[0], graph_of(store).read()
-    assert [each.as_dict() for each in kept.entities] == [each.as_dict() for each in there.entities]
-    assert {each.key for each in kept.relations} == {each.key for each in there.relations}
+    graph = parse_graph(file.read_bytes())[0]
+    imported = graph_of(store).read()
+    assert [entity.as_dict() for entity in imported.entities] == [
+        entity.as_dict() for entity in graph.entities
+    ]
+    assert {relation.key for relation in imported.relations} == {
+        relation.key for relation in graph.relations
+    }
     store.undo(done.since)
     assert not list(store.names())

@@ -1,5 +1,8 @@
-"""Sessions of coding agents come into the archive, masked. The files in tests/data were written by the programs themselves
-(Claude Code 2.1.197, Codex 0.169.0, Gemini CLI 0.61.0) against a server that answered the same to all."""
+"""Sessions of coding agents are imported into the archive, with secrets masked.
+
+The files in tests/data were written by the programs themselves (Claude Code 2.1.197, Codex 0.169.0,
+Gemini CLI 0.61.0), against a server that gave all of them the same answers.
+"""
 
 import json
 import shutil
@@ -41,29 +44,29 @@ def store(tmp_path: Path) -> Iterator[EnhancedStore]:
         yield opened
 
 
-def planned(store: EnhancedStore, *agents: str, **how: Any) -> Plan:
+def plan_import(store: EnhancedStore, *agents: str, **how: Any) -> Plan:
     return make_plan(
         store, "sessions", "sessions", "archive/sessions", read(agents or AGENTS, **how)
     )
 
 
 def notes(store: EnhancedStore) -> dict[str, str]:
-    every = [each.path for each in planned(store).drafts] or list(store.extension.files())
+    paths = [draft.path for draft in plan_import(store).drafts] or list(store.extension.files())
     return {
         str(store.read(path[:-3]).frontmatter["agent"]): store.read(path[:-3]).content
-        for path in every
+        for path in paths
     }
 
 
 def add(file: Path, *rows: Any) -> None:
     with file.open("a") as end:
-        end.writelines(json.dumps(each) + "\n" for each in rows)
+        end.writelines(json.dumps(row) + "\n" for row in rows)
 
 
-def test_each_session_is_a_note_of_what_was_said_with_a_line_a_tool(
+def test_a_session_becomes_a_note_with_its_messages_and_a_line_per_tool_call(
     store: EnhancedStore, home: Path
 ) -> None:
-    apply_plan(store, planned(store))
+    apply_plan(store, plan_import(store))
     found = notes(store)
     assert set(found) == set(AGENTS)
     calls = {
@@ -77,16 +80,14 @@ def test_each_session_is_a_note_of_what_was_said_with_a_line_a_tool(
         assert "has no encoding" in text
         assert f"> {calls[agent]}" in text
         assert all(
-            each not in text
-            for each in ("drwx", "a.py", "environment_context", "session_context", "skill")
+            hidden not in text
+            for hidden in ("drwx", "a.py", "environment_context", "session_context", "skill")
         )
     assert "And on Windows?" in found["claude-code"]
 
 
-def test_a_note_says_where_it_comes_from_and_secrets_are_masked(
-    store: EnhancedStore, home: Path
-) -> None:
-    apply_plan(store, planned(store, "claude-code"))
+def test_a_note_has_its_source_and_secrets_are_masked(store: EnhancedStore, home: Path) -> None:
+    apply_plan(store, plan_import(store, "claude-code"))
     (path,) = store.extension.files()
     header = store.read(path[:-3]).frontmatter
     assert path.startswith("archive/sessions/2026/11/2026-11-23 Why does the parser fail")
@@ -102,18 +103,18 @@ def test_a_note_says_where_it_comes_from_and_secrets_are_masked(
     assert (store.search("parser").hits, len(store.search("archive: parser").hits)) == ((), 1)
 
 
-def test_a_session_that_went_on_is_written_again_unless_its_note_was_edited(
+def test_a_continued_session_updates_its_note_unless_the_note_was_edited(
     store: EnhancedStore, home: Path
 ) -> None:
-    apply_plan(store, planned(store))
-    assert planned(store).drafts == ()
-    said = {
+    apply_plan(store, plan_import(store))
+    assert plan_import(store).drafts == ()
+    message = {
         "role": "user",
         "content": "And <private>for Bo</private> on macOS?<system-reminder>Be quick</system-reminder>",
     }
     row = {
         "type": "user",
-        "message": said,
+        "message": message,
         "uuid": "u9",
         "timestamp": "2026-11-23T19:30:00Z",
         "cwd": "/home/ida/parser",
@@ -131,31 +132,31 @@ def test_a_session_that_went_on_is_written_again_unless_its_note_was_edited(
         if "codex" in store.read(path[:-3]).frontmatter["source"]
     ]
     store.update(codex[:-3], append="My own remark.")
-    what = planned(store)
-    assert (what.new, what.changed, len(what.skipped)) == (0, 1, 1)
-    apply_plan(store, what)
+    plan = plan_import(store)
+    assert (plan.new, plan.changed, len(plan.skipped)) == (0, 1, 1)
+    apply_plan(store, plan)
     found = notes(store)
     assert "And  on macOS?" in found["claude-code"]
     assert "meta" not in found["claude-code"]
     assert ("And for codex?" in found["codex"], "My own remark." in found["codex"]) == (False, True)
 
 
-def test_since_and_project_choose(store: EnhancedStore, home: Path) -> None:
+def test_since_and_project_select_sessions(store: EnhancedStore, home: Path) -> None:
     for how in ({"since": parse_moment("2100-01-01")}, {"project": Path("/home/ida/other")}):
         with pytest.raises(Exception, match="nothing to import"):
-            planned(store, **how)
-    assert planned(store, project=Path("/home/ida"), since=parse_moment("2020-01-01")).new == 3
+            plan_import(store, **how)
+    assert plan_import(store, project=Path("/home/ida"), since=parse_moment("2020-01-01")).new == 3
 
 
-def test_older_forms_are_read_too(store: EnhancedStore) -> None:
+def test_older_formats_of_sessions_are_read(store: EnhancedStore) -> None:
     old = Path.home() / ".codex/sessions/2025/06/01/rollout-old.jsonl"
     chats = Path.home() / ".gemini/tmp/f00/chats"
     for folder in (old.parent, chats):
         folder.mkdir(parents=True)
     rules = "# AGENTS.md instructions for /x\n\n<INSTRUCTIONS>\nrules\n</INSTRUCTIONS>"
-    asked = [
-        {"type": "message", "role": "user", "content": [{"type": "input_text", "text": each}]}
-        for each in (rules, "Hi?")
+    questions = [
+        {"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]}
+        for text in (rules, "Hi?")
     ]
     shell = {
         "type": "local_shell_call",
@@ -169,7 +170,7 @@ def test_older_forms_are_read_too(store: EnhancedStore) -> None:
     add(
         old,
         {"id": "old", "timestamp": "2025-06-01T10:00:00Z", "instructions": None},
-        *asked,
+        *questions,
         shell,
         patch,
     )
@@ -193,49 +194,52 @@ def test_older_forms_are_read_too(store: EnhancedStore) -> None:
         "summary": "Files of the house",
     }
     (chats / "session-2025-10-01T10-00-g.json").write_text(json.dumps(document, indent=1))
-    gone = {"id": "3", "timestamp": "2025-10-01T10:01:00Z", "type": "user", "content": "Forget me"}
+    forgotten = {
+        "id": "3",
+        "timestamp": "2025-10-01T10:01:00Z",
+        "type": "user",
+        "content": "Forget me",
+    }
     add(
         chats / "session-2025-10-01T10-00-h.jsonl",
         {"sessionId": "h", "kind": "main"},
         user,
         answer,
-        gone,
+        forgotten,
         {"$rewindTo": "3"},
     )
     add(chats / "session-2025-10-01T10-00-s.jsonl", {"sessionId": "s", "kind": "subagent"}, user)
-    what = planned(store)
-    assert (what.new, [each.reason for each in what.skipped]) == (
+    plan = plan_import(store)
+    assert (plan.new, [part.reason for part in plan.skipped]) == (
         3,
         ["it contains no message from the user"],
     )
-    text = "\n".join(str(each.text) for each in what.drafts)
+    text = "\n".join(str(draft.text) for draft in plan.drafts)
     assert "title: Files of the house" in text
     assert "- shell: bash -lc ls\n>\n> - apply_patch: *** Begin Patch *** Add File: b.py" in text
     assert "rules" not in text
     assert "Forget me" not in text
 
 
-def test_a_file_that_is_no_session_is_named_and_the_rest_comes(
+def test_a_file_that_is_no_session_is_skipped_and_the_rest_is_imported(
     store: EnhancedStore, home: Path
 ) -> None:
     file = home / PLACES["claude-code"]
     file.with_name("agent-1.jsonl").write_text("a subagent's, not read")
     file.with_name("odd.jsonl").write_text('{"type": "user", "message": {"content": [3]}}\n{"cut')
     add(file.with_name("bad.jsonl"), {"type": "user", "message": {"content": 7}})
-    what = planned(store, "claude-code")
-    assert (what.new, sorted(Path(each.origin).name for each in what.skipped)) == (
+    plan = plan_import(store, "claude-code")
+    assert (plan.new, sorted(Path(part.origin).name for part in plan.skipped)) == (
         1,
         ["bad.jsonl", "odd.jsonl"],
     )
 
 
-def test_the_command_shows_first_and_writes_nothing_in_a_dry_run(
-    tmp_path: Path, home: Path
-) -> None:
+def test_the_command_previews_and_a_dry_run_writes_nothing(tmp_path: Path, home: Path) -> None:
     (tmp_path / "vault" / ".simplemem").mkdir(parents=True)
     vault = ["--vault", str(tmp_path / "vault"), "--json"]
-    shown = CliRunner().invoke(app, ["import", "sessions", "--dry-run", *vault])
-    assert (json.loads(shown.stdout)["new"], list(tmp_path.rglob("*.md"))) == (3, [])
+    result = CliRunner().invoke(app, ["import", "sessions", "--dry-run", *vault])
+    assert (json.loads(result.stdout)["new"], list(tmp_path.rglob("*.md"))) == (3, [])
     assert (
         CliRunner()
         .invoke(app, ["import", "sessions", "--agent", "codex", "--yes", *vault])

@@ -28,23 +28,24 @@ Write = Callable[[str, str | bytes], Path]
 Ask = Callable[[str, dict[str, Any]], Awaitable[Any]]
 
 
-def asked(vault: Path, body: Callable[[Ask], Awaitable[None]], mode: str = MODERN) -> None:
-    async def talk() -> None:
+def with_tools(vault: Path, body: Callable[[Ask], Awaitable[None]], mode: str = MODERN) -> None:
+    async def connect() -> None:
         async with connected(vault, mode, "basic-memory") as client:
             await body(client.call_tool)
 
-    run(talk)
+    run(connect)
 
 
-def part(data: Any, way: str) -> Any:
-    """What stands in data, of every item of a list."""
-    for key in way.split("."):
-        items = (
-            [one for each in data for one in (each if isinstance(each, list) else [each])]
-            if isinstance(data, list)
-            else []
-        )
-        data = [each[key] for each in items] if isinstance(data, list) else data[key]
+def part(data: Any, path_in_data: str) -> Any:
+    """Return the value at a path such as `results.title`; of a list, that of every item."""
+    for key in path_in_data.split("."):
+        if not isinstance(data, list):
+            data = data[key]
+            continue
+        items = []
+        for item in data:
+            items += item if isinstance(item, list) else [item]
+        data = [item[key] for item in items]
     return data
 
 
@@ -52,27 +53,28 @@ async def take_all_steps(ask: Ask) -> None:
     for step in SEEN["steps"]:
         tool, _, sent = step["call"].partition(" ")
         result = await ask(tool, json.loads(sent))
-        text, told = text_of(result), step["call"]
-        assert bool(result.is_error) == step.get("failed", False), (told, text)
+        text = text_of(result)
+        call = step["call"]
+        assert bool(result.is_error) == step.get("failed", False), (call, text)
         assert text.startswith(step.get("begins", "")) and text.endswith(step.get("ends", "")), (
-            told,
+            call,
             text,
         )
-        assert all(each in text for each in step.get("has", ())), (told, text)
+        assert all(phrase in text for phrase in step.get("has", ())), (call, text)
         if not result.is_error:
-            said = result.structured_content["result"]
-            assert said == text or said == json.loads(text), told
-        for way, value in step.get("is", {}).items():
-            assert part(json.loads(text), way) == value, (told, way, text)
+            data = result.structured_content["result"]
+            assert data == text or data == json.loads(text), call
+        for path_in_data, value in step.get("is", {}).items():
+            assert part(json.loads(text), path_in_data) == value, (call, path_in_data, text)
 
 
 @pytest.mark.parametrize("mode", [LEGACY, MODERN])
-def test_each_answer_has_the_form_that_prompts_know(vault: Path, mode: str) -> None:
-    asked(vault, take_all_steps, mode)
+def test_every_answer_has_the_form_of_release_0_24_1(vault: Path, mode: str) -> None:
+    with_tools(vault, take_all_steps, mode)
 
 
 def test_a_directory_is_deleted_as_one_step(vault: Path) -> None:
-    asked(vault, take_all_steps)
+    with_tools(vault, take_all_steps)
     assert not list(vault.glob("old/**/*.md"))
     with open_store(vault) as store:
         store.undo(store.next_to_undo())
@@ -96,13 +98,13 @@ def test_a_directory_is_moved_as_one_step_or_not_at_all(
 ) -> None:
     for path, text in ({f"docs/{name}.md": "See [[docs/b]].\n" for name in "abcd"} | rest).items():
         write(path, text)
-    before = {path: path.read_text() for path in vault.glob("*/*.md")}
+    old_files = {path: path.read_text() for path in vault.glob("*/*.md")}
     ask = asking_with("basic-memory", embed={"provider": "none"}, access={"hidden": ["Private/"]})
     ask.in_step()
     refused = move_docs(ask)
     assert refused.failed
     assert "quetzal" not in refused.text
-    assert {path: path.read_text() for path in vault.glob("*/*.md")} == before
+    assert {path: path.read_text() for path in vault.glob("*/*.md")} == old_files
     for path in rest:
         (vault / path).unlink()
     ask.in_step()
@@ -115,11 +117,11 @@ def test_a_directory_is_moved_as_one_step_or_not_at_all(
     assert not list(vault.glob("old/*.md"))
 
 
-def test_a_permalink_is_made_of_the_path() -> None:
+def test_a_permalink_is_derived_from_the_path() -> None:
     assert {path: slug(path) for path in SEEN["permalinks"]} == SEEN["permalinks"]
 
 
-def test_observations_are_what_that_server_takes_for_one() -> None:
+def test_the_same_lines_are_observations_as_in_basic_memory() -> None:
     found = {
         line: [each for one in observations(f"Text.\n\n{line}\n") for each in one]
         for line in SEEN["lines"]
@@ -127,26 +129,28 @@ def test_observations_are_what_that_server_takes_for_one() -> None:
     assert found == SEEN["lines"]
 
 
-def test_a_vault_of_theirs_is_served_and_not_one_byte_is_changed(vault: Path) -> None:
+def test_a_vault_of_basic_memory_is_served_without_a_change(vault: Path) -> None:
     shutil.copytree(DATA / "imports" / "basic-memory", vault, dirs_exist_ok=True)
-    before = {path: path.read_bytes() for path in vault.rglob("*.md")}
+    old_files = {path: path.read_bytes() for path in vault.rglob("*.md")}
 
     async def body(ask: Ask) -> None:
         found = await ask("search_notes", {"query": "*", "page_size": 100, "output_format": "json"})
         rows = found.structured_content["result"]["results"]
-        assert len(rows) == len(before)
+        assert len(rows) == len(old_files)
         for row in rows:
             read = await ask("read_note", {"identifier": row["permalink"], "output_format": "json"})
             assert read.structured_content["result"]["file_path"] == row["file_path"]
 
-    asked(vault, body)
-    assert {path: path.read_bytes() for path in before} == before
+    with_tools(vault, body)
+    assert {path: path.read_bytes() for path in old_files} == old_files
 
 
 AWAY = {"provider": "ollama", "model": "none", "url": "http://127.0.0.1:9"}
 
 
-def test_nothing_is_called_absent_while_notes_are_not_indexed(asking_with: Any, write: Any) -> None:
+def test_no_note_is_reported_missing_while_the_index_is_incomplete(
+    asking_with: Any, write: Any
+) -> None:
     write("tea.md", "Oolong.\n")
     asking = asking_with("basic-memory", embed=AWAY)
     found = asking("search_notes", query="zebra")
@@ -158,7 +162,7 @@ def test_nothing_is_called_absent_while_notes_are_not_indexed(asking_with: Any, 
     assert "not yet by meaning" in missing.text and "found nothing near" not in missing.text
 
 
-def test_an_empty_result_of_a_whole_index_has_no_notice(asking_with: Any, write: Any) -> None:
+def test_an_empty_result_of_a_complete_index_has_no_notice(asking_with: Any, write: Any) -> None:
     write("tea.md", "Oolong.\n")
     asking = asking_with("basic-memory", embed={"provider": "none"})
     assert "No results found" in asking("search_notes", query="zebra").text

@@ -1,4 +1,4 @@
-"""The profile of the original: its eight tools, its parameters and formats, and none of its ten defects."""
+"""The profile of the original has its eight tools, parameters and formats, not its defects."""
 
 from __future__ import annotations
 
@@ -49,14 +49,16 @@ def hits(text: str) -> list[str]:
     return re.findall(r"^## \d+\. (.+)$", text, re.MULTILINE)
 
 
-def test_a_memory_is_made_with_a_map_of_tags_and_dates_of_ours(ask_original, vault: Path) -> None:
-    made = ask_original(
+def test_a_memory_is_created_with_a_map_of_tags_and_the_servers_dates(
+    ask_original, vault: Path
+) -> None:
+    created = ask_original(
         "create_memory",
         name="plan",
         metadata=META | {"created": "1999-01-01", "modified": "1999-01-01"},
         content="Go.",
     )
-    assert made.text == "Memory 'plan' was created."
+    assert created.text == "Memory 'plan' was created."
     text = (vault / "plan.md").read_text()
     assert "tags:\n  todo: true\n  prio: " in text
     assert "extra: kept" in text
@@ -65,7 +67,7 @@ def test_a_memory_is_made_with_a_map_of_tags_and_dates_of_ours(ask_original, vau
     assert again.code == "already_exists"
 
 
-def test_title_description_and_tags_are_demanded_in_any_form(ask_original, vault: Path) -> None:
+def test_title_description_and_tags_are_required(ask_original, vault: Path) -> None:
     for metadata, named in (
         ({}, "title, description, tags"), ({"title": "x", "description": "y", "tags": None}, "tags"),
         ({"title": 5, "description": "y", "tags": {}}, "title"), ("not an object", "metadata"), (["x"], "metadata"),
@@ -73,12 +75,12 @@ def test_title_description_and_tags_are_demanded_in_any_form(ask_original, vault
         refused = ask_original("create_memory", name="a", metadata=metadata, content="x")
         assert refused.code == "invalid" and named in refused.text
     assert not (vault / "a.md").exists()
-    said = '{"title": "A", "description": "", "tags": ["todo", "status=done"]}'
-    assert not ask_original("create_memory", name="a", metadata=said, content="x").failed
+    metadata = '{"title": "A", "description": "", "tags": ["todo", "status=done"]}'
+    assert not ask_original("create_memory", name="a", metadata=metadata, content="x").failed
     assert "**Tags:** todo, status: done" in ask_original("read_memory", name="a").text
 
 
-def test_reading_gives_the_file_its_metadata_and_its_links(
+def test_reading_returns_the_file_its_metadata_and_its_links(
     ask_original, write: Callable[..., Path]
 ) -> None:
     os.utime(write("old.md", BY_THE_ORIGINAL), (0, 0))
@@ -114,21 +116,19 @@ def test_an_update_replaces_the_text_and_all_metadata(
     assert "created: 2025-06-01T10:00:00Z" in text
     assert "2025-06-02" not in text
     assert "title: New" in text
-    for gone in ("status", "todo", "links", "depth", "lantern"):
-        assert gone not in text
+    for removed in ("status", "todo", "links", "depth", "lantern"):
+        assert removed not in text
     assert (
         ask_original("update_memory", name="nobody", metadata=META, content="x").code == "not_found"
     )
 
 
-def test_tags_are_changed_one_by_one_and_each_is_told(
-    ask_original, write: Callable[..., Path]
-) -> None:
+def test_change_tag_reports_every_tag(ask_original, write: Callable[..., Path]) -> None:
     path = write("old.md", BY_THE_ORIGINAL)
-    told = ask_original(
+    changed = ask_original(
         "change_tag", name="old", tags={"status": "open", "todo": None, "new": True, "absent": None}
     )
-    assert told.text.split("\n")[1:5] == [
+    assert changed.text.split("\n")[1:5] == [
         "- status: changed from done to open",
         "- todo: removed (was true)",
         "- new: set to true",
@@ -172,19 +172,21 @@ def test_a_search_answers_in_the_format_of_the_original(
     assert none.startswith('No memories were found for "lantern" with any of the tags nope.')
 
 
-def test_tags_narrow_a_search_and_may_stand_alone(ask_original, write: Callable[..., Path]) -> None:
+def test_a_search_can_have_tags_with_or_without_a_query(
+    ask_original, write: Callable[..., Path]
+) -> None:
     write("a.md", "---\ntags: {status: done}\n---\nlantern")
     write("b.md", "---\ntags: {status: open, todo: true}\n---\nlantern")
     ask_original.in_step()
-    for asked, names in (
+    for arguments, names in (
         ({"query": "lantern", "tags": {"status": "done"}}, ["a"]), ({"tags": {"todo": "true"}}, ["b"]),
         ({"query": "lantern", "tags": {"status": "", "todo": ""}, "require_all": True}, ["b"]),
     ):  # fmt: skip
-        assert hits(ask_original("search_memories", **asked).text) == names
+        assert hits(ask_original("search_memories", **arguments).text) == names
     assert ask_original("search_memories", query=" ").code == "invalid"
 
 
-def test_related_memories_are_links_first_and_then_what_is_near(
+def test_related_memories_are_links_first_then_similar_ones(
     ask_original, write: Callable[..., Path]
 ) -> None:
     write("kites.md", "Kites need wind, a tail and a long string.")
@@ -205,7 +207,7 @@ def test_related_memories_are_links_first_and_then_what_is_near(
     assert ask_original("get_backlinks", name="nobody").code == "not_found"
 
 
-def test_memories_that_are_not_yet_indexed_are_not_said_to_be_none(
+def test_an_incomplete_index_is_not_reported_as_no_memories(
     ask_original, write: Callable[..., Path], vault: Path
 ) -> None:
     write_many_notes(vault)
@@ -216,7 +218,7 @@ def test_memories_that_are_not_yet_indexed_are_not_said_to_be_none(
     assert "The index is still being built." in early and "There are no memories" not in early
 
 
-def test_a_memory_that_is_gone_is_said_to_be_none(ask_original, write: Callable[..., Path]) -> None:
+def test_a_deleted_memory_is_reported_as_missing(ask_original, write: Callable[..., Path]) -> None:
     write("a.md", "The lantern.")
     ask_original.in_step()
     assert (
@@ -227,9 +229,7 @@ def test_a_memory_that_is_gone_is_said_to_be_none(ask_original, write: Callable[
     assert ask_original("list_memories").text == "There are no memories.\n"
 
 
-def test_a_text_over_the_limit_is_refused_by_what_a_reader_reads(
-    ask_original, asking_with, vault: Path
-) -> None:
+def test_the_limit_applies_to_the_plain_text(ask_original, asking_with, vault: Path) -> None:
     code = "```\n" + "word " * 600 + "\n```\n"
     assert not ask_original("create_memory", name="code", metadata=META, content=code).failed
     refused = ask_original("create_memory", name="long", metadata=META, content="word " * 600)
@@ -255,7 +255,7 @@ def test_length_is_of_plain_text() -> None:
     assert {text: plain_length(text) for text in texts} == texts
 
 
-def test_it_hints_at_no_tool_and_no_argument_that_it_lacks(ask_original, ask) -> None:
+def test_hints_name_only_tools_and_arguments_of_the_profile(ask_original, ask) -> None:
     for name in ("a", "b"):
         ask_original("create_memory", name=name, metadata=META, content="[[a]]")
     again = {"name": "a", "metadata": META, "content": "other"}
@@ -264,11 +264,11 @@ def test_it_hints_at_no_tool_and_no_argument_that_it_lacks(ask_original, ask) ->
     assert "overwrite=true" in ask("create_memory", **again).data["error"]["hint"]
     ask_original("delete_memory", name="a")
     assert "undo_change" in ask("read_memory", name="a").text
-    gone = ask_original("read_memory", name="a")
-    assert gone.code == "not_found" and "undo_change" not in gone.text
+    missing = ask_original("read_memory", name="a")
+    assert missing.code == "not_found" and "undo_change" not in missing.text
 
 
-def test_its_limits_are_told_up_front() -> None:
+def test_descriptions_state_the_limit() -> None:
     for tool in TOOLS:
         if "content" in tool.arguments:
             assert "2,500 characters" in tool.input["properties"]["content"]["description"]
@@ -277,7 +277,7 @@ def test_its_limits_are_told_up_front() -> None:
 # --- its settings
 
 
-def test_its_file_is_looked_for_in_the_places_of_the_original(tmp_path: Path) -> None:
+def test_the_settings_file_is_found_where_the_original_looked(tmp_path: Path) -> None:
     own, system = tmp_path / "own", tmp_path / "system"
     env = {"XDG_CONFIG_HOME": str(own), "XDG_CONFIG_DIRS": f"{tmp_path / 'none'}:{system}"}
     assert original_settings(tmp_path, env) == {}
@@ -289,7 +289,7 @@ def test_its_file_is_looked_for_in_the_places_of_the_original(tmp_path: Path) ->
         assert original_settings(tmp_path, env) == {"max_memory_length": length}
 
 
-def test_its_keys_are_taken_and_no_others_and_a_named_file_must_be_there(tmp_path: Path) -> None:
+def test_only_known_settings_are_read_and_a_named_file_must_exist(tmp_path: Path) -> None:
     named, key = tmp_path / "mine.toml", {"path": "~/key"}
     named.write_text(
         'vault = "/etc"\nmax_memory_length = 7\n[voyage_ai]\napi_key = {path = "~/key"}\nmodel = "m"\nx = 1\n'
