@@ -119,19 +119,20 @@ class _Document:
 
     def members(self, start: int) -> dict[str, _Member]:
         """Return the members of the object that begins at `start`, by key."""
+        plain = self.plain
         decode = json.JSONDecoder().raw_decode
         members: dict[str, _Member] = {}
-        offset = _skip_blanks(self.plain, start + 1)
-        while self.plain[offset] != "}":
-            key, key_end = decode(self.plain, offset)
-            colon = _skip_blanks(self.plain, key_end)
-            value_start = _skip_blanks(self.plain, colon + 1)
-            _, end = decode(self.plain, value_start)
+        offset = _skip_blanks(plain, start + 1)
+        while plain[offset] != "}":
+            key, key_end = decode(plain, offset)
+            colon = _skip_blanks(plain, key_end)
+            value_start = _skip_blanks(plain, colon + 1)
+            _, end = decode(plain, value_start)
             members[key] = _Member(offset, value_start, end)
 
-            offset = _skip_blanks(self.plain, end)
-            if self.plain[offset] == ",":
-                offset = _skip_blanks(self.plain, offset + 1)
+            offset = _skip_blanks(plain, end)
+            if plain[offset] == ",":
+                offset = _skip_blanks(plain, offset + 1)
         return members
 
     def insert_member(self, start: int, key: str, value: Mapping[str, Any]) -> str:
@@ -203,9 +204,14 @@ class _Document:
         """Return the edits that remove the comma before a last member, and blanks after it."""
         previous_ends = [member.end for member in members.values() if member.start < start]
         comma = self.without_comments.index(",", max(previous_ends))
-        between = self.text[comma + 1 : start]
-        blanks_start = comma + 1 + len(between.rstrip(" \t"))
-        return [(comma, comma + 1, ""), (blanks_start, start, "")]
+        comma_end = comma + 1
+        between = self.text[comma_end:start]
+        comments = between.rstrip(" \t")
+        blanks_start = comma_end + len(comments)
+        return [
+            (comma, comma_end, ""),
+            (blanks_start, start, ""),
+        ]
 
 
 def _blank_comment(match: re.Match[str]) -> str:

@@ -38,9 +38,9 @@ def put(text: str, key: str, name: str, entry: Mapping[str, Any]) -> str:
         separator = line_end if text else ""
         return end_last_line(text) + separator + new_table
 
-    (start, end), *other_spans = spans
-    edits: list[Edit] = [(start, end, new_table)]
-    edits += [(start, end, "") for start, end in other_spans]
+    first_span = spans[0]
+    edits: list[Edit] = [(*first_span, new_table)]
+    edits += [(*span, "") for span in spans[1:]]
     return apply_edits(text, edits)
 
 

@@ -35,25 +35,26 @@ def put(text: str, key: str, name: str, entry: Mapping[str, Any]) -> str:
         return text + f"{key}:{line_end}" + _render_entry("  ", name, entry, line_end)
 
     label, servers = pair
-    _, start_of_map = line_span(text, 0, label.end)
+    _, map_start = line_span(text, 0, label.end)
     if not servers.value:
         # The value is missing, null or {}. It is removed, so that a map can follow.
-        after_colon = _after_colon(text, label)
-        value_end = max(after_colon, servers.end)
+        value_start = _after_colon(text, label)
+        value_end = max(value_start, servers.end)
         new_lines = _render_entry("  ", name, entry, line_end)
-        removal = (after_colon, value_end, "")
-        insertion = (start_of_map, start_of_map, new_lines)
-        return apply_edits(text, [removal, insertion])
+        edits = [
+            (value_start, value_end, ""),
+            (map_start, map_start, new_lines),
+        ]
+        return apply_edits(text, edits)
 
     first_label = servers.children[0]
     indent = indentation(text, first_label.start)
     new_lines = _render_entry(indent, name, entry, line_end)
-    start = start_of_map
-    end = start_of_map
+    span = (map_start, map_start)
     old_entry = _find_pair(servers, name)
     if old_entry is not None:
-        start, end = _entry_span(text, old_entry)
-    return apply_edits(text, [(start, end, new_lines)])
+        span = _entry_span(text, old_entry)
+    return apply_edits(text, [(*span, new_lines)])
 
 
 def remove(text: str, key: str, name: str) -> str:

@@ -242,13 +242,17 @@ def _chatgpt_branch(record: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]
     """Return the messages of the branch that was seen last, with their ids, the first one first."""
     nodes = record["mapping"]
     branch: dict[str, dict[str, Any]] = {}
-    node_id = str(record.get("current_node") or next(reversed(nodes), None))
+    last_node_id = next(reversed(nodes), None)
+    node_id = str(record.get("current_node") or last_node_id)
     node = nodes.get(node_id)
     while node and node_id not in branch:
         branch[node_id] = node["message"] or {}
         node_id = node.get("parent")
         node = nodes.get(node_id)
-    return list(reversed(branch.items()))
+
+    messages = list(branch.items())
+    messages.reverse()
+    return messages
 
 
 def _is_visible(message: Mapping[str, Any]) -> bool:
@@ -348,10 +352,9 @@ def turns_of(messages: Iterable[ChatMessage], begun: datetime | None = None) -> 
     turns: list[Turn] = []
     last_time = EPOCH
     for message in messages:
-        time = message.at
-        if time is None:
-            is_first = last_time == EPOCH
-            time = begun if begun and is_first else last_time
+        is_first = last_time == EPOCH
+        default_time = begun if begun and is_first else last_time
+        time = message.at or default_time
         last_time = max(last_time, time.replace(microsecond=0))
 
         text = _clean(message.text)

@@ -172,15 +172,17 @@ def read_mempalace(files: Mapping[str, ExportedFile]) -> Iterator[Item | Skipped
     for file in files.values():
         if file.disk_path is None:
             continue
-        for drawer_id, drawer in _read_drawers(file.disk_path.absolute()):
+        palace = file.disk_path.absolute()
+        for drawer_id, drawer in _read_drawers(palace):
             # An entry of the registry says that a file was looked at. It is no memory.
             if drawer.get("ingest_mode") != "registry":
-                notes[_note_key(drawer_id, drawer)].append(drawer)
+                key = _note_key(drawer_id, drawer)
+                notes[key].append(drawer)
 
     records = []
     for key, drawers in notes.items():
-        named_parts = filter(None, key)
-        records.append(("/".join(named_parts), drawers))
+        origin = "/".join(part for part in key if part)
+        records.append((origin, drawers))
     yield from convert_records(records, _join_drawers)
 
 
@@ -235,11 +237,13 @@ def _join_drawers(origin: str, drawers: list[Record]) -> Iterator[Item]:
         "created": local_time(first.get("authored_at") or first.get("filed_at")),
     }
 
-    file_name = file.replace("\\", "/").rpartition("/")[2]
-    name = file_name.rpartition(".")[0] or title_of(texts[0])
+    _, _, file_name = file.replace("\\", "/").rpartition("/")
+    stem, _, _ = file_name.rpartition(".")
+    name = stem or title_of(texts[0])
     folder = "/".join(part.replace("/", "-") for part in (wing, room) if part)
+    path = f"{folder}/{name}.md"
     text = _join_chunks(texts) if file else "".join(texts)
-    yield make_note(origin, f"{folder}/{name}.md", text, f"mempalace:{origin}", properties)
+    yield make_note(origin, path, text, f"mempalace:{origin}", properties)
 
 
 def _texts_of(drawers: Iterable[Record]) -> list[str]:

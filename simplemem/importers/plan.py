@@ -307,13 +307,17 @@ class _Planner:
         """
         address, mark, heading = link[0].partition("#")
         target = unquote(address)
-        old_path = normpath(join(dirname(item.origin), target))
+        old_folder = dirname(item.origin)
+        old_path = normpath(join(old_folder, target))
         new_path = self._path_by_origin.get(old_path)
-
-        folder = dirname(path)
-        if new_path is None or normpath(join(folder, target)) == new_path:
+        if new_path is None:
             return link[0]
-        return quote(relpath(f"/{new_path}", f"/{folder}")) + mark + heading
+
+        new_folder = dirname(path)
+        if normpath(join(new_folder, target)) == new_path:
+            return link[0]
+        new_address = quote(relpath(f"/{new_path}", f"/{new_folder}"))
+        return f"{new_address}{mark}{heading}"
 
 
 def _without_dates(text: str) -> str:

@@ -57,22 +57,32 @@ def relation_texts(text: str) -> list[RelationText]:
     Every wikilink is one. Its type is the word before it if its list item has nothing else, and
     "links_to" otherwise.
     """
+    types = _relation_types(text)
+    relations: set[RelationText] = set()
+    note = read_note(text.encode())
+    for link in note.body.links:
+        if link.form == "wiki":
+            link_text = text[link.start : link.end]
+            inside = link_text.lstrip("!")[2:-2]
+            relation_type = types.get(link.line, _DEFAULT_RELATION)
+            relations.add(RelationText(relation_type, inside))
+    return sorted(relations)
+
+
+def _relation_types(text: str) -> dict[int, str]:
+    """Return the types of the relations that list items of a note name, by line number."""
     types: dict[int, str] = {}
     for line, number in _list_items(text):
         match = _RELATION.match(line)
         if match is not None:
             types[number] = match[1] or match[2] or match[3]
-
-    relations: set[RelationText] = set()
-    for link in read_note(text.encode()).body.links:
-        if link.form == "wiki":
-            inside = text[link.start : link.end].lstrip("!")[2:-2]
-            relations.add(RelationText(types.get(link.line, _DEFAULT_RELATION), inside))
-    return sorted(relations)
+    return types
 
 
 def _list_items(text: str) -> Iterator[tuple[str, int]]:
     """Yield the first line of each list item, and its line number."""
-    for block in read_note(text.encode()).body.blocks:
+    note = read_note(text.encode())
+    for block in note.body.blocks:
         if block.kind == "item":
-            yield text[block.start : block.end].splitlines()[0], block.line
+            lines = text[block.start : block.end].splitlines()
+            yield lines[0], block.line
