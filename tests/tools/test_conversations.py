@@ -10,26 +10,26 @@ import pytest
 Contract = Callable[..., Any]
 
 
-def test_a_block_that_goes_on_shows_no_older_summary(asking_with: Contract) -> None:
+def test_an_active_topic_has_no_older_summary(asking_with: Contract) -> None:
     ask = asking_with("hmlr")
-    told = ask(
+    stored = ask(
         "store_conversation", message="The dial of the tide clock is brass.", topic="Tide clock"
     )
-    block = told.data["block_id"]
+    block = stored.data["block_id"]
     ask("store_conversation", message="Our kitten needs a name.", topic="Kitten")
 
-    def shown() -> set[str]:
+    def summaries() -> set[str]:
         found = ask("retrieve_memory", query="the dial of the tide clock").data["memories"]
-        (summary,) = (each["summary"] for each in found if each["block_id"] == block)
+        (summary,) = (topic["summary"] for topic in found if topic["block_id"] == block)
         return {summary, ask("get_topic_history", block_id=block).data["summary"]}
 
-    assert shown() == {"“The dial of the tide clock is brass.”"}
+    assert summaries() == {"“The dial of the tide clock is brass.”"}
     ask("store_conversation", message="And the case is oak.", topic=block)
     (path,) = (path for path in ask.vault.rglob("*Tide clock.md") if ".simplemem" not in path.parts)
-    assert "description: “The dial of" in path.read_text(encoding="utf-8") and shown() == {""}
+    assert "description: “The dial of" in path.read_text(encoding="utf-8") and summaries() == {""}
 
 
-def test_one_call_hands_over_fifty_facts_at_most(asking_with: Contract) -> None:
+def test_one_call_passes_fifty_facts_at_most(asking_with: Contract) -> None:
     ask = asking_with("hmlr")
     facts = [{"key": f"locker {number}", "value": f"K-{number}"} for number in range(51)]
     refused = ask("store_conversation", message="The lockers have keys.", facts=facts)
@@ -59,8 +59,8 @@ def test_a_fact_that_a_later_turn_changed_is_disputed_and_both_are_shown_newest_
     asking_with: Contract, old: str, facts: list[tuple[str, str]], new: str, question: str
 ) -> None:
     ask = asking_with("hmlr", "talk")
-    given = [{"key": key, "value": value} for key, value in facts]
-    ask("store_conversation", message=old, facts=given, timestamp=TOLD)
+    sent = [{"key": key, "value": value} for key, value in facts]
+    ask("store_conversation", message=old, facts=sent, timestamp=TOLD)
     [current] = ask("retrieve_memory", query=question).data["facts"]
     assert "disputed" not in current
     ask("store_conversation", message=new, timestamp=LATER)
@@ -91,16 +91,16 @@ def test_a_dispute_ends_with_a_new_value_or_with_the_turn_that_raised_it(
 ) -> None:
     ask = asking_with("hmlr")
     ask("store_conversation", message="The alarm code is 4711.", timestamp=TOLD)
-    told = ask("store_conversation", message="I changed the alarm code.", timestamp=LATER).data
+    stored = ask("store_conversation", message="I changed the alarm code.", timestamp=LATER).data
     assert len(ask("retrieve_memory", query="what is the alarm code").data["facts"]) == 2
 
     [path] = [
-        each
-        for each in ask.vault.glob("topics/**/*.md")
-        if told["turn_id"].replace("_", "-") in each.read_text()
+        note
+        for note in ask.vault.glob("topics/**/*.md")
+        if stored["turn_id"].replace("_", "-") in note.read_text()
     ]
     text = path.read_text(encoding="utf-8")
-    path.write_text(text.replace("^" + told["turn_id"].replace("_", "-"), ""), encoding="utf-8")
+    path.write_text(text.replace("^" + stored["turn_id"].replace("_", "-"), ""), encoding="utf-8")
     ask.store.sync()
     [fact] = ask("retrieve_memory", query="what is the alarm code").data["facts"]
     assert fact["value"] == "4711" and "disputed" not in fact
@@ -113,7 +113,7 @@ def test_a_dispute_ends_with_a_new_value_or_with_the_turn_that_raised_it(
     assert "disputed" not in (ask.vault / "facts/alarm code.md").read_text(encoding="utf-8")
 
 
-def test_what_is_told_late_or_of_somebody_else_disputes_nothing(asking_with: Contract) -> None:
+def test_what_is_back_dated_or_about_somebody_else_disputes_nothing(asking_with: Contract) -> None:
     ask = asking_with("hmlr")
     ask("store_conversation", message="My address is Elbchaussee 12, Hamburg.", timestamp=LATER)
     ask("store_conversation", message="I moved to Leipzig.", timestamp=TOLD)
@@ -130,12 +130,12 @@ def test_a_constraint_that_a_later_turn_changed_is_disputed_in_the_profile(
     ask("store_conversation", message="I'm vegetarian. I'm allergic to nuts.", timestamp=TOLD)
     ask("store_conversation", message="I eat meat again.", timestamp=LATER)
     constraints = ask("get_user_profile").data["profile"]["constraints"]
-    texts = [each["text"] for each in constraints]
+    texts = [constraint["text"] for constraint in constraints]
     assert texts == ["allergic to nuts", "I eat meat again.", "vegetarian"]
-    assert [each.get("disputed") for each in constraints] == [None, None, "2026-06-20"]
+    assert [constraint.get("disputed") for constraint in constraints] == [None, None, "2026-06-20"]
 
 
-def test_a_context_says_when_nothing_that_was_said_answers_the_message(
+def test_a_context_says_if_no_turn_answers_the_message(
     asking_with: Contract,
 ) -> None:
     ask = asking_with("hmlr", "-hmlr", "talk")
@@ -146,14 +146,15 @@ def test_a_context_says_when_nothing_that_was_said_answers_the_message(
     ):
         ask("store_conversation", message=message, topic=topic)
     ask.in_step()
-    unknown = "Which passport did Ines renew for the expedition to Patagonia?"
-    found = ask("retrieve_memory", query=unknown).data
+    unanswered = "Which passport did Ines renew for the expedition to Patagonia?"
+    found = ask("retrieve_memory", query=unanswered).data
     assert found["only_nearest"] and found["degraded"].startswith("Nothing found")
-    text = ask("talk_context", message=unknown, budget_tokens=2000).data["text"]
+    text = ask("talk_context", message=unanswered, budget_tokens=2000).data["text"]
     assert "# Earlier, about" not in text and "# Nothing earlier answers this" in text
 
-    known = "When was the boiler in the cellar serviced?"
-    assert "only_nearest" not in ask("retrieve_memory", query=known).data
+    answered = "When was the boiler in the cellar serviced?"
+    assert "only_nearest" not in ask("retrieve_memory", query=answered).data
     assert (
-        "Nothing earlier" not in ask("talk_context", message=known, budget_tokens=2000).data["text"]
+        "Nothing earlier"
+        not in ask("talk_context", message=answered, budget_tokens=2000).data["text"]
     )

@@ -1,4 +1,4 @@
-"""Conversations in a vault: turns, facts and the person as notes, whoever changes them meanwhile."""
+"""Conversations in a vault: turns, facts and the profile as notes, whoever changes them."""
 
 from __future__ import annotations
 
@@ -28,266 +28,330 @@ TOKEN = "b7Qx2LmZ9pKd4RtY1vNc8HsW3gJf6TaE5uVo"
 
 
 @pytest.fixture
-def talk(tmp_path: Path) -> Iterator[ConversationService]:
+def conversations(tmp_path: Path) -> Iterator[ConversationService]:
     with EnhancedStore(tmp_path, Settings()) as store:
         yield conversation_service(store)
 
 
-def tell(
-    talk: ConversationService, message: str, at: str = "2026-11-20T09:00:00Z", **more: object
+def record(
+    conversations: ConversationService,
+    message: str,
+    at: str = "2026-11-20T09:00:00Z",
+    **more: object,
 ) -> RecordedTurn:
-    return talk.record(new_exchange(message, timestamp=at, **more))  # type: ignore[arg-type]
+    return conversations.record(new_exchange(message, timestamp=at, **more))  # type: ignore[arg-type]
 
 
-def notes(talk: ConversationService, kind: str) -> list[Path]:
+def notes(conversations: ConversationService, kind: str) -> list[Path]:
     return sorted(
-        path for path in talk.store.root.rglob("*.md") if f"type: {kind}\n" in path.read_text()
+        path
+        for path in conversations.store.root.rglob("*.md")
+        if f"type: {kind}\n" in path.read_text()
     )
 
 
-def labels(talk: ConversationService, done: ArchiveResult) -> list[str]:
-    return [talk.find(each).label for each in done["closed"]]
+def labels(conversations: ConversationService, result: ArchiveResult) -> list[str]:
+    return [conversations.find(topic_id).label for topic_id in result["closed"]]
 
 
-def texts(talk: ConversationService) -> dict[Path, bytes]:
-    every = talk.store.root.rglob("*.md")
-    return {path: path.read_bytes() for path in every if ".simplemem" not in path.parts}
+def texts(conversations: ConversationService) -> dict[Path, bytes]:
+    paths = conversations.store.root.rglob("*.md")
+    return {path: path.read_bytes() for path in paths if ".simplemem" not in path.parts}
 
 
-def edit(talk: ConversationService, path: Path, old: str, new: str) -> None:
+def edit(conversations: ConversationService, path: Path, old: str, new: str) -> None:
     path.write_text(path.read_text().replace(old, new))
-    talk.store.sync()
+    conversations.store.sync()
 
 
-def test_a_turn_is_one_step_that_one_undo_takes_back(talk: ConversationService) -> None:
-    tell(talk, "I want to build a rain gauge.", topic="Rain gauge")
-    before = texts(talk)
-    stored = tell(
-        talk, f"{KEY} My name is Ruth Brandt.", "2026-11-20T10:00:00Z", topic="Tide clock"
+def test_a_turn_is_one_step_that_one_undo_takes_back(conversations: ConversationService) -> None:
+    record(conversations, "I want to build a rain gauge.", topic="Rain gauge")
+    texts_before = texts(conversations)
+    stored = record(
+        conversations, f"{KEY} My name is Ruth Brandt.", "2026-11-20T10:00:00Z", topic="Tide clock"
     )
-    assert len(notes(talk, "topic")) == 2 and notes(talk, "fact") and notes(talk, "profile")
-    version = talk.store.history(limit=1)[0].version
-    talk.store.undo(version)
-    assert texts(talk) == before
-    assert [each.id for each in talk.topics()] != [
+    assert (
+        len(notes(conversations, "topic")) == 2
+        and notes(conversations, "fact")
+        and notes(conversations, "profile")
+    )
+    version = conversations.store.history(limit=1)[0].version
+    conversations.store.undo(version)
+    assert texts(conversations) == texts_before
+    assert [topic.id for topic in conversations.topics()] != [
         stored["block_id"]
-    ] and not talk.profile().user_name
+    ] and not conversations.profile().user_name
 
 
-def test_what_is_told_late_takes_its_place_and_does_not_become_the_newest(
-    talk: ConversationService,
+def test_a_back_dated_turn_is_inserted_in_order_and_does_not_become_the_newest(
+    conversations: ConversationService,
 ) -> None:
-    tell(talk, "The dial is brass.", topic="Tide clock")
-    now = tell(talk, "Our kitten needs a name.", "2026-11-21T09:00:00Z", topic="Kitten")
-    late = tell(talk, "The case is oak.", "2026-11-19T09:00:00Z", topic="Tide clock")
-    assert [turn.message for turn in talk.find(late["block_id"]).turns] == [
+    record(conversations, "The dial is brass.", topic="Tide clock")
+    now = record(conversations, "Our kitten needs a name.", "2026-11-21T09:00:00Z", topic="Kitten")
+    late = record(conversations, "The case is oak.", "2026-11-19T09:00:00Z", topic="Tide clock")
+    assert [turn.message for turn in conversations.find(late["block_id"]).turns] == [
         "The case is oak.",
         "The dial is brass.",
     ]
-    assert next((each.id, each.status) for each in talk.topics()) == (now["block_id"], "active")
-    other = tell(talk, "An old idea.", "2026-11-01T09:00:00Z", topic="Sundial")
-    assert talk.find(other["block_id"]).status == "paused"
-    between = tell(talk, "The hands are steel.", "2026-11-20T12:00:00Z", topic="Tide clock")
-    assert (between["block_id"], talk.find(between["block_id"]).status) == (
+    assert next((topic.id, topic.status) for topic in conversations.topics()) == (
+        now["block_id"],
+        "active",
+    )
+    other = record(conversations, "An old idea.", "2026-11-01T09:00:00Z", topic="Sundial")
+    assert conversations.find(other["block_id"]).status == "paused"
+    between = record(
+        conversations, "The hands are steel.", "2026-11-20T12:00:00Z", topic="Tide clock"
+    )
+    assert (between["block_id"], conversations.find(between["block_id"]).status) == (
         late["block_id"],
         "paused",
     )
-    assert talk.find(now["block_id"]).status == "active"
-    assert tell(talk, "Is it a tabby?", "2026-11-21T09:01:00Z")["block_id"] == now["block_id"]
+    assert conversations.find(now["block_id"]).status == "active"
+    assert (
+        record(conversations, "Is it a tabby?", "2026-11-21T09:01:00Z")["block_id"]
+        == now["block_id"]
+    )
 
 
-def test_two_sessions_have_a_block_each(talk: ConversationService) -> None:
-    one = tell(talk, "I write a parser for dates.", session="one")
-    two = tell(talk, "The logo should be green.", "2026-11-20T09:01:00Z", session="two")
-    assert {each.status for each in talk.topics()} == {"active"} and one["block_id"] != two[
+def test_two_sessions_have_a_topic_each(conversations: ConversationService) -> None:
+    one = record(conversations, "I write a parser for dates.", session="one")
+    two = record(conversations, "The logo should be green.", "2026-11-20T09:01:00Z", session="two")
+    assert {topic.status for topic in conversations.topics()} == {"active"} and one[
         "block_id"
-    ]
-    assert tell(talk, "Why?", "2026-11-20T09:02:00Z", session="one")["block_id"] == one["block_id"]
-    assert tell(talk, "Why?", "2026-11-20T09:03:00Z", session="two")["block_id"] == two["block_id"]
-    near = tell(
-        talk,
+    ] != two["block_id"]
+    assert (
+        record(conversations, "Why?", "2026-11-20T09:02:00Z", session="one")["block_id"]
+        == one["block_id"]
+    )
+    assert (
+        record(conversations, "Why?", "2026-11-20T09:03:00Z", session="two")["block_id"]
+        == two["block_id"]
+    )
+    similar = record(
+        conversations,
         "The parser of dates reads what months and what days?",
         "2026-11-20T09:04:00Z",
         session="two",
     )
-    assert near["block_id"] != one["block_id"] and talk.find(one["block_id"]).status == "active"
+    assert (
+        similar["block_id"] != one["block_id"]
+        and conversations.find(one["block_id"]).status == "active"
+    )
 
 
-def test_a_full_block_goes_on_in_one_that_links_back(
-    talk: ConversationService, monkeypatch: pytest.MonkeyPatch
+def test_a_full_topic_is_continued_by_one_that_links_back(
+    conversations: ConversationService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("simplemem.features.conversations.topic._MAX_TURNS", 2)
-    first = tell(talk, "one", topic="Counting")
-    tell(talk, "two", "2026-11-20T09:01:00Z")
-    third = tell(talk, "three", "2026-11-20T09:02:00Z")
+    first = record(conversations, "one", topic="Counting")
+    record(conversations, "two", "2026-11-20T09:01:00Z")
+    third = record(conversations, "three", "2026-11-20T09:02:00Z")
     assert (
-        third["block_id"] != first["block_id"] and talk.find(first["block_id"]).status == "closed"
+        third["block_id"] != first["block_id"]
+        and conversations.find(first["block_id"]).status == "closed"
     )
-    link = re.escape(f"[[{Path(talk.find(first['block_id']).path).stem}]]")
+    link = re.escape(f"[[{Path(conversations.find(first['block_id']).path).stem}]]")
     assert any(
-        re.search(f"\\ncontinues: .{link}.\\n", path.read_text()) for path in notes(talk, "topic")
+        re.search(f"\\ncontinues: .{link}.\\n", path.read_text())
+        for path in notes(conversations, "topic")
     )
-    assert tell(talk, "four", "2026-11-20T09:03:00Z")["block_id"] == third["block_id"]
+    assert record(conversations, "four", "2026-11-20T09:03:00Z")["block_id"] == third["block_id"]
     assert (
-        tell(talk, "five", "2026-11-20T09:04:00Z", topic=first["block_id"])["topic"] == "Counting"
+        record(conversations, "five", "2026-11-20T09:04:00Z", topic=first["block_id"])["topic"]
+        == "Counting"
     )
-    assert sum(len(each.turns) for each in talk.items(Topic)) == 5
+    assert sum(len(topic.turns) for topic in conversations.items(Topic)) == 5
 
 
-def test_gardening_says_which_blocks_another_goes_on_for(
-    talk: ConversationService, monkeypatch: pytest.MonkeyPatch
+def test_archiving_lists_the_topics_that_another_one_continues(
+    conversations: ConversationService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("simplemem.features.conversations.topic._MAX_TURNS", 2)
-    tell(talk, "one", topic="Counting")
-    other = tell(talk, "Our kitten needs a name.", "2026-11-20T10:00:00Z", topic="Kitten")
-    tell(
-        talk, "two", "2026-11-20T09:01:00Z", topic="Counting"
-    )  # told late: the block is full, and stays paused
-    tell(talk, "The dial is brass.", "2026-11-20T11:00:00Z", topic="Tide clock")
-    done = talk.archive_stale(after_days=1, dry_run=True)
-    assert sorted(labels(talk, done)) == ["Counting", "Kitten"]
-    assert [talk.find(each).label for each in done["continued"]] == ["Counting"]
-    assert talk.archive_stale(after_days=1)["continued"] == done["continued"]
-    assert talk.archive_stale(other["block_id"])["continued"] == []
-    later = tell(talk, "three", "2026-11-20T12:00:00Z", topic=done["continued"][0])
-    assert later["topic"] == "Counting" and later["block_id"] != done["continued"][0]
+    record(conversations, "one", topic="Counting")
+    other = record(
+        conversations, "Our kitten needs a name.", "2026-11-20T10:00:00Z", topic="Kitten"
+    )
+    record(
+        conversations, "two", "2026-11-20T09:01:00Z", topic="Counting"
+    )  # back-dated: the topic is full, and stays paused
+    record(conversations, "The dial is brass.", "2026-11-20T11:00:00Z", topic="Tide clock")
+    result = conversations.archive_stale(after_days=1, dry_run=True)
+    assert sorted(labels(conversations, result)) == ["Counting", "Kitten"]
+    assert [conversations.find(topic_id).label for topic_id in result["continued"]] == ["Counting"]
+    assert conversations.archive_stale(after_days=1)["continued"] == result["continued"]
+    assert conversations.archive_stale(other["block_id"])["continued"] == []
+    later = record(conversations, "three", "2026-11-20T12:00:00Z", topic=result["continued"][0])
+    assert later["topic"] == "Counting" and later["block_id"] != result["continued"][0]
 
 
-def test_a_person_may_rename_retag_and_delete(talk: ConversationService) -> None:
-    stored = tell(talk, "Plum jam or quince?", topic="Jam")
-    (note,) = notes(talk, "topic")
-    note = note.rename(talk.store.root / "Mine.md")
-    edit(talk, note, "title: Jam", "title: Preserves")
-    edit(talk, note, "status/active", "status/closed")
-    assert talk.topics() == [] and talk.find("Preserves").id == stored["block_id"]
-    again = tell(talk, "Quince, then.", "2026-11-20T09:05:00Z", topic=stored["block_id"])
-    assert again["routing_scenario"] == "topic_resumption" and len(talk.find("Mine").turns) == 2
+def test_a_person_may_rename_retag_and_delete(conversations: ConversationService) -> None:
+    stored = record(conversations, "Plum jam or quince?", topic="Jam")
+    (note,) = notes(conversations, "topic")
+    note = note.rename(conversations.store.root / "Mine.md")
+    edit(conversations, note, "title: Jam", "title: Preserves")
+    edit(conversations, note, "status/active", "status/closed")
+    assert conversations.topics() == [] and conversations.find("Preserves").id == stored["block_id"]
+    again = record(conversations, "Quince, then.", "2026-11-20T09:05:00Z", topic=stored["block_id"])
+    assert (
+        again["routing_scenario"] == "topic_resumption"
+        and len(conversations.find("Mine").turns) == 2
+    )
     note.unlink()
-    talk.store.sync()
+    conversations.store.sync()
     with pytest.raises(NotFound, match="no topic"):
-        talk.find(stored["block_id"])
+        conversations.find(stored["block_id"])
 
 
-def test_a_header_that_cannot_be_read_is_never_written(talk: ConversationService) -> None:
-    stored = tell(talk, f"{KEY} I am vegetarian.", topic="Tide clock")
-    for note in talk.store.root.rglob("*.md"):
-        edit(talk, note, "type: ", "type: [unclosed\nkind: ")
-    before = texts(talk)
+def test_a_header_that_cannot_be_read_is_never_written(conversations: ConversationService) -> None:
+    stored = record(conversations, f"{KEY} I am vegetarian.", topic="Tide clock")
+    for note in conversations.store.root.rglob("*.md"):
+        edit(conversations, note, "type: ", "type: [unclosed\nkind: ")
+    texts_before = texts(conversations)
     with pytest.raises(Unreadable, match="cannot be changed"):
-        tell(talk, "Does it tick?", "2026-11-20T09:05:00Z", topic=stored["block_id"])
-    other = tell(
-        talk,
+        record(conversations, "Does it tick?", "2026-11-20T09:05:00Z", topic=stored["block_id"])
+    other = record(
+        conversations,
         "I'm allergic to nuts. The API key for the tide table service is TT-9020-RB.",
         "2026-11-20T09:06:00Z",
     )
     assert other["block_id"] != stored["block_id"]
-    assert all(path.read_bytes() == data for path, data in before.items())
+    assert all(path.read_bytes() == data for path, data in texts_before.items())
 
 
-def test_a_copied_block_is_ambiguous_and_a_wrong_id_names_near_ones(
-    talk: ConversationService,
+def test_a_copied_topic_is_ambiguous_and_a_wrong_id_suggests_similar_ones(
+    conversations: ConversationService,
 ) -> None:
-    stored = tell(talk, "Plum jam or quince?", topic="Jam")
-    (note,) = notes(talk, "topic")
-    (talk.store.root / "topics" / "Other.md").write_text(note.read_text())
-    talk.store.sync()
-    with pytest.raises(Ambiguous) as many:
-        tell(talk, "Both.", "2026-11-20T09:05:00Z", topic=stored["block_id"])
-    assert len(many.value.details["candidates"]) == 2
-    with pytest.raises(NotFound) as none:
-        talk.find(stored["block_id"][:-1] + "x")
-    assert stored["block_id"] in none.value.details["candidates"]
+    stored = record(conversations, "Plum jam or quince?", topic="Jam")
+    (note,) = notes(conversations, "topic")
+    (conversations.store.root / "topics" / "Other.md").write_text(note.read_text())
+    conversations.store.sync()
+    with pytest.raises(Ambiguous) as ambiguous:
+        record(conversations, "Both.", "2026-11-20T09:05:00Z", topic=stored["block_id"])
+    assert len(ambiguous.value.details["candidates"]) == 2
+    with pytest.raises(NotFound) as not_found:
+        conversations.find(stored["block_id"][:-1] + "x")
+    assert stored["block_id"] in not_found.value.details["candidates"]
 
 
-def test_a_credential_is_private_with_the_block_it_was_said_in(talk: ConversationService) -> None:
-    stored = tell(talk, KEY, topic="Tide clock")
-    kept = [
-        talk.find(stored["block_id"]).path,
-        *(each.path for each in talk.items(Fact)),
+def test_a_credential_is_private_with_the_topic_that_states_it(
+    conversations: ConversationService,
+) -> None:
+    stored = record(conversations, KEY, topic="Tide clock")
+    private_paths = [
+        conversations.find(stored["block_id"]).path,
+        *(fact.path for fact in conversations.items(Fact)),
     ]
-    assert len(kept) == 2 and talk.extension.private_among(kept) == set(kept)
-    given = tell(
-        talk, "Here it is.", "2026-11-20T09:01:00Z", topic="Wifi", facts=[("wifi password", "abc")]
+    assert len(private_paths) == 2 and conversations.extension.private_among(private_paths) == set(
+        private_paths
     )
-    assert talk.extension.private_among([talk.find(given["block_id"]).path])
-    pasted = tell(
-        talk,
+    named = record(
+        conversations,
+        "Here it is.",
+        "2026-11-20T09:01:00Z",
+        topic="Wifi",
+        facts=[("wifi password", "abc")],
+    )
+    assert conversations.extension.private_among([conversations.find(named["block_id"]).path])
+    pasted = record(
+        conversations,
         "Why is this refused?",
         "2026-11-20T09:02:00Z",
         topic="CI",
         response=f"Is ghp_{TOKEN} old?",
     )
-    assert talk.extension.private_among([talk.find(pasted["block_id"]).path])
+    assert conversations.extension.private_among([conversations.find(pasted["block_id"]).path])
 
 
 def test_a_vault_that_refuses_secrets_refuses_a_turn_with_one(tmp_path: Path) -> None:
     settings = Settings.model_validate({"write": {"secrets": "refuse"}})
     with EnhancedStore(tmp_path, settings) as store, pytest.raises(Invalid, match="credential"):
-        tell(conversation_service(store), KEY)
+        record(conversation_service(store), KEY)
     assert not list(tmp_path.rglob("*.md"))
 
 
-def test_an_earlier_value_is_kept_and_never_given_as_the_fact(talk: ConversationService) -> None:
-    told = [
+def test_an_earlier_value_stays_in_the_history_and_is_not_the_value(
+    conversations: ConversationService,
+) -> None:
+    versions = [
         ("TT-2", "2026-11-02T09:00:00Z"),
         ("TT-3", "2026-11-03T09:00:00Z"),
         ("TT-1", "2026-11-01T09:00:00Z"),
     ]
-    for value, at in told:
-        tell(talk, f"My API key for the tide table service is {value}X9.", at, topic="Tide clock")
-    assert [each["value"] for each in recall(talk, "tide table credential")["facts"]] == ["TT-3X9"]
-    (note,) = notes(talk, "fact")
+    for value, at in versions:
+        record(
+            conversations,
+            f"My API key for the tide table service is {value}X9.",
+            at,
+            topic="Tide clock",
+        )
+    assert [fact["value"] for fact in recall(conversations, "tide table credential")["facts"]] == [
+        "TT-3X9"
+    ]
+    (note,) = notes(conversations, "fact")
     lines = [line for line in note.read_text().splitlines() if line.startswith("- TT")]
     assert [line[2:8] for line in lines] == ["TT-1X9", "TT-2X9", "TT-3X9"]
-    tell(talk, "Rotated. The key is TT-4X9.", "2026-11-04T09:00:00Z", topic="Tide clock")
-    assert [each.value for each in talk.items(Fact)] == ["TT-4X9"]
+    record(conversations, "Rotated. The key is TT-4X9.", "2026-11-04T09:00:00Z", topic="Tide clock")
+    assert [fact.value for fact in conversations.items(Fact)] == ["TT-4X9"]
 
 
-def test_a_context_keeps_constraints_and_says_what_had_no_room(talk: ConversationService) -> None:
-    tell(talk, "I'm strictly teetotal. I prefer metric units.", topic="Menus")
+def test_a_context_has_all_constraints_and_counts_what_it_leaves_out(
+    conversations: ConversationService,
+) -> None:
+    record(conversations, "I'm strictly teetotal. I prefer metric units.", topic="Menus")
     for number in range(20):
-        tell(
-            talk,
+        record(
+            conversations,
             f"Course number {number} has leeks and potatoes.",
             f"2026-11-20T10:{number:02}:00Z",
         )
-    wide = build_context(talk, "What goes with leeks?", 2000)
+    wide = build_context(conversations, "What goes with leeks?", 2000)
     assert (
         "Course number 19" in wide["text"]
         and wide["text"].endswith("with leeks?")
         and not wide["left_out"]
     )
-    tight = build_context(talk, "What goes with leeks?", 160)
+    tight = build_context(conversations, "What goes with leeks?", 160)
     assert tight["tokens"] <= 160 and "teetotal" in tight["text"] and tight["left_out"]
     assert (
         f"({21 - sum(item['kind'] == 'turn' for item in tight['items'])} earlier turns omitted)"
         in tight["text"]
     )
     with pytest.raises(TooLong, match="need") as refused:
-        build_context(talk, "What goes with leeks?", 5)
+        build_context(conversations, "What goes with leeks?", 5)
     least = int(refused.value.hint.rpartition(" ")[2].rstrip("."))
-    assert build_context(talk, "What goes with leeks?", least)["tokens"] <= least
+    assert build_context(conversations, "What goes with leeks?", least)["tokens"] <= least
 
 
 def test_a_context_has_what_the_session_said_last_whatever_it_is_about(
-    talk: ConversationService,
+    conversations: ConversationService,
 ) -> None:
-    tell(talk, "We bought a boat.", topic="Boat", session="mine")
-    tell(talk, "Quinces are ripe.", "2026-11-20T09:01:00Z", topic="Jam", session="other")
-    tell(talk, "Our kitten needs a name.", "2026-11-20T09:02:00Z", topic="Kitten", session="mine")
-    context = build_context(talk, "And so?", 2000, "mine")["text"]
+    record(conversations, "We bought a boat.", topic="Boat", session="mine")
+    record(conversations, "Quinces are ripe.", "2026-11-20T09:01:00Z", topic="Jam", session="other")
+    record(
+        conversations,
+        "Our kitten needs a name.",
+        "2026-11-20T09:02:00Z",
+        topic="Kitten",
+        session="mine",
+    )
+    context = build_context(conversations, "And so?", 2000, "mine")["text"]
     assert (
         context.index("kitten needs") < context.index("bought a boat") and "Quinces" not in context
     )
 
 
-def test_a_name_that_most_blocks_hold_says_nothing_of_where_an_answer_is(
-    talk: ConversationService,
+def test_a_name_that_most_topics_contain_does_not_rank_them(
+    conversations: ConversationService,
 ) -> None:
-    tell(talk, "Nate and Joanna saw Nate. Joanna saw Nate.", topic="Party")
-    tell(talk, f"{'We walked on along the river. ' * 5}Joanna told Nate of the mill.", topic="Walk")
+    record(conversations, "Nate and Joanna saw Nate. Joanna saw Nate.", topic="Party")
+    record(
+        conversations,
+        f"{'We walked on along the river. ' * 5}Joanna told Nate of the mill.",
+        topic="Walk",
+    )
     assert (
-        recall(talk, "What did Nate and Joanna see at the mill?")["memories"][0]["topic"] == "Walk"
+        recall(conversations, "What did Nate and Joanna see at the mill?")["memories"][0]["topic"]
+        == "Walk"
     )
 
 
@@ -295,45 +359,52 @@ def test_a_name_that_most_blocks_hold_says_nothing_of_where_an_answer_is(
     "marked",
     ["type:fact {}", "tag:none {}", "path:x/ {}", "archive: {}", '"a name" {}', "-leaks {}"],
 )
-def test_a_question_is_words_and_nothing_else(talk: ConversationService, marked: str) -> None:
-    tell(talk, "The rain gauge leaks at the seam.", topic="Rain gauge")
-    tell(talk, "Our kitten needs a name.", topic="Kitten")
-    found = recall(talk, marked.format("where rain gauge leaks"))["memories"]
-    assert "Rain gauge" in [each["topic"] for each in found]
+def test_a_question_is_words_and_nothing_else(
+    conversations: ConversationService, marked: str
+) -> None:
+    record(conversations, "The rain gauge leaks at the seam.", topic="Rain gauge")
+    record(conversations, "Our kitten needs a name.", topic="Kitten")
+    found = recall(conversations, marked.format("where rain gauge leaks"))["memories"]
+    assert "Rain gauge" in [topic["topic"] for topic in found]
 
 
-def test_gardening_closes_what_is_long_paused_as_one_step(talk: ConversationService) -> None:
-    tell(talk, "Plum jam or quince?", "2026-01-20T09:00:00Z", topic="Jam")
-    tell(talk, "The dial is brass.", "2026-01-21T09:00:00Z", topic="Clock")
-    tell(talk, "Our kitten needs a name.", "2026-11-21T09:00:00Z", topic="Kitten")
-    assert labels(talk, talk.archive_stale(dry_run=True)) == ["Jam", "Clock"]
-    assert len(talk.topics()) == 3
-    assert labels(talk, talk.archive_stale()) == ["Jam", "Clock"] and len(talk.topics()) == 1
-    assert "“Plum jam or quince?”" in notes(talk, "topic")[0].read_text()
-    assert recall(talk, "quince jam")["memories"][0]["topic"] == "Jam"
-    talk.store.undo(talk.store.history(limit=1)[0].version)
-    assert len(talk.topics()) == 3
-    assert labels(talk, talk.archive_stale("Kitten")) == ["Kitten"]
+def test_archiving_closes_topics_paused_for_long_as_one_step(
+    conversations: ConversationService,
+) -> None:
+    record(conversations, "Plum jam or quince?", "2026-01-20T09:00:00Z", topic="Jam")
+    record(conversations, "The dial is brass.", "2026-01-21T09:00:00Z", topic="Clock")
+    record(conversations, "Our kitten needs a name.", "2026-11-21T09:00:00Z", topic="Kitten")
+    assert labels(conversations, conversations.archive_stale(dry_run=True)) == ["Jam", "Clock"]
+    assert len(conversations.topics()) == 3
+    assert (
+        labels(conversations, conversations.archive_stale()) == ["Jam", "Clock"]
+        and len(conversations.topics()) == 1
+    )
+    assert "“Plum jam or quince?”" in notes(conversations, "topic")[0].read_text()
+    assert recall(conversations, "quince jam")["memories"][0]["topic"] == "Jam"
+    conversations.store.undo(conversations.store.history(limit=1)[0].version)
+    assert len(conversations.topics()) == 3
+    assert labels(conversations, conversations.archive_stale("Kitten")) == ["Kitten"]
 
 
-def test_several_threads_lose_and_double_nothing(talk: ConversationService) -> None:
+def test_several_threads_lose_and_double_nothing(conversations: ConversationService) -> None:
     def work(number: int) -> None:
         for k in range(6):
-            tell(
-                talk,
+            record(
+                conversations,
                 f"Line {k} of {number}.",
                 f"2026-11-20T09:{k:02}:{number:02}Z",
                 topic=f"Topic {number % 2}",
             )
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
-    assert len(talk.items(Topic)) == 2
-    said = sorted(turn.message for each in talk.items(Topic) for turn in each.turns)
-    assert said == sorted(f"Line {k} of {number}." for k in range(6) for number in range(4))
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(conversations.items(Topic)) == 2
+    messages = sorted(turn.message for topic in conversations.items(Topic) for turn in topic.turns)
+    assert messages == sorted(f"Line {k} of {number}." for k in range(6) for number in range(4))
 
 
 @pytest.mark.parametrize(
@@ -344,35 +415,42 @@ def test_several_threads_lose_and_double_nothing(talk: ConversationService) -> N
      {"message": "x", "facts": [("", "v")]}, {"message": "x", "facts": [("the", "v")]},
      {"message": "x", "facts": [("k", " ")]}, {"message": "x", "topic": "t" * 121}],
 )  # fmt: skip
-def test_what_cannot_be_kept_is_refused_with_a_reason(wrong: dict[str, object]) -> None:
+def test_an_exchange_that_cannot_be_stored_is_refused_with_a_reason(
+    wrong: dict[str, object],
+) -> None:
     with pytest.raises(SimplememError) as refused:
         new_exchange(**wrong)  # type: ignore[arg-type]
     assert refused.value.code in ("invalid", "too_long") and len(refused.value.message) < 300
 
 
-def test_a_session_keeps_its_block_when_another_names_the_same_topic(
-    talk: ConversationService,
+def test_a_session_keeps_its_topic_when_another_names_the_same_label(
+    conversations: ConversationService,
 ) -> None:
-    one = tell(talk, "The parser reads dates.", session="one", topic="Parser")
-    two = tell(talk, "A parser for logs.", "2026-11-20T09:01:00Z", session="two", topic="parser")
+    one = record(conversations, "The parser reads dates.", session="one", topic="Parser")
+    two = record(
+        conversations, "A parser for logs.", "2026-11-20T09:01:00Z", session="two", topic="parser"
+    )
     assert two["block_id"] != one["block_id"]
-    assert tell(talk, "Why?", "2026-11-20T09:02:00Z", session="one")["block_id"] == one["block_id"]
-    tell(talk, "Mine now.", "2026-11-20T09:03:00Z", topic=one["block_id"])
-    assert (freed := talk.find(one["block_id"])).session == ""
-    assert "session:" not in (talk.store.root / freed.path).read_text()
+    assert (
+        record(conversations, "Why?", "2026-11-20T09:02:00Z", session="one")["block_id"]
+        == one["block_id"]
+    )
+    record(conversations, "Mine now.", "2026-11-20T09:03:00Z", topic=one["block_id"])
+    assert (freed := conversations.find(one["block_id"])).session == ""
+    assert "session:" not in (conversations.store.root / freed.path).read_text()
 
 
-def test_a_fact_in_two_notes_goes_on_in_the_one_that_was_told_last(
-    talk: ConversationService,
+def test_of_two_notes_of_a_fact_the_one_stated_last_gets_the_new_version(
+    conversations: ConversationService,
 ) -> None:
-    tell(talk, KEY, topic="Tide clock")
-    (note,) = notes(talk, "fact")
+    record(conversations, KEY, topic="Tide clock")
+    (note,) = notes(conversations, "fact")
     note.with_name("A copy.md").write_text(
         note.read_text().replace("TT-4471", "TT-0000").replace("2026-11", "2025-11")
     )
-    talk.store.sync()
-    tell(talk, KEY.replace("4471", "9020"), "2026-11-21T09:00:00Z", topic="Tide clock")
-    assert sorted(each.value for each in talk.items(Fact)) == [
+    conversations.store.sync()
+    record(conversations, KEY.replace("4471", "9020"), "2026-11-21T09:00:00Z", topic="Tide clock")
+    assert sorted(fact.value for fact in conversations.items(Fact)) == [
         "TT-0000-QX",
         "TT-9020-QX",
     ]

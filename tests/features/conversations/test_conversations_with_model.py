@@ -1,4 +1,4 @@
-"""A language model beside the rules: asked when it may help, and never trusted beyond what it quotes."""
+"""A language model beside the rules: asked only in doubt, and trusted only with what it quotes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ SECRET = "My API key for the tide table service is TT-4471-QX."
 
 
 @contextmanager
-def talking(root: Path, service: ChatService, **llm: Any) -> Iterator[ConversationService]:
+def open_conversations(
+    root: Path, service: ChatService, **llm: Any
+) -> Iterator[ConversationService]:
     chosen = {
         "provider": "openai",
         "model": "m",
@@ -42,41 +44,45 @@ def talking(root: Path, service: ChatService, **llm: Any) -> Iterator[Conversati
         yield conversation_service(store)
 
 
-def tell(talk: ConversationService, message: str, minute: int = 0, **more: Any) -> RecordedTurn:
-    return talk.record(new_exchange(message, timestamp=f"2026-01-20T09:{minute:02}:00Z", **more))
+def record(
+    conversations: ConversationService, message: str, minute: int = 0, **more: Any
+) -> RecordedTurn:
+    return conversations.record(
+        new_exchange(message, timestamp=f"2026-01-20T09:{minute:02}:00Z", **more)
+    )
 
 
 @pytest.fixture
 def close(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All decisions of the rules are to go on, and close."""
+    """Let the rules always decide for the current topic, with close scores."""
 
-    def decide(self: TopicRouter, message: str, at: Any, blocks: Any, current: Any) -> Decision:
-        live = tuple(each for each in blocks if each.status != "closed")
-        return Decision(current, "by numbers", live, current is not None)
+    def decide(self: TopicRouter, message: str, at: Any, topics: Any, current: Any) -> Decision:
+        open_topics = tuple(topic for topic in topics if topic.status != "closed")
+        return Decision(current, "by numbers", open_topics, current is not None)
 
     monkeypatch.setattr(TopicRouter, "decide", decide)
 
 
 @pytest.mark.usefixtures("close")
-def test_a_model_decides_where_the_numbers_are_close(tmp_path: Path) -> None:
-    def model(said: dict[str, Any]) -> Any:
-        jam = next(each["block_id"] for each in said["topics"] if each["topic"] == "Jam")
+def test_a_model_decides_if_the_scores_are_close(tmp_path: Path) -> None:
+    def model(question: dict[str, Any]) -> Any:
+        jam = next(topic["block_id"] for topic in question["topics"] if topic["topic"] == "Jam")
         return {
-            "block_id": jam if "quince" in said["message"] else None,
-            "new": "boat" in said["message"],
+            "block_id": jam if "quince" in question["message"] else None,
+            "new": "boat" in question["message"],
             "label": "",
         }
 
-    with ChatService(model) as service, talking(tmp_path, service) as talk:
-        jam = tell(talk, "Plum jam?", topic="Jam")
-        clock = tell(talk, "The dial is brass.", 1, topic="Clock")
-        back = tell(talk, "And quince?", 2)
+    with ChatService(model) as service, open_conversations(tmp_path, service) as conversations:
+        jam = record(conversations, "Plum jam?", topic="Jam")
+        clock = record(conversations, "The dial is brass.", 1, topic="Clock")
+        back = record(conversations, "And quince?", 2)
         assert (back["block_id"], back["method"], back["routing_scenario"]) == (
             jam["block_id"],
             "llm:m",
             "topic_resumption",
         )
-        assert tell(talk, "We bought a boat.", 3)["routing_scenario"] == "topic_shift"
+        assert record(conversations, "We bought a boat.", 3)["routing_scenario"] == "topic_shift"
         assert clock["block_id"] != jam["block_id"] and len(service.asked) == 2
 
 
@@ -98,13 +104,13 @@ def test_whatever_a_model_gets_wrong_the_rules_answer_stands(
 ) -> None:
     with (
         ChatService(bad if callable(bad) else lambda _: {}) as service,
-        talking(tmp_path, service, route_seconds=2) as talk,
+        open_conversations(tmp_path, service, route_seconds=2) as conversations,
     ):
         if isinstance(bad, Answer):
             service.always = bad
-        tell(talk, "Plum jam?", topic="Jam")
-        clock = tell(talk, "The dial is brass.", 1, topic="Clock")
-        stored = tell(talk, "And the hands?", 2)
+        record(conversations, "Plum jam?", topic="Jam")
+        clock = record(conversations, "The dial is brass.", 1, topic="Clock")
+        stored = record(conversations, "And the hands?", 2)
         assert (stored["block_id"], stored["method"]) == (
             clock["block_id"],
             "rules",
@@ -117,16 +123,20 @@ def test_whatever_a_model_gets_wrong_the_rules_answer_stands(
     [("Boat  repairs", "Boat repairs"), ("boat", "boat"), ("Yacht", "Bought a boat"), ("", "Bought a boat"),
      ("?!", "Bought a boat"), (["boat"], "Bought a boat"), ("boat " * 40, "Bought a boat")],
 )  # fmt: skip
-def test_a_models_label_is_taken_when_its_words_were_used(
+def test_a_label_of_a_model_is_used_if_its_words_are_in_the_message(
     tmp_path: Path, label: Any, topic: str
 ) -> None:
     with (
         ChatService(lambda _: {"block_id": None, "new": True, "label": label}) as service,
-        talking(tmp_path, service) as talk,
+        open_conversations(tmp_path, service) as conversations,
     ):
-        tell(talk, "Plum jam?", topic="Jam")
-        stored = tell(talk, "We bought a boat, and the repairs begin.", 1)
-        assert (stored["topic"], stored["method"], talk.find(stored["block_id"]).label) == (
+        record(conversations, "Plum jam?", topic="Jam")
+        stored = record(conversations, "We bought a boat, and the repairs begin.", 1)
+        assert (
+            stored["topic"],
+            stored["method"],
+            conversations.find(stored["block_id"]).label,
+        ) == (
             topic,
             "llm:m",
             topic,
@@ -134,22 +144,24 @@ def test_a_models_label_is_taken_when_its_words_were_used(
 
 
 @pytest.mark.usefixtures("close")
-@pytest.mark.parametrize("how", ["deleted", "closed"])
-def test_the_rules_decide_when_the_chosen_block_is_gone_meanwhile(tmp_path: Path, how: str) -> None:
-    def model(said: dict[str, Any]) -> Any:
+@pytest.mark.parametrize("change", ["deleted", "closed"])
+def test_the_rules_decide_if_the_chosen_topic_is_gone_meanwhile(
+    tmp_path: Path, change: str
+) -> None:
+    def model(question: dict[str, Any]) -> Any:
         (note,) = (
             path for path in (tmp_path / "topics").rglob("*.md") if "title: Jam" in path.read_text()
         )
-        if how == "deleted":
+        if change == "deleted":
             note.unlink()
         else:
             note.write_text(note.read_text().replace("status/paused", "status/closed"))
         return {"block_id": jam["block_id"], "new": False, "label": ""}
 
-    with ChatService(model) as service, talking(tmp_path, service) as talk:
-        jam = tell(talk, "Plum jam?", topic="Jam")
-        clock = tell(talk, "The dial is brass.", 1, topic="Clock")
-        stored = tell(talk, "And quince?", 2)
+    with ChatService(model) as service, open_conversations(tmp_path, service) as conversations:
+        jam = record(conversations, "Plum jam?", topic="Jam")
+        clock = record(conversations, "The dial is brass.", 1, topic="Clock")
+        stored = record(conversations, "And quince?", 2)
         assert len(service.asked) == 1
         assert (stored["block_id"], stored["method"], stored["reason"]) == (
             clock["block_id"],
@@ -159,21 +171,27 @@ def test_the_rules_decide_when_the_chosen_block_is_gone_meanwhile(tmp_path: Path
 
 
 @pytest.mark.usefixtures("close")
-def test_a_secret_and_a_private_block_are_never_sent(tmp_path: Path) -> None:
+def test_a_secret_and_a_private_topic_are_never_sent(tmp_path: Path) -> None:
     with (
         ChatService(lambda _: {"block_id": None, "new": False, "label": ""}) as service,
-        talking(tmp_path, service) as talk,
+        open_conversations(tmp_path, service) as conversations,
     ):
-        tell(talk, SECRET, topic="Tide clock")
-        tell(talk, "The new API key for the tide table service is TT-9020-RB.", 1)
+        record(conversations, SECRET, topic="Tide clock")
+        record(conversations, "The new API key for the tide table service is TT-9020-RB.", 1)
         assert not service.asked
-        tell(talk, "Plum jam?", 2, topic="Jam")
-        tell(talk, "And quince?", 3)
-        (note,) = (talk.store.root / each.path for each in talk.items(Topic) if each.label == "Jam")
-        (talk.store.root / "Diary").mkdir()
-        note.rename(talk.store.root / "Diary" / "Jam.md")  # a folder that the settings call private
-        tell(talk, "The dial is brass.", 4, topic="Clock")
-        tell(talk, "And the hands?", 5)
+        record(conversations, "Plum jam?", 2, topic="Jam")
+        record(conversations, "And quince?", 3)
+        (note,) = (
+            conversations.store.root / topic.path
+            for topic in conversations.items(Topic)
+            if topic.label == "Jam"
+        )
+        (conversations.store.root / "Diary").mkdir()
+        note.rename(
+            conversations.store.root / "Diary" / "Jam.md"
+        )  # a folder that the settings call private
+        record(conversations, "The dial is brass.", 4, topic="Clock")
+        record(conversations, "And the hands?", 5)
         assert (
             len(service.asked) == 2
             and "Clock" in service.said()[-1]
@@ -183,27 +201,27 @@ def test_a_secret_and_a_private_block_are_never_sent(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("close")
-def test_a_model_is_asked_only_when_a_person_said_so_and_within_its_budget(tmp_path: Path) -> None:
+def test_a_model_is_asked_only_if_configured_and_within_its_budget(tmp_path: Path) -> None:
     answer = {"block_id": None, "new": False, "label": ""}
     with (
         ChatService(lambda _: answer) as service,
-        talking(tmp_path / "a", service, route=False) as talk,
+        open_conversations(tmp_path / "a", service, route=False) as conversations,
     ):
-        tell(talk, "Plum jam?")
-        tell(talk, "And quince?", 1)
+        record(conversations, "Plum jam?")
+        record(conversations, "And quince?", 1)
         assert not service.asked
     with (
         ChatService(lambda _: answer) as service,
-        talking(tmp_path / "b", service, max_calls_per_hour=2) as talk,
+        open_conversations(tmp_path / "b", service, max_calls_per_hour=2) as conversations,
     ):
         for minute in range(6):
-            tell(talk, "And quince?", minute)
+            record(conversations, "And quince?", minute)
         assert len(service.asked) == 2
 
 
-def test_a_models_facts_quote_what_was_said(tmp_path: Path) -> None:
-    def model(said: dict[str, Any]) -> Any:
-        turn = next(each for each in said["turns"] if "oak" in each["message"])
+def test_a_fact_of_a_model_quotes_the_message(tmp_path: Path) -> None:
+    def model(question: dict[str, Any]) -> Any:
+        turn = next(turn for turn in question["turns"] if "oak" in turn["message"])
         good = {
             "key": "clock case wood",
             "value": "oak",
@@ -213,38 +231,43 @@ def test_a_models_facts_quote_what_was_said(tmp_path: Path) -> None:
         return {"facts": [good, good | {"value": "ash"}, good | {"evidence": "the case is made of oak"}, {"key": 1}, "x",
                           good | {"turn_id": "turn_1"}, good | {"key": "the"}]}  # fmt: skip
 
-    with ChatService(model) as service, talking(tmp_path, service) as talk:
-        block = tell(talk, "The case is oak, I think.", topic="Clock")["block_id"]
-        tell(talk, SECRET, 1, topic="Tide clock")
-        done = talk.archive_stale(after_days=1)
-        assert [(each["key"], each["value"], each["block_id"]) for each in done["facts"]] == [
-            ("clock_case_wood", "oak", block)
+    with ChatService(model) as service, open_conversations(tmp_path, service) as conversations:
+        block_id = record(conversations, "The case is oak, I think.", topic="Clock")["block_id"]
+        record(conversations, SECRET, 1, topic="Tide clock")
+        result = conversations.archive_stale(after_days=1)
+        assert [(fact["key"], fact["value"], fact["block_id"]) for fact in result["facts"]] == [
+            ("clock_case_wood", "oak", block_id)
         ]
-        kept = next(each for each in talk.items(Fact) if each.key == "clock_case_wood")
-        assert kept.statement == "The case is oak" and done["method"] == "llm:m"
+        stored_fact = next(
+            fact for fact in conversations.items(Fact) if fact.key == "clock_case_wood"
+        )
+        assert stored_fact.statement == "The case is oak" and result["method"] == "llm:m"
         assert "TT-4471" not in service.received.decode()
         count = len(service.asked)
         assert (
-            talk.archive_stale(after_days=1)["facts"] == [] and len(service.asked) == count
+            conversations.archive_stale(after_days=1)["facts"] == [] and len(service.asked) == count
         )  # what was read is not read again
 
 
-def test_a_block_is_private_once_a_model_reads_a_credential_in_it(tmp_path: Path) -> None:
-    def model(said: dict[str, Any]) -> Any:
-        told = {
+def test_a_topic_is_private_once_a_model_reads_a_credential_in_it(tmp_path: Path) -> None:
+    def model(question: dict[str, Any]) -> Any:
+        fact = {
             "key": "door code",
             "value": "seven crows",
             "evidence": "Say seven crows at the door",
         }
-        return {"facts": [told | {"turn_id": turn["turn_id"]} for turn in said["turns"]]}
+        return {"facts": [fact | {"turn_id": turn["turn_id"]} for turn in question["turns"]]}
 
-    with ChatService(model) as service, talking(tmp_path, service) as talk:
-        tell(talk, "Say seven crows at the door.", topic="Club")
-        talk.archive_stale("Club")
+    with ChatService(model) as service, open_conversations(tmp_path, service) as conversations:
+        record(conversations, "Say seven crows at the door.", topic="Club")
+        conversations.archive_stale("Club")
         assert (
             len(
-                talk.extension.private_among(
-                    [talk.find("Club").path, *(each.path for each in talk.items(Fact))]
+                conversations.extension.private_among(
+                    [
+                        conversations.find("Club").path,
+                        *(fact.path for fact in conversations.items(Fact)),
+                    ]
                 )
             )
             == 2
@@ -252,13 +275,16 @@ def test_a_block_is_private_once_a_model_reads_a_credential_in_it(tmp_path: Path
 
 
 def test_a_topic_that_is_named_is_read_and_no_other(tmp_path: Path) -> None:
-    with ChatService(lambda _: {"facts": []}) as service, talking(tmp_path, service) as talk:
-        tell(talk, "The case is oak.", topic="Clock")
-        jam = tell(talk, "Plum jam?", 1, topic="Jam")
-        note = talk.store.root / talk.find("Clock").path
+    with (
+        ChatService(lambda _: {"facts": []}) as service,
+        open_conversations(tmp_path, service) as conversations,
+    ):
+        record(conversations, "The case is oak.", topic="Clock")
+        jam = record(conversations, "Plum jam?", 1, topic="Jam")
+        note = conversations.store.root / conversations.find("Clock").path
         note.write_text(note.read_text().replace("status/paused", "status/closed"))
-        talk.store.sync()
-        talk.archive_stale(jam["block_id"])
+        conversations.store.sync()
+        conversations.archive_stale(jam["block_id"])
         assert (
             len(service.asked) == 1
             and "Plum" in service.said()[-1]
@@ -266,39 +292,42 @@ def test_a_topic_that_is_named_is_read_and_no_other(tmp_path: Path) -> None:
         )
 
 
-def test_a_long_block_is_read_to_its_end(tmp_path: Path) -> None:
+def test_a_long_topic_is_read_to_its_end(tmp_path: Path) -> None:
     with (
         ChatService(lambda _: {"facts": []}) as service,
-        talking(tmp_path, service, max_calls_per_hour=2) as talk,
+        open_conversations(tmp_path, service, max_calls_per_hour=2) as conversations,
     ):
         for minute in range(5):
-            tell(talk, f"{minute} " + "word " * 2_500, minute, topic="Clock")
-        tell(talk, "Plum jam?", 9, topic="Jam")
-        assert talk.archive_stale(after_days=1)["warnings"]
-        (block,) = (each for each in talk.items(Topic) if each.label == "Clock")
+            record(conversations, f"{minute} " + "word " * 2_500, minute, topic="Clock")
+        record(conversations, "Plum jam?", 9, topic="Jam")
+        assert conversations.archive_stale(after_days=1)["warnings"]
+        (topic,) = (topic for topic in conversations.items(Topic) if topic.label == "Clock")
         assert (
-            block.status == "closed"
-            and block.facts_read == block.turns[1].mark
+            topic.status == "closed"
+            and topic.facts_read == topic.turns[1].mark
             and len(service.asked) == 2
         )
 
 
-def test_a_garden_without_an_answer_closes_all_the_same(tmp_path: Path) -> None:
-    with ChatService(lambda _: "prose") as service, talking(tmp_path, service) as talk:
-        tell(talk, "The case is oak.", topic="Clock")
-        tell(talk, "Plum jam?", 1, topic="Jam")
-        done = talk.archive_stale(after_days=1)
+def test_archiving_closes_topics_although_the_model_fails(tmp_path: Path) -> None:
+    with (
+        ChatService(lambda _: "prose") as service,
+        open_conversations(tmp_path, service) as conversations,
+    ):
+        record(conversations, "The case is oak.", topic="Clock")
+        record(conversations, "Plum jam?", 1, topic="Jam")
+        result = conversations.archive_stale(after_days=1)
         assert (
-            [talk.find(each).label for each in done["closed"]] == ["Clock"]
-            and done["warnings"]
-            and not done["facts"]
+            [conversations.find(topic_id).label for topic_id in result["closed"]] == ["Clock"]
+            and result["warnings"]
+            and not result["facts"]
         )
 
 
-def colours_in(said: dict[str, Any]) -> Any:
+def colours_in(question: dict[str, Any]) -> Any:
     """Answer with every colour that a turn states, as a model that reads turn by turn."""
     rows = []
-    for turn in said["turns"]:
+    for turn in question["turns"]:
         for colour in ("red", "blue", "green"):
             evidence = f"My favourite colour is {colour}"
             if evidence in turn["message"]:
@@ -312,34 +341,36 @@ def colours_in(said: dict[str, Any]) -> Any:
     return {"facts": rows}
 
 
-def test_a_garden_keeps_what_a_topic_states_twice_in_one_note(tmp_path: Path) -> None:
-    with ChatService(colours_in) as service, talking(tmp_path, service) as talk:
-        tell(talk, "My favourite colour is red.", topic="Paint")
-        tell(talk, "My favourite colour is blue.", 1, topic="Paint")
-        tell(talk, "Plum jam?", 2, topic="Jam")
+def test_archiving_stores_a_fact_stated_twice_in_one_note(tmp_path: Path) -> None:
+    with ChatService(colours_in) as service, open_conversations(tmp_path, service) as conversations:
+        record(conversations, "My favourite colour is red.", topic="Paint")
+        record(conversations, "My favourite colour is blue.", 1, topic="Paint")
+        record(conversations, "Plum jam?", 2, topic="Jam")
 
-        done = talk.archive_stale(after_days=1)
+        result = conversations.archive_stale(after_days=1)
 
-        [fact] = talk.items(Fact)
-        assert [each["value"] for each in done["facts"]] == ["red", "blue"]
+        [fact] = conversations.items(Fact)
+        assert [stored["value"] for stored in result["facts"]] == ["red", "blue"]
         assert (fact.key, fact.value, fact.statement) == (
             "favourite_colour",
             "blue",
             "My favourite colour is blue",
         )
         assert [version.value for version in fact_versions(fact.text)] == ["red", "blue"]
-        assert [each.name for each in (tmp_path / "facts").iterdir()] == ["favourite colour.md"]
+        assert [path.name for path in (tmp_path / "facts").iterdir()] == ["favourite colour.md"]
 
 
-def test_a_garden_keeps_the_value_said_last_whichever_topic_it_reads_first(tmp_path: Path) -> None:
-    with ChatService(colours_in) as service, talking(tmp_path, service) as talk:
-        tell(talk, "Plum jam?", 30, topic="Jam")
-        tell(talk, "My favourite colour is green.", 20, topic="Paint")
-        tell(talk, "My favourite colour is red.", 10, topic="Walls")
-        tell(talk, "My favourite colour is blue.", 15, topic="Doors")
+def test_archiving_keeps_the_value_stated_last_whichever_topic_is_read_first(
+    tmp_path: Path,
+) -> None:
+    with ChatService(colours_in) as service, open_conversations(tmp_path, service) as conversations:
+        record(conversations, "Plum jam?", 30, topic="Jam")
+        record(conversations, "My favourite colour is green.", 20, topic="Paint")
+        record(conversations, "My favourite colour is red.", 10, topic="Walls")
+        record(conversations, "My favourite colour is blue.", 15, topic="Doors")
 
-        talk.archive_stale(after_days=1)
+        conversations.archive_stale(after_days=1)
 
-        [fact] = talk.items(Fact)
+        [fact] = conversations.items(Fact)
         assert fact.value == "green"
         assert [version.value for version in fact_versions(fact.text)] == ["red", "blue", "green"]

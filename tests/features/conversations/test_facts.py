@@ -36,13 +36,13 @@ NOW = "2026-11-20T14:05:10"
 LOCOMO = Path(__file__).parents[4] / "shared" / "data" / "locomo_half.json.gz"
 
 
-def said(message: str) -> dict[str, str]:
-    return {each.key: each.value for each in read_stated_facts(message)}
+def facts_in(message: str) -> dict[str, str]:
+    return {fact.key: fact.value for fact in read_stated_facts(message)}
 
 
-def known(message: str) -> list[tuple[str, str, bool]]:
-    told = [each for each in read_traits(message) if each[0] != "gone"]
-    return [(section, text, severity_of(text) == "strict") for section, text in told]
+def traits_in(message: str) -> list[tuple[str, str, bool]]:
+    traits = [trait for trait in read_traits(message) if trait.section != "gone"]
+    return [(section, text, severity_of(text) == "strict") for section, text in traits]
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def known(message: str) -> list[tuple[str, str, bool]]:
     ],
 )  # fmt: skip
 def test_a_statement_is_a_fact(message: str, facts: dict[str, str]) -> None:
-    assert said(message) == facts
+    assert facts_in(message) == facts
 
 
 @pytest.mark.parametrize(
@@ -81,12 +81,12 @@ def test_a_statement_is_a_fact(message: str, facts: dict[str, str]) -> None:
      "The key takeaway is that 4 of 5 agree.", "The code is simple.", "His pin is 4471.",
      "The number of guests is 12.", "Don't remind me to call.", "I wish my name was Ada.", "My name is on the list."],
 )  # fmt: skip
-def test_what_is_asked_supposed_quoted_or_somebody_elses_is_no_fact(message: str) -> None:
-    assert said(message) == {} and known(message) == []
+def test_a_question_supposition_quotation_or_words_of_others_state_no_fact(message: str) -> None:
+    assert facts_in(message) == {} and traits_in(message) == []
 
 
 @pytest.mark.parametrize(
-    ("message", "found"),
+    ("message", "traits"),
     [("I'm strictly vegetarian, so no fish.", [("Constraints", "strictly vegetarian", True)]),
      ("Please note that I am allergic to peanuts and I love jazz.", [("Constraints", "allergic to peanuts", True)]),
      ("I'm strictly carnivorous, sorry.", [("Constraints", "strictly carnivorous", True)]),
@@ -100,12 +100,12 @@ def test_what_is_asked_supposed_quoted_or_somebody_elses_is_no_fact(message: str
      ("My sister is vegan.", []), ("I'm tired.", []), ("I'm vegan-curious?", []),
      ("She says I'm allergic to work.", []), ("I would prefer tea if there is some.", [])],
 )  # fmt: skip
-def test_what_a_person_says_of_themselves(message: str, found: list[tuple[str, str, bool]]) -> None:
-    assert known(message) == found
+def test_what_users_say_of_themselves(message: str, traits: list[tuple[str, str, bool]]) -> None:
+    assert traits_in(message) == traits
 
 
 @pytest.mark.skipif(not LOCOMO.exists(), reason="the conversations are not beside this checkout")
-def test_what_fires_in_conversations_of_others() -> None:
+def test_conversations_of_others_state_almost_nothing() -> None:
     """2,760 turns, none of which tells a secret or a name: what is read in them are three statements, all of them true."""
     turns = [
         text
@@ -113,7 +113,7 @@ def test_what_fires_in_conversations_of_others() -> None:
         for _, text in doc["turns"]
     ]
     assert len(turns) == 2760
-    assert [each for text in turns for each in read_stated_facts(text)] == []
+    assert [fact for text in turns for fact in read_stated_facts(text)] == []
     assert [trait for text in turns for _, trait in read_traits(text)] == [
         "allergic to most reptiles and animals with fur", "lactose intolerant", "lactose intolerant",
     ]  # fmt: skip
@@ -126,12 +126,12 @@ PIECES = "my|the|key|is|for|password|:|Ab1|I'm|allergic to|call me|Ada|,|her nam
 
 @given(st.one_of(st.text(), st.lists(st.sampled_from(PIECES)).map(" ".join)))
 def test_no_text_makes_the_rules_fail(text: str) -> None:
-    for each in read_stated_facts(text):
-        assert each.key and each.value and each.value in " ".join(text.split())
+    for fact in read_stated_facts(text):
+        assert fact.key and fact.value and fact.value in " ".join(text.split())
     read_traits(text)
 
 
-def told(value: str, minute: int) -> tuple[StatedFact, FactVersion]:
+def stated_fact(value: str, minute: int) -> tuple[StatedFact, FactVersion]:
     statement = StatedFact(
         "router_password", value, "secret", f"The password is {value}.", "rule:secret", 0.9
     )
@@ -145,10 +145,10 @@ def fact(text: str) -> Fact:
     return read_conversation_fact(Read("facts/router password.md", text, "", ""))
 
 
-def kept(tellings: list[tuple[str, int]]) -> str:
-    text = new_fact(*told(*tellings[0]), "block_1", NOW)
-    for each in tellings[1:]:
-        text = add_version(text, fact(text), *told(*each), f"block_{each[1]}")
+def note_of(statements: list[tuple[str, int]]) -> str:
+    text = new_fact(*stated_fact(*statements[0]), "block_1", NOW)
+    for value, minute in statements[1:]:
+        text = add_version(text, fact(text), *stated_fact(value, minute), f"block_{minute}")
     return text
 
 
@@ -156,30 +156,32 @@ VALUES = ["a1", "0431", "%%", "two words", "- x", "[[y]]", "true", "{", "'", "a 
 
 
 @given(st.lists(st.tuples(st.sampled_from(VALUES), st.integers(0, 5)), min_size=1, max_size=4))
-def test_in_any_order_of_telling_the_value_said_last_is_current(
-    tellings: list[tuple[str, int]],
+def test_in_any_order_of_recording_the_value_stated_last_is_current(
+    statements: list[tuple[str, int]],
 ) -> None:
-    value, minute = max(tellings, key=lambda each: (each[1], each[0]))
-    for order in itertools.permutations(tellings):
-        found = fact(text := kept(list(order)))
-        assert (found.value, found.valid_from.minute) == (value, minute)
+    value, minute = max(statements, key=lambda statement: (statement[1], statement[0]))
+    for order in itertools.permutations(statements):
+        result = fact(text := note_of(list(order)))
+        assert (result.value, result.valid_from.minute) == (value, minute)
         history = fact_versions(text)
-        times = [each.at for each in history]
-        assert times == sorted(times) and {(each.value, each.at.minute) for each in history} == set(
-            tellings
-        )
+        times = [version.at for version in history]
+        assert times == sorted(times) and {
+            (version.value, version.at.minute) for version in history
+        } == set(statements)
 
 
-def test_a_fact_is_a_note_that_a_person_may_change() -> None:
-    text = kept([("WX-1", 1)])
-    mine = (
+def test_a_fact_is_a_note_that_the_user_may_change() -> None:
+    text = note_of([("WX-1", 1)])
+    edited = (
         text.replace("# ", "# ").replace("value: WX-1", "value: MINE-2 # by me")
         + "\nMy own remark.\n"
     )
-    assert fact(mine).value == "MINE-2"
-    after = add_version(mine, fact(mine), *told("WX-3", 3), "block_3")
+    assert fact(edited).value == "MINE-2"
+    after = add_version(edited, fact(edited), *stated_fact("WX-3", 3), "block_3")
     assert fact(after).value == "WX-3" and "# by me" in after and after.endswith("My own remark.\n")
-    assert "> The password is WX-3." in after and [each.value for each in fact_versions(after)] == [
+    assert "> The password is WX-3." in after and [
+        version.value for version in fact_versions(after)
+    ] == [
         "WX-1",
         "WX-3",
     ]
@@ -193,7 +195,7 @@ def test_a_fact_is_a_note_that_a_person_may_change() -> None:
      ("password for the bank", []), ("what is my passport number?", []), ("bicycle lock code", ["77"]), ("", []),
      ("the", [])],
 )  # fmt: skip
-def test_a_fact_is_given_when_it_was_asked_for(question: str, values: list[str]) -> None:
+def test_a_fact_is_found_if_the_question_asks_for_it(question: str, values: list[str]) -> None:
     facts = [
         fact(
             new_fact(
@@ -209,10 +211,10 @@ def test_a_fact_is_given_when_it_was_asked_for(question: str, values: list[str])
             ("bicycle_lock_code", "77"),
         )
     ]
-    assert [each.value for each in find_facts(question, facts, {})] == values
+    assert [fact.value for fact in find_facts(question, facts, {})] == values
 
 
-SAID = [
+MESSAGES = [
     "My API key for the tide table service is TT-4471-QX.", "My dentist's phone number is 0431 778 220.",
     "Our wifi password is Heron-42.", "My bicycle lock code is 7713.", "My insurance policy number is PN-88812.",
     "My library card number is LC-3391-07.", "My passport number is C01X00T47.", "Our boat is called Plover.",
@@ -221,8 +223,8 @@ SAID = [
     "My bank's phone number is 0431 100 20.", "The staging database password is Stg-8812.",
     "My holiday flat's address is 4 Rua Nova 7.",
 ]  # fmt: skip
-# What was never said, asked in words that were: of another kind, of somebody or something else, of one thing more exactly.
-NEVER_SAID = [
+# Questions for what nobody stated, in words of the statements: of another kind, of somebody or something else, of one thing more exactly.
+NOT_STATED = [
     "password for the bank", "bank account number", "bank's wifi password", "the bank's address", "name of my doctor",
     "phone number of my eye doctor", "doctor's emergency phone number", "dentist's email", "name of my husband",
     "my second dentist's phone number", "my husband's email", "my husband's passport number", "my wife's phone number",
@@ -247,30 +249,28 @@ OTHER_WORDS = {
 @pytest.fixture(scope="module")
 def vault_facts() -> list[Fact]:
     moment = datetime(2026, 11, 20, tzinfo=UTC)
-    stated_sentences = [each for message in SAID for each in read_stated_facts(message)]
+    stated_facts = [stated for message in MESSAGES for stated in read_stated_facts(message)]
     texts = [
-        new_fact(each, FactVersion(moment, each.value, "x#^y"), "", NOW)
-        for each in stated_sentences
+        new_fact(stated, FactVersion(moment, stated.value, "x#^y"), "", NOW)
+        for stated in stated_facts
     ]
-    assert len(texts) == len(SAID)
+    assert len(texts) == len(MESSAGES)
     return [
         read_conversation_fact(Read(f"facts/{number}.md", text, "", ""))
         for number, text in enumerate(texts)
     ]
 
 
-@pytest.mark.parametrize("question", NEVER_SAID)
-def test_what_was_never_said_is_not_answered_with_something_like_it(
+@pytest.mark.parametrize("question", NOT_STATED)
+def test_a_question_for_what_nobody_stated_finds_nothing_similar(
     vault_facts: list[Fact], question: str
 ) -> None:
     assert find_facts(question, vault_facts, {}) == []
 
 
 @pytest.mark.parametrize(("question", "value"), OTHER_WORDS.items())
-def test_a_fact_is_found_by_words_that_were_not_used(
-    vault_facts: list[Fact], question: str, value: str
-) -> None:
-    assert [each.value.startswith(value) for each in find_facts(question, vault_facts, {})] == [
+def test_a_fact_is_found_by_other_words(vault_facts: list[Fact], question: str, value: str) -> None:
+    assert [fact.value.startswith(value) for fact in find_facts(question, vault_facts, {})] == [
         True
     ]
 
@@ -279,7 +279,7 @@ def profile(text: str) -> Profile:
     return read_profile(Read("profiles/default.md", text, "", ""))
 
 
-def learned(text: str, message: str, day: int = 20) -> str:
+def add_traits(text: str, message: str, day: int = 20) -> str:
     at = datetime(2026, 11, day, 12, tzinfo=UTC)
     return with_traits(
         text, read_traits(message), at, "2026-11-20 Menus#^turn-20261120-120000-aaaaaa"
@@ -287,33 +287,40 @@ def learned(text: str, message: str, day: int = 20) -> str:
 
 
 def test_a_profile_grows_and_forgets_and_keeps_what_a_person_wrote() -> None:
-    text = learned(
+    text = add_traits(
         "---\ntype: profile\n---\n",
         "My name is Ruth Brandt. I'm strictly teetotal. I prefer metric units. I speak German.",
     )
-    found = profile(text)
-    assert found.user_name == "Ruth Brandt" and found.preferences == {
+    result = profile(text)
+    assert result.user_name == "Ruth Brandt" and result.preferences == {
         "units": "I prefer metric units"
     }
-    assert found.constraints == (
+    assert result.constraints == (
         {"text": "strictly teetotal", "severity": "strict", "since": "2026-11-20"},
     )
-    assert learned(text, "I am strictly teetotal.", 21) == text
-    assert learned(text, "I'm no longer there.", 21) == text
-    mine = text.replace("Ruth Brandt", "Ruth B") + "\n## Garden\n\nMy own line.\n- I prefer roses\n"
-    after = learned(mine, "I'm no longer teetotal. I prefer imperial units. I'm allergic to nuts.")
-    found = profile(after)
-    assert (found.user_name, found.preferences) == ("Ruth B", {"units": "I prefer imperial units"})
-    assert [each["text"] for each in found.constraints] == ["allergic to nuts"]
+    assert add_traits(text, "I am strictly teetotal.", 21) == text
+    assert add_traits(text, "I'm no longer there.", 21) == text
+    edited = (
+        text.replace("Ruth Brandt", "Ruth B") + "\n## Garden\n\nMy own line.\n- I prefer roses\n"
+    )
+    after = add_traits(
+        edited, "I'm no longer teetotal. I prefer imperial units. I'm allergic to nuts."
+    )
+    result = profile(after)
+    assert (result.user_name, result.preferences) == (
+        "Ruth B",
+        {"units": "I prefer imperial units"},
+    )
+    assert [constraint["text"] for constraint in result.constraints] == ["allergic to nuts"]
     assert (
         after.endswith("\n## Garden\n\nMy own line.\n- I prefer roses\n")
         and "[[2026-11-20 Menus#^turn-" in after
     )
     assert (
-        learned(after, "I prefer metric units. I'm no longer allergic to nuts.", 19) == after
-    )  # said before, told late
+        add_traits(after, "I prefer metric units. I'm no longer allergic to nuts.", 19) == after
+    )  # back-dated
     by_hand = profile("---\ntype: profile\n---\n\n## constraints\n* no gluten, strictly\n- vegan\n")
-    assert [(each["text"], each["severity"]) for each in by_hand.constraints] == [
+    assert [(row["text"], row["severity"]) for row in by_hand.constraints] == [
         ("no gluten, strictly", "strict"),
         ("vegan", "firm"),
     ]

@@ -44,35 +44,37 @@ def turn(message: str, minutes: int = 0, answer: str = "", context: str = "") ->
     return Turn(f"turn_{at:%Y%m%d_%H%M%S}_{next(_NUMBERS):06x}", at, message, answer, context)
 
 
-def block(text: str, path: str = "topics/2026/11/2026-11-20 Weather.md") -> Topic:
+def read(text: str, path: str = "topics/2026/11/2026-11-20 Weather.md") -> Topic:
     return read_topic(Read(path, text, "", ""))
 
 
-def begun(first: Turn) -> str:
+def new_topic(first: Turn) -> str:
     text = render_new_topic("Weather", first, ["rain"], "", "block_20261120_140510")
     return change_tags(text, {"status": "active"})
 
 
-def told(found: Topic) -> list[tuple[str, str, str]]:
-    return [(each.message, each.answer, each.context) for each in found.turns]
+def texts_of(topic: Topic) -> list[tuple[str, str, str]]:
+    return [(turn.message, turn.answer, turn.context) for turn in topic.turns]
 
 
 @given(st.lists(st.tuples(TEXTS, TEXTS, TEXTS, st.integers(0, 6000)), min_size=1, max_size=5))
-def test_any_turns_in_any_order_come_back_as_they_were_said(
-    said: list[tuple[str, str, str, int]],
+def test_any_turns_in_any_order_are_read_back_unchanged(
+    exchanges: list[tuple[str, str, str, int]],
 ) -> None:
-    turns = [turn(message, minutes, answer, context) for message, answer, context, minutes in said]
-    text = begun(turns[0])
-    for each in turns[1:]:
-        text = insert_turn(block(text), each)
-    wanted = sorted(turns, key=lambda each: each.at)
-    assert told(block(text)) == [each[2:5] for each in wanted]
-    assert [each.at for each in block(text).turns] == [each.at for each in wanted]
+    turns = [
+        turn(message, minutes, answer, context) for message, answer, context, minutes in exchanges
+    ]
+    text = new_topic(turns[0])
+    for later_turn in turns[1:]:
+        text = insert_turn(read(text), later_turn)
+    expected = sorted(turns, key=lambda turn: turn.at)
+    assert texts_of(read(text)) == [turn[2:5] for turn in expected]
+    assert [turn.at for turn in read(text).turns] == [turn.at for turn in expected]
 
 
 @given(TEXTS)
 def test_a_message_is_no_structure_of_the_note(message: str) -> None:
-    note = read_note(begun(turn(message)).encode())
+    note = read_note(new_topic(turn(message)).encode())
     assert [heading.text for heading in note.body.headings] == ["Friday 20 November 2026"]
     assert len(note.body.block_ids) == 1
     assert not note.links and not note.open_tasks
@@ -83,31 +85,31 @@ def test_a_message_is_no_structure_of_the_note(message: str) -> None:
 def test_what_a_person_writes_between_turns_stays_and_is_in_no_turn(
     remark: str, message: str, newline: str
 ) -> None:
-    mine = begun(turn("one")) + f"\nMine:\n{remark}\n"
-    mine = mine.replace("\n", newline)
-    after = insert_turn(block(mine), turn(message, 5))
-    assert after.startswith(mine)
-    assert block(after).turns[0].message == "one"
-    assert block(after).turns[-1].message == message
+    edited = new_topic(turn("one")) + f"\nMine:\n{remark}\n"
+    edited = edited.replace("\n", newline)
+    after = insert_turn(read(edited), turn(message, 5))
+    assert after.startswith(edited)
+    assert read(after).turns[0].message == "one"
+    assert read(after).turns[-1].message == message
 
 
-def test_a_plain_message_reads_as_markdown_and_an_odd_one_stands_in_a_fence() -> None:
+def test_a_plain_message_is_markdown_and_an_odd_one_is_in_a_fence() -> None:
     assert render_turn(turn("A list:\n- one\n- **two**")).startswith("> [!quote] You, ")
     assert "> - **two**\n" in render_turn(turn("A list:\n- one\n- **two**"))
     assert "```" not in render_turn(turn("plain words, it's 5 > 3"))
     assert "> ````\n> ```\n> code\n> ```\n> ````\n" in render_turn(turn("```\ncode\n```"))
 
 
-def test_a_turn_told_late_takes_its_place_under_the_heading_of_its_day() -> None:
-    text = begun(turn("first"))
+def test_a_back_dated_turn_is_inserted_under_the_heading_of_its_day() -> None:
+    text = new_topic(turn("first"))
     for minutes, message in (
         (3 * 1440, "third"),
         (1440, "second"),
         (-1440, "before"),
         (1, "also first"),
     ):
-        text = insert_turn(block(text), turn(message, minutes))
-    assert [each.message for each in block(text).turns] == [
+        text = insert_turn(read(text), turn(message, minutes))
+    assert [turn.message for turn in read(text).turns] == [
         "before",
         "first",
         "also first",
@@ -120,7 +122,7 @@ def test_a_turn_told_late_takes_its_place_under_the_heading_of_its_day() -> None
 
 
 @pytest.mark.parametrize(
-    ("change", "left"),
+    ("change", "messages"),
     [
         (lambda text: text.replace("> second", "> corrected"), ["first", "corrected"]),
         (lambda text: text[: text.index("> [!quote] You", text.index("> first"))], ["first"]),
@@ -130,25 +132,25 @@ def test_a_turn_told_late_takes_its_place_under_the_heading_of_its_day() -> None
         (lambda text: text.replace("> first\n", ""), ["", "second"]),
     ],
 )
-def test_a_person_may_correct_and_cut(change, left: list[str]) -> None:  # type: ignore[no-untyped-def]
-    text = insert_turn(block(begun(turn("first", answer="Yes."))), turn("second", 2))
-    assert [each.message for each in block(change(text)).turns] == left
+def test_a_person_may_correct_and_cut(change, messages: list[str]) -> None:  # type: ignore[no-untyped-def]
+    text = insert_turn(read(new_topic(turn("first", answer="Yes."))), turn("second", 2))
+    assert [turn.message for turn in read(change(text)).turns] == messages
 
 
-def test_the_header_says_what_a_block_is() -> None:
-    found = block(begun(turn("first")))
-    assert (found.id, found.label, found.status, found.keywords) == (
+def test_the_frontmatter_describes_the_topic() -> None:
+    topic = read(new_topic(turn("first")))
+    assert (topic.id, topic.label, topic.status, topic.keywords) == (
         "block_20261120_140510", "Weather", "active", ("rain",))  # fmt: skip
-    assert format_moment(found.created) == "2026-11-20T14:05:10Z"
-    assert found.is_own and not found.problem
+    assert format_moment(topic.created) == "2026-11-20T14:05:10Z"
+    assert topic.is_own and not topic.problem
     assert topic_name("A / long: label" * 20, BEGAN).startswith("topics/2026/11/2026-11-20 A")
 
 
 def test_a_status_changes_in_its_place_and_a_persons_tags_stay() -> None:
-    text = begun(turn("first")).replace(
+    text = new_topic(turn("first")).replace(
         "  - status/active\n", "  - mine\n  - status/active # kept\n  - other\n"
     )
-    assert block(change_tags(text, {"status": "paused"})).status == "paused"
+    assert read(change_tags(text, {"status": "paused"})).status == "paused"
     tags = [
         tag.name
         for tag in read_note(change_tags(text, {"status": "closed"}).encode()).tags
@@ -170,6 +172,6 @@ def test_a_status_changes_in_its_place_and_a_persons_tags_stay() -> None:
     ],
 )
 def test_a_header_by_hand_or_broken_is_read_as_far_as_it_goes(header: str, id_: str) -> None:
-    found = block(header + begun(turn("first")).split("---\n")[2])
-    assert found.id == id_ and len(found.turns) == 1
-    assert bool(found.problem) is ("unclosed" in header)
+    topic = read(header + new_topic(turn("first")).split("---\n")[2])
+    assert topic.id == id_ and len(topic.turns) == 1
+    assert bool(topic.problem) is ("unclosed" in header)
