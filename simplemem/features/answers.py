@@ -1,7 +1,8 @@
 """The shapes of what tools answer about facts, documents and conversations.
 
-Only types, so that a server that lists its tools does not import the features. These classes have
-no docstrings, since those would become descriptions in the schemas that clients see.
+Only types, so that a server that lists its tools does not import the features. The classes have
+comments instead of docstrings, since those would become descriptions in the schemas that clients
+see.
 """
 
 from __future__ import annotations
@@ -11,17 +12,20 @@ from typing import Any, NotRequired, TypedDict
 # Facts
 
 
+# A fact that an answer names.
 class FactReference(TypedDict):
     id: str
     memory: str
 
 
+# A fact that a new one may contradict, for a person or an agent to decide.
 class ReviewCandidate(TypedDict):
     id: str
     memory: str
     similarity: float
 
 
+# What adding a statement did to a fact.
 class FactEvent(TypedDict):
     event: str
     relation: str | None
@@ -32,11 +36,13 @@ class FactEvent(TypedDict):
     disputes: NotRequired[list[FactReference]]
 
 
+# A new fact, with the facts that it may contradict.
 class ReviewRequest(TypedDict):
     id: str
     candidates: list[ReviewCandidate]
 
 
+# What a call stored that remembers statements.
 class RememberResult(TypedDict):
     events: list[FactEvent]
     document: str | None
@@ -49,6 +55,7 @@ class RememberResult(TypedDict):
 # Documents and what recall finds
 
 
+# What a call stored that ingests a document.
 class IngestResult(TypedDict):
     id: str
     status: str
@@ -65,6 +72,7 @@ class IngestResult(TypedDict):
     fetched: NotRequired[str]
 
 
+# A summary of the facts of one user.
 class ScopeProfile(TypedDict):
     container_tag: str
     static: list[str]
@@ -75,6 +83,7 @@ class ScopeProfile(TypedDict):
     method: str
 
 
+# A part of a document that answers a question.
 class Passage(TypedDict):
     content: str
     source: str
@@ -83,6 +92,7 @@ class Passage(TypedDict):
     line: int
 
 
+# A document that was written.
 class SavedDocument(TypedDict):
     file_path: str
     sha256: str
@@ -90,6 +100,7 @@ class SavedDocument(TypedDict):
     notice: NotRequired[str]
 
 
+# Where a result of a recall comes from.
 class ResultSource(TypedDict):
     id: str
     title: str
@@ -99,16 +110,18 @@ class ResultSource(TypedDict):
     url: str | None
 
 
-# `from` is a keyword, so this one cannot have the form of a class.
+# A relation of two facts. `from` is a keyword, so this one cannot have the form of a class.
 Edge = TypedDict("Edge", {"from": str, "relation": str, "to": str, "id": str})
 
 
+# One step of a recall, and why it was used or not.
 class RecallStep(TypedDict):
     step: str
     used: bool
     why: str
 
 
+# A fact or a passage that a recall found.
 class RecallResult(TypedDict):
     kind: str
     id: str
@@ -128,6 +141,7 @@ class RecallResult(TypedDict):
     outdated_sentences: NotRequired[list[str]]
 
 
+# A fact with everything that its note states.
 class MemoryRow(TypedDict):
     id: str
     memory: str
@@ -154,6 +168,7 @@ class MemoryRow(TypedDict):
 # Conversations
 
 
+# A fact of a conversation; `disputed` is when a later turn put it in doubt.
 class FactOut(TypedDict):
     key: str
     value: str
@@ -163,6 +178,7 @@ class FactOut(TypedDict):
     disputed: NotRequired[str]
 
 
+# What recording an exchange stored, and how its topic was chosen.
 class RecordedTurn(TypedDict):
     block_id: str
     turn_id: str
@@ -175,6 +191,7 @@ class RecordedTurn(TypedDict):
     warnings: list[str]
 
 
+# A turn of a topic.
 class TurnOut(TypedDict):
     turn_id: str
     timestamp: str
@@ -182,6 +199,7 @@ class TurnOut(TypedDict):
     ai_response: str
 
 
+# A topic in a list.
 class TopicRow(TypedDict):
     block_id: str
     topic_label: str
@@ -190,10 +208,12 @@ class TopicRow(TypedDict):
     created_at: str
 
 
+# The open topics.
 class TopicList(TypedDict):
     topics: list[TopicRow]
 
 
+# A topic with all its turns.
 class TopicHistory(TypedDict):
     block_id: str
     topic_label: str
@@ -201,6 +221,7 @@ class TopicHistory(TypedDict):
     summary: str
 
 
+# A topic that a question found, with the turns that answer it.
 class RecalledTopic(TypedDict):
     block_id: str
     topic: str
@@ -209,6 +230,7 @@ class RecalledTopic(TypedDict):
     turns: list[TurnOut]
 
 
+# What a question found in conversations.
 class ConversationRecall(TypedDict):
     memories: list[RecalledTopic]
     facts: list[FactOut]
@@ -217,6 +239,7 @@ class ConversationRecall(TypedDict):
     only_nearest: NotRequired[bool]
 
 
+# Something that the user must or must not do, with when it was stated.
 class Constraint(TypedDict):
     text: str
     severity: str
@@ -224,6 +247,7 @@ class Constraint(TypedDict):
     disputed: NotRequired[str]
 
 
+# What the user said about themselves.
 class UserProfile(TypedDict):
     name: str
     preferences: dict[str, str]
@@ -232,10 +256,12 @@ class UserProfile(TypedDict):
     constraints: list[Constraint]
 
 
+# The answer that contains the profile of the user.
 class UserProfileAnswer(TypedDict):
     profile: UserProfile
 
 
+# What to know before answering a message.
 class MessageContext(TypedDict):
     text: str
     tokens: int
@@ -243,6 +269,7 @@ class MessageContext(TypedDict):
     left_out: int
 
 
+# What archiving topics closed, and the facts that a model read in them.
 class ArchiveResult(TypedDict):
     closed: list[str]
     continued: list[str]

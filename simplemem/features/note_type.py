@@ -15,10 +15,14 @@ class NoteValue(Protocol):
     """What a feature reads one of its notes into."""
 
     @property
-    def path(self) -> str: ...
+    def path(self) -> str:
+        """The path of the note in the vault."""
+        ...
 
     @property
-    def sha256(self) -> str: ...
+    def sha256(self) -> str:
+        """The hash of the note's bytes, by which a change of the note is noticed."""
+        ...
 
     @property
     def is_own(self) -> bool:
@@ -33,10 +37,10 @@ T = TypeVar("T", bound=NoteValue)
 class NoteType(Generic[T]):
     """A type of note that a feature keeps, such as an entity of the graph."""
 
-    folder: str
+    folder: str  # in which a note without a `type:` is of this type
     type: str
-    read: Callable[[Read], T]
-    sort_key: Callable[[T], Any]
+    read: Callable[[Read], T]  # returns the value of a note
+    sort_key: Callable[[T], Any]  # what the values of a collection are ordered by
     accepts_any_type: bool = False  # a note in the folder may have a `type:` of the user's own
     related: tuple[NoteType[Any], ...] = ()  # types whose notes are kept in the same collection
 
@@ -57,7 +61,8 @@ class NoteType(Generic[T]):
     def parse(self, read: Read) -> tuple[Note, dict[str, Any]]:
         """Return the parsed note, and the fields that the values of all types have.
 
-        `problem` is why the note cannot be changed, or "".
+        They are `path`, `sha256`, `is_own` (whether the note is of this type) and `problem`: why the
+        note cannot be changed, or "". A note that cannot be parsed has a problem; nothing is raised.
         """
         note = read_note(read.text.encode("utf-8", "surrogatepass"), read.sha256)
         fields = {
@@ -71,7 +76,7 @@ class NoteType(Generic[T]):
     def render(self, properties: Mapping[str, Any], body: str, now: str) -> str:
         """Return the text of a new note: title, type, tags, the other properties, dates, body.
 
-        Properties without a value are left out.
+        Properties that are None or [] are left out. Nothing is written.
         """
         header: dict[str, Any] = {"title": None, "type": self.type, "tags": None}
         header |= properties

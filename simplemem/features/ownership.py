@@ -16,19 +16,27 @@ _TYPES: Final = ("atom", "document", "profile")
 
 
 def is_in_a_folder_of_users(path: str) -> bool:
-    """Return whether a note is in a folder for the notes of users."""
+    """Return whether a note is in one of the folders whose notes belong to one user each."""
     return path.startswith(_FOLDERS)
 
 
 def notes_of_users(store: EnhancedStore, paths: Iterable[str]) -> set[str]:
-    """Return the notes that belong to one user; one that cannot be read counts as one."""
-    candidates = set(paths)
-    elsewhere = sorted(path for path in candidates if not is_in_a_folder_of_users(path))
-    shared = {read.path for read in store.extension.read(elsewhere) if not _names_a_user(read.text)}
-    return candidates - shared
+    """Return the paths of those notes that belong to one user each.
+
+    A note outside the folders of users is read: it belongs to a user by its type or its `scope:`.
+    A note that cannot be read counts as belonging to a user, so that it is not shown to others.
+    """
+    notes = set(paths)
+    elsewhere = [path for path in notes if not is_in_a_folder_of_users(path)]
+    shared = set()
+    for read in store.extension.read(sorted(elsewhere)):
+        if not _names_a_user(read.text):
+            shared.add(read.path)
+    return notes - shared
 
 
 def _names_a_user(text: str) -> bool:
+    """Return whether a note belongs to one user by its frontmatter."""
     from simplemem.note.note import read_note  # most servers start without it
 
     note = read_note(text.encode("utf-8", "surrogatepass"))

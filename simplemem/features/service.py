@@ -15,29 +15,33 @@ if TYPE_CHECKING:
 
 
 class FeatureService:
-    """The service of a feature for one store, which it references weakly. It is thread-safe."""
+    """The service of a feature for one store. Guards what the feature holds in memory.
+
+    It references the store weakly, and may be used by several threads.
+    """
 
     def __init__(self, store: EnhancedStore) -> None:
+        """Make the service of a store. Callers use `of`, so that a store has only one."""
         self._store = weakref.ref(store)
         self.extension = store.extension
         self.settings = store.settings
 
     @classmethod
     def of(cls, store: EnhancedStore) -> Self:
-        """Return the service of a store, and make it on the first call."""
+        """Return the one service of this class that a store has, made on the first call."""
         services: dict[Any, Self] = store.extension.services
         return services.get(cls) or services.setdefault(cls, cls(store))
 
     @property
     def store(self) -> EnhancedStore:
-        """The store, which its caller must still hold."""
+        """The store. The caller must still hold it, because the service does not."""
         store = self._store()
         assert store is not None
         return store
 
     @property
     def chat(self) -> ChatModel | None:
-        """The chat model that the settings name, shared by all services, or None."""
+        """The chat model that the settings name, shared by all services; None if they name none."""
         services = self.extension.services
         llm = self.settings.llm
         is_configured = llm.provider != "none" and llm.model.strip()
@@ -60,7 +64,8 @@ class FeatureService:
     ) -> str:
         """Return a path that no file has: the stem, else with the first free number behind it.
 
-        `between` separates the stem from the number.
+        `between` separates the stem from the number. Files that `change_set` creates count too; the
+        path is not entered into it.
         """
         path = f"{stem}{ending}"
         numbers = count(2)
@@ -76,10 +81,14 @@ class FeatureService:
         return self.extension.exists(path)
 
     def link_text(self, path: str, block: str = "") -> str:
-        """Return a link to a note or one of its blocks, by the bare name if that is unique."""
+        """Return a link in brackets to a note or to one of its blocks, given by its block id.
+
+        The link has the bare name if no other note has that name, else the whole path.
+        """
         target = base_name(path)
-        same_name = self.extension.files_called(f"{target}.md")
-        if any(other != path for other in same_name):
+        paths = self.extension.files_called(f"{target}.md")
+        is_unique = all(same_name == path for same_name in paths)
+        if not is_unique:
             target = path.removesuffix(".md")
         if block:
             target += f"#^{block}"

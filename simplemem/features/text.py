@@ -11,8 +11,9 @@ from simplemem.note.words import well_formed
 def clean_text(text: str, what: str, max_characters: int, hint: str) -> str:
     """Return a client's text with `\\n` as the only line ending.
 
-    Raise Invalid if a note cannot contain one of its characters, TooLong with this hint if it is
-    too long. `what` names the text in the message.
+    `what` names the text in messages of errors. Raises Invalid if the text contains NUL or a lone
+    surrogate, which a note cannot contain, and TooLong with this `hint` if it is longer than
+    `max_characters`.
     """
     clean = re.sub(r"\r\n?", "\n", text)
     if "\0" in clean or clean != well_formed(clean):

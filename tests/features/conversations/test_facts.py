@@ -1,4 +1,4 @@
-"""Facts and what a person says of themselves: read from statements of their own alone, and kept in notes that are theirs."""
+"""Facts and traits: read only from statements of the user, and stored in notes that the user may change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A block: any message comes back as it was said, and a person's own words stay where they are."""
+"""A topic: any message is read back unchanged, and what the user writes between turns stays."""
 
 from __future__ import annotations
 
