@@ -28,8 +28,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from bench.conversation import Conversation, failure_in, serve
 from bench.measure import cpu_seconds
 from bench.peers import installed
-from simplemem.features.graph.graph import KnowledgeGraph, graph_of
 from simplemem.features.graph.jsonl import format_graph
+from simplemem.features.graph.service import KnowledgeGraph, graph_of
 from simplemem.features.graph.values import Entity, Graph, Observation, Relation
 from simplemem.settings.model import Settings
 from simplemem.store import Draft, EnhancedStore

@@ -60,7 +60,7 @@ def export_graph(
     $ simplemem export graph --format html --notes all --output vault.html
     $ simplemem export graph --format dot | dot -Tsvg > graph.svg
     $ simplemem export graph --format json --no-texts | jq '.links[].type'"""
-    from simplemem.features.graph.graph import graph_of
+    from simplemem.features.graph.service import graph_of
     from simplemem.store import write_file
 
     _check_options(file, form, has_picture_options=bool(notes or texts is False or private))

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from mcp.server.connection import Connection
     from mcp.server.context import ServerRequestContext
 
-    from simplemem.features.graph.graph import KnowledgeGraph
+    from simplemem.features.graph.service import KnowledgeGraph
     from simplemem.models import IndexState, Listed, Memory
     from simplemem.server.executor import StoreExecutor
     from simplemem.store import EnhancedStore
@@ -338,7 +338,7 @@ class Resources:
         raise NotFound(f"no memory called {name[:200]!r}")
 
     def _graph(self) -> KnowledgeGraph:
-        from simplemem.features.graph.graph import graph_of
+        from simplemem.features.graph.service import graph_of
 
         return graph_of(self._executor.store())
 

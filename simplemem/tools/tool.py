@@ -128,7 +128,7 @@ class _Service:
 
 
 _SERVICES: Final = {
-    "graph": _Service("KnowledgeGraph", "graph.graph", "graph_of"),
+    "graph": _Service("KnowledgeGraph", "graph.service", "graph_of"),
     "lessons": _Service("LessonService", "lessons.service", "lesson_service"),
     "conversations": _Service(
         "ConversationService", "conversations.service", "conversation_service"

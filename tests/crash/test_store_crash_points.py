@@ -14,7 +14,7 @@ import pytest
 from crash_cases import Files, notes
 
 from simplemem.features.collection import ChangeSet
-from simplemem.features.graph.graph import graph_of
+from simplemem.features.graph.service import graph_of
 from simplemem.features.graph.values import Entity, Observation
 from simplemem.index.sqlite.engine import SqliteEngine
 from simplemem.settings.loading import load_settings
@@ -51,7 +51,7 @@ CHANGES: dict[str, Callable[[EnhancedStore], Any]] = {
     "delete two entities and what leads there": lambda s: graph_of(s).delete_entities(
         ["Ada", "Bob"]
     ),
-    "a note with a file beside it": lambda s: graph_of(s).change(with_file, {}),
+    "a note with a file beside it": lambda s: graph_of(s).pages.change(with_file, {}),
 }
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from simplemem.errors import Invalid, TooLong, Unreadable
-from simplemem.features.graph.graph import KnowledgeGraph, graph_of
+from simplemem.features.graph.service import KnowledgeGraph, graph_of
 from simplemem.features.graph.values import Entity, Graph, Observation, Relation
 from simplemem.store import EnhancedStore, open_store
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simplemem.features.graph.graph import KnowledgeGraph
+from simplemem.features.graph.service import KnowledgeGraph
 from simplemem.features.graph.values import Entity, Graph, NoSuchEntity, Observation, Relation
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from simplemem.errors import SimplememError
-from simplemem.features.graph.graph import graph_of
 from simplemem.features.graph.jsonl import format_graph, import_file, parse_graph
+from simplemem.features.graph.service import graph_of
 from simplemem.features.graph.values import Entity, Observation
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from simplemem.features.graph import page as pages
+from simplemem.features.graph.bullets import format_relation
 from simplemem.features.graph.page import GraphPage, read_page
+from simplemem.features.graph.page_edits import add_items, remove_bullets, render_page
 from simplemem.features.graph.values import Entity, Observation
 
 BY_HAND = """---
@@ -42,8 +43,8 @@ def read(text: str, path: str = "graph/Aurora API.md") -> GraphPage:
 
 
 def new(name: str, kind: str, *said: Observation, order: int = 1, stub: bool = False) -> str:
-    return pages.new_page(
-        "graph/file.md", Entity(name, kind, said), order, "2026-11-22T00:00:00", stub=stub
+    return render_page(
+        "graph/file.md", Entity(name, kind, said), order, "2026-11-22T00:00:00", is_stub=stub
     )
 
 
@@ -52,7 +53,7 @@ def said(page: GraphPage) -> list[str]:
 
 
 def related(page: GraphPage) -> list[tuple[str, str]]:
-    return [(bond.type, bond.link or bond.name) for bond in page.bonds]
+    return [(line.type, line.link or line.name) for line in page.relation_lines]
 
 
 def test_what_a_person_wrote_is_understood() -> None:
@@ -124,7 +125,7 @@ def test_no_relation_is_code_or_has_an_empty_name() -> None:
         "## Relations\n- `see [[A]]`\n- see [[#Here]]\n- `calls` of [[B]]\n- ``a ` [[C]]`` then [[D`E]]\n"
     )
     assert related(page) == [("`calls` of", "B"), ("``a ` [[C]]`` then", "D`E")]
-    line = pages.bond_line("`odd", "[[a`b]]", {})
+    line = format_relation("`odd", "[[a`b]]", {})
     assert related(read(f"## Relations\n{line}\n")) == [("`odd", "a`b")]
 
 
@@ -139,24 +140,24 @@ def test_a_note_in_the_graph_folder_is_an_entity_of_the_type_it_says(told: str, 
 
 def test_adding_touches_nothing_but_the_end_of_the_section() -> None:
     page = read(BY_HAND)
-    changed = pages.with_lines(BY_HAND, page, "observations", ["- new"])
+    changed = add_items(BY_HAND, page, "observations", ["- new"])
     assert changed == BY_HAND.replace("in October\n", "in October\n- new\n")
-    changed = pages.with_lines(BY_HAND, page, "relations", ["- knows [[Ada]]"])
+    changed = add_items(BY_HAND, page, "relations", ["- knows [[Ada]]"])
     assert changed == BY_HAND.replace("- not a relation\n", "- not a relation\n- knows [[Ada]]\n")
 
 
 def test_observations_come_before_relations_when_the_section_is_made() -> None:
     text = "Some prose.\n\n## Relations\n- knows [[Ada]]"
-    changed = pages.with_lines(text, read(text), "observations", ["- one"])
+    changed = add_items(text, read(text), "observations", ["- one"])
     assert changed == "Some prose.\n\n## Observations\n- one\n\n## Relations\n- knows [[Ada]]"
-    changed = pages.with_lines(changed, read(changed), "relations", ["- knows [[Eve]]"])
+    changed = add_items(changed, read(changed), "relations", ["- knows [[Eve]]"])
     assert changed.endswith("- knows [[Ada]]\n- knows [[Eve]]\n")
 
 
 def test_what_is_added_comes_between_no_item_and_its_own_words() -> None:
     for own in ("lazy words\n", "\n  A second paragraph\n", "\n  ```\n  - code\n  ```\n"):
         text = f"## Observations\n- one\n{own}\nOther words\n"
-        changed = pages.with_lines(text, read(text), "observations", ["- two"])
+        changed = add_items(text, read(text), "observations", ["- two"])
         assert changed == f"## Observations\n- one\n{own}- two\n\nOther words\n"
 
 
@@ -178,13 +179,13 @@ def test_what_a_comment_holds_is_not_read_and_stays_as_it_is(comment: str, endin
     text = text.replace("\n", ending)
     page = read(text)
     assert (said(page), related(page)) == (["one", "two"], [("knows", "Ada")])
-    more = pages.with_lines(text, page, "observations", ["- three"])
-    more = pages.with_lines(more, read(more), "relations", ["- knows [[Eve]]"])
+    more = add_items(text, page, "observations", ["- three"])
+    more = add_items(more, read(more), "relations", ["- knows [[Eve]]"])
     assert said(read(more)) == ["one", "two", "three"]
     assert related(read(more)) == [("knows", "Ada"), ("knows", "Eve")]
     assert more.count(hidden.replace("\n", ending)) == 4
     assert more.replace(f"- three{ending}", "").replace(f"- knows [[Eve]]{ending}", "") == text
-    less = pages.without(text, page.bullets)
+    less = remove_bullets(text, page.bullets)
     assert (said(read(less)), related(read(less))) == ([], [])
     assert less.count(hidden.replace("\n", ending)) == 4
 
@@ -195,7 +196,7 @@ def test_a_comment_within_an_item_is_no_part_of_what_it_says() -> None:
     page = read(text)
     assert said(page) == ["one", "two", "three"]
     assert page.observations[1].attributes == {"confidence": 0.5}
-    assert pages.without(text, page.bullets[:1]) == text.replace("- one\n", "")
+    assert remove_bullets(text, page.bullets[:1]) == text.replace("- one\n", "")
 
 
 @pytest.mark.parametrize("mark", ["%%", "<!--", "```"])
@@ -203,6 +204,6 @@ def test_behind_a_comment_that_nobody_closed_nothing_is_read_or_added(mark: str)
     for before in ("", "## Observations\n- one\n\n"):
         text = f"{before}{mark} later\n- hidden\n"
         assert said(read(text)) == ["one"] * bool(before)
-        changed = pages.with_lines(text, read(text), "observations", ["- two"])
+        changed = add_items(text, read(text), "observations", ["- two"])
         assert said(read(changed))[-1:] == ["two"]
         assert changed.endswith(f"{mark} later\n- hidden\n")

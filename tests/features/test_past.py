@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from simplemem.features.graph.graph import graph_of
+from simplemem.features.graph.service import graph_of
 from simplemem.features.graph.values import Entity, Observation, Relation
 from simplemem.store import EnhancedStore
 

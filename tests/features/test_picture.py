@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from simplemem.features.graph.graph import graph_of
 from simplemem.features.graph.graph_export import (
     LINK,
     PICTURES,
@@ -23,6 +22,7 @@ from simplemem.features.graph.graph_export import (
     cytoscape,
     shorten_drawing,
 )
+from simplemem.features.graph.service import graph_of
 from simplemem.features.graph.values import Entity, Graph, Observation, Relation
 from simplemem.store import EnhancedStore
 

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simplemem.features.graph import page as spelling
-from simplemem.features.graph.edit import path_for_entity
+from simplemem.features.graph.attributes import format_attributes, split_attributes
+from simplemem.features.graph.literals import format_text, parse_text
+from simplemem.features.graph.names import path_for_entity
 from simplemem.note.names import check_name
 
 ODD = [
@@ -85,20 +86,20 @@ HARD += [
 
 @pytest.mark.parametrize("text", ODD + PLAIN)
 def test_what_is_spelled_reads_back(text: str) -> None:
-    assert spelling.unspelled(spelling.spell(text)) == text
+    assert parse_text(format_text(text)) == text
 
 
 @given(st.text(st.characters(codec=None), max_size=60))
 def test_any_string_comes_back(text: str) -> None:
-    line = spelling.spell(text)
-    assert spelling.unspelled(line) == text
+    line = format_text(text)
+    assert parse_text(line) == text
     assert len(line.splitlines()) <= 1 or line == text.strip()
     line.encode()  # no half of a character is left for the file
 
 
 def test_a_line_that_only_looks_like_a_literal_is_what_it_is() -> None:
-    assert spelling.unspelled('"quoted" by hand') == '"quoted" by hand'
-    assert spelling.unspelled('"never closed') == '"never closed'
+    assert parse_text('"quoted" by hand') == '"quoted" by hand'
+    assert parse_text('"never closed') == '"never closed'
 
 
 VALUES = st.one_of(
@@ -118,14 +119,14 @@ VALUES = st.one_of(
 def test_attributes_come_back_and_leave_the_text_alone(
     text: str, attributes: dict[str, object]
 ) -> None:
-    line = spelling.spell(text) + spelling.spell_attributes(attributes)
-    said, read = spelling.split_attributes(line)
-    assert spelling.unspelled(said) == text
+    line = format_text(text) + format_attributes(attributes)
+    said, read = split_attributes(line)
+    assert parse_text(said) == text
     assert read == attributes
 
 
 def test_a_persons_comment_without_attributes_is_part_of_the_text() -> None:
-    assert spelling.split_attributes("tea %%ask Ada%%") == ("tea %%ask Ada%%", {})
+    assert split_attributes("tea %%ask Ada%%") == ("tea %%ask Ada%%", {})
 
 
 # -- files that every system and every link can carry

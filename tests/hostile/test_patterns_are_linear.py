@@ -19,7 +19,7 @@ from effort import LONG
 from linear import HOSTILE, grows_too_fast
 
 import simplemem
-from simplemem.features.graph.page import split_attributes
+from simplemem.features.graph.attributes import split_attributes
 
 ROOT = Path(simplemem.__file__).parent
 SIZE = 4_000

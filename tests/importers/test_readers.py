@@ -284,8 +284,8 @@ def test_files_that_the_programs_wrote_are_imported_completely(
 
 def test_a_file_that_the_memory_server_wrote_is_imported_completely(store: EnhancedStore) -> None:
     """Written by the tools of @modelcontextprotocol/server-memory."""
-    from simplemem.features.graph.graph import graph_of
     from simplemem.features.graph.jsonl import import_file, parse_graph
+    from simplemem.features.graph.service import graph_of
 
     file = Path(__file__).parents[1] / "data" / "imports" / "server-memory.jsonl"
     done = import_file(store, file)

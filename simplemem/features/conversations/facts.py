@@ -16,7 +16,7 @@ from simplemem.features.changes import StatedSubject, subject_of
 from simplemem.features.conversations.statements import StatedFact, key_of
 from simplemem.features.conversations.topic import EPOCH
 from simplemem.features.fact import Fact, Slot
-from simplemem.features.graph.page import spell, unspelled
+from simplemem.features.graph.literals import format_text, parse_text
 from simplemem.features.note_type import NoteType
 from simplemem.note.dates import format_moment, parse_moment
 from simplemem.note.header import Header, read_header
@@ -42,7 +42,7 @@ class FactVersion(NamedTuple):
     link: str  # without brackets
 
     def __str__(self) -> str:
-        return f"- {spell(self.value)} · {format_moment(self.at)} · [[{self.link}]]"
+        return f"- {format_text(self.value)} · {format_moment(self.at)} · [[{self.link}]]"
 
     @property
     def rank(self) -> tuple[datetime, str]:
@@ -88,7 +88,7 @@ def read_conversation_fact(read: Read) -> Fact:
     name = base_name(read.path)
     latest = _latest_version(note.text)
     key = key_of(note.text_property("key") or note.text_property("title") or name)
-    value = unspelled(note.text_property("value") or latest.value)
+    value = parse_text(note.text_property("value") or latest.value)
     disputed = _moment_property(note, "disputed")
     return Fact(
         id=name,
@@ -156,7 +156,7 @@ def _history_lines(text: str) -> list[_HistoryLine]:
         value, time, link = match.groups()
         at = parse_moment(time)
         if at is not None:
-            version = FactVersion(at, unspelled(value), link)
+            version = FactVersion(at, parse_text(value), link)
             lines.append(_HistoryLine(match.start(), version))
     return lines
 
@@ -220,7 +220,7 @@ def _properties(stated: StatedFact, version: FactVersion, block_id: str) -> dict
     """Return the properties of a fact's note that change with its value, in their order."""
     properties: dict[str, object] = {
         "key": stated.key,
-        "value": spell(stated.value),
+        "value": format_text(stated.value),
         "category": stated.category,
         "confidence": stated.confidence,
         "valid_from": format_moment(version.at),
@@ -233,4 +233,4 @@ def _properties(stated: StatedFact, version: FactVersion, block_id: str) -> dict
 
 
 def _render_quote(stated: StatedFact) -> str:
-    return f"> {spell(shorten(stated.sentence, _MAX_QUOTE))}"
+    return f"> {format_text(shorten(stated.sentence, _MAX_QUOTE))}"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from simplemem.features.documents.document import Document
 from simplemem.features.documents.service import document_service
 from simplemem.features.fact import Fact
-from simplemem.features.graph.graph import graph_of
+from simplemem.features.graph.service import graph_of
 from simplemem.features.graph.values import Entity, Graph
 
 if TYPE_CHECKING:

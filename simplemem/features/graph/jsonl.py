@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from simplemem.errors import Unavailable
 from simplemem.features.event_log import Event, EventLog
-from simplemem.features.graph.graph import graph_of
+from simplemem.features.graph.service import graph_of
 from simplemem.features.graph.values import Entity, Graph, Observation, Relation
 from simplemem.models import AuthorArgs, Value
 from simplemem.note.dates import format_moment, now

@@ -15,6 +15,9 @@ from simplemem.errors import NotFound
 SHARED: Final = "default"
 """The user that everything without an owner belongs to."""
 
+RelationKey = tuple[str, str, str]
+"""What identifies a relation: source, type and target."""
+
 
 @dataclass(frozen=True, slots=True)
 class Observation:
@@ -34,7 +37,7 @@ class Relation:
     attributes: Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def key(self) -> tuple[str, str, str]:
+    def key(self) -> RelationKey:
         """What identifies the relation: source, type and target."""
         return (self.source, self.type, self.target)
 

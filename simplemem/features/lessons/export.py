@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from simplemem.features.graph.graph import graph_of
+from simplemem.features.graph.service import graph_of
 from simplemem.features.graph.values import Entity, Graph, Observation, Relation
 from simplemem.features.lessons import TYPES
 from simplemem.features.lessons.description import LessonRelation, RelationsByPath

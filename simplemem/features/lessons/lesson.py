@@ -11,7 +11,10 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from simplemem.errors import Invalid
-from simplemem.features.graph.page import Bond, bond_line, read_page, unspelled, with_lines
+from simplemem.features.graph.bullets import RelationLine, format_relation
+from simplemem.features.graph.literals import parse_text
+from simplemem.features.graph.page import read_page
+from simplemem.features.graph.page_edits import add_items
 from simplemem.features.lessons import TYPES
 from simplemem.features.note_type import NoteType
 from simplemem.note.names import base_name, legal_name, name_of
@@ -53,7 +56,7 @@ class Lesson:
     name: str
     path: str
     sha256: str
-    relations: tuple[Bond, ...] = ()
+    relations: tuple[RelationLine, ...] = ()
     status: str = ""
     superseded_by: str = ""
     superseded_at: str = ""
@@ -120,12 +123,12 @@ def read_lesson(path: str, text: str, sha256: str = "") -> Lesson:
     is_own = LESSON.includes(path, declared_type)
 
     context = ""
-    relations: tuple[Bond, ...] = ()
+    relations: tuple[RelationLine, ...] = ()
     if is_own:
         lesson_type = _text_property(note, "knowledge_type") or _type_by_folder(path)
         content, context = _split_body(note)
         if not context:
-            context = unspelled(_text_property(note, "context"))
+            context = parse_text(_text_property(note, "context"))
         relations = _read_relations(path, text)
     else:
         lesson_type = declared_type or _top_folder(path) or "note"
@@ -188,16 +191,16 @@ def _link_target(value: str) -> str:
     return _LINK.sub(r"\1", value.strip()).strip()
 
 
-def _read_relations(path: str, text: str) -> tuple[Bond, ...]:
+def _read_relations(path: str, text: str) -> tuple[RelationLine, ...]:
     """Return the links in the section of relations, which are written like those of an entity."""
     page = read_page(path, text)
     start, end = page.sections.get("relations", (0, 0))
 
-    relations: list[Bond] = []
+    relations: list[RelationLine] = []
     for bullet in page.bullets:
         is_in_section = start <= bullet.start < end
-        if is_in_section and isinstance(bullet.says, Bond) and bullet.says.link:
-            relations.append(bullet.says)
+        if is_in_section and isinstance(bullet.content, RelationLine) and bullet.content.link:
+            relations.append(bullet.content)
     return tuple(relations)
 
 
@@ -257,7 +260,7 @@ def render_body(content: str, context: str) -> str:
         body += f"\n## Context\n\n{context}\n"
 
     text = f"---\n---\n{body}"
-    if read_page("", text).opened < len(text):
+    if read_page("", text).readable_end < len(text):
         raise Invalid(
             "the content leaves a code block or comment open",
             hint="Close it, so that it does not include the text that follows.",
@@ -290,9 +293,9 @@ def replace_body(text: str, content: str, context: str) -> str:
 
 def with_relation(text: str, relation_type: str, target: str) -> str:
     """Return the text of a note with one more relation, to the note named `target`, at the end."""
-    line = bond_line(relation_type, f"[[{target}]]", {})
+    line = format_relation(relation_type, f"[[{target}]]", {})
     page = read_page("", text)
-    return with_lines(text, page, "relations", [line])
+    return add_items(text, page, "relations", [line])
 
 
 def slug_of(content: str) -> str:

@@ -23,8 +23,8 @@ from simplemem.tools.render import pretty
 from simplemem.tools.tool import Caller, Data, Reply, tool
 
 if TYPE_CHECKING:
-    from simplemem.features.graph.graph import KnowledgeGraph
     from simplemem.features.graph.history import Period
+    from simplemem.features.graph.service import KnowledgeGraph
     from simplemem.store import EnhancedStore
 
 # As it was said: 0 is not 0.0 in a note.

@@ -20,7 +20,7 @@ from simplemem.tools.arguments import Share, about, also
 from simplemem.tools.tool import Caller, Data, Reply, Tool, as_json, tool
 
 if TYPE_CHECKING:
-    from simplemem.features.graph.graph import KnowledgeGraph
+    from simplemem.features.graph.service import KnowledgeGraph
     from simplemem.features.lessons.contradictions import Contradiction
     from simplemem.features.lessons.service import LessonService
     from simplemem.store import EnhancedStore

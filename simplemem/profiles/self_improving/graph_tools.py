@@ -19,7 +19,7 @@ from simplemem.tools.arguments import Several, about, also, one_of
 from simplemem.tools.tool import Data, Reply, Tool, as_json, tool
 
 if TYPE_CHECKING:
-    from simplemem.features.graph.graph import KnowledgeGraph
+    from simplemem.features.graph.service import KnowledgeGraph
     from simplemem.store import EnhancedStore
 
 ENTITY_TYPES: Final = (

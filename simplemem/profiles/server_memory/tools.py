@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated, Any, Final, NotRequired, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NotRequired, TypedDict
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -38,7 +38,7 @@ from simplemem.tools.schema import closed
 from simplemem.tools.tool import OURS, Caller, Data, Manner, Reply, Tool, tool
 
 if TYPE_CHECKING:
-    from simplemem.features.graph.graph import KnowledgeGraph
+    from simplemem.features.graph.service import KnowledgeGraph
 
 _LINE = 4096
 _TOKENS = 8000  # of a graph in an answer
@@ -199,7 +199,7 @@ def create_relations(
     """Relate entities of the knowledge graph, in the active voice: from Apollo, depends on, to Saturn."""
     owner = _checked(container_tag)
     wanted = [each.relation() for each in relations]
-    missing = "stub" if rules.is_reference else "skip"
+    missing: Literal["stub", "skip"] = "stub" if rules.is_reference else "skip"
     made = graph.create_relations(wanted, missing=missing, owner=owner, **caller)
     ends = _once(end for each in wanted for end in (each.source, each.target))
     names = ends if rules.is_reference else [each.name for each in graph.open(ends, owner).entities]
@@ -227,7 +227,7 @@ def add_observations(
         (e.entityName, [Observation(t, e.attributes()) for t in rules.once(e.contents)])
         for e in observations
     ]
-    missing = "refuse" if rules.is_reference else "skip"
+    missing: Literal["refuse", "skip"] = "refuse" if rules.is_reference else "skip"
     learned = graph.add_observations(additions, missing=missing, owner=owner, **caller)
     known = {name for name, _ in learned}
     absent = _once(name for name, _ in additions if name not in known)

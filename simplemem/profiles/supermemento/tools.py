@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from simplemem.features.documents.service import DocumentService
     from simplemem.features.fact import Fact
     from simplemem.features.facts.service import FactService
-    from simplemem.features.graph.graph import KnowledgeGraph
+    from simplemem.features.graph.service import KnowledgeGraph
     from simplemem.store import EnhancedStore, ExtensionAPI
 
 _TAG_NAMES: Final = also("container_tag", "user_id", "scope")

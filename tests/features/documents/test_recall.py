@@ -18,7 +18,7 @@ from simplemem.features.documents.recall import RecallAnswer, RecallRequest, rec
 from simplemem.features.documents.service import document_service
 from simplemem.features.facts.fact import NewFact
 from simplemem.features.facts.service import fact_service
-from simplemem.features.graph.graph import graph_of
+from simplemem.features.graph.service import graph_of
 from simplemem.features.graph.values import Entity, Observation, Relation
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore

@@ -13,7 +13,7 @@ from postgres import Relay, Server, differences_from_anew, needs_postgres, relay
 from waiting import PATIENCE, eventually
 
 from simplemem.errors import Unavailable
-from simplemem.features.graph.graph import graph_of
+from simplemem.features.graph.service import graph_of
 from simplemem.features.graph.values import Entity, Relation
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore

@@ -1,0 +1,279 @@
+"""The knowledge graph of one store: entities and relations that are notes.
+
+A note that an entity has a relation to is part of the graph too, with its own relations, but not
+the notes that those lead to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Literal, TypeVar, Unpack
+
+from simplemem.features.graph.edit import AddedTexts, GraphEdit
+from simplemem.features.graph.history import PageHistory, Period, periods_of
+from simplemem.features.graph.names import path_for_entity
+from simplemem.features.graph.page import ENTITY, GraphPage, read_page
+from simplemem.features.graph.pages import GraphPages
+from simplemem.features.graph.resolved import build_graph
+from simplemem.features.graph.values import Entity, Graph, Observation, Relation
+from simplemem.models import AuthorArgs
+from simplemem.note.names import base_name
+
+if TYPE_CHECKING:
+    from simplemem.store import EnhancedStore
+
+R = TypeVar("R")
+V = TypeVar("V", Entity, Relation)
+
+
+class KnowledgeGraph:
+    """Reads and changes the graph of a store. Guards its pages and their history. Thread-safe.
+
+    Each method that changes the graph writes one step, which one undo takes back, and takes who
+    makes the change, with which tool, and why (`AuthorArgs`). It raises Conflict if a page changed
+    since it was read, Unreadable if a page cannot be changed, TooLong if a page would become too
+    large, and ReadOnly.
+    """
+
+    def __init__(self, store: EnhancedStore) -> None:
+        self.extension = store.extension
+        self._history = PageHistory(store.extension)
+        self.pages = GraphPages(store.extension, on_removed=self._history.remove)
+
+    # Reading
+
+    def read(self, owner: str | None = None) -> Graph:
+        """Return the graph, of one user or of all, in the order in which entities were made."""
+        with self.pages.reading():
+            return self.pages.whole_graph(owner)
+
+    def search(self, query: str, owner: str | None = None) -> Graph:
+        """Return the entities with a text in name, type or an observation, and their relations.
+
+        Case does not matter.
+        """
+        with self.pages.reading():
+            text = query.lower()
+            pages = [page for page in self.pages.items.values() if text in page.search_text]
+            return self.pages.graph_around(pages, owner)
+
+    def open(self, names: Iterable[str], owner: str | None = None) -> Graph:
+        """Return the entities with exactly these names, and their relations.
+
+        Names that no entity has are left out.
+        """
+        with self.pages.reading():
+            pages = [page for name in set(names) for page in self.pages.all_named(name)]
+            return self.pages.graph_around(pages, owner)
+
+    def entity(self, name: str) -> Entity | None:
+        """Return the entity of exactly this name, None if there is none."""
+        return next(iter(self.open([name]).entities), None)
+
+    def relation(self, source: str, relation_type: str, target: str) -> Relation | None:
+        """Return the relation of this type from one name to another, None if there is none."""
+        key = (source, relation_type, target)
+        relations = self.open([source]).relations
+        return next((relation for relation in relations if relation.key == key), None)
+
+    def changed_by_others(self) -> int:
+        """Return a number that grows when anyone but this process changes the graph.
+
+        It also grows while this process has not read the graph yet.
+        """
+        with self.pages.lock:
+            if self.pages.mark is None:
+                self.pages.external_changes += 1
+            self.pages.refresh()
+            return self.pages.external_changes
+
+    # Changing
+
+    def create_entities(
+        self, entities: Iterable[Entity], *, owner: str | None = None, **by: Unpack[AuthorArgs]
+    ) -> list[Entity]:
+        """Create entities, and return those that did not exist. Existing ones stay as they are.
+
+        With `owner` they belong to that user, and entities of other users do not count.
+        """
+        entities = list(entities)
+        return self._change(lambda edit: edit.create_entities(entities, owner=owner), by)
+
+    def create_relations(
+        self,
+        relations: Iterable[Relation],
+        *,
+        missing: Literal["stub", "skip"] = "stub",
+        owner: str | None = None,
+        **by: Unpack[AuthorArgs],
+    ) -> list[Relation]:
+        """Create relations, and return those that are new or that got new attributes.
+
+        A source that is no entity gets a page without a type, which is no entity either. If
+        `missing` is "skip", relations with an end that is no entity are left out.
+        """
+        relations = list(relations)
+        return self._change(
+            lambda edit: edit.create_relations(relations, missing=missing, owner=owner), by
+        )
+
+    def add_observations(
+        self,
+        additions: Iterable[tuple[str, Sequence[Observation]]],
+        *,
+        missing: Literal["refuse", "skip"] = "refuse",
+        owner: str | None = None,
+        **by: Unpack[AuthorArgs],
+    ) -> AddedTexts:
+        """Add observations to entities by name. Return for each entity the texts that are new.
+
+        Raises NoSuchEntity for a name of no entity, unless `missing` is "skip": such a name is then
+        left out.
+        """
+        additions = list(additions)
+        return self._change(
+            lambda edit: edit.add_observations(additions, missing=missing, owner=owner), by
+        )
+
+    def delete_entities(self, names: Sequence[str], **by: Unpack[AuthorArgs]) -> list[str]:
+        """Move entities to the trash with all their relations, and return the names of none.
+
+        Raises Invalid if a name is only that of a note, which is no entity.
+        """
+        return self._change(lambda edit: edit.delete_entities(names), by)
+
+    def delete_observations(
+        self, deletions: Iterable[tuple[str, Iterable[str]]], **by: Unpack[AuthorArgs]
+    ) -> tuple[int, list[str]]:
+        """Remove all observations with these texts from entities by name.
+
+        Return how many were removed, and the names of no entity.
+        """
+        deletions = [(name, list(texts)) for name, texts in deletions]
+        return self._change(lambda edit: edit.delete_observations(deletions), by)
+
+    def delete_relations(self, relations: Iterable[Relation], **by: Unpack[AuthorArgs]) -> int:
+        """Remove relations, and return how many there were. Attributes do not matter."""
+        relations = list(relations)
+        return self._change(lambda edit: edit.delete_relations(relations), by)
+
+    def update_relation(self, relation: Relation, **by: Unpack[AuthorArgs]) -> None:
+        """Set attributes of a relation; those that are not given stay.
+
+        Raises NotFound if the graph does not have the relation.
+        """
+        self._change(lambda edit: edit.update_relation(relation), by)
+
+    def merge(self, graph: Graph, **by: Unpack[AuthorArgs]) -> tuple[int, int, int]:
+        """Add a whole graph. What exists already stays as it is.
+
+        Return how many entities, relations, and observations of existing entities are new.
+        """
+        return self._change(lambda edit: edit.merge(graph), by)
+
+    def _change(self, draft: Callable[[GraphEdit], R], by: AuthorArgs) -> R:
+        """Write an edit as one step, and return what `draft` returned for it.
+
+        `draft` is called again if a page is saved meanwhile.
+        """
+        author: AuthorArgs = {"who": "", "tool": "graph", "reason": "", **by}
+        answer, _ = self.pages.change(draft, author, GraphEdit)
+        return answer
+
+    def count_new(self, graph: Graph) -> tuple[int, int, int]:
+        """Return what `merge` would return, without writing anything."""
+        with self.pages.reading():
+            return GraphEdit(self.pages).merge(graph)
+
+    # The past
+
+    def entity_history(
+        self, store: EnhancedStore, name: str, path: str = ""
+    ) -> list[Period[Entity]]:
+        """Return all that an entity was, oldest first; nothing for a name that never was one.
+
+        `path` says which page is meant if several users have an entity of that name.
+        """
+
+        def entity_on(page: GraphPage) -> Entity | None:
+            if page.is_stub:
+                return None
+            return Entity(page.name, page.type, page.observations)
+
+        return self._periods(store, name, entity_on, path or self._path_of(name))
+
+    def relation_history(self, store: EnhancedStore, relation: Relation) -> list[Period[Relation]]:
+        """Return all that a relation was, oldest first; nothing for one that never was."""
+        target_names = {relation.target, base_name(self._path_of(relation.target))}
+
+        def relation_on(page: GraphPage) -> Relation | None:
+            for line in page.relation_lines:
+                target = line.name or base_name(line.link)
+                if line.type == relation.type and target in target_names:
+                    return replace(relation, attributes=line.attributes)
+            return None
+
+        return self._periods(store, relation.source, relation_on, self._path_of(relation.source))
+
+    def _periods(
+        self, store: EnhancedStore, name: str, read: Callable[[GraphPage], V | None], path: str
+    ) -> list[Period[V]]:
+        """Return what `read` returned over time for the page of a name at a path."""
+        is_present = path in self.pages.items
+        states = self._history.states(store, path, cache=is_present)
+        return periods_of(states, name, read)
+
+    def _path_of(self, name: str) -> str:
+        """Return the path of the entity of a name, or the one that it would have had."""
+        entity = self.entity(name)
+        return path_for_entity(name) if entity is None else entity.path
+
+    def at(self, when: datetime) -> Graph:
+        """Return the graph as it was at a moment, as far as the history has it.
+
+        What has been deleted since is in it too.
+        """
+        notes, files = self._notes_at(when)
+        pages = {path: page for path, page in notes.items() if page.is_own}
+        resolutions = self.pages.resolve_relations(pages.values(), files)
+
+        # The notes that entities had relations to.
+        for relations in resolutions.values():
+            for resolved in relations:
+                if resolved.path is None or resolved.path in pages:
+                    continue
+                note = notes.get(resolved.path) or self.pages.page_at(resolved.path)
+                if note is not None:
+                    pages[note.path] = note
+
+        in_order = sorted(pages.values(), key=ENTITY.sort_key)
+        resolutions = self.pages.resolve_relations(pages.values(), files)
+        return build_graph(in_order, resolutions, pages)
+
+    def _notes_at(self, when: datetime) -> tuple[dict[str, GraphPage], set[str]]:
+        """Return the graph's pages at a moment, and the paths of all notes of the vault then.
+
+        The pages include every note that was another one then, whether or not it is an entity.
+        """
+        with self.pages.reading():
+            pages = dict(self.pages.items)
+            files = set(self.extension.indexed())
+
+        for note, is_different in self.extension.notes_at(when):
+            if not is_different:
+                continue
+            pages.pop(note.path, None)
+            files.discard(note.path)
+            if note.data is not None and note.path.lower().endswith(".md"):
+                text = note.data.decode("utf-8", "replace")
+                pages[note.path] = read_page(note.path, text, note.sha256 or "")
+                files.add(note.path)
+        return pages, files
+
+
+def graph_of(store: EnhancedStore) -> KnowledgeGraph:
+    """Return the graph of a store. It is made on the first call, and is the same on each."""
+    services: dict[str, KnowledgeGraph] = store.extension.services
+    return services.get("graph") or services.setdefault("graph", KnowledgeGraph(store))
