@@ -23,7 +23,7 @@ def made(store: EnhancedStore, *names: str) -> None:
 
 
 def texts(store: EnhancedStore, name: str) -> list[list[str]]:
-    return [each.texts for each, *_ in graph_of(store).entity_history(store, name)]
+    return [each.texts for each, *_ in graph_of(store).entity_history(name)]
 
 
 @pytest.mark.parametrize("name", ["a/b", "CON", "new\nline", "half \ud800", ""])
@@ -66,7 +66,7 @@ def test_what_only_git_remembers_is_told(
     git("commit", "-qm", "two", when="2026-02-01T10:00:00Z")
     store.sync()
     assert texts(store, "A") == [["of January"], ["of February"]]
-    first, second = graph_of(store).entity_history(store, "A")
+    first, second = graph_of(store).entity_history("A")
     assert first[1:3] == (
         datetime(2026, 1, 1, 10, tzinfo=UTC),
         datetime(2026, 2, 1, 10, tzinfo=UTC),

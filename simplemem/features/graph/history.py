@@ -13,11 +13,12 @@ from simplemem.features.graph.values import Entity, Relation
 from simplemem.note.names import name_of
 
 if TYPE_CHECKING:
+    from simplemem.models import HistoryEntry
     from simplemem.store import EnhancedStore, ExtensionAPI
 
 V = TypeVar("V", Entity, Relation)
 
-_MAX_CHANGES: Final = 10_000
+_MAX_CHANGES: Final = 10_000  # of a page
 
 
 class Period(NamedTuple, Generic[V]):
@@ -38,7 +39,7 @@ class PageState(NamedTuple):
 
 
 class PageHistory:
-    """The states of pages. Guards a cache of them, from which changed pages are removed."""
+    """Reads the states of pages. Guards a cache of them, without those of pages that changed."""
 
     def __init__(self, extension: ExtensionAPI) -> None:
         self._extension = extension
@@ -46,11 +47,14 @@ class PageHistory:
         self._seen_version = 0
 
     def remove(self, path: str) -> None:
-        """Remove the states of a page from the cache."""
+        """Remove the states of a page from the cache, if it has them."""
         self._states.pop(path, None)
 
     def states(self, store: EnhancedStore, path: str, *, cache: bool) -> list[PageState]:
-        """Return a page after each of its changes, oldest first. `cache` keeps the answer."""
+        """Return a page after each of its changes, oldest first; [] for a page that never was.
+
+        `cache` says whether to keep the answer until the page changes.
+        """
         self._remove_changed()
         cached = self._states.get(path)
         if cached is not None:
@@ -62,51 +66,86 @@ class PageHistory:
         return states
 
     def _remove_changed(self) -> None:
+        """Remove the states of pages that changed since the last call."""
         newest = self._extension.last_version()
         if newest == self._seen_version:
             return
+
         for version in self._extension.changes(after=self._seen_version):
-            self._states.pop(version.path, None)
-            self._states.pop(version.new_path or "", None)
+            self.remove(version.path)
+            if version.new_path:
+                self.remove(version.new_path)
         self._seen_version = newest
 
 
 def _read_states(store: EnhancedStore, path: str) -> list[PageState]:
-    """Read the states of a page from its history, and the current one if no history has it."""
-    states: list[PageState] = []
+    """Return the states of a page from its history, and the current one if no history has it."""
     name = name_of(path)
-    last_sha256: str | None = None
+    entries: list[HistoryEntry] = []
     with suppress(SimplememError):  # no history, and perhaps no note
-        for entry in reversed(store.history(name, limit=_MAX_CHANGES)):
-            if entry.op == "recovered":
-                continue
+        entries = list(store.history(name, limit=_MAX_CHANGES))
+    entries.reverse()
 
-            # Text that our log does not have was written by another program.
-            is_gap = last_sha256 and entry.before and entry.before != last_sha256
-            if is_gap and entry.source != "git":
-                previous = _page_in(store, entry.name, entry.before)
-                states.append(PageState(previous, _as_utc(entry.when), ""))
+    states: list[PageState] = []
+    last_sha256: str | None = None
+    for entry in entries:
+        if entry.op == "recovered":
+            continue
+        previous = _unlogged_state(store, entry, last_sha256)
+        if previous is not None:
+            states.append(previous)
+        states.append(_state_after(store, entry))
+        last_sha256 = entry.sha256 or ""
 
-            last_sha256 = entry.sha256 or ""
-            changed = None
-            if last_sha256:
-                changed = _page_in(store, entry.new_name or entry.name, entry.version)
-            states.append(PageState(changed, _as_utc(entry.when), entry.who))
+    current = _current_state(store, name, last_sha256)
+    if current is not None:
+        states.append(current)
+    return states
 
+
+def _unlogged_state(
+    store: EnhancedStore, entry: HistoryEntry, last_sha256: str | None
+) -> PageState | None:
+    """Return the page before a change, if another program wrote it and our log does not have it.
+
+    `last_sha256` is the hash after the previous change, "" for no note and None without a change.
+    """
+    if entry.source == "git" or not last_sha256 or not entry.before:
+        return None
+    if entry.before == last_sha256:
+        return None
+    page = _page_in(store, entry.name, entry.before)
+    return PageState(page, _as_utc(entry.when), "")
+
+
+def _state_after(store: EnhancedStore, entry: HistoryEntry) -> PageState:
+    """Return the page after a change."""
+    page = None
+    if entry.sha256:
+        page = _page_in(store, entry.new_name or entry.name, entry.version)
+    return PageState(page, _as_utc(entry.when), entry.who)
+
+
+def _current_state(store: EnhancedStore, name: str, last_sha256: str | None) -> PageState | None:
+    """Return the page as it is now; None if it is as after the last change, or cannot be read."""
     with suppress(SimplememError):
         current = store.read(name)
         if current.sha256 != last_sha256 and current.name == name:
             page = _page_in(store, current.name, None)
-            states.append(PageState(page, _as_utc(current.modified), ""))
-    return states
+            return PageState(page, _as_utc(current.modified), "")
+    return None
 
 
 def _page_in(store: EnhancedStore, name: str, version: str | None) -> GraphPage | None:
-    """Return a page in one of its versions, None for a version that cannot be read."""
+    """Return a page in one of its versions, None for a version that cannot be read.
+
+    Without a `version`, it is the page as it is now.
+    """
     if version == "":
         return None
     with suppress(SimplememError):
-        return read_page(f"{name}.md", store.read(name, version=version).text)
+        note = store.read(name, version=version)
+        return read_page(f"{name}.md", note.text)
     return None
 
 
@@ -118,15 +157,19 @@ def _as_utc(moment: str) -> datetime:
 def periods_of(
     states: Iterable[PageState], name: str, read: Callable[[GraphPage], V | None]
 ) -> list[Period[V]]:
-    """Return what `read` returned for the page of a name over time, oldest first.
+    """Return the values that the page of a name had over time, oldest first.
 
-    Changes that did not change the value are left out.
+    `read` returns the value on a page, or None. Changes that did not change the value are left out,
+    and so are the times in which the page had another name.
     """
     periods: list[Period[V]] = []
     for page, since, who in states:
-        value = read(page) if page is not None and page.name == name else None
-        last = periods[-1] if periods else None
-        if last is not None and last.until is None:
+        value = None
+        if page is not None and page.name == name:
+            value = read(page)
+
+        if periods and periods[-1].until is None:
+            last = periods[-1]
             if last.value == value:
                 continue
             periods[-1] = last._replace(until=max(since, last.since))

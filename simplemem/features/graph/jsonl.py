@@ -10,15 +10,13 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterable
-from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from simplemem.errors import Unavailable
 from simplemem.features.event_log import Event, EventLog
 from simplemem.features.graph.service import graph_of
-from simplemem.features.graph.values import Entity, Graph, Observation, Relation
+from simplemem.features.graph.values import Entity, Graph, Observation, Relation, RelationKey
 from simplemem.models import AuthorArgs, Value
 from simplemem.note.dates import format_moment, now
 from simplemem.store import EnhancedStore
@@ -29,17 +27,18 @@ _MAX_LINE: Final = 64_000_000  # bytes
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
 
-class Broken(Value):
-    """A line that is no entity or relation, and why."""
+class BrokenLine(Value):
+    """The number of a line that is no entity or relation, and why."""
 
     line: int
     why: str
 
 
 class Imported(Value):
-    """What an import created, what existed already, and broken lines.
+    """What an import created, what existed already, and the lines that could not be read.
 
-    `observations` counts those added to entities that existed.
+    `observations` counts those that were added to entities that existed. `since` is the first
+    version of the import, by which all of it can be undone; "" if nothing was written.
     """
 
     file: str
@@ -48,28 +47,34 @@ class Imported(Value):
     observations: int
     entities_there: int
     relations_there: int
-    since: str  # its first version, by which all of it can be undone; "" if nothing was written
-    broken: tuple[Broken, ...]
+    since: str
+    broken: tuple[BrokenLine, ...]
 
 
 def format_graph(graph: Graph) -> str:
     """Return a graph as the text of such a file."""
-    lines = [{"type": "entity", **entity.as_dict()} for entity in graph.entities]
-    lines += [{"type": "relation", **relation.as_dict()} for relation in graph.relations]
-    text = "".join(
-        json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n" for line in lines
-    )
-    return _SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+    items = [{"type": "entity", **entity.as_dict()} for entity in graph.entities]
+    items += [{"type": "relation", **relation.as_dict()} for relation in graph.relations]
+
+    text = ""
+    for item in items:
+        text += json.dumps(item, ensure_ascii=False, separators=(",", ":")) + "\n"
+    return _SURROGATE.sub(_escape, text)
 
 
-def parse_graph(data: bytes, max_line: int = _MAX_LINE) -> tuple[Graph, tuple[Broken, ...]]:
+def _escape(surrogate: re.Match[str]) -> str:
+    return f"\\u{ord(surrogate[0]):04x}"
+
+
+def parse_graph(data: bytes, max_line: int = _MAX_LINE) -> tuple[Graph, tuple[BrokenLine, ...]]:
     """Return the graph in such a file, and the lines that cannot be read.
 
-    Entities of one name are one entity with the observations of all.
+    Entities of one name are one entity with the observations of all. An entity whose line has more
+    than `max_line` bytes is not read. Empty lines and null are ignored.
     """
     entities: dict[str, Entity] = {}
-    relations: dict[tuple[str, str, str], Relation] = {}
-    broken: list[Broken] = []
+    relations: dict[RelationKey, Relation] = {}
+    broken: list[BrokenLine] = []
     lines = data.removeprefix(_BYTE_ORDER_MARK).split(b"\n")
     for number, line in enumerate(lines, 1):
         if not line.strip():
@@ -77,35 +82,41 @@ def parse_graph(data: bytes, max_line: int = _MAX_LINE) -> tuple[Graph, tuple[Br
         try:
             item = json.loads(line.decode("utf-8"))
         except (ValueError, RecursionError):
-            broken.append(Broken(number, "it is not JSON"))
+            broken.append(BrokenLine(number, "it is not JSON"))
             continue
 
-        parsed = _parse_item(item, allow_entity=len(line) <= max_line)
+        is_too_long = len(line) > max_line
+        parsed = _parse_item(item, allow_entity=not is_too_long)
         if isinstance(parsed, Relation):
             relations.setdefault(parsed.key, parsed)
         elif isinstance(parsed, Entity):
             entities[parsed.name] = _merge_entities(entities.get(parsed.name), parsed)
         elif item is not None:
-            why = "it is neither an entity nor a relation"
-            if len(line) > max_line:
-                why = "it is longer than the limit for a note"
-            broken.append(Broken(number, why))
+            broken.append(BrokenLine(number, _reason(is_too_long=is_too_long)))
     return Graph(tuple(entities.values()), tuple(relations.values())), tuple(broken)
 
 
+def _reason(*, is_too_long: bool) -> str:
+    """Return why a line of JSON cannot be read."""
+    if is_too_long:
+        return "it is longer than the limit for a note"
+    return "it is neither an entity nor a relation"
+
+
 def _parse_item(item: Any, *, allow_entity: bool) -> Entity | Relation | None:
+    """Return the JSON of a line as an entity or a relation; None if it is neither."""
     match item:
         case {
             "type": "relation",
             "from": str(source),
             "to": str(target),
-            "relationType": str(kind),
+            "relationType": str(relation_type),
         }:
-            return Relation(source, kind, target)
-        case {"type": "entity", "name": str(name), "entityType": str(kind)} if allow_entity:
+            return Relation(source, relation_type, target)
+        case {"type": "entity", "name": str(name), "entityType": str(entity_type)} if allow_entity:
             texts = item.get("observations") or []  # other servers also write null, or nothing
             if isinstance(texts, list) and all(isinstance(text, str) for text in texts):
-                return Entity(name, kind, tuple(Observation(text) for text in texts))
+                return Entity(name, entity_type, tuple(Observation(text) for text in texts))
     return None
 
 
@@ -124,51 +135,72 @@ def import_file(
 ) -> Imported | None:
     """Import the graph of a file as one step; with `dry_run`, only count what is new.
 
-    With `once`, return None if the file has been imported before. Other imports wait. Raise
-    Unavailable if the file cannot be read.
+    With `once`, return None if the file has been imported before. Other imports wait for up to two
+    minutes. Raises Unavailable if the file cannot be read, and what `KnowledgeGraph.merge` raises.
     """
     path = os.path.abspath(file)
     log = EventLog[set[str]](store.extension, "imports.jsonl", set, _add_file)
-    with nullcontext() if dry_run else log.exclusive(_LOCK_TIMEOUT) as append:
+    if dry_run:
+        if once and path in log.state():
+            return None
+        content = _read_content(store, file)
+        counts = _counts(graph_of(store).count_new(content.graph), content.graph)
+        return Imported(path, **counts, since="", broken=content.broken)
+
+    with log.exclusive(_LOCK_TIMEOUT) as append:
         if once and path in log.state():
             return None
 
-        data = _read_file(file)
-        parsed, broken = parse_graph(data, store.extension.max_note_bytes)
+        content = _read_content(store, file)
         last_version = store.extension.last_version()
-        graph = graph_of(store)
-        if append is None:
-            new = graph.count_new(parsed)
-        else:
-            by = AuthorArgs(who=who, tool="import", reason=f"import of {file.name}")
-            new = graph.merge(parsed, **by)
+        by = AuthorArgs(who=who, tool="import", reason=f"import of {file.name}")
+        counts = _counts(graph_of(store).merge(content.graph, **by), content.graph)
+        append(
+            {
+                "when": format_moment(now()),
+                "file": path,
+                "sha256": content.sha256,
+                **counts,
+            }
+        )
 
-        counts = _counts(new, parsed)
-        if append is not None:
-            digest = hashlib.sha256(data).hexdigest()
-            append({"when": format_moment(now()), "file": path, "sha256": digest, **counts})
-        has_written = store.extension.last_version() > last_version
-        since = f"v{last_version + 1}" if has_written else ""
-        return Imported(path, **counts, since=since, broken=broken)
+        since = ""
+        if store.extension.last_version() > last_version:
+            since = f"v{last_version + 1}"
+        return Imported(path, **counts, since=since, broken=content.broken)
 
 
 def _add_file(files: set[str], event: Event) -> None:
+    """Add the file of an event to the imported files."""
     files.add(str(event.get("file")))
 
 
-def _read_file(file: Path) -> bytes:
+class _Content(NamedTuple):
+    """The graph in a file, its lines that cannot be read, and the hash of the file."""
+
+    graph: Graph
+    broken: tuple[BrokenLine, ...]
+    sha256: str
+
+
+def _read_content(store: EnhancedStore, file: Path) -> _Content:
+    """Return what is in a file. Raises Unavailable if the file cannot be read."""
     try:
-        return file.read_bytes()
+        data = file.read_bytes()
     except OSError as error:
         raise Unavailable(f"{file} cannot be read: {error.strerror}") from error
 
+    graph, broken = parse_graph(data, store.extension.max_note_bytes)
+    return _Content(graph, broken, hashlib.sha256(data).hexdigest())
 
-def _counts(new: Iterable[int], parsed: Graph) -> dict[str, Any]:
+
+def _counts(new: tuple[int, int, int], graph: Graph) -> dict[str, Any]:
+    """Return the counts of an `Imported`, from what `merge` returned for a graph."""
     entities, relations, observations = new
     return {
         "entities": entities,
         "relations": relations,
         "observations": observations,
-        "entities_there": len(parsed.entities) - entities,
-        "relations_there": len(parsed.relations) - relations,
+        "entities_there": len(graph.entities) - entities,
+        "relations_there": len(graph.relations) - relations,
     }

@@ -18,6 +18,7 @@ from simplemem.features.graph.page import ENTITY, GraphPage, read_page
 from simplemem.features.graph.pages import GraphPages
 from simplemem.features.graph.resolved import build_graph
 from simplemem.features.graph.values import Entity, Graph, Observation, Relation
+from simplemem.features.service import FeatureService
 from simplemem.models import AuthorArgs
 from simplemem.note.names import base_name
 
@@ -28,7 +29,7 @@ R = TypeVar("R")
 V = TypeVar("V", Entity, Relation)
 
 
-class KnowledgeGraph:
+class KnowledgeGraph(FeatureService):
     """Reads and changes the graph of a store. Guards its pages and their history. Thread-safe.
 
     Each method that changes the graph writes one step, which one undo takes back, and takes who
@@ -38,7 +39,7 @@ class KnowledgeGraph:
     """
 
     def __init__(self, store: EnhancedStore) -> None:
-        self.extension = store.extension
+        super().__init__(store)
         self._history = PageHistory(store.extension)
         self.pages = GraphPages(store.extension, on_removed=self._history.remove)
 
@@ -189,9 +190,7 @@ class KnowledgeGraph:
 
     # The past
 
-    def entity_history(
-        self, store: EnhancedStore, name: str, path: str = ""
-    ) -> list[Period[Entity]]:
+    def entity_history(self, name: str, path: str = "") -> list[Period[Entity]]:
         """Return all that an entity was, oldest first; nothing for a name that never was one.
 
         `path` says which page is meant if several users have an entity of that name.
@@ -202,9 +201,9 @@ class KnowledgeGraph:
                 return None
             return Entity(page.name, page.type, page.observations)
 
-        return self._periods(store, name, entity_on, path or self._path_of(name))
+        return self._periods(name, entity_on, path or self._path_of(name))
 
-    def relation_history(self, store: EnhancedStore, relation: Relation) -> list[Period[Relation]]:
+    def relation_history(self, relation: Relation) -> list[Period[Relation]]:
         """Return all that a relation was, oldest first; nothing for one that never was."""
         target_names = {relation.target, base_name(self._path_of(relation.target))}
 
@@ -215,14 +214,14 @@ class KnowledgeGraph:
                     return replace(relation, attributes=line.attributes)
             return None
 
-        return self._periods(store, relation.source, relation_on, self._path_of(relation.source))
+        return self._periods(relation.source, relation_on, self._path_of(relation.source))
 
     def _periods(
-        self, store: EnhancedStore, name: str, read: Callable[[GraphPage], V | None], path: str
+        self, name: str, read: Callable[[GraphPage], V | None], path: str
     ) -> list[Period[V]]:
         """Return what `read` returned over time for the page of a name at a path."""
         is_present = path in self.pages.items
-        states = self._history.states(store, path, cache=is_present)
+        states = self._history.states(self.store, path, cache=is_present)
         return periods_of(states, name, read)
 
     def _path_of(self, name: str) -> str:
@@ -275,5 +274,4 @@ class KnowledgeGraph:
 
 def graph_of(store: EnhancedStore) -> KnowledgeGraph:
     """Return the graph of a store. It is made on the first call, and is the same on each."""
-    services: dict[str, KnowledgeGraph] = store.extension.services
-    return services.get("graph") or services.setdefault("graph", KnowledgeGraph(store))
+    return KnowledgeGraph.of(store)

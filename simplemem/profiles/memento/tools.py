@@ -1,45 +1,57 @@
-"""The profile of Memento: the nine tools it shares with the reference, and eight of its own. Strength,
-confidence and metadata are kept behind the bullet they are about. Times are milliseconds since 1970."""
+"""The tools of the profile `memento`: the nine of server-memory, and eight of Memento's own.
+
+Strength, confidence and metadata of a relation or an observation are attributes of its list item.
+"""
 
 # ruff: noqa: N803, N815  (the names of arguments are the contract's)
 from __future__ import annotations
 
-import uuid
-from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import AwareDatetime, Field, WithJsonSchema
 
 from simplemem.errors import Invalid
-from simplemem.features.graph.values import Entity, Graph, Relation
+from simplemem.features.graph.values import Graph, Relation
 from simplemem.note.dates import now
-from simplemem.profiles.server_memory import tools as verbs
-from simplemem.profiles.server_memory.tools import HINTS, RULES, GraphArguments
+from simplemem.profiles.memento.rows import (
+    STATED_AT,
+    WEIGHTS,
+    entity_row,
+    parse_moment,
+    relation_row,
+    reply_with_graph,
+    to_milliseconds,
+    version_row,
+)
+from simplemem.profiles.server_memory.arguments import Addition, GraphArguments, RelationIn
+from simplemem.profiles.server_memory.tools import HINTS, RULES
+from simplemem.profiles.server_memory.verbs import VERBS, graph_tools
 from simplemem.tools.arguments import Several, Share, about, also
 from simplemem.tools.render import pretty
 from simplemem.tools.tool import Caller, Data, Reply, tool
 
 if TYPE_CHECKING:
-    from simplemem.features.graph.history import Period
     from simplemem.features.graph.service import KnowledgeGraph
     from simplemem.store import EnhancedStore
 
-# As it was said: 0 is not 0.0 in a note.
+# A note keeps a number as it was sent: 0 does not become 0.0.
 Number = Annotated[int | float, Field(ge=0, le=1), WithJsonSchema({"type": "number"})]
 Milliseconds = Annotated[AwareDatetime, WithJsonSchema({"type": "number"})]
 Moment = Annotated[Milliseconds, about("Milliseconds since 1970")]
-_AT: Final = "at"  # when a relation or an observation was last said to be so
-_WEIGHTS: Final = ("strength", "confidence")
-_HALF_LIFE, _FLOOR = 30, 0.1  # days; what a confidence never falls below
-_NAMESPACE: Final = uuid.UUID("6f0f7f4e-5c1b-5a52-9d0e-2d6f2b1a7c11")
-_MANNER: Final = RULES.manner
+Source = Annotated[str, also("from"), about("The entity that the relation starts from")]
+Target = Annotated[str, also("to"), about("The entity that the relation leads to")]
+
+_HALF_LIFE_DAYS: Final = 30
+_MIN_CONFIDENCE: Final = 0.1  # decay does not go below it
+_DEFAULT_DECAY_FACTOR: Final = 0.5  # the share of a confidence that is left after 30 days
+_ADAPTER: Final = RULES.adapter
 
 
 class _Weighed(GraphArguments):
-    """What may stand beside a relation or an observation."""
+    """The fields that a relation or an observation may have in addition."""
 
     strength: Annotated[Number | None, about("Strength, from 0 to 1")] = None
     confidence: Annotated[
@@ -49,35 +61,45 @@ class _Weighed(GraphArguments):
     updatedAt: Moment | None = None
 
     def attributes(self) -> dict[str, Any]:
-        """These as attributes, with when they were said."""
-        found = self.model_dump(include={*_WEIGHTS, "metadata"}, exclude_none=True)
-        moment = (self.updatedAt or now()).astimezone().strftime("%Y-%m-%dT%H:%M:%S")
-        return found | {_AT: moment} if any(value != {} for value in found.values()) else {}
+        """Return these fields as attributes, with the moment at which they were stated.
+
+        There are none if no field was sent.
+        """
+        attributes = self.model_dump(include={*WEIGHTS, "metadata"}, exclude_none=True)
+        has_values = any(value != {} for value in attributes.values())
+        if has_values:
+            moment = self.updatedAt or now()
+            attributes[STATED_AT] = moment.astimezone().strftime("%Y-%m-%dT%H:%M:%S")
+        return attributes if has_values else {}
 
 
-class WeighedRelation(_Weighed, verbs.RelationIn):
+class WeighedRelation(_Weighed, RelationIn):
+    """A relation to create or update, with its weights."""
+
     def relation(self) -> Relation:
+        """Return the relation of the graph that this argument describes, with its attributes."""
         return replace(super().relation(), attributes=self.attributes())
 
 
-class WeighedAddition(_Weighed, verbs.Addition): ...
+class WeighedAddition(_Weighed, Addition):
+    """Observations to add to one entity, with their weights."""
 
 
-Source = Annotated[str, also("from"), about("The entity that the relation starts from")]
-Target = Annotated[str, also("to"), about("The entity that the relation leads to")]
+# Relations and entities
 
 
-@tool("Get Relation", manner=_MANNER)
+@tool("Get Relation", manner=_ADAPTER)
 def get_relation(
-    store: EnhancedStore, graph: KnowledgeGraph, source: Source, target: Target, relationType: str
+    graph: KnowledgeGraph, source: Source, target: Target, relationType: str
 ) -> Reply[None]:
     """Get one relation with its stored data"""
-    if (found := graph.relation(source, relationType, target)) is None:
+    relation = graph.relation(source, relationType, target)
+    if relation is None:
         return Reply(f"Relation not found: {source} -> {relationType} -> {target}")
-    return Reply(pretty(_relation(found, graph.relation_history(store, found))))
+    return Reply(pretty(relation_row(relation, graph.relation_history(relation))))
 
 
-@tool("Update Relation", writes=True, destructive=True, manner=_MANNER)
+@tool("Update Relation", writes=True, destructive=True, manner=_ADAPTER)
 def update_relation(
     graph: KnowledgeGraph, caller: Caller, relation: WeighedRelation
 ) -> Reply[None]:
@@ -86,7 +108,7 @@ def update_relation(
     return Reply("Relation updated successfully")
 
 
-@tool("Get Entity Embedding", manner=_MANNER)
+@tool("Get Entity Embedding", manner=_ADAPTER)
 def get_entity_embedding(
     store: EnhancedStore, graph: KnowledgeGraph, entity_name: str
 ) -> Reply[None]:
@@ -94,49 +116,59 @@ def get_entity_embedding(
     entity = graph.entity(entity_name)
     if entity is None:
         return Reply(f"Entity not found: {entity_name}")
-    if (found := store.extension.vector_of(entity.path)) is None:
+    embedding = store.extension.vector_of(entity.path)
+    if embedding is None:
         return Reply(f"No embedding found for entity: {entity_name}")
-    shown = {
+
+    vector, model = embedding
+    row = {
         "entityName": entity_name,
-        "embedding": found[0],
-        "model": found[1],
-        "dimensions": len(found[0]),
+        "embedding": vector,
+        "model": model,
+        "dimensions": len(vector),
+        "lastUpdated": to_milliseconds(parse_moment(entity.modified)),
     }
-    return Reply(pretty(shown | _ms(lastUpdated=_time(entity.modified))))
+    return Reply(pretty(row))
 
 
-@tool("Get Entity History", manner=_MANNER)
-def get_entity_history(store: EnhancedStore, graph: KnowledgeGraph, entityName: str) -> Reply[None]:
+# History
+
+
+@tool("Get Entity History", manner=_ADAPTER)
+def get_entity_history(graph: KnowledgeGraph, entityName: str) -> Reply[None]:
     """List all versions of an entity, oldest first"""
-    past = graph.entity_history(store, entityName)
-    return Reply(pretty([_entity(each[0], past[:number]) for number, each in enumerate(past, 1)]))
+    periods = graph.entity_history(entityName)
+    rows = []
+    for number, period in enumerate(periods, 1):
+        rows.append(entity_row(period.value, periods[:number]))
+    return Reply(pretty(rows))
 
 
-@tool("Get Relation History", manner=_MANNER)
+@tool("Get Relation History", manner=_ADAPTER)
 def get_relation_history(
-    store: EnhancedStore, graph: KnowledgeGraph, source: Source, target: Target, relationType: str
+    graph: KnowledgeGraph, source: Source, target: Target, relationType: str
 ) -> Reply[None]:
     """List all versions of a relation, oldest first"""
-    past = graph.relation_history(store, Relation(source, relationType, target))
-    return Reply(
-        pretty(
-            [_relation(each[0], past[:n]) | _version(past[:n]) for n, each in enumerate(past, 1)]
-        )
-    )
+    periods = graph.relation_history(Relation(source, relationType, target))
+    rows = []
+    for number, period in enumerate(periods, 1):
+        row = relation_row(period.value, periods[:number])
+        rows.append(row | version_row(periods[:number]))
+    return Reply(pretty(rows))
 
 
-@tool("Get Graph At Time", manner=_MANNER)
-def get_graph_at_time(
-    store: EnhancedStore, graph: KnowledgeGraph, timestamp: Moment
-) -> Reply[None]:
+@tool("Get Graph At Time", manner=_ADAPTER)
+def get_graph_at_time(graph: KnowledgeGraph, timestamp: Moment) -> Reply[None]:
     """Get the knowledge graph as it was at a given time, including what was deleted since"""
-    began = datetime.now(UTC)
-    return _graph(store, graph, graph.at(timestamp), began, timestamp)
+    started = datetime.now(UTC)
+    return reply_with_graph(graph, graph.at(timestamp), started, at=timestamp)
 
 
-@tool("Get Decayed Graph", manner=_MANNER)
+# Decay
+
+
+@tool("Get Decayed Graph", manner=_ADAPTER)
 def get_decayed_graph(
-    store: EnhancedStore,
     graph: KnowledgeGraph,
     reference_time: Annotated[
         Milliseconds | None, about("Milliseconds since 1970; default now")
@@ -146,38 +178,65 @@ def get_decayed_graph(
     ] = None,
 ) -> Reply[None]:
     """Get the knowledge graph with each confidence decayed since it was set"""
-    began, found = datetime.now(UTC), graph.read()
-    moment = reference_time or now()
-    factor = 0.5 if decay_factor is None else decay_factor
+    started = datetime.now(UTC)
+    factor = _DEFAULT_DECAY_FACTOR if decay_factor is None else decay_factor
     if not 0 < factor <= 1:
         raise Invalid(
             "decay_factor must be greater than 0 and at most 1",
-            hint=f"It applies per {_HALF_LIFE} days.",
+            hint=f"It applies per {_HALF_LIFE_DAYS} days.",
         )
-    changed = {entity.name: _time(entity.modified) or moment for entity in found.entities}
-    relations = list(found.relations)
-    for at, each in enumerate(relations):
-        if isinstance(confidence := each.attributes.get("confidence"), (int, float)):
-            said = _time(each.attributes.get(_AT)) or changed.get(each.source, moment)
-            left = confidence * factor ** (max(moment - said, timedelta(0)) / timedelta(_HALF_LIFE))
-            left = max(min(confidence, _FLOOR), left)  # the floor lifts none that was below it
-            relations[at] = replace(each, attributes={**each.attributes, "confidence": left})
-    decay = {
+
+    found = graph.read()
+    relations = _decay_relations(found, reference_time or now(), factor)
+    decay_info = {
         "enabled": True,
-        "halfLifeDays": _HALF_LIFE,
-        "minConfidence": _FLOOR,
+        "halfLifeDays": _HALF_LIFE_DAYS,
+        "minConfidence": _MIN_CONFIDENCE,
         "decayFactor": factor,
     }
-    return _graph(
-        store,
-        graph,
-        Graph(found.entities, tuple(relations)),
-        began,
-        diagnostics={"decay_info": decay},
-    )
+    more: Data = {"diagnostics": {"decay_info": decay_info}}
+    return reply_with_graph(graph, Graph(found.entities, relations), started, more=more)
 
 
-@tool("Semantic Search", manner=_MANNER)
+def _decay_relations(graph: Graph, moment: datetime, factor: float) -> tuple[Relation, ...]:
+    """Return the relations of a graph with each confidence decayed until a moment.
+
+    A confidence without a date is as old as the last change of the relation's source.
+    """
+    modified = {entity.name: parse_moment(entity.modified) for entity in graph.entities}
+    relations = []
+    for relation in graph.relations:
+        confidence = relation.attributes.get("confidence")
+        if isinstance(confidence, (int, float)):
+            stated = parse_moment(relation.attributes.get(STATED_AT))
+            since = stated or modified.get(relation.source) or moment
+            decayed = _decay(confidence, moment - since, factor)
+            relation = _with_attribute(relation, "confidence", decayed)
+        relations.append(relation)
+    return tuple(relations)
+
+
+def _decay(confidence: float, age: timedelta, factor: float) -> float:
+    """Return a confidence after some time, of which `factor` is left per half-life.
+
+    It does not go below the minimum, and one that is below it does not decay.
+    """
+    half_lives = max(age, timedelta(0)) / timedelta(days=_HALF_LIFE_DAYS)
+    floor = min(confidence, _MIN_CONFIDENCE)
+    remaining = float(confidence * factor**half_lives)
+    return max(floor, remaining)
+
+
+def _with_attribute(relation: Relation, key: str, value: float) -> Relation:
+    """Return a relation with another value of one attribute."""
+    attributes: Mapping[str, Any] = {**relation.attributes, key: value}
+    return replace(relation, attributes=attributes)
+
+
+# Search by meaning
+
+
+@tool("Semantic Search", manner=_ADAPTER)
 def semantic_search(
     store: EnhancedStore,
     graph: KnowledgeGraph,
@@ -189,132 +248,93 @@ def semantic_search(
     semantic_weight: Annotated[Share, about("Weight of meaning against words")] = 0.6,
 ) -> Reply[None]:
     """Find entities by meaning, or by meaning and words together, best first with their scores"""
-    weight = semantic_weight if hybrid_search else 1.0
-    return found_by_meaning(store, graph, query, int(limit), min_similarity, entity_types, weight)
-
-
-def found_by_meaning(
-    store: EnhancedStore,
-    graph: KnowledgeGraph,
-    query: str,
-    limit: int,
-    min_similarity: float,
-    entity_types: Sequence[str] | None,
-    weight_of_meaning: float,
-    owner: str | None = None,
-) -> Reply[None]:
-    """Answer a search by meaning; with `owner` among the entities that belong to that user.
-
-    A similarity is (1 + cosine) / 2, as in Memento. An entity is found when its similarity or its
-    score reaches the threshold.
-    """
-    began, types = datetime.now(UTC), {each.casefold() for each in entity_types or ()}
-    entities_there = graph.read(owner).entities
-    wanted = {
-        each.path: each for each in entities_there if not types or each.type.casefold() in types
-    }
-    alike = store.extension.likeness(query, wanted.keys())
-    scores = alike.scores(weight_of_meaning, min_similarity)
-    best = sorted(scores, key=lambda path: -scores[path][0])[:limit]
-    entities = tuple(wanted[path] for path in best)
-    keys = ("score", "similarity", "keyword")
-    parts = [
-        dict(zip(keys, (round(part, 4) for part in scores[path]), strict=True)) for path in best
-    ]
-    more: Data = {
-        "scores": [{"name": each.name} | part for each, part in zip(entities, parts, strict=True)]
-    }
-    if alike.missing:
-        more["diagnostics"] = {"searched": "words", "why": alike.missing}
-    relations = graph.open((each.name for each in entities), owner).relations
-    return _graph(store, graph, Graph(entities, relations), began, **more)
-
-
-def _graph(
-    store: EnhancedStore,
-    graph: KnowledgeGraph,
-    part: Graph,
-    began: datetime,
-    at: datetime | None = None,
-    **more: Any,
-) -> Reply[None]:
-    """A part of the graph with its size and the time it took, each entity and relation as its history has it by then."""
-
-    def known(past: list[Period[Any]]) -> list[Period[Any]]:
-        return [each for each in past if at is None or each[1] <= at] or past[:1]
-
-    entities = [
-        _entity(each, known(graph.entity_history(store, each.name, each.path)))
-        for each in part.entities
-    ]
-    relations = [
-        _relation(each, known(graph.relation_history(store, each))) for each in part.relations
-    ]
-    took = max(0, int((datetime.now(UTC) - began).total_seconds() * 1000))
-    shown = {
-        "entities": entities,
-        "relations": relations,
-        "total": len(entities),
-        "timeTaken": took,
-    }
-    return Reply(pretty(shown | more))
-
-
-def _version(past: list[Period[Any]]) -> Data:
-    """The last of some versions: its number, when it was so, and who made it so."""
-    if not past:
-        return {"version": 1, "changedBy": None}
-    _, since, until, who = past[-1]
-    times = _ms(createdAt=past[0][1], validFrom=since, validTo=until)
-    return {"version": len(past)} | times | {"changedBy": who or None}
-
-
-def _entity(entity: Entity, past: list[Period[Entity]]) -> Data:
-    version = _version(past)
-    shown = entity.as_dict() | {
-        "id": str(uuid.uuid5(_NAMESPACE, entity.name.encode("utf-8", "surrogatepass").hex()))
-    }
-    return shown | version | {"updatedAt": version.get("validFrom")}
-
-
-def _relation(relation: Relation, past: list[Period[Relation]]) -> Data:
-    """A relation. What it tells of its own times goes before what the history knows."""
-    told = dict(relation.attributes)
-    weights = {key: told.pop(key) for key in _WEIGHTS if key in told}
-    said, first, rest = (told.pop(key, None) for key in (_AT, "created", "metadata"))
-    updated = _time(said) or (past[-1][1] if past else None)
-    created = _time(first) or _time(said) or (past[0][1] if past else None)
-    metadata = {
-        key: ms for key, ms in _ms(createdAt=created, updatedAt=updated).items() if ms is not None
-    } | told
-    return (
-        relation.as_dict()
-        | weights
-        | {"metadata": metadata | (rest if isinstance(rest, dict) else {})}
+    request = MeaningQuery(
+        query=query,
+        limit=int(limit),
+        min_similarity=min_similarity,
+        entity_types=entity_types,
+        semantic_weight=semantic_weight if hybrid_search else 1.0,
     )
+    return search_by_meaning(store, graph, request)
 
 
-def _time(value: Any) -> datetime | None:
-    """A time that stands in a note: local where it tells no offset."""
-    with suppress(ValueError, OverflowError, OSError):
-        return datetime.fromisoformat(str(value)).astimezone(UTC)
-    return None
+@dataclass(frozen=True, kw_only=True)
+class MeaningQuery:
+    """A search for entities by meaning and words.
+
+    Attributes:
+        query: Words or a question.
+        limit: How many entities are found at most.
+        min_similarity: The least similarity by meaning, or the least score, of an entity.
+        entity_types: Only entities of these types are found, whatever their case; None or () for
+            all types.
+        semantic_weight: The weight of meaning in the score; words have the rest of 1.
+        owner: The user whose entities are searched, None for all users.
+    """
+
+    query: str
+    limit: int
+    min_similarity: float
+    entity_types: Sequence[str] | None
+    semantic_weight: float
+    owner: str | None = None
 
 
-def _ms(**moments: datetime | None) -> dict[str, int | None]:
-    return {
-        key: int(each.timestamp() * 1000) if each is not None else None
-        for key, each in moments.items()
+def search_by_meaning(
+    store: EnhancedStore, graph: KnowledgeGraph, request: MeaningQuery
+) -> Reply[None]:
+    """Return the entities that a search finds, best first, with their relations and scores.
+
+    A similarity is (1 + cosine) / 2, as in Memento. Without vectors, words alone are searched, and
+    the answer says why.
+    """
+    started = datetime.now(UTC)
+    types = {entity_type.casefold() for entity_type in request.entity_types or ()}
+    candidates = {
+        entity.path: entity
+        for entity in graph.read(request.owner).entities
+        if not types or entity.type.casefold() in types
     }
+    likeness = store.extension.likeness(request.query, candidates.keys())
+    scores = likeness.scores(request.semantic_weight, request.min_similarity)
+    best_paths = sorted(scores, key=lambda path: -scores[path][0])[: request.limit]
+
+    entities = []
+    score_rows = []
+    for path in best_paths:
+        entity = candidates[path]
+        score, similarity, keyword = scores[path]
+        entities.append(entity)
+        score_rows.append(
+            {
+                "name": entity.name,
+                "score": round(score, 4),
+                "similarity": round(similarity, 4),
+                "keyword": round(keyword, 4),
+            }
+        )
+
+    more: Data = {"scores": score_rows}
+    if likeness.missing:
+        more["diagnostics"] = {"searched": "words", "why": likeness.missing}
+    names = [entity.name for entity in entities]
+    relations = graph.open(names, request.owner).relations
+    return reply_with_graph(graph, Graph(tuple(entities), relations), started, more=more)
 
 
-_HINTS = HINTS | {
+_HINTS: Final = HINTS | {
     "create_relations": HINTS["create_relations"] | {"relations": Several[WeighedRelation]},
     "add_observations": HINTS["add_observations"] | {"observations": Several[WeighedAddition]},
 }
 MEMENTO_RULES: Final = replace(RULES, hints=_HINTS)
-TOOLS = (
-    *verbs.graph_tools(MEMENTO_RULES, *verbs.VERBS),
-    *(semantic_search, get_relation, update_relation, get_entity_embedding),
-    *(get_entity_history, get_relation_history, get_graph_at_time, get_decayed_graph),
+TOOLS: Final = (
+    *graph_tools(MEMENTO_RULES, *VERBS),
+    semantic_search,
+    get_relation,
+    update_relation,
+    get_entity_embedding,
+    get_entity_history,
+    get_relation_history,
+    get_graph_at_time,
+    get_decayed_graph,
 )

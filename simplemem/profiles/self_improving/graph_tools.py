@@ -13,8 +13,10 @@ from pydantic import BeforeValidator, Field
 from simplemem.features.graph.page import ENTITY
 from simplemem.features.lessons.note_search import search_notes, with_falling_scores
 from simplemem.profiles.self_improving.adapter import ADAPTER, Limit, Query
-from simplemem.profiles.server_memory import tools as verbs
-from simplemem.profiles.server_memory.tools import RelationOut, Rules, graph_tools
+from simplemem.profiles.server_memory import verbs
+from simplemem.profiles.server_memory.answers import RelationOut
+from simplemem.profiles.server_memory.arguments import Addition, EntityIn, RelationIn
+from simplemem.profiles.server_memory.verbs import Rules, graph_tools
 from simplemem.tools.arguments import Several, about, also, one_of
 from simplemem.tools.tool import Data, Reply, Tool, as_json, tool
 
@@ -55,7 +57,7 @@ _Observation = Annotated[str, _Trimmed, Field(min_length=1, max_length=10_000)]
 _Observations = Annotated[Several[_Observation], Field(min_length=1)]
 
 
-class TypedEntityIn(verbs.EntityIn):
+class TypedEntityIn(EntityIn):
     """An entity whose type is one of `ENTITY_TYPES`."""
 
     name: _Name
@@ -63,7 +65,7 @@ class TypedEntityIn(verbs.EntityIn):
     observations: _Observations
 
 
-class ShortRelationIn(verbs.RelationIn):
+class ShortRelationIn(RelationIn):
     """A relation whose names and type have a limited length."""
 
     source: Annotated[_Name, also("from")]
@@ -71,7 +73,7 @@ class ShortRelationIn(verbs.RelationIn):
     relationType: _RelationType
 
 
-class ObservationsIn(verbs.Addition):
+class ObservationsIn(Addition):
     """New observations of an entity, at least one."""
 
     entityName: _Name

@@ -10,8 +10,8 @@ PROFILE = Profile(
     order=30,
     default_groups=("server-memory",),
     tool_groups={
-        "graph": "simplemem.profiles.server_memory.tools:TOOLS",
-        "server-memory": "simplemem.profiles.server_memory.tools:SERVER_MEMORY",
+        "graph": "simplemem.profiles.server_memory.graph_group:TOOLS",
+        "server-memory": "simplemem.profiles.server_memory.tools:TOOLS",
     },
     known_as=("memory-server", "0.6.3"),
     file_env="MEMORY_FILE_PATH",

@@ -23,7 +23,7 @@ from simplemem.features.answers import (
 )
 from simplemem.note.dates import now
 from simplemem.profiles.memento import tools as memento
-from simplemem.profiles.server_memory import tools as verbs
+from simplemem.profiles.server_memory import verbs
 from simplemem.tools.arguments import Several, Share, about, also, names_user
 from simplemem.tools.tool import Caller, Data, Reply, as_json, tool
 
@@ -154,16 +154,15 @@ def semantic_search(
     owner = None
     if container_tag is not None:
         owner = check_scope(container_tag)
-    entities = memento.found_by_meaning(
-        store,
-        graph,
-        query,
-        int(limit),
-        min_similarity,
-        entity_types,
-        semantic_weight if hybrid_search else 1.0,
-        owner,
+    meaning_query = memento.MeaningQuery(
+        query=query,
+        limit=int(limit),
+        min_similarity=min_similarity,
+        entity_types=entity_types,
+        semantic_weight=semantic_weight if hybrid_search else 1.0,
+        owner=owner,
     )
+    entities = memento.search_by_meaning(store, graph, meaning_query)
     answer: Any = _record_found_entities(store.extension, entities)
 
     # Without any argument that Memento lacks, the answer is that of Memento.
