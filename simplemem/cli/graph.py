@@ -63,8 +63,12 @@ def export_graph(
     from simplemem.features.graph.service import graph_of
     from simplemem.store import write_file
 
-    _check_options(file, form, has_picture_options=bool(notes or texts is False or private))
-    file = file and file.expanduser()
+    leaves_out_texts = texts is False
+    has_picture_options = notes is not None or leaves_out_texts or private
+    _check_options(file, form, has_picture_options=has_picture_options)
+    if file is not None:
+        file = file.expanduser()
+
     with opened(vault) as store:
         if file is not None:
             _refuse_note(file, store.root)
@@ -72,9 +76,8 @@ def export_graph(
         if form == "jsonl":
             export = _as_jsonl(graph)
         else:
-            export = _as_picture(
-                store, graph, form, _notes_to_draw(notes, graph), texts=texts, private=private
-            )
+            selection = _notes_to_draw(notes, graph)
+            export = _as_picture(store, graph, form, selection, texts=texts, private=private)
 
     size = len(export.text.encode())
     facts = {
@@ -125,7 +128,10 @@ def _refuse_note(file: Path, root: Path) -> None:
 
 
 def _notes_to_draw(notes: Selection | None, graph: Graph) -> Literal["all", "linked"]:
-    """Return which notes to draw: by default those that entities link to, or all without entities."""
+    """Return which notes to draw: those that the option says.
+
+    Without the option, those that entities link to, or all if there are no entities.
+    """
     if notes is None:
         return "linked" if graph.entities else "all"
     return "all" if notes == "all" else "linked"
@@ -147,8 +153,13 @@ def _as_picture(
     texts: bool | None,
     private: bool,
 ) -> _Export:
-    """Return the graph and notes as a picture. Texts are cut to stay below 5 MB, unless `texts` is True."""
-    from simplemem.features.graph.graph_export import PICTURES, build_store_drawing, shorten_drawing
+    """Return the graph and notes as a picture, with warnings about texts that it leaves out.
+
+    `texts` says whether to include all texts or none. Without it, long texts are cut, so that the
+    picture stays below 5 MB. Texts of private notes are included only with `private`.
+    """
+    from simplemem.features.graph.drawing import build_store_drawing
+    from simplemem.features.graph.graph_export import PICTURES, shorten_drawing
 
     drawing = build_store_drawing(
         store, graph, notes=selection, texts=texts is not False, private=private

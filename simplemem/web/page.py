@@ -343,7 +343,8 @@ async def _show_graph(_request: Request, view: VaultView, _grant: Grant) -> Resp
     """Show the graph of the vault: a page of its own, whose policy allows only its own script."""
 
     def draw(store: EnhancedStore) -> str:
-        from simplemem.features.graph.graph_export import build_store_drawing, shorten_drawing
+        from simplemem.features.graph.drawing import build_store_drawing
+        from simplemem.features.graph.graph_export import shorten_drawing
         from simplemem.features.graph.service import graph_of
 
         graph = graph_of(store).read()

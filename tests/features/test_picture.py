@@ -13,15 +13,8 @@ from typing import Any
 
 import pytest
 
-from simplemem.features.graph.graph_export import (
-    LINK,
-    PICTURES,
-    Drawing,
-    build_drawing,
-    build_store_drawing,
-    cytoscape,
-    shorten_drawing,
-)
+from simplemem.features.graph.drawing import LINK, Drawing, build_drawing, build_store_drawing
+from simplemem.features.graph.graph_export import PICTURES, cytoscape, shorten_drawing
 from simplemem.features.graph.service import graph_of
 from simplemem.features.graph.values import Entity, Graph, Observation, Relation
 from simplemem.store import EnhancedStore

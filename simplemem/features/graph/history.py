@@ -50,7 +50,13 @@ class PageHistory:
         """Remove the states of a page from the cache, if it has them."""
         self._states.pop(path, None)
 
-    def states(self, store: EnhancedStore, path: str, *, cache: bool) -> list[PageState]:
+    def states(
+        self,
+        store: EnhancedStore,
+        path: str,
+        *,
+        cache: bool,
+    ) -> list[PageState]:
         """Return a page after each of its changes, oldest first; [] for a page that never was.
 
         `cache` says whether to keep the answer until the page changes.

@@ -131,7 +131,12 @@ def _merge_entities(first: Entity | None, second: Entity) -> Entity:
 
 
 def import_file(
-    store: EnhancedStore, file: Path, *, who: str = "", once: bool = False, dry_run: bool = False
+    store: EnhancedStore,
+    file: Path,
+    *,
+    who: str = "",
+    once: bool = False,
+    dry_run: bool = False,
 ) -> Imported | None:
     """Import the graph of a file as one step; with `dry_run`, only count what is new.
 

@@ -87,7 +87,13 @@ class NewPages:
             return self._link_to_missing(name, source, stub=page)
         return format_link(self._shortest_target(page.path, source), name)
 
-    def _link_to_missing(self, name: str, source: str, *, stub: GraphPage | None) -> str:
+    def _link_to_missing(
+        self,
+        name: str,
+        source: str,
+        *,
+        stub: GraphPage | None,
+    ) -> str:
         """Return a link to a name that the graph does not have, or has only as a stub.
 
         It may be the name of a note that is not in the graph yet.

@@ -59,7 +59,12 @@ def _heading(section: str) -> str:
     return f"## {section.capitalize()}"
 
 
-def add_items(text: str, page: GraphPage, section: str, items: Iterable[str]) -> str:
+def add_items(
+    text: str,
+    page: GraphPage,
+    section: str,
+    items: Iterable[str],
+) -> str:
     """Return the text of a page with list items added at the end of a section.
 
     `page` is what `read_page` returned for the text. A section that the page does not have is added

@@ -51,7 +51,13 @@ class PageLists(NamedTuple):
     readable_end: int
 
 
-def read_lists(text: str, body_start: int, note_name: str, *, is_entity: bool) -> PageLists:
+def read_lists(
+    text: str,
+    body_start: int,
+    note_name: str,
+    *,
+    is_entity: bool,
+) -> PageLists:
     """Return the lists of a note, whose body begins at `body_start`.
 
     In the lead of a note that is no entity only relations count, and no observations. A relation
@@ -150,7 +156,12 @@ class _ListReader:
             start = self.sections[self._section].start
             self.sections[self._section] = SectionSpan(start, line.end)
 
-    def _enter_heading(self, title: str, level: int, line: _Line) -> None:
+    def _enter_heading(
+        self,
+        title: str,
+        level: int,
+        line: _Line,
+    ) -> None:
         """Begin a section, or leave the current one unless the heading is below its own."""
         self._open_item = None
         self._is_after_item = False

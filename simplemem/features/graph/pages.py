@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable
 
 from simplemem.features.collection import NoteCollection
 from simplemem.features.graph.page import ENTITY, GraphPage
+from simplemem.features.graph.path_index import PathIndex
 from simplemem.features.graph.resolved import (
     RelationTarget,
     ResolvedRelation,
     build_graph,
     resolve_line,
 )
-from simplemem.features.graph.values import Graph
+from simplemem.features.graph.values import Graph, Relation
 from simplemem.note.names import base_name, compare_key
 from simplemem.store import ExtensionAPI
 
@@ -32,16 +32,15 @@ class GraphPages(NoteCollection[GraphPage]):
         self.resolutions: dict[str, list[ResolvedRelation]] = {}  # by path of the page
         self.last_order = 0  # the highest number in the order of creation
         self._on_removed = on_removed
-        # Paths of pages by their names, by the names in their links, by what relations lead to.
-        self._by_name = defaultdict[str, set[str]](set)
-        self._by_link = defaultdict[str, set[str]](set)
-        self._by_target = defaultdict[RelationTarget, set[str]](set)
+        self._by_name = PathIndex[str]()
+        self._by_link = PathIndex[str]()  # by the keys of the links on a page
+        self._by_target = PathIndex[RelationTarget]()  # by what the relations of a page lead to
 
     # Lookups
 
     def all_named(self, name: str, owner: str | None = None) -> list[GraphPage]:
         """Return the pages of exactly this name, of one user or of all, in the order of creation."""
-        pages = [self.items[path] for path in self._by_name.get(name, ())]
+        pages = [self.items[path] for path in self._by_name.paths(name)]
         return sorted(_of_owner(pages, owner), key=ENTITY.sort_key)
 
     def named(self, name: str, owner: str | None = None) -> GraphPage | None:
@@ -66,7 +65,7 @@ class GraphPages(NoteCollection[GraphPage]):
 
     def pointing_at(self, path: str, name: str) -> list[GraphPage]:
         """Return the pages with a relation to a path, or to a name that has no note."""
-        sources = {*self._by_target.get(path, ()), *self._by_target.get((None, name), ())}
+        sources = self._by_target.paths(path) | self._by_target.paths((None, name))
         return [self.items[source] for source in sources if source in self.items]
 
     def is_awaited(self, stem: str, name: str) -> bool:
@@ -75,10 +74,11 @@ class GraphPages(NoteCollection[GraphPage]):
         `stem` is the name of the file, and `name` that of its entity.
         """
         key = _link_key(stem)
-        for source in self._by_link.get(key, ()):
+        for source in self._by_link.paths(key):
             for resolved in self.resolutions.get(source, ()):
-                is_unresolved = resolved.path is None and _link_key(resolved.line.link) == key
-                if is_unresolved and resolved.name != name:
+                is_unresolved = resolved.path is None
+                has_key = _link_key(resolved.line.link) == key
+                if is_unresolved and has_key and resolved.name != name:
                     return True
         return False
 
@@ -97,21 +97,23 @@ class GraphPages(NoteCollection[GraphPage]):
         entities = [page for page in _of_owner(pages, owner) if not page.is_stub]
         entities.sort(key=ENTITY.sort_key)
 
-        sources = {entity.path: entity for entity in entities}
+        sources = self._with_pages_pointing_at(entities, owner)
+        graph = build_graph(sources, self.resolutions, self.items)
+        names = {entity.name for entity in entities}
+        relations = [relation for relation in graph.relations if _has_end_in(relation, names)]
+        return Graph(tuple(entities), tuple(relations))
+
+    def _with_pages_pointing_at(
+        self, entities: Iterable[GraphPage], owner: str | None
+    ) -> list[GraphPage]:
+        """Return entities, and the pages of a user with relations to them, in order of creation."""
+        pages = {}
         for entity in entities:
+            pages[entity.path] = entity
             pointing = self.pointing_at(entity.path, entity.name)
             for page in _of_owner(pointing, owner):
-                sources[page.path] = page
-        in_order = sorted(sources.values(), key=ENTITY.sort_key)
-        graph = build_graph(in_order, self.resolutions, self.items)
-
-        names = {entity.name for entity in entities}
-        relations = [
-            relation
-            for relation in graph.relations
-            if relation.source in names or relation.target in names
-        ]
-        return Graph(tuple(entities), tuple(relations))
+                pages[page.path] = page
+        return sorted(pages.values(), key=ENTITY.sort_key)
 
     def resolve_relations(
         self, pages: Iterable[GraphPage], among: Collection[str] | None = None
@@ -120,14 +122,20 @@ class GraphPages(NoteCollection[GraphPage]):
 
         With `among`, links are resolved as if the vault had only these files. Changes nothing.
         """
-        lines = [(page.path, line) for page in pages for line in page.relation_lines]
-        links = [(line.link, path) for path, line in lines if line.link]
+        pages = [page for page in pages if page.relation_lines]
+        links = []
+        for page in pages:
+            links += [(line.link, page.path) for line in page.relation_lines if line.link]
+        # One call for all links, whose answers are in the same order.
         linked_paths = iter(self.extension.resolve_links(links, among))
 
         resolutions: dict[str, list[ResolvedRelation]] = {}
-        for path, line in lines:
-            linked_path = next(linked_paths) if line.link else None
-            resolutions.setdefault(path, []).append(resolve_line(line, linked_path))
+        for page in pages:
+            resolved = []
+            for line in page.relation_lines:
+                linked_path = next(linked_paths) if line.link else None
+                resolved.append(resolve_line(line, linked_path))
+            resolutions[page.path] = resolved
         return resolutions
 
     # Changes
@@ -137,24 +145,27 @@ class GraphPages(NoteCollection[GraphPage]):
         self.remove(item.path)
         super().add(item)
         self.last_order = max(self.last_order, item.order or 0)
-        self._by_name[item.name].add(item.path)
+        self._by_name.add(item.name, item.path)
         for line in item.relation_lines:
-            self._by_link[_link_key(line.link)].add(item.path)
+            self._by_link.add(_link_key(line.link), item.path)
 
     def remove(self, path: str) -> None:
         """Remove a page, if the graph has it. What its relations lead to stays until an update."""
         self._on_removed(path)
         page = self.items.get(path)
         if page is not None:
-            self._by_name[page.name].discard(path)
+            self._by_name.remove(page.name, path)
             for line in page.relation_lines:
-                self._by_link[_link_key(line.link)].discard(path)
+                self._by_link.remove(_link_key(line.link), path)
         super().remove(path)
 
     def is_needed(self, path: str) -> bool:
         """Return whether an entity has a relation to a note."""
-        sources = [self.items.get(source) for source in self._by_target.get(path, ())]
-        return any(source is not None and source.is_own for source in sources)
+        for source in self._by_target.paths(path):
+            page = self.items.get(source)
+            if page is not None and page.is_own:
+                return True
+        return False
 
     def update_derived(self, changed: Collection[str], files: Collection[str]) -> None:
         """Resolve the relations of changed pages and those that may lead to the files.
@@ -163,26 +174,17 @@ class GraphPages(NoteCollection[GraphPage]):
         have relations to.
         """
         touched = self._update_resolutions(changed, files)
-
-        missing = [path for path in touched if path not in self.items and self.is_needed(path)]
-        added = [self.note_type.read(read) for read in self.extension.read(sorted(missing))]
-        for page in added:
-            self.add(page)
-
-        unneeded = [path for path in touched if self._is_unneeded(path)]
-        for path in unneeded:
-            self.remove(path)
-
-        # These pages have relations too, whose targets may come or go.
-        if added or unneeded:
-            added_paths = [page.path for page in added]
-            self.update_derived([*added_paths, *unneeded], ())
+        added = self._add_needed(touched)
+        removed = self._remove_unneeded(touched)
+        if added or removed:
+            # These pages have relations too, whose targets may come or go.
+            self.update_derived([*added, *removed], ())
 
     def _update_resolutions(self, changed: Collection[str], files: Collection[str]) -> set[str]:
         """Resolve relations again. Return the paths of their pages, and old and new targets."""
         paths = set(changed)
         for path in files:
-            paths.update(self._by_link.get(_link_key(path), ()))
+            paths |= self._by_link.paths(_link_key(path))
 
         pages = [self.items[path] for path in paths if path in self.items]
         resolutions = self.resolve_relations(pages)
@@ -193,24 +195,45 @@ class GraphPages(NoteCollection[GraphPage]):
 
     def _replace_resolutions(self, path: str, new: list[ResolvedRelation]) -> set[str]:
         """Set what the relations of a page lead to. Return the paths of old and new targets."""
-        old: Sequence[ResolvedRelation] = self.resolutions.pop(path, [])
+        old = self.resolutions.pop(path, [])
         if new:
             self.resolutions[path] = new
+
         for resolved in old:
-            self._by_target[resolved.target].discard(path)
+            self._by_target.remove(resolved.target, path)
         for resolved in new:
-            self._by_target[resolved.target].add(path)
+            self._by_target.add(resolved.target, path)
         return {resolved.path for resolved in (*old, *new) if resolved.path is not None}
 
-    def _is_unneeded(self, path: str) -> bool:
-        """Return whether the graph has a note that no entity has a relation to any more."""
-        page = self.items.get(path)
-        return page is not None and not page.is_own and not self.is_needed(path)
+    def _add_needed(self, paths: Iterable[str]) -> list[str]:
+        """Add those of these notes that an entity has a relation to. Return the added paths."""
+        missing = [path for path in paths if path not in self.items and self.is_needed(path)]
+        added = []
+        for read in self.extension.read(sorted(missing)):
+            self.add(self.note_type.read(read))
+            added.append(read.path)
+        return added
+
+    def _remove_unneeded(self, paths: Iterable[str]) -> list[str]:
+        """Remove those of these notes that no entity has a relation to. Return the removed paths."""
+        removed = []
+        for path in paths:
+            page = self.items.get(path)
+            if page is None or page.is_own or self.is_needed(path):
+                continue
+            self.remove(path)
+            removed.append(path)
+        return removed
 
 
 def _of_owner(pages: Iterable[GraphPage], owner: str | None) -> list[GraphPage]:
     """Return the pages of one user, or all pages for None."""
     return [page for page in pages if page.is_of(owner)]
+
+
+def _has_end_in(relation: Relation, names: Collection[str]) -> bool:
+    """Return whether a relation begins or ends at one of these names."""
+    return relation.source in names or relation.target in names
 
 
 def _link_key(target: str) -> str:

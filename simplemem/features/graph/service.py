@@ -73,7 +73,12 @@ class KnowledgeGraph(FeatureService):
         """Return the entity of exactly this name, None if there is none."""
         return next(iter(self.open([name]).entities), None)
 
-    def relation(self, source: str, relation_type: str, target: str) -> Relation | None:
+    def relation(
+        self,
+        source: str,
+        relation_type: str,
+        target: str,
+    ) -> Relation | None:
         """Return the relation of this type from one name to another, None if there is none."""
         key = (source, relation_type, target)
         relations = self.open([source]).relations
@@ -93,7 +98,11 @@ class KnowledgeGraph(FeatureService):
     # Changing
 
     def create_entities(
-        self, entities: Iterable[Entity], *, owner: str | None = None, **by: Unpack[AuthorArgs]
+        self,
+        entities: Iterable[Entity],
+        *,
+        owner: str | None = None,
+        **by: Unpack[AuthorArgs],
     ) -> list[Entity]:
         """Create entities, and return those that did not exist. Existing ones stay as they are.
 
@@ -217,7 +226,10 @@ class KnowledgeGraph(FeatureService):
         return self._periods(relation.source, relation_on, self._path_of(relation.source))
 
     def _periods(
-        self, name: str, read: Callable[[GraphPage], V | None], path: str
+        self,
+        name: str,
+        read: Callable[[GraphPage], V | None],
+        path: str,
     ) -> list[Period[V]]:
         """Return what `read` returned over time for the page of a name at a path."""
         is_present = path in self.pages.items

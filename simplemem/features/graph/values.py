@@ -114,32 +114,39 @@ def walk(
     graph: Graph,
     start: str,
     *,
-    kind: str | None = None,
+    relation_type: str | None = None,
     direction: Direction = "both",
     depth: int = 2,
 ) -> dict[str, tuple[Relation, ...]]:
-    """Return the names within `depth` relations of `start`, nearest first.
+    """Return the names within `depth` relations of `start`, nearest first, without `start`.
 
-    Each comes with the relations of a shortest way to it. `kind` limits the type of the relations,
-    whatever its case. The direction "in" follows relations from target to source.
+    Each comes with the relations of a shortest route to it. Only relations of `relation_type` are
+    followed, whatever its case, or of all types for None. The direction "out" follows them from
+    source to target, and "in" from target to source. A name of no entity gives {}.
     """
-    edges = defaultdict[str, list[_Edge]](list)
-    for relation in graph.relations:
-        if kind is None or relation.type.casefold() == kind.casefold():
-            edges[relation.source].append(_Edge(relation.target, "out", relation))
-            edges[relation.target].append(_Edge(relation.source, "in", relation))
-
-    reached: dict[str, tuple[Relation, ...]] = {start: ()}
-    waiting = deque([start])
-    while waiting:
-        name = waiting.popleft()
-        route = reached[name]
+    edges = _edges_of(graph, relation_type)
+    routes: dict[str, tuple[Relation, ...]] = {start: ()}
+    queue = deque([start])
+    while queue:
+        name = queue.popleft()
+        route = routes[name]
         if len(route) >= depth:
             break
-        for edge in edges[name]:
-            if edge.end not in reached and direction in (edge.direction, "both"):
-                reached[edge.end] = (*route, edge.relation)
-                waiting.append(edge.end)
+        for edge in edges.get(name, ()):
+            is_followed = direction in (edge.direction, "both")
+            if is_followed and edge.end not in routes:
+                routes[edge.end] = (*route, edge.relation)
+                queue.append(edge.end)
 
-    del reached[start]
-    return reached
+    del routes[start]
+    return routes
+
+
+def _edges_of(graph: Graph, relation_type: str | None) -> dict[str, list[_Edge]]:
+    """Return the relations of a type, or of all types, by each of their ends."""
+    edges = defaultdict[str, list[_Edge]](list)
+    for relation in graph.relations:
+        if relation_type is None or relation.type.casefold() == relation_type.casefold():
+            edges[relation.source].append(_Edge(relation.target, "out", relation))
+            edges[relation.target].append(_Edge(relation.source, "in", relation))
+    return edges

@@ -37,7 +37,8 @@ def _export_graph(
     file_format: str,
 ) -> str:
     """Return a picture or data of the lessons, the entities, and the relations of both."""
-    from simplemem.features.graph.graph_export import PICTURES, build_drawing, cytoscape, node_link
+    from simplemem.features.graph.drawing import build_drawing
+    from simplemem.features.graph.graph_export import PICTURES, cytoscape, node_link
 
     nodes: list[Entity] = []
     relations: list[Relation] = []

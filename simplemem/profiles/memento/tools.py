@@ -90,7 +90,10 @@ class WeighedAddition(_Weighed, Addition):
 
 @tool("Get Relation", manner=_ADAPTER)
 def get_relation(
-    graph: KnowledgeGraph, source: Source, target: Target, relationType: str
+    graph: KnowledgeGraph,
+    source: Source,
+    target: Target,
+    relationType: str,
 ) -> Reply[None]:
     """Get one relation with its stored data"""
     relation = graph.relation(source, relationType, target)
@@ -146,7 +149,10 @@ def get_entity_history(graph: KnowledgeGraph, entityName: str) -> Reply[None]:
 
 @tool("Get Relation History", manner=_ADAPTER)
 def get_relation_history(
-    graph: KnowledgeGraph, source: Source, target: Target, relationType: str
+    graph: KnowledgeGraph,
+    source: Source,
+    target: Target,
+    relationType: str,
 ) -> Reply[None]:
     """List all versions of a relation, oldest first"""
     periods = graph.relation_history(Relation(source, relationType, target))

@@ -47,7 +47,7 @@ def traverse_graph(
     if not _has_name(whole_graph, start):
         raise entity_not_found(graph, start)
 
-    routes = walk(whole_graph, start, kind=relation, direction=direction, depth=depth)
+    routes = walk(whole_graph, start, relation_type=relation, direction=direction, depth=depth)
     types = {entity.name: entity.type for entity in whole_graph.entities}
     hits: list[Data] = [
         {

@@ -135,7 +135,10 @@ def _to_entity(argument: EntityIn, rules: Rules) -> Entity:
 
 
 def _extend(
-    graph: KnowledgeGraph, caller: Caller, entities: Sequence[Entity], owner: str | None
+    graph: KnowledgeGraph,
+    caller: Caller,
+    entities: Sequence[Entity],
+    owner: str | None,
 ) -> list[Data]:
     """Add the observations of these entities to the existing ones of their names.
 
@@ -228,7 +231,10 @@ def _added_observations(added: Iterable[tuple[str, list[str]]]) -> list[Data]:
 
 
 def delete_entities(
-    graph: KnowledgeGraph, caller: Caller, rules: Rules, names: DeletedNames
+    graph: KnowledgeGraph,
+    caller: Caller,
+    rules: Rules,
+    names: DeletedNames,
 ) -> Reply[DeletedEntities]:
     """Delete entities and the relations from and to them (they can be brought back)."""
     not_found = _unique(graph.delete_entities(names, **caller))
@@ -237,7 +243,10 @@ def delete_entities(
 
 
 def delete_observations(
-    graph: KnowledgeGraph, caller: Caller, rules: Rules, deletions: Removals
+    graph: KnowledgeGraph,
+    caller: Caller,
+    rules: Rules,
+    deletions: Removals,
 ) -> Reply[DeletedObservations]:
     """Delete facts from entities, each given as it stands there."""
     requested = [(removal.entityName, removal.observations) for removal in deletions]
@@ -246,7 +255,10 @@ def delete_observations(
 
 
 def delete_relations(
-    graph: KnowledgeGraph, caller: Caller, rules: Rules, relations: Relations
+    graph: KnowledgeGraph,
+    caller: Caller,
+    rules: Rules,
+    relations: Relations,
 ) -> Reply[DeletedRelations]:
     """Delete relations of the knowledge graph."""
     requested = [argument.relation() for argument in relations]
@@ -264,7 +276,10 @@ def read_graph(graph: KnowledgeGraph, rules: Rules, container_tag: Owner = None)
 
 
 def search_nodes(
-    graph: KnowledgeGraph, rules: Rules, query: SearchText, container_tag: Owner = None
+    graph: KnowledgeGraph,
+    rules: Rules,
+    query: SearchText,
+    container_tag: Owner = None,
 ) -> Reply[GraphOut]:
     """Find entities that contain a text, letter for letter whatever its case, and their relations."""
     found = graph.search(query, _check_owner(container_tag))
