@@ -1,7 +1,7 @@
 """List items of a page: observations and relations. They are parsed and formatted here. Pure.
 
-A relation is a type and a link, as in `- uses [[PostgreSQL]]`, or a type and a name as a literal, as
-in `- knows "a name"`. Every other item is an observation.
+A relation is a type and a link, as in `- uses [[PostgreSQL]]`, or a type and a name as a literal,
+as in `- knows "a name"`. Every other item is an observation.
 """
 
 from __future__ import annotations
@@ -108,9 +108,9 @@ def _parse_relation(text: str, attributes: Mapping[str, Any]) -> RelationLine | 
 def _parse_target_of_literal_type(
     relation_type: str, target: str, attributes: Mapping[str, Any]
 ) -> RelationLine | None:
-    """Return the relation whose type was a literal: the target is a literal, or begins with a link.
+    """Return the relation of a type that was a literal, to the text after it.
 
-    None if it is neither.
+    None if that text is no literal and does not begin with a link.
     """
     name = parse_literal(target)
     if name is not None:

@@ -173,9 +173,9 @@ def build_store_drawing(
     texts: bool = True,
     private: bool = False,
 ) -> Drawing:
-    """Return the drawing of a vault: its entities with the notes they relate to, or with all notes.
+    """Return the drawing of a vault, with the graph that it has, its notes and their links.
 
-    `graph` is the graph of the vault. Without `texts`, no node has its text or its observations.
+    The notes are those that entities have relations to, or with `notes="all"` all others too. Without `texts`, no node has its text or its observations.
     Private notes are drawn without their text, unless `private` is set.
     """
     items = store.extension.list_all()

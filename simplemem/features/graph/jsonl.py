@@ -63,6 +63,7 @@ def format_graph(graph: Graph) -> str:
 
 
 def _escape(surrogate: re.Match[str]) -> str:
+    """Return a character that UTF-8 cannot express as an escape of JSON."""
     return f"\\u{ord(surrogate[0]):04x}"
 
 

@@ -1,7 +1,7 @@
 """Texts on one line of a note.
 
-A text stands there as it is if it reads back as the same text, else as a JSON string in ASCII, which
-is called a literal. Pure.
+A text stands there as it is if it reads back as the same text, else as a literal, which is a JSON
+string in ASCII. Pure.
 """
 
 from __future__ import annotations

@@ -18,6 +18,7 @@ _NOT_IN_SHOWN_NAME: Final = frozenset("[]|#^")
 
 
 def _is_never_taken(path: str) -> bool:  # noqa: ARG001
+    """Return that no other file has a path."""
     return False
 
 

@@ -51,6 +51,7 @@ class NewPages:
         entity = replace(entity, owner=owner)
 
         def is_taken(path: str) -> bool:
+            """Return whether the page must not have a path."""
             return self._is_path_taken(path, entity.name)
 
         path = path_for_entity(entity.name, is_taken, owner)

@@ -51,7 +51,7 @@ class GraphPage(Entity):
 
     @property
     def is_own(self) -> bool:
-        """Whether the note is an entity. Other notes are read if entities have relations to them."""
+        """Whether the note is an entity. Other notes are read if an entity relates to them."""
         return not self.is_note
 
 

@@ -56,6 +56,7 @@ def _render_section(section: str, items: Iterable[str]) -> str:
 
 
 def _heading(section: str) -> str:
+    """Return the heading of a section, without a line break."""
     return f"## {section.capitalize()}"
 
 

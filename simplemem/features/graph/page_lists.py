@@ -1,7 +1,7 @@
 """The lists of a page: where its sections are, and which of its list items count. Pure.
 
-Items under `## Observations` and `## Relations` count, and those of the lead, which is the text above
-the first heading below the title. Code blocks and comments of several lines are never read.
+Items under `## Observations` and `## Relations` count, and those of the lead, which is the text
+above the first heading below the title. Code blocks and comments of several lines are never read.
 """
 
 from __future__ import annotations

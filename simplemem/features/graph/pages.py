@@ -39,14 +39,14 @@ class GraphPages(NoteCollection[GraphPage]):
     # Lookups
 
     def all_named(self, name: str, owner: str | None = None) -> list[GraphPage]:
-        """Return the pages of exactly this name, of one user or of all, in the order of creation."""
+        """Return the pages of exactly this name, of one user or of all, in order of creation."""
         pages = [self.items[path] for path in self._by_name.paths(name)]
         return sorted(_of_owner(pages, owner), key=ENTITY.sort_key)
 
     def named(self, name: str, owner: str | None = None) -> GraphPage | None:
         """Return the page of exactly this name: the entity, else the note, else the stub."""
         pages = self.all_named(name, owner)
-        return min(pages, key=lambda page: (page.is_stub, not page.is_own), default=None)
+        return min(pages, key=_preference, default=None)
 
     def page_of(self, name: str, owner: str | None = None) -> GraphPage | None:
         """Return the page of the entity or note of exactly this name, None if there is none."""
@@ -76,9 +76,9 @@ class GraphPages(NoteCollection[GraphPage]):
         key = _link_key(stem)
         for source in self._by_link.paths(key):
             for resolved in self.resolutions.get(source, ()):
-                is_unresolved = resolved.path is None
-                has_key = _link_key(resolved.line.link) == key
-                if is_unresolved and has_key and resolved.name != name:
+                if resolved.path is not None or resolved.name == name:
+                    continue
+                if _link_key(resolved.line.link) == key:
                     return True
         return False
 
@@ -206,7 +206,7 @@ class GraphPages(NoteCollection[GraphPage]):
         return {resolved.path for resolved in (*old, *new) if resolved.path is not None}
 
     def _add_needed(self, paths: Iterable[str]) -> list[str]:
-        """Add those of these notes that an entity has a relation to. Return the added paths."""
+        """Add those of these notes that an entity relates to. Return the added paths."""
         missing = [path for path in paths if path not in self.items and self.is_needed(path)]
         added = []
         for read in self.extension.read(sorted(missing)):
@@ -215,7 +215,7 @@ class GraphPages(NoteCollection[GraphPage]):
         return added
 
     def _remove_unneeded(self, paths: Iterable[str]) -> list[str]:
-        """Remove those of these notes that no entity has a relation to. Return the removed paths."""
+        """Remove those of these notes that no entity relates to. Return the removed paths."""
         removed = []
         for path in paths:
             page = self.items.get(path)
@@ -224,6 +224,11 @@ class GraphPages(NoteCollection[GraphPage]):
             self.remove(path)
             removed.append(path)
         return removed
+
+
+def _preference(page: GraphPage) -> tuple[bool, bool]:
+    """Return what sorts pages of one name: entities, then notes, then stubs."""
+    return (page.is_stub, not page.is_own)
 
 
 def _of_owner(pages: Iterable[GraphPage], owner: str | None) -> list[GraphPage]:

@@ -16,7 +16,7 @@ from simplemem.features.graph.history import PageHistory, Period, periods_of
 from simplemem.features.graph.names import path_for_entity
 from simplemem.features.graph.page import ENTITY, GraphPage, read_page
 from simplemem.features.graph.pages import GraphPages
-from simplemem.features.graph.resolved import build_graph
+from simplemem.features.graph.resolved import Resolutions, build_graph
 from simplemem.features.graph.values import Entity, Graph, Observation, Relation
 from simplemem.features.service import FeatureService
 from simplemem.models import AuthorArgs
@@ -55,8 +55,8 @@ class KnowledgeGraph(FeatureService):
 
         Case does not matter.
         """
+        text = query.lower()
         with self.pages.reading():
-            text = query.lower()
             pages = [page for page in self.pages.items.values() if text in page.search_text]
             return self.pages.graph_around(pages, owner)
 
@@ -66,7 +66,9 @@ class KnowledgeGraph(FeatureService):
         Names that no entity has are left out.
         """
         with self.pages.reading():
-            pages = [page for name in set(names) for page in self.pages.all_named(name)]
+            pages: list[GraphPage] = []
+            for name in set(names):
+                pages += self.pages.all_named(name)
             return self.pages.graph_around(pages, owner)
 
     def entity(self, name: str) -> Entity | None:
@@ -81,8 +83,10 @@ class KnowledgeGraph(FeatureService):
     ) -> Relation | None:
         """Return the relation of this type from one name to another, None if there is none."""
         key = (source, relation_type, target)
-        relations = self.open([source]).relations
-        return next((relation for relation in relations if relation.key == key), None)
+        for relation in self.open([source]).relations:
+            if relation.key == key:
+                return relation
+        return None
 
     def changed_by_others(self) -> int:
         """Return a number that grows when anyone but this process changes the graph.
@@ -206,6 +210,7 @@ class KnowledgeGraph(FeatureService):
         """
 
         def entity_on(page: GraphPage) -> Entity | None:
+            """Return the entity that a page is, without what changes with each save."""
             if page.is_stub:
                 return None
             return Entity(page.name, page.type, page.observations)
@@ -217,6 +222,7 @@ class KnowledgeGraph(FeatureService):
         target_names = {relation.target, base_name(self._path_of(relation.target))}
 
         def relation_on(page: GraphPage) -> Relation | None:
+            """Return the relation with the attributes that it has on a page."""
             for line in page.relation_lines:
                 target = line.name or base_name(line.link)
                 if line.type == relation.type and target in target_names:
@@ -251,13 +257,10 @@ class KnowledgeGraph(FeatureService):
         resolutions = self.pages.resolve_relations(pages.values(), files)
 
         # The notes that entities had relations to.
-        for relations in resolutions.values():
-            for resolved in relations:
-                if resolved.path is None or resolved.path in pages:
-                    continue
-                note = notes.get(resolved.path) or self.pages.page_at(resolved.path)
-                if note is not None:
-                    pages[note.path] = note
+        for path in _target_paths(resolutions) - pages.keys():
+            note = notes.get(path) or self.pages.page_at(path)
+            if note is not None:
+                pages[path] = note
 
         in_order = sorted(pages.values(), key=ENTITY.sort_key)
         resolutions = self.pages.resolve_relations(pages.values(), files)
@@ -282,6 +285,14 @@ class KnowledgeGraph(FeatureService):
                 pages[note.path] = read_page(note.path, text, note.sha256 or "")
                 files.add(note.path)
         return pages, files
+
+
+def _target_paths(resolutions: Resolutions) -> set[str]:
+    """Return the paths of all notes that relations of these pages lead to."""
+    paths = set()
+    for relations in resolutions.values():
+        paths |= {resolved.path for resolved in relations if resolved.path is not None}
+    return paths
 
 
 def graph_of(store: EnhancedStore) -> KnowledgeGraph:

@@ -42,29 +42,31 @@ def traverse_graph(
     ] = "both",
     limit: Annotated[int, at_most(500), Field(ge=1)] = 100,
 ) -> Reply[ConnectedEntities]:
-    """List the entities that relations lead to from an entity, nearest first, each with its path."""
+    """List the entities that relations lead to from an entity, nearest first,
+    each with its path."""
     whole_graph = graph.read()
     if not _has_name(whole_graph, start):
         raise entity_not_found(graph, start)
 
     routes = walk(whole_graph, start, relation_type=relation, direction=direction, depth=depth)
     types = {entity.name: entity.type for entity in whole_graph.entities}
-    hits: list[Data] = [
-        {
+    hits: list[Data] = []
+    for name, route in islice(routes.items(), limit):
+        hit = {
             "name": name,
             "entityType": types.get(name, ""),
             "depth": len(route),
-            "path": [step.as_dict() for step in route],
+            "path": [relation.as_dict() for relation in route],
         }
-        for name, route in islice(routes.items(), limit)
-    ]
+        hits.append(hit)
 
     has_more = len(routes) > limit
     note = ""
     if has_more:
         note = f"There are more entities within {depth} steps. Pass a higher limit."
+    text = _describe_connections(start, hits, note)
     value: Any = {"hits": hits, "more": has_more}
-    return Reply(_describe_connections(start, hits, note), value)
+    return Reply(text, value)
 
 
 def _has_name(graph: Graph, name: str) -> bool:
@@ -150,6 +152,7 @@ def _describe_omissions(data: Data) -> list[str]:
 
 
 def _count_relations(relations: Sequence[Data]) -> str:
+    """Return the number of relations in words: "2 relations"."""
     return render.format_count(len(relations), "relation", "relations")
 
 

@@ -158,7 +158,8 @@ def create_relations(
     relations: Relations,
     container_tag: Owner = None,
 ) -> Reply[CreatedRelations]:
-    """Relate entities of the knowledge graph, in the active voice: from Apollo, depends on, to Saturn."""
+    """Relate entities of the knowledge graph, in the active voice: from Apollo,
+    depends on, to Saturn."""
     owner = _check_owner(container_tag)
     requested = [argument.relation() for argument in relations]
     missing: Literal["stub", "skip"] = "stub" if rules.is_reference else "skip"
@@ -199,7 +200,8 @@ def add_observations(
     observations: Additions,
     container_tag: Owner = None,
 ) -> Reply[ObservationResults]:
-    """Add what is known of entities, one fact a sentence. What is known already is not added again."""
+    """Add what is known of entities, one fact a sentence. What is known already is
+    not added again."""
     owner = _check_owner(container_tag)
     additions = [
         (addition.entityName, _to_observations(addition, rules)) for addition in observations
@@ -281,7 +283,8 @@ def search_nodes(
     query: SearchText,
     container_tag: Owner = None,
 ) -> Reply[GraphOut]:
-    """Find entities that contain a text, letter for letter whatever its case, and their relations."""
+    """Find entities that contain a text, letter for letter whatever its case, and
+    their relations."""
     found = graph.search(query, _check_owner(container_tag))
     return rules.reply("search_nodes", found.as_dict())
 
