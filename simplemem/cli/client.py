@@ -531,22 +531,27 @@ def _client_table(name: str, make_entry: EntryMaker | None) -> Answer:
 def _client_row(
     client: Client, file: Path, name: str, make_entry: EntryMaker | None
 ) -> tuple[dict[str, Any], Part]:
-    """Return the facts about one client, and how the table words them."""
+    """Return the facts about one client, and the part of the table that says its state.
+
+    If its file cannot be read, the error is the state. Raises nothing.
+    """
     from simplemem.clients.splice import entries
 
     current: Entry | None = None
     new: Entry | None = None
     try:
-        new = make_entry(client) if make_entry else None
-        current = _spliced(file, entries, client, _text_of(file) or "").get(name)
+        if make_entry is not None:
+            new = make_entry(client)
+        text = _text_of(file) or ""
+        current = _spliced(file, entries, client, text).get(name)
         state = _state_of(client, file, current, new)
     except (SimplememError, OSError) as error:
         state = str(error)
 
-    text, style = _STATES.get(state, (state, "yellow"))
-    url = client.url_of(current) if current and state.startswith("knows it") else ""
-    if url:
-        text = f"connected over HTTP to {url}"
+    wording, style = _STATES.get(state, (state, "yellow"))
+    is_connected = state.startswith("knows it")
+    if current and is_connected and client.url_of(current):
+        wording = f"connected over HTTP to {client.url_of(current)}"
     facts = {
         "client": client.name,
         "title": client.title,
@@ -555,11 +560,14 @@ def _client_row(
         "now": current,
         "gets": new,
     }
-    return facts, (text, style)
+    return facts, (wording, style)
 
 
 def _state_of(client: Client, file: Path, current: Entry | None, new: Entry | None) -> str:
-    """Return the state of a client: one of the keys of `_STATES`."""
+    """Return the state of a client: one of the keys of `_STATES`.
+
+    `current` is its entry, and `new` the one that it would get; None if there is none.
+    """
     if current:
         if current == new:
             return "knows it"

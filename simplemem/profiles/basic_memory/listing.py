@@ -103,13 +103,15 @@ def list_directory(project: Project, arguments: ListDirectoryArguments) -> Reply
     folder_count = len(contents.folders)
     total = folder_count + len(contents.notes)
 
+    # Folders come before notes.
     page = page_slice(arguments)
     rows = [_folder_row(path) for path in contents.folders[page]]
     first_note = max(0, page.start - folder_count)
-    last_note = max(0, page.stop - folder_count)
-    for name in contents.notes[first_note:last_note]:
+    end_note = max(0, page.stop - folder_count)
+    for name in contents.notes[first_note:end_note]:
         note = project.store.read(name)
-        rows.append(project.row(note) | {"type": "file"})
+        row = project.row(note)
+        rows.append(row | {"type": "file"})
 
     has_more = total > page.stop
     answer = DirectoryPage(
@@ -142,28 +144,34 @@ def _directory_contents(project: Project, arguments: ListDirectoryArguments) -> 
 
     folders: set[str] = set()
     notes: list[Listed] = []
-    for note in project.store.extension.list_all(Filter(prefix=start)):
-        if not note.path.startswith(start):
-            continue
-
+    for note in _notes_below(project, start):
         parts = note.path.removeprefix(start).split("/")
         file_name = parts[-1]
         parents = parts[:-1]
-        depth = min(len(parents), arguments.depth)
-        for level in range(1, depth + 1):
-            folders.add("/".join(parents[:level]))
+        folders |= _folders_above(parents, arguments.depth)
         if len(parents) < arguments.depth and fnmatchcase(file_name, pattern):
             notes.append(note)
 
     matching_folders = [folder for folder in folders if fnmatchcase(_last_part(folder), pattern)]
     folder_paths = [f"/{start}{folder}" for folder in matching_folders]
     folder_paths.sort(key=lambda path: (_last_part(path), path))
-
     sorted_notes = _sorted_notes(notes, arguments.sort)
     return DirectoryContents(
         folders=folder_paths,
         notes=[note.name for note in sorted_notes],
     )
+
+
+def _notes_below(project: Project, start: str) -> list[Listed]:
+    """Return all notes whose paths begin with a directory, in exactly this spelling."""
+    notes = project.store.extension.list_all(Filter(prefix=start))
+    return [note for note in notes if note.path.startswith(start)]
+
+
+def _folders_above(parents: list[str], max_depth: int) -> set[str]:
+    """Return the paths of the folders above a note, from the directory down to `max_depth`."""
+    depth = min(len(parents), max_depth)
+    return {"/".join(parents[:level]) for level in range(1, depth + 1)}
 
 
 def _sorted_notes(notes: list[Listed], sort: DirectorySort | None) -> list[Listed]:
