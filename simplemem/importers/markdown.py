@@ -279,12 +279,13 @@ def _read_columns(files: Mapping[str, ExportedFile]) -> dict[str, set[str]]:
         if not path.endswith(".csv"):
             continue
 
+        # An export has two files for a database, and one of them ends with `_all.csv`.
+        database = path.removesuffix(".csv").removesuffix("_all")
+        folder = _without_ids(database)
         with suppress(SimplememError, ValueError, StopIteration, csv.Error):
-            rows = csv.reader(io.StringIO(file.read().decode("utf-8-sig")))
-            header = next(rows)
-            # An export has two files for a database, and one of them ends with `_all.csv`.
-            database = path.removesuffix(".csv").removesuffix("_all")
-            columns[_without_ids(database)].update(header)
+            text = file.read().decode("utf-8-sig")
+            rows = csv.reader(io.StringIO(text))
+            columns[folder].update(next(rows))
     return columns
 
 
@@ -295,10 +296,9 @@ def _convert_page(path: str, data: bytes, export: _NotionExport) -> Item:
     UnicodeDecodeError if the page is not UTF-8.
     """
     page = data.decode("utf-8-sig").replace("\r\n", "\n")
-    columns = export.columns.get(_without_ids(dirname(path)), ())
-    properties, body = _split_properties(page, columns)
-
     folder = dirname(path)
+    columns = export.columns.get(_without_ids(folder), ())
+    properties, body = _split_properties(page, columns)
 
     def make_relative(link: re.Match[str]) -> str:
         """Return the relative address of a page; the same address if the export lacks the page."""

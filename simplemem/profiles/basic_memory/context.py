@@ -55,10 +55,10 @@ def build_context(project: Project, arguments: BuildContextArguments) -> Reply[R
     paths = _find_paths(project, address)
     changed = project.store.extension.list_all(Filter(since=timeframe.since))
     recent = {note.path for note in changed}
-    contexts = [
-        _note_context(project, arguments, project.store.read(name_of(path)), depth, recent)
-        for path in paths[page]
-    ]
+    contexts = []
+    for path in paths[page]:
+        note = project.store.read(name_of(path))
+        contexts.append(_note_context(project, arguments, note, depth, recent))
 
     uri = project.prefix + address.removeprefix(project.prefix)
     title = uri
@@ -70,12 +70,15 @@ def build_context(project: Project, arguments: BuildContextArguments) -> Reply[R
     if not contexts:
         return project.reply(texts.no_context(uri, project.name), answer)
 
-    parts = [
-        texts.context_result(
-            context.row, context.observations, context.related, compact=arguments.compact
+    parts = []
+    for context in contexts:
+        part = texts.context_result(
+            context.row,
+            context.observations,
+            context.related,
+            compact=arguments.compact,
         )
-        for context in contexts
-    ]
+        parts.append(part)
     return project.reply(texts.context(title, parts, metadata, project.name), answer)
 
 

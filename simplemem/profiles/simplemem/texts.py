@@ -103,7 +103,8 @@ def _listed_memory(memory: Memory, max_length: int) -> list[str]:
     for key, value in memory.frontmatter.items():
         if key.lower() not in _OWN_LINES:
             lines.append(f"{line(key)}: {format_value(value)}")
-    return [*lines, ""]
+    lines.append("")
+    return lines
 
 
 def _metadata_lines(memory: Memory, max_description: int, *after_title: str) -> list[str]:
