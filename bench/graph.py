@@ -129,7 +129,7 @@ def import_graph(graph: Graph, vault: Path) -> bool:
     with EnhancedStore(vault, WITHOUT_VECTORS) as store:
         start = time.perf_counter()
         cpu_start = time.process_time()
-        entity_count, relation_count = graph_of(store).merge(graph)
+        entity_count, relation_count, *_ = graph_of(store).merge(graph)
         cpu = time.process_time() - cpu_start
         wall = time.perf_counter() - start
     print(
