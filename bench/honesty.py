@@ -1,19 +1,20 @@
-"""How often search says that it found nothing, rightly and wrongly: `python bench/honesty.py [--locomo FILE.json.gz]
-[--longmemeval FILE.json.xz] [--vault DIR --questions FILE.tsv] [--paraphrases FILE.json] [--precision FILE.tar.gz]
-[--held-out]`.
+"""How often search says that it found nothing, rightly and wrongly.
+
+    python bench/honesty.py [--locomo FILE.json.gz] [--longmemeval FILE.json.xz] [--vault DIR --questions FILE.tsv]
+                            [--paraphrases FILE.json] [--precision FILE.tar.gz] [--held-out]
 
 Every question is asked of a vault, and once more without the notes that answer it. Two shares count:
 
-- **refused**: of the questions whose first hit is right, how many are listed below a notice that nothing was found;
-- **recognised**: of the questions that no note answers, how many are.
+- **refused**: of the questions whose first hit is right, how many are listed below a notice that nothing was found
+- **recognised**: of the questions that no note answers, how many are listed below that notice
 
-Small vaults of one's own come first, for they need no file: `bench/honesty_questions.toml`. Of LoCoMo the questions
-that ask for a guess (category 3) are left out, and of those without their notes the ones that several notes answer.
-`--embedder URL` judges by the vectors of an OpenAI-compatible service in place of ours.
+The small vaults of `bench/honesty_questions.toml` come first, because they need no other file. LoCoMo's questions that
+ask for a guess (category 3) are left out. Its questions that several notes answer are not asked without their notes.
+`--embedder URL` uses the vectors of an OpenAI-compatible service instead of the bundled ones.
 
 `--held-out` asks only questions to which no constant of `simplemem/search/judgement.py` is fitted: one half of each set,
-chosen by a hash of the question, and the sets that were written afterwards, `bench/unseen_notes.toml` (Spanish, French
-and German) and, with `--vault` of Obsidian's English help, `bench/unseen_questions.tsv`. Fit constants to the other half.
+chosen by a hash of the question, and the sets that were written later, `bench/unseen_notes.toml` (Spanish, French and
+German) and, with `--vault` of Obsidian's English help, `bench/unseen_questions.tsv`. Fit constants to the other half.
 """
 
 from __future__ import annotations
@@ -28,30 +29,41 @@ import tarfile
 import tempfile
 import tomllib
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from bench.person import read_questions
-from bench.quality import Questions, by_hand, held_out, locomo, write
+from bench.person import PersonQuestion
+from bench.person import read_questions as read_person_questions
+from bench.quality import (
+    Questions,
+    description,
+    first_sentence,
+    read_questions,
+    write,
+    write_held_out,
+    write_locomo,
+)
 from bench.vaults import make_queries
+from simplemem.note.note import Note
 from simplemem.search.rank import MODES
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
-_OWN = Path(__file__).with_name("honesty_questions.toml")
-_SIZES = {"en": (4, 20, 60), "es": (4, 20)}
-_UNSEEN = Path(__file__).with_name("unseen_notes.toml")
-_UNSEEN_SIZES = {"es": (25,), "fr": (8,), "de": (8,)}
-_UNSEEN_HELP = Path(__file__).with_name("unseen_questions.tsv")
-_PARAPHRASED = ("en", "es")
-_PARAPHRASED_UNSEEN = ("de", "fr", "pt")
-_KINDS = ("asked", "paraphrase", "named", "keywords")
-_GUESS = 3  # the category of LoCoMo
-_PRECISION_ABSENT = (
+_OWN_NOTES: Final = Path(__file__).with_name("honesty_questions.toml")
+_OWN_SIZES: Final = {"en": (4, 20, 60), "es": (4, 20)}
+_UNSEEN_NOTES: Final = Path(__file__).with_name("unseen_notes.toml")
+_UNSEEN_SIZES: Final = {"es": (25,), "fr": (8,), "de": (8,)}
+_UNSEEN_HELP: Final = Path(__file__).with_name("unseen_questions.tsv")
+_PARAPHRASED: Final = ("en", "es")
+_PARAPHRASED_UNSEEN: Final = ("de", "fr", "pt")
+_KINDS: Final = ("asked", "paraphrase", "named", "keywords")
+_GUESS: Final = 3  # the category of LoCoMo
+
+_PRECISION_ABSENT: Final = (
     "what's a good way to grade a 1909-S VDB penny without sending it to PCGS?",
     "Vue component architecture",
     "should we self-host the landing page or go with Fly.io?",
@@ -59,244 +71,55 @@ _PRECISION_ABSENT = (
     "how do I get a visa for Vietnam?",
     "who won the league?",
 )
-_HELP_ABSENT = (
-    "my blood pressure readings", "when is Anna's birthday", "¿Quién ganó la liga?", "queso", "Who won the world cup?",
-    "what is the recipe for pancakes?", "How tall is the Eiffel tower?", "Which vaccines did the dog get?",
-    "my salary negotiation", "How do I change the oil of a car?", "Who painted the Mona Lisa?",
-    "which bus goes to the airport", "side effects of ibuprofen", "how to knit a scarf", "flight to Tokyo",
+_HELP_ABSENT: Final = (
+    "my blood pressure readings",
+    "when is Anna's birthday",
+    "¿Quién ganó la liga?",
+    "queso",
+    "Who won the world cup?",
+    "what is the recipe for pancakes?",
+    "How tall is the Eiffel tower?",
+    "Which vaccines did the dog get?",
+    "my salary negotiation",
+    "How do I change the oil of a car?",
+    "Who painted the Mona Lisa?",
+    "which bus goes to the airport",
+    "side effects of ibuprofen",
+    "how to knit a scarf",
+    "flight to Tokyo",
     "What did the lawyer say about the divorce?",
-)  # fmt: skip
+)
 
 
 @dataclass
 class QuestionSet:
-    """What is asked of one vault: questions with the notes that answer each, and questions that none answers."""
+    """Questions about one vault, with the notes that answer each, and questions that none answers."""
 
     name: str
     vault: Path
     answered: Questions
     absent: Sequence[str] = ()
-    without_notes: bool = True  # whether each is asked again without the notes that answer it
-    several_answer: bool = True  # whether this is done where several notes answer
+    ask_without_notes: bool = True  # ask each again without the notes that answer it
+    several_may_answer: bool = True  # also where several notes answer
 
 
 @dataclass
 class Tally:
-    """The answers of one set: whether each was listed below a notice that nothing was found."""
+    """For each answer of a set, whether it was listed below a notice that nothing was found."""
 
     answered: list[bool] = field(default_factory=list)
     right_first: list[bool] = field(default_factory=list)
     absent: list[bool] = field(default_factory=list)
 
-
-def note_sets(
-    file: Path, sizes_of: Mapping[str, Sequence[int]], label: str, room: Path
-) -> Iterator[QuestionSet]:
-    """Small vaults, as people have them in their first weeks: the first notes of each language."""
-    data = tomllib.loads(file.read_text(encoding="utf-8"))
-    unknown = {each["language"]: each["questions"] for each in data["absent"]}
-    for language, sizes in sizes_of.items():
-        notes = [note for note in data["note"] if note["language"] == language]
-        for size in sizes:
-            vault = room / f"{file.stem}-{language}-{size}"
-            for note in notes[:size]:
-                write(vault / f"{note['name']}.md", f"{note['text']}\n")
-            name = f"{label}{size} notes, {language}"
-            for kind in _KINDS:
-                asked = [
-                    (note[kind], frozenset({note["name"]})) for note in notes[:size] if kind in note
-                ]
-                yield QuestionSet(f"{name}, {kind}", vault, asked)
-            yield QuestionSet(f"{name}, unknown", vault, [], unknown[language])
+    def add(self, other: Tally) -> None:
+        """Add the answers of another tally."""
+        self.answered += other.answered
+        self.right_first += other.right_first
+        self.absent += other.absent
 
 
-def paraphrase_sets(file: Path, languages: Sequence[str], room: Path) -> Iterator[QuestionSet]:
-    """One fact per note, asked in other words."""
-    facts = json.loads(file.read_text(encoding="utf-8"))
-    for language in languages:
-        vault = room / f"paraphrases-{language}"
-        for number, fact in enumerate(facts):
-            write(vault / f"{number}.md", f"{fact['facts'][language]}\n")
-        asked = [
-            (fact["questions"][language], frozenset({str(number)}))
-            for number, fact in enumerate(facts)
-        ]
-        yield QuestionSet(f"paraphrases, {language}", vault, asked)
-
-
-def precision_sets(file: Path, room: Path) -> Iterator[QuestionSet]:
-    """Beliefs of one user, one per note."""
-    with tarfile.open(file) as archive:
-        beliefs, cases = (
-            json.loads(archive.extractfile(f"precision_membench/{name}").read())  # type: ignore[union-attr]
-            for name in ("beliefs.seed.json", "retrieval.cases.json")
-        )
-    for belief in beliefs:
-        if belief["user_id"] == "test-user" and not belief.get("superseded_by"):
-            header = f"---\naliases: {json.dumps(belief['aliases'])}\n---\n"
-            text = f"# {belief['canonical_name']}\n\n{belief['content']}\n\n{belief['why_it_matters']}\n"
-            write(room / "precision" / f"{belief['_id']}.md", header + text)
-    asked = [
-        (case["query"], frozenset(wanted))
-        for case in cases
-        if case["query"].strip()
-        and (wanted := (case["expect"].get("relevantBeliefs") or {}).get("shouldOnlyInclude"))
-    ]
-    yield QuestionSet(
-        "PrecisionMemBench", room / "precision", asked, _PRECISION_ABSENT, without_notes=False
-    )
-
-
-def help_sets(given: argparse.Namespace, room: Path) -> Iterator[QuestionSet]:
-    """A vault of one's own: questions by hand, its descriptions and first sentences, and questions of other things."""
-    if given.questions:
-        yield QuestionSet(
-            "help, by hand", room / "hand", by_hand(given.vault, given.questions, room / "hand")
-        )
-        yield QuestionSet("help, unknown", room / "hand", [], _HELP_ABSENT)
-    for what in ("description", "sentence"):
-        asked = held_out(given.vault, what, room / what)
-        yield QuestionSet(f"help, {what}", room / what, asked, without_notes=False)
-
-
-def locomo_set(file: Path, room: Path) -> QuestionSet:
-    raw = file.read_bytes()
-    data = json.loads(gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw)
-    guesses = {query["query"] for query in data["queries"] if query.get("category") == _GUESS}
-    asked = [each for each in locomo(file, room / "locomo") if each[0] not in guesses]
-    return QuestionSet("LoCoMo", room / "locomo", asked, several_answer=False)
-
-
-def longmemeval_sets(file: Path, room: Path) -> Iterator[QuestionSet]:
-    """Each question has a vault of its own, of some 48 sessions."""
-    data = json.loads(lzma.decompress(file.read_bytes()))
-    for question in data["questions"]:
-        vault = room / f"lme-{question['id']}"
-        for name in question["haystack"]:
-            turns = data["sessions"][name]["turns"]
-            body = "\n\n".join(f"**{role.title()}:** {text}" for role, text in turns)
-            write(vault / f"{name}.md", f"{body}\n")
-        if question["id"].endswith("_abs"):
-            yield QuestionSet("LongMemEval", vault, [], [question["question"]])
-        else:
-            yield QuestionSet(
-                "LongMemEval", vault, [(question["question"], frozenset(question["evidence"]))]
-            )
-
-
-def fitted_sets(given: argparse.Namespace, room: Path) -> Iterator[QuestionSet]:
-    """The sets to one half of which the constants are fitted."""
-    yield from note_sets(_OWN, _SIZES, "", room)
-    if given.paraphrases:
-        yield from paraphrase_sets(given.paraphrases, _PARAPHRASED, room)
-    if given.precision:
-        yield from precision_sets(given.precision, room)
-    if given.vault:
-        yield from help_sets(given, room)
-    if given.longmemeval:
-        yield from longmemeval_sets(given.longmemeval, room)
-    if given.locomo:
-        yield locomo_set(given.locomo, room)
-
-
-def unseen_sets(given: argparse.Namespace, room: Path) -> Iterator[QuestionSet]:
-    """The sets to which no constant is fitted."""
-    yield from note_sets(_UNSEEN, _UNSEEN_SIZES, "unseen: ", room)
-    if given.paraphrases:
-        yield from paraphrase_sets(given.paraphrases, _PARAPHRASED_UNSEEN, room)
-    if given.vault:
-        vault = room / "unseen-help"
-        shutil.copytree(given.vault, vault, ignore=shutil.ignore_patterns(".simplemem"))
-        questions = read_questions(_UNSEEN_HELP, given.vault)
-        for manner in dict.fromkeys(question.manner for question in questions):
-            those = [question for question in questions if question.manner == manner]
-            answered = [(question.text, question.answers) for question in those if question.answers]
-            absent = [question.text for question in those if not question.answers]
-            yield QuestionSet(
-                f"unseen: help, {manner}", vault, answered, absent, without_notes=False
-            )
-
-
-def every_set(given: argparse.Namespace, room: Path) -> Iterator[QuestionSet]:
-    if not given.held_out:
-        yield from fitted_sets(given, room)
-        return
-
-    for questions in fitted_sets(given, room):
-        answered = [each for each in questions.answered if is_held_out(each[0])]
-        yield replace(
-            questions, answered=answered, absent=list(filter(is_held_out, questions.absent))
-        )
-    yield from unseen_sets(given, room)
-
-
-def is_held_out(question: str) -> bool:
-    """Return whether a question is of the half to which no constant is fitted."""
-    return zlib.crc32(question.encode()) % 2 == 1
-
-
-class Asking:
-    """One set, asked. Subclasses look at more of an answer."""
-
-    def __init__(self, store: EnhancedStore, mode: str, tally: Tally) -> None:
-        self.store = store
-        self.mode = mode
-        self.tally = tally
-
-    def answerable(self, asked: str, gold: frozenset[str]) -> None:
-        found = self.store.search(asked, mode=self.mode)
-        is_refused = found.only_nearest or not found.hits
-        self.tally.answered.append(is_refused)
-        if found.hits and found.hits[0].name in gold:
-            self.tally.right_first.append(is_refused)
-
-    def absent(self, asked: str) -> None:
-        found = self.store.search(asked, mode=self.mode)
-        self.tally.absent.append(found.only_nearest or not found.hits)
-
-    def ask(self, questions: QuestionSet, every: int) -> None:
-        answered = questions.answered[::every]
-        for asked, gold in answered:
-            self.answerable(asked, gold)
-        for asked in questions.absent:
-            self.absent(asked)
-        if questions.without_notes:
-            self._without_notes(
-                [each for each in answered if len(each[1]) == 1 or questions.several_answer]
-            )
-
-    def _without_notes(self, answered: Iterable[tuple[str, frozenset[str]]]) -> None:
-        by_notes: dict[frozenset[str], list[str]] = {}
-        for asked, gold in answered:
-            by_notes.setdefault(gold, []).append(asked)
-        for gold, questions in by_notes.items():
-            texts = {
-                file: file.read_bytes()
-                for name in gold
-                if (file := self.store.root / f"{name}.md").exists()
-            }
-            for file in texts:
-                file.unlink()
-            self.store.sync()
-            for asked in questions:
-                self.absent(asked)
-            for file, text in texts.items():
-                file.write_bytes(text)
-            self.store.sync()
-
-
-def settings_of(given: argparse.Namespace) -> Settings:
-    if not given.embedder:
-        return Settings()
-    embed = {"provider": "openai", "url": given.embedder, "model": "bench", "api_key": "none"}
-    return Settings.model_validate({"embed": embed})
-
-
-def share(answers: Sequence[bool]) -> str:
-    return f"{sum(answers)} of {len(answers)}" if answers else ""
-
-
-def main(asking: type[Asking] = Asking) -> None:
+def main() -> None:
+    """Ask each set in each mode, and print a row for each."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     for name in ("locomo", "longmemeval", "vault", "questions", "paraphrases", "precision"):
         parser.add_argument(f"--{name}", type=Path)
@@ -308,54 +131,297 @@ def main(asking: type[Asking] = Asking) -> None:
     parser.add_argument(
         "--held-out", action="store_true", help="ask only questions that no constant is fitted to"
     )
-    given = parser.parse_args()
+    options = parser.parse_args()
+    modes = options.mode or MODES
 
-    print(
-        "| | mode | answerable, refused | right first hits, refused | absent, recognised |\n|---|---|---|---|---|"
-    )
+    print("| | mode | answerable, refused | right first hits, refused | absent, recognised |")
+    print("|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
         tallies: dict[tuple[str, str], Tally] = {}
-        for questions in every_set(given, Path(folder)):
-            with EnhancedStore(questions.vault, settings_of(given)) as store:
+        for questions in all_sets(options, Path(folder)):
+            with EnhancedStore(questions.vault, settings_of(options)) as store:
                 store.sync()
-                for mode in given.mode or MODES:
+                for mode in modes:
                     tally = tallies.setdefault((questions.name, mode), Tally())
-                    asking(store, mode, tally).ask(questions, given.every)
-        for (name, mode), tally in tallies.items():
-            print_row(name, mode, tally)
-        for mode in given.mode or MODES:
-            print_row(
-                "all", mode, together(tally for (_, each), tally in tallies.items() if each == mode)
-            )
+                    Interview(store, mode, tally).ask(questions, options.every)
+        print_table(tallies, modes)
 
-        made_up = make_queries(100)
-        nothing = sum(store_says_nothing(Path(folder) / "honesty_questions-en-60", made_up))
-        print(f"\nOf {len(made_up)} questions of made-up words {nothing} are recognised.")
+        invented = make_queries(100)
+        refused = count_refused(Path(folder) / "honesty_questions-en-60", invented)
+        print(f"\nOf {len(invented)} questions of made-up words {refused} are recognised.")
 
 
-def store_says_nothing(vault: Path, questions: Sequence[str]) -> Iterator[bool]:
-    with EnhancedStore(vault, Settings()) as store:
-        store.sync()
-        for asked in questions:
-            found = store.search(asked)
-            yield found.only_nearest or not found.hits
+def settings_of(options: argparse.Namespace) -> Settings:
+    """Return the settings: the bundled vectors, or those of the service of `--embedder`."""
+    if not options.embedder:
+        return Settings()
+    embed = {"provider": "openai", "url": options.embedder, "model": "bench", "api_key": "none"}
+    return Settings.model_validate({"embed": embed})
 
 
-def together(tallies: Iterable[Tally]) -> Tally:
-    whole = Tally()
-    for tally in tallies:
-        whole.answered += tally.answered
-        whole.right_first += tally.right_first
-        whole.absent += tally.absent
-    return whole
+def print_table(tallies: Mapping[tuple[str, str], Tally], modes: Sequence[str]) -> None:
+    """Print a row for each set and mode, and the sum of each mode."""
+    for (name, mode), tally in tallies.items():
+        print_row(name, mode, tally)
+    for mode in modes:
+        total = Tally()
+        for (_, tally_mode), tally in tallies.items():
+            if tally_mode == mode:
+                total.add(tally)
+        print_row("all", mode, total)
 
 
 def print_row(name: str, mode: str, tally: Tally) -> None:
-    if not (tally.answered or tally.absent):
+    """Print the shares of a tally, unless it is empty."""
+    if not tally.answered and not tally.absent:
+        return
+    shares = [share(tally.answered), share(tally.right_first), share(tally.absent)]
+    print(f"| {name} | {mode} | {' | '.join(shares)} |", flush=True)
+
+
+def share(answers: Sequence[bool]) -> str:
+    """Return how many of the answers are true, as text. Empty if there is no answer."""
+    if not answers:
+        return ""
+    return f"{sum(answers)} of {len(answers)}"
+
+
+# Asking
+
+
+class Interview:
+    """Asks the questions of one set in one mode. Guards its tally."""
+
+    def __init__(self, store: EnhancedStore, mode: str, tally: Tally) -> None:
+        self._store = store
+        self._mode = mode
+        self._tally = tally
+
+    def ask(self, questions: QuestionSet, every: int) -> None:
+        """Ask every Nth answered question and all absent ones; then those without their notes."""
+        answered = questions.answered[::every]
+        for question, right in answered:
+            self._ask_answered(question, right)
+        for question in questions.absent:
+            self._ask_absent(question)
+        if questions.ask_without_notes:
+            several = questions.several_may_answer
+            self._ask_without_notes(
+                (question, right) for question, right in answered if len(right) == 1 or several
+            )
+
+    def _ask_answered(self, question: str, right: frozenset[str]) -> None:
+        found = self._store.search(question, mode=self._mode)
+        is_refused = found.only_nearest or not found.hits
+        self._tally.answered.append(is_refused)
+        if found.hits and found.hits[0].name in right:
+            self._tally.right_first.append(is_refused)
+
+    def _ask_absent(self, question: str) -> None:
+        found = self._store.search(question, mode=self._mode)
+        self._tally.absent.append(found.only_nearest or not found.hits)
+
+    def _ask_without_notes(self, answered: Iterable[tuple[str, frozenset[str]]]) -> None:
+        """Ask each question while the notes that answer it are deleted."""
+        questions_by_notes: dict[frozenset[str], list[str]] = {}
+        for question, right in answered:
+            questions_by_notes.setdefault(right, []).append(question)
+
+        for right, questions in questions_by_notes.items():
+            files = [self._store.root / f"{name}.md" for name in right]
+            texts = {file: file.read_bytes() for file in files if file.exists()}
+            for file in texts:
+                file.unlink()
+            self._store.sync()
+            for question in questions:
+                self._ask_absent(question)
+            for file, text in texts.items():
+                file.write_bytes(text)
+            self._store.sync()
+
+
+def count_refused(vault: Path, questions: Sequence[str]) -> int:
+    """Return how many questions are answered with the notice that nothing was found."""
+    refused = 0
+    with EnhancedStore(vault, Settings()) as store:
+        store.sync()
+        for question in questions:
+            found = store.search(question)
+            if found.only_nearest or not found.hits:
+                refused += 1
+    return refused
+
+
+# The sets
+
+
+def all_sets(options: argparse.Namespace, folder: Path) -> Iterator[QuestionSet]:
+    """Make the vault of each set below `folder` and yield the set: with `--held-out`, half of it."""
+    if not options.held_out:
+        yield from fitted_sets(options, folder)
         return
 
-    figures: list[Any] = [share(tally.answered), share(tally.right_first), share(tally.absent)]
-    print(f"| {name} | {mode} | {' | '.join(figures)} |", flush=True)
+    for questions in fitted_sets(options, folder):
+        answered = [
+            (question, right) for question, right in questions.answered if is_held_out(question)
+        ]
+        absent = [question for question in questions.absent if is_held_out(question)]
+        yield replace(questions, answered=answered, absent=absent)
+    yield from unseen_sets(options, folder)
+
+
+def is_held_out(question: str) -> bool:
+    """Tell whether a question is of the half to which no constant is fitted."""
+    return zlib.crc32(question.encode()) % 2 == 1
+
+
+def fitted_sets(options: argparse.Namespace, folder: Path) -> Iterator[QuestionSet]:
+    """Yield the sets to one half of which the constants are fitted."""
+    yield from note_sets(_OWN_NOTES, _OWN_SIZES, "", folder)
+    if options.paraphrases:
+        yield from paraphrase_sets(options.paraphrases, _PARAPHRASED, folder)
+    if options.precision:
+        yield precision_set(options.precision, folder / "precision")
+    if options.vault:
+        yield from help_sets(options, folder)
+    if options.longmemeval:
+        yield from longmemeval_sets(options.longmemeval, folder)
+    if options.locomo:
+        yield locomo_set(options.locomo, folder / "locomo")
+
+
+def unseen_sets(options: argparse.Namespace, folder: Path) -> Iterator[QuestionSet]:
+    """Yield the sets to which no constant is fitted."""
+    yield from note_sets(_UNSEEN_NOTES, _UNSEEN_SIZES, "unseen: ", folder)
+    if options.paraphrases:
+        yield from paraphrase_sets(options.paraphrases, _PARAPHRASED_UNSEEN, folder)
+    if options.vault:
+        yield from unseen_help_sets(options.vault, folder / "unseen-help")
+
+
+def note_sets(
+    file: Path, sizes: Mapping[str, Sequence[int]], label: str, folder: Path
+) -> Iterator[QuestionSet]:
+    """Yield sets about small vaults, as people have them at first: the first notes of each language."""
+    data = tomllib.loads(file.read_text(encoding="utf-8"))
+    absent = {entry["language"]: entry["questions"] for entry in data["absent"]}
+    for language, language_sizes in sizes.items():
+        all_notes = [note for note in data["note"] if note["language"] == language]
+        for size in language_sizes:
+            notes = all_notes[:size]
+            vault = folder / f"{file.stem}-{language}-{size}"
+            for note in notes:
+                write(vault / f"{note['name']}.md", f"{note['text']}\n")
+
+            name = f"{label}{size} notes, {language}"
+            for kind in _KINDS:
+                questions = [
+                    (note[kind], frozenset({note["name"]})) for note in notes if kind in note
+                ]
+                yield QuestionSet(f"{name}, {kind}", vault, questions)
+            yield QuestionSet(f"{name}, unknown", vault, [], absent[language])
+
+
+def paraphrase_sets(file: Path, languages: Sequence[str], folder: Path) -> Iterator[QuestionSet]:
+    """Yield a set for each language: one fact per note, asked in other words."""
+    facts = json.loads(file.read_text(encoding="utf-8"))
+    for language in languages:
+        vault = folder / f"paraphrases-{language}"
+        questions: Questions = []
+        for number, fact in enumerate(facts):
+            write(vault / f"{number}.md", f"{fact['facts'][language]}\n")
+            questions.append((fact["questions"][language], frozenset({str(number)})))
+        yield QuestionSet(f"paraphrases, {language}", vault, questions)
+
+
+def precision_set(file: Path, vault: Path) -> QuestionSet:
+    """Write PrecisionMemBench's beliefs of one user, one per note, and return the set."""
+    with tarfile.open(file) as archive:
+        beliefs = _read_member(archive, "precision_membench/beliefs.seed.json")
+        cases = _read_member(archive, "precision_membench/retrieval.cases.json")
+
+    for belief in beliefs:
+        if belief["user_id"] == "test-user" and not belief.get("superseded_by"):
+            header = f"---\naliases: {json.dumps(belief['aliases'])}\n---\n"
+            parts = [f"# {belief['canonical_name']}", belief["content"], belief["why_it_matters"]]
+            write(vault / f"{belief['_id']}.md", header + "\n\n".join(parts) + "\n")
+
+    questions: Questions = []
+    for case in cases:
+        expected = case["expect"].get("relevantBeliefs") or {}
+        right = expected.get("shouldOnlyInclude")
+        if case["query"].strip() and right:
+            questions.append((case["query"], frozenset(right)))
+    return QuestionSet(
+        "PrecisionMemBench", vault, questions, _PRECISION_ABSENT, ask_without_notes=False
+    )
+
+
+def _read_member(archive: tarfile.TarFile, name: str) -> Any:
+    file = archive.extractfile(name)
+    assert file is not None
+    return json.loads(file.read())
+
+
+def help_sets(options: argparse.Namespace, folder: Path) -> Iterator[QuestionSet]:
+    """Yield sets about a vault of your own: by hand, unknown, descriptions, first sentences."""
+    if options.questions:
+        vault = folder / "hand"
+        questions = read_questions(options.vault, options.questions, vault)
+        yield QuestionSet("help, by hand", vault, questions)
+        yield QuestionSet("help, unknown", vault, [], _HELP_ABSENT)
+
+    kinds: dict[str, Callable[[Note], str]] = {
+        "description": description,
+        "sentence": first_sentence,
+    }
+    for kind, question_of in kinds.items():
+        vault = folder / kind
+        questions = write_held_out(options.vault, question_of, vault)
+        yield QuestionSet(f"help, {kind}", vault, questions, ask_without_notes=False)
+
+
+def unseen_help_sets(source: Path, vault: Path) -> Iterator[QuestionSet]:
+    """Copy Obsidian's help to `vault`, and yield a set for each manner in which its questions are put."""
+    shutil.copytree(source, vault, ignore=shutil.ignore_patterns(".simplemem"))
+    by_manner: dict[str, list[PersonQuestion]] = {}
+    for question in read_person_questions(_UNSEEN_HELP, source):
+        by_manner.setdefault(question.manner, []).append(question)
+    for manner, questions in by_manner.items():
+        answered = [(question.text, question.answers) for question in questions if question.answers]
+        absent = [question.text for question in questions if not question.answers]
+        name = f"unseen: help, {manner}"
+        yield QuestionSet(name, vault, answered, absent, ask_without_notes=False)
+
+
+def locomo_set(file: Path, vault: Path) -> QuestionSet:
+    """Write LoCoMo's sessions, and return its questions without those that ask for a guess."""
+    raw = file.read_bytes()
+    data = json.loads(gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw)
+    guesses = {query["query"] for query in data["queries"] if query.get("category") == _GUESS}
+    questions = [
+        (question, right)
+        for question, right in write_locomo(file, vault)
+        if question not in guesses
+    ]
+    return QuestionSet("LoCoMo", vault, questions, several_may_answer=False)
+
+
+def longmemeval_sets(file: Path, folder: Path) -> Iterator[QuestionSet]:
+    """Yield a set for each question of LongMemEval, each about a vault of some 48 sessions."""
+    data = json.loads(lzma.decompress(file.read_bytes()))
+    for question in data["questions"]:
+        vault = folder / f"lme-{question['id']}"
+        for name in question["haystack"]:
+            turns = data["sessions"][name]["turns"]
+            body = "\n\n".join(f"**{role.title()}:** {text}" for role, text in turns)
+            write(vault / f"{name}.md", f"{body}\n")
+
+        if question["id"].endswith("_abs"):
+            yield QuestionSet("LongMemEval", vault, [], [question["question"]])
+        else:
+            right = frozenset(question["evidence"])
+            yield QuestionSet("LongMemEval", vault, [(question["question"], right)])
 
 
 if __name__ == "__main__":
