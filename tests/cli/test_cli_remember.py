@@ -59,12 +59,12 @@ def test_the_same_again_is_said_and_changes_nothing(run: Run, vault: Path, files
         and first["container_tag"] == "alex"
         and first["status"] == "done"
     )
-    before = {path: path.read_bytes() for path in vault.rglob("*.md")}
+    original_files = {path: path.read_bytes() for path in vault.rglob("*.md")}
     again = run(
         "documents", "add", str(files / "guide.md"), "--scope", "alex", "--title", "The guide"
     )
     assert again.out.startswith("Already stored: documents/alex/The guide")
-    assert {path: path.read_bytes() for path in vault.rglob("*.md")} == before
+    assert {path: path.read_bytes() for path in vault.rglob("*.md")} == original_files
 
 
 def test_a_text_from_a_pipe(run: Run, vault: Path) -> None:
@@ -102,8 +102,8 @@ def test_what_cannot_be_kept_is_said_and_the_others_are_kept(
         strict=False,
     ):
         assert str(source) in done.err and why in done.err
-    told = run("documents", "add", str(files / "drawing.xyz"), "--scope", "alex", "--json")
-    assert told.code == 1 and told.json["error"]["code"] == "invalid"
+    answer = run("documents", "add", str(files / "drawing.xyz"), "--scope", "alex", "--json")
+    assert answer.code == 1 and answer.json["error"]["code"] == "invalid"
 
 
 @pytest.mark.parametrize("scope", ["", " alex", "a" * 201, "a\nb"])
@@ -119,19 +119,19 @@ def test_only_what_has_not_held_for_so_long_is_tidied_away(run: Run, vault: Path
         (folder / f"{name}.md").write_text(
             ATOM.format(id=f"atom_{name}", ends=ends, said=f"The {name} one.")
         )
-    before = {path: path.read_bytes() for path in folder.iterdir()}
-    shown = run("facts", "tidy", "--dry-run", "--json").json
-    assert [each["memory"] for each in shown["tidied"]] == ["The old one."] and shown["dry_run"]
+    original_files = {path: path.read_bytes() for path in folder.iterdir()}
+    answer = run("facts", "tidy", "--dry-run", "--json").json
+    assert [fact["memory"] for fact in answer["tidied"]] == ["The old one."] and answer["dry_run"]
     assert run("facts", "tidy", "--older-than", "99999d").out.startswith(
         "0 facts moved to the trash."
     )
-    assert {path: path.read_bytes() for path in folder.iterdir()} == before
+    assert {path: path.read_bytes() for path in folder.iterdir()} == original_files
     done = run("facts", "tidy", "--older-than", "30d")
     assert "1 fact moved to the trash." in done.out and [
-        each.name for each in folder.iterdir()
+        path.name for path in folder.iterdir()
     ] == ["new.md"]
     run("undo", "atoms/alex/old")
-    assert {path: path.read_bytes() for path in folder.iterdir()} == before
+    assert {path: path.read_bytes() for path in folder.iterdir()} == original_files
 
 
 def test_days_that_are_none_are_wrong_usage(run: Run) -> None:

@@ -32,14 +32,14 @@ def store(tmp_path: Path) -> Iterator[EnhancedStore]:
         yield store
 
 
-def ours(store: EnhancedStore, **call: Any) -> str:
+def run_ours(store: EnhancedStore, **call: Any) -> str:
     try:
         return run(store, call)
     except SimplememError as error:
         return f"failed: {error.message}"
 
 
-def theirs(tool: Any, **call: Any) -> str:
+def run_reference(tool: Any, **call: Any) -> str:
     from anthropic.tools import ToolError
 
     try:
@@ -60,7 +60,7 @@ PATHS += [
     for name in "/ /a.md /b.txt /d /d/c.md /d/e /d/e/f.xml /x/../a.md /../a.md /none.md".split()
 ]
 FILES = [
-    each for each in PATHS if "." in each.rpartition("/")[2]
+    path for path in PATHS if "." in path.rpartition("/")[2]
 ]  # a name without an ending is shown with .md
 TEXTS = [
     "",
@@ -77,7 +77,7 @@ def a_call(dice: random.Random) -> dict[str, Any]:
     """Any command, on one of a few files."""
     path, text = dice.choice(PATHS), dice.choice(TEXTS)
     views: list[dict[str, Any]] = [
-        {"view_range": each} for each in ([1, 2], [2, -1], [0, 1], [3, 9])
+        {"view_range": view_range} for view_range in ([1, 2], [2, -1], [0, 1], [3, 9])
     ]
     return dice.choice(
         [
@@ -118,11 +118,11 @@ def test_any_calls_are_answered_as_by_the_implementation_of_the_sdk(
     for _ in range(15):
         call = a_call(dice)
         try:
-            wanted = theirs(reference, **call)
+            expected = run_reference(reference, **call)
         except OSError:  # it lets the system's own errors through, as of a file in a folder's place
-            assert ours(store, **call).startswith("failed: ")
+            assert run_ours(store, **call).startswith("failed: ")
             return
-        assert unsized(ours(store, **call)) == unsized(wanted), call
+        assert unsized(run_ours(store, **call)) == unsized(expected), call
         for folder in sorted((tmp_path / "memories").rglob("*/"), reverse=True):
             if folder.is_dir() and not any(
                 folder.iterdir()
@@ -131,11 +131,13 @@ def test_any_calls_are_answered_as_by_the_implementation_of_the_sdk(
 
 
 def test_a_file_is_a_note_that_people_find_and_its_name_comes_back(store: EnhancedStore) -> None:
-    ours(store, command="create", path="/memories/progress.txt", file_text="Phase two has begun.\n")
-    ours(store, command="create", path="/memories/plans/q3.md", file_text="Ship the balloon.\n")
+    run_ours(
+        store, command="create", path="/memories/progress.txt", file_text="Phase two has begun.\n"
+    )
+    run_ours(store, command="create", path="/memories/plans/q3.md", file_text="Ship the balloon.\n")
     assert {hit.name for hit in store.search("which phase").hits} == {"memories/progress.txt"}
-    shown = ours(store, command="view", path="/memories").split("\n")[1:]
-    assert [line.split("\t")[1] for line in shown] == [
+    lines = run_ours(store, command="view", path="/memories").split("\n")[1:]
+    assert [line.split("\t")[1] for line in lines] == [
         "/memories",
         "/memories/plans/",
         "/memories/plans/q3.md",
@@ -148,17 +150,19 @@ def test_every_change_can_be_undone_and_a_folder_goes_and_moves_as_one(
     store: EnhancedStore,
 ) -> None:
     for name in ("d/a.md", "d/b.txt", "d/e/c.md"):
-        ours(store, command="create", path=f"/memories/{name}", file_text=f"{name}\n")
-    before = {each: each.read_bytes() for each in (store.root / "memories").rglob("*.md")}
-    ours(store, command="rename", old_path="/memories/d", new_path="/memories/archive/d")
-    assert ours(store, command="view", path="/memories/archive/d/b.txt").endswith(
+        run_ours(store, command="create", path=f"/memories/{name}", file_text=f"{name}\n")
+    original_files = {path: path.read_bytes() for path in (store.root / "memories").rglob("*.md")}
+    run_ours(store, command="rename", old_path="/memories/d", new_path="/memories/archive/d")
+    assert run_ours(store, command="view", path="/memories/archive/d/b.txt").endswith(
         "     1\td/b.txt\n     2\t"
     )
     store.undo(store.next_to_undo())
-    ours(store, command="delete", path="/memories/d")
+    run_ours(store, command="delete", path="/memories/d")
     assert not list((store.root / "memories").rglob("*.md"))
     store.undo(store.next_to_undo())
-    assert {each: each.read_bytes() for each in (store.root / "memories").rglob("*.md")} == before
+    assert {
+        path: path.read_bytes() for path in (store.root / "memories").rglob("*.md")
+    } == original_files
 
 
 def test_links_follow_a_folder_that_is_renamed_and_its_other_files_and_texts_come_along(
@@ -166,7 +170,7 @@ def test_links_follow_a_folder_that_is_renamed_and_its_other_files_and_texts_com
 ) -> None:
     folder = store.root / "memories/d"
     for name in ("a.md", "b.md"):
-        ours(
+        run_ours(
             store,
             command="create",
             path=f"/memories/d/{name}",
@@ -175,7 +179,7 @@ def test_links_follow_a_folder_that_is_renamed_and_its_other_files_and_texts_com
     store.create("diary", "About [[memories/d/b]] and ![](memories/d/photo.png).")
     (folder / "photo.png").write_bytes(b"\x89PNG \xff")
     (folder / "latin.md").write_bytes(b"Caf\xe9.\n")
-    answer = ours(store, command="rename", old_path="/memories/d", new_path="/memories/e")
+    answer = run_ours(store, command="rename", old_path="/memories/d", new_path="/memories/e")
     assert answer == "Successfully renamed /memories/d to /memories/e"
     assert not list(folder.iterdir())
     assert (store.root / "memories/e/photo.png").read_bytes() == b"\x89PNG \xff"
@@ -212,7 +216,7 @@ def test_a_folder_is_not_renamed_if_a_hidden_link_to_any_note_of_it_would_break(
     settings = Settings.model_validate({"embed": {"provider": "none"}, "access": access})
     with open_store(vault, settings=settings) as store:
         store.sync()
-        answer = ours(store, command="rename", old_path="/memories/d", new_path="/memories/x")
+        answer = run_ours(store, command="rename", old_path="/memories/d", new_path="/memories/x")
     assert answer.startswith("failed: ") == is_hidden
     assert "quetzal" not in answer
     assert (vault / "memories/d/a.md").exists() == is_hidden
@@ -239,17 +243,17 @@ def test_names_that_no_file_can_have_are_a_failure_in_words(
         {"command": "view"},
         {"command": "delete"},
     ):
-        assert ours(store, path=path, **call).startswith("failed: ")
+        assert run_ours(store, path=path, **call).startswith("failed: ")
     assert not list(store.root.glob("memories/*"))
 
 
 def test_two_who_edit_the_same_file_lose_nothing(store: EnhancedStore) -> None:
-    ours(store, command="create", path="/memories/log.md", file_text="")
+    run_ours(store, command="create", path="/memories/log.md", file_text="")
 
     def write(who: int) -> None:
         with open_store(store.root) as own:
             for k in range(20):
-                assert "edited" in ours(
+                assert "edited" in run_ours(
                     own,
                     command="insert",
                     path="/memories/log.md",
@@ -258,10 +262,10 @@ def test_two_who_edit_the_same_file_lose_nothing(store: EnhancedStore) -> None:
                 )
 
     both = [threading.Thread(target=write, args=(who,)) for who in range(2)]
-    for each in both:
-        each.start()
-    for each in both:
-        each.join()
+    for thread in both:
+        thread.start()
+    for thread in both:
+        thread.join()
     lines = (store.root / "memories/log.md").read_text().split("\n")
     assert sorted(lines) == sorted(["", *(f"{who} {k}" for who in range(2) for k in range(20))])
 
@@ -320,13 +324,13 @@ def test_the_class_serves_the_runner_of_the_sdk(tmp_path: Path) -> None:
     threading.Thread(target=server.serve_forever, daemon=True).start()
     client = anthropic.Anthropic(api_key="none", base_url=f"http://127.0.0.1:{server.server_port}")
     with MemoryTool(tmp_path / "vault") as tool, client:
-        said = client.beta.messages.tool_runner(
+        message = client.beta.messages.tool_runner(
             model="claude",
             max_tokens=100,
             messages=[{"role": "user", "content": "I like coffee"}],
             tools=[tool],
         ).until_done()
-        assert said.content[0].text == "Noted."
+        assert message.content[0].text == "Noted."
         assert tool.store.read("memories/coffee").text == "Likes coffee.\n"
         assert (
             tool.clear_all_memory() == "All memory cleared"

@@ -52,7 +52,7 @@ def test_the_file_is_written_to_the_byte_beside_the_note_that_links_to_it(
     assert (plain_store.root / PDF).read_bytes() == DATA and carried.texts.keys() == {NOTE}
     assert papers(plain_store).items.keys() == {NOTE} and not carried.warnings
     assert plain_store.extension.resolve_links([("Plan.pdf", NOTE)]) == [PDF]
-    assert [each.path for each in plain_store.extension.list_all()] == [NOTE]  # a file is no note
+    assert [note.path for note in plain_store.extension.list_all()] == [NOTE]  # a file is no note
     with papers(plain_store).reading():
         assert papers(plain_store).items.keys() == {NOTE}
 
@@ -97,16 +97,16 @@ def test_a_file_that_another_program_changes_meanwhile_is_looked_at_again(
     plain_store: EnhancedStore,
 ) -> None:
     keep(plain_store)
-    seen: list[bytes | None] = []
+    contents: list[bytes | None] = []
 
     def draft(step: ChangeSet) -> None:
         step.put(PDF, b"ours")
-        seen.append(plain_store.extension.bytes_of(PDF))
-        if len(seen) == 1:
+        contents.append(plain_store.extension.bytes_of(PDF))
+        if len(contents) == 1:
             (plain_store.root / PDF).write_bytes(b"theirs")
 
     papers(plain_store).change(draft, {})
-    assert seen == [DATA, b"theirs"] and plain_store.extension.bytes_of(PDF) == b"ours"
+    assert contents == [DATA, b"theirs"] and plain_store.extension.bytes_of(PDF) == b"ours"
 
 
 def test_a_step_of_notes_that_another_program_changes_meanwhile_is_made_of_their_new_texts(
@@ -134,18 +134,18 @@ def test_a_step_is_made_again_as_often_as_another_program_changes_its_note(
     plain_store: EnhancedStore,
 ) -> None:
     keep(plain_store)
-    seen: list[str] = []
+    texts: list[str] = []
 
     def draft(step: ChangeSet) -> None:
         text = step.text(NOTE)
-        seen.append(text)
-        if len(seen) <= 5:
-            (plain_store.root / NOTE).write_text(f"theirs, {'longer ' * len(seen)}\n")
+        texts.append(text)
+        if len(texts) <= 5:
+            (plain_store.root / NOTE).write_text(f"theirs, {'longer ' * len(texts)}\n")
         step.put(NOTE, f"{text}ours\n")
 
     papers(plain_store).change(draft, {})
-    assert len(seen) == 6
-    assert (plain_store.root / NOTE).read_text() == f"{seen[-1]}ours\n"
+    assert len(texts) == 6
+    assert (plain_store.root / NOTE).read_text() == f"{texts[-1]}ours\n"
 
 
 def test_a_step_that_is_refused_twice_in_the_same_way_is_given_up(

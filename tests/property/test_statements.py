@@ -38,25 +38,27 @@ EVERY = settings(
 
 
 def files(root: Path) -> dict[str, bytes]:
-    found = (each for each in root.rglob("*.md") if ".simplemem" not in each.parts)
-    return {each.relative_to(root).as_posix(): each.read_bytes() for each in found}
+    found = (path for path in root.rglob("*.md") if ".simplemem" not in path.parts)
+    return {path.relative_to(root).as_posix(): path.read_bytes() for path in found}
 
 
-def seen(memories: FactService, scope: str) -> list[tuple[Any, ...]]:
-    held = memories.facts(scope, expired=True)
+def rows_of(memories: FactService, scope: str) -> list[tuple[Any, ...]]:
+    facts = memories.facts(scope, expired=True)
     return sorted(
-        (e.path, e.sha256, e.statement, e.status, e.slot or (), e.confidence) for e in held
+        (e.path, e.sha256, e.statement, e.status, e.slot or (), e.confidence) for e in facts
     )
 
 
-def act(memories: FactService, root: Path, kind: str, scope: str, text: str, number: int) -> None:
+def do_one_step(
+    memories: FactService, root: Path, kind: str, scope: str, text: str, number: int
+) -> None:
     """One call, or something done to a note by hand, of one scope."""
     if kind == "add":
-        before = files(root)
+        original_files = files(root)
         added = memories.add(scope, [NewFact(text), NewFact(TEXTS[number])][: 1 + number % 2])
-        if files(root) != before and number % 3 == 0:
+        if files(root) != original_files and number % 3 == 0:
             memories.store.undo(memories.store.next_to_undo())
-            assert files(root) == before, added
+            assert files(root) == original_files, added
         return
     for one in memories.facts(scope, expired=True)[number : number + 1]:
         with suppress(SimplememError):
@@ -83,13 +85,24 @@ def test_scopes_are_apart_and_what_grew_is_what_is_read_anew(
         with EnhancedStore(root, PLAIN) as store:
             memories = fact_service(store)
             for kind, scope, text, number in acts:
-                others = {each: seen(memories, each) for each in SCOPES if each != scope}
-                act(memories, root, kind, scope, text, number)
-                for each, before in others.items():
-                    assert seen(memories, each) == before, (each, kind, scope, text)
-            grown = {each: seen(memories, each) for each in SCOPES}
+                other_scopes = {
+                    other_scope: rows_of(memories, other_scope)
+                    for other_scope in SCOPES
+                    if other_scope != scope
+                }
+                do_one_step(memories, root, kind, scope, text, number)
+                for other_scope, original_rows in other_scopes.items():
+                    assert rows_of(memories, other_scope) == original_rows, (
+                        other_scope,
+                        kind,
+                        scope,
+                        text,
+                    )
+            grown = {any_scope: rows_of(memories, any_scope) for any_scope in SCOPES}
         with EnhancedStore(root, PLAIN) as store:
-            assert {each: seen(fact_service(store), each) for each in SCOPES} == grown
+            assert {
+                any_scope: rows_of(fact_service(store), any_scope) for any_scope in SCOPES
+            } == grown
 
 
 VALUES = st.recursive(
@@ -125,15 +138,15 @@ def test_whatever_a_model_says_a_statement_is_kept_and_says_who_decided(answers:
             memories = fact_service(store)
             for text in ("I eat apples at noon.", "I eat pears at noon.", "I eat plums at noon."):
                 added = memories.add("ann", [NewFact(text)])
-                assert text in [each.statement for each in memories.facts("ann")]
+                assert text in [fact.statement for fact in memories.facts("ann")]
                 for event in added.events:
                     assert event["rule"].startswith("rule:") or event["rule"] == "llm:m"
-                    known = {each.id for each in memories.facts("ann", expired=True)}
-                    assert "previous" not in event or event["previous"]["id"] in known
+                    ids = {fact.id for fact in memories.facts("ann", expired=True)}
+                    assert "previous" not in event or event["previous"]["id"] in ids
                 assert added.reconciliation in ("rules", "llm:m")
-            every = memories.facts("ann", expired=True)
-            assert all(each.status == "active" or each.decided_by for each in every)
-            assert {each.statement for each in every} >= {
+            facts = memories.facts("ann", expired=True)
+            assert all(fact.status == "active" or fact.decided_by for fact in facts)
+            assert {fact.statement for fact in facts} >= {
                 "I eat apples at noon.",
                 "I eat pears at noon.",
             }

@@ -26,7 +26,7 @@ LONG = (
 
 
 @pytest.fixture
-def told(contract: Contract) -> Any:
+def call(contract: Contract) -> Any:
     return contract("remembrances")
 
 
@@ -34,8 +34,8 @@ def first(answer: Any) -> str:
     return str(answer.data["events"][0]["id"])
 
 
-def test_adding_says_what_became_of_each_statement(told: Any) -> None:
-    one = told("add_memory", content="I live in Berlin.", user_id="ann")
+def test_adding_says_what_became_of_each_statement(call: Any) -> None:
+    one = call("add_memory", content="I live in Berlin.", user_id="ann")
     assert (
         one.text.startswith("Memory added successfully.")
         and one.data["events"][0]["event"] == "ADD"
@@ -45,34 +45,34 @@ def test_adding_says_what_became_of_each_statement(told: Any) -> None:
         "rules",
         None,
     )
-    two = told("add_memory", content="I moved to Lisbon.", user_id="ann")
+    two = call("add_memory", content="I moved to Lisbon.", user_id="ann")
     [event] = two.data["events"]
     assert (event["event"], event["relation"], event["previous"]["id"]) == (
         "UPDATE",
         "UPDATES",
         first(one),
     )
-    again = told("add_memory", content="I live in Lisbon", user_id="ann")
+    again = call("add_memory", content="I live in Lisbon", user_id="ann")
     assert again.text.startswith("Known already.") and first(again) == first(two)
-    long = told("add_memory", content=LONG, user_id="ann", metadata={"mood": "calm"})
+    long = call("add_memory", content=LONG, user_id="ann", metadata={"mood": "calm"})
     assert long.data["document"] and not long.data["events"]
-    assert "Gudrun" in told("search_memory", query="who brings marmalade", user_id="ann").text
+    assert "Gudrun" in call("search_memory", query="who brings marmalade", user_id="ann").text
 
 
-def test_what_is_asked_to_be_forgotten_and_not_held_is_said(told: Any) -> None:
-    told("add_memory", content="I like tea.", user_id="maria")
-    nothing = told("add_memory", content="Forget that I like tea.", user_id="ann")
+def test_what_is_asked_to_be_forgotten_and_not_held_is_said(call: Any) -> None:
+    call("add_memory", content="I like tea.", user_id="maria")
+    nothing = call("add_memory", content="Forget that I like tea.", user_id="ann")
     assert nothing.text == "nothing was forgotten: no fact matches" == nothing.data["warnings"][0]
-    told("add_memory", content="I like tea.", user_id="ann")
-    gone = told("add_memory", content="Forget that I like tea.", user_id="ann")
-    assert [each["event"] for each in gone.data["events"]] == ["DELETE"] and not gone.data[
-        "warnings"
-    ]
+    call("add_memory", content="I like tea.", user_id="ann")
+    forgotten = call("add_memory", content="Forget that I like tea.", user_id="ann")
+    assert [event["event"] for event in forgotten.data["events"]] == [
+        "DELETE"
+    ] and not forgotten.data["warnings"]
 
 
-def test_a_search_has_three_sections_and_no_answer_of_its_own(told: Any) -> None:
-    told("add_memory", content="I moved to Lisbon.\nMy favourite colour is green.", user_id="ann")
-    found = told("search_memory", query="where do I live", user_id="ann")
+def test_a_search_has_three_sections_and_no_answer_of_its_own(call: Any) -> None:
+    call("add_memory", content="I moved to Lisbon.\nMy favourite colour is green.", user_id="ann")
+    found = call("search_memory", query="where do I live", user_id="ann")
     assert found.data["facts"][0] | {"id": "", "valid_from": ""} == {
         "id": "", "key": "lives in", "value": "Lisbon", "memory": "I moved to Lisbon.", "confidence": 1, "valid_from": "",
     }  # fmt: skip
@@ -92,23 +92,23 @@ def test_a_search_has_three_sections_and_no_answer_of_its_own(told: Any) -> None
     assert (
         heads == ["# Facts", "# Memories", "# Graph"] and "- ann -lives in-> Lisbon" in found.text
     )
-    told("add_memory", content="The ferry to Tarbert is called Isla.", user_id="ann")
-    assert not told("search_memory", query="which drills does the crane have", user_id="ann").data[
+    call("add_memory", content="The ferry to Tarbert is called Isla.", user_id="ann")
+    assert not call("search_memory", query="which drills does the crane have", user_id="ann").data[
         "facts"
     ]
-    nothing = told("search_memory", query="anything", user_id="nobody at all")
+    nothing = call("search_memory", query="anything", user_id="nobody at all")
     assert not nothing.failed and nothing.text.count("- none") == 3 and not nothing.data["memories"]
 
 
 def test_an_answer_of_a_model_stands_in_front_and_its_failure_is_told(contract: Contract) -> None:
     with ChatService(
-        lambda said: {"answer": f"{len(said.get('memories', ()))}: Lisbon.", "cites": ["1"]}
+        lambda question: {"answer": f"{len(question.get('memories', ()))}: Lisbon.", "cites": ["1"]}
     ) as service:
-        told = contract(
+        call = contract(
             "remembrances", llm={"provider": "openai", "model": "m", "url": service.url}
         )
-        told("add_memory", content="I moved to Lisbon.", user_id="ann")
-        found = told("search_memory", query="where do I live", user_id="ann")
+        call("add_memory", content="I moved to Lisbon.", user_id="ann")
+        found = call("search_memory", query="where do I live", user_id="ann")
         assert (found.data["answer"], found.data["synthesis"], found.data["degraded"]) == (
             "1: Lisbon.",
             "llm:m",
@@ -119,20 +119,20 @@ def test_an_answer_of_a_model_stands_in_front_and_its_failure_is_told(contract: 
             and ">\n# Facts\n- lives in: Lisbon" in found.text
         )
         service.always = failing(400)
-        found = told("search_memory", query="where do I live", user_id="ann")
+        found = call("search_memory", query="where do I live", user_id="ann")
         assert (found.data["answer"], found.data["synthesis"]) == (None, "none") and found.data[
             "facts"
         ]
         assert ">\n# Facts\n" in found.text and "the model returned no usable answer" in found.text
 
 
-def test_changing_keeps_the_id_and_deleting_can_be_undone(told: Any, vault: Path) -> None:
-    one = first(told("add_memory", content="I live in Berlin.", user_id="ann"))
+def test_changing_keeps_the_id_and_deleting_can_be_undone(call: Any, vault: Path) -> None:
+    one = first(call("add_memory", content="I live in Berlin.", user_id="ann"))
     for content in ("I live in Bergen,\nby the sea.", "I live in Bergen,\nby the sea."):
-        changed = told("update_memory", memory_id=one, content=content, user_id="ann")
+        changed = call("update_memory", memory_id=one, content=content, user_id="ann")
         assert changed.text == "Memory updated successfully."
         assert changed.data["id"] == one and len(changed.data["sha256"]) == 64
-    [found] = told("search_memory", query="where do I live", user_id="ann").data["memories"]
+    [found] = call("search_memory", query="where do I live", user_id="ann").data["memories"]
     assert (found["id"], found["memory"]) == (one, "I live in Bergen, by the sea.")
     for content, code in (
         ("", "invalid"),
@@ -140,33 +140,35 @@ def test_changing_keeps_the_id_and_deleting_can_be_undone(told: Any, vault: Path
         ("x\0y", "invalid"),
         ("w " * 600_000, "too_long"),
     ):
-        assert told("update_memory", memory_id=one, content=content, user_id="ann").code == code
-    gone = told("delete_memory", memory_id=one, user_id="ann")
-    assert gone.text == "Memory deleted successfully." and not [*(vault / "atoms").rglob("*.md")]
-    told.store.undo(gone.data["version"])
-    assert told("search_memory", query="where do I live", user_id="ann").data["memories"]
+        assert call("update_memory", memory_id=one, content=content, user_id="ann").code == code
+    deleted = call("delete_memory", memory_id=one, user_id="ann")
+    assert deleted.text == "Memory deleted successfully." and not [*(vault / "atoms").rglob("*.md")]
+    call.store.undo(deleted.data["version"])
+    assert call("search_memory", query="where do I live", user_id="ann").data["memories"]
 
 
-def test_what_is_another_s_is_as_if_it_were_not_there(told: Any) -> None:
-    theirs = first(
-        told("add_memory", content="The spare key lies under the zinnia pot.", user_id="maria")
+def test_what_is_another_s_is_as_if_it_were_not_there(call: Any) -> None:
+    id_of_other_user = first(
+        call("add_memory", content="The spare key lies under the zinnia pot.", user_id="maria")
     )
-    told("add_memory", content=f"{LONG} The zinnia pot.", user_id="maria")
+    call("add_memory", content=f"{LONG} The zinnia pot.", user_id="maria")
     for user in ("ann", "Maria", "mari", "maria/", "../maria", "*", "default"):
         assert "zinnia" not in str(
-            told("search_memory", query="the pot with the spare key", user_id=user)
+            call("search_memory", query="the pot with the spare key", user_id=user)
         )
         for tool, more in (("update_memory", {"content": "changed"}), ("delete_memory", {})):
-            there, absent = (
-                told(tool, memory_id=i, user_id=user, **more)
-                for i in (theirs, "atom_20200101_nobody")
+            hidden, absent = (
+                call(tool, memory_id=i, user_id=user, **more)
+                for i in (id_of_other_user, "atom_20200101_nobody")
             )
-            assert there.code == absent.code == "not_found"
-            assert there.text.replace(theirs, "") == absent.text.replace("atom_20200101_nobody", "")
+            assert hidden.code == absent.code == "not_found"
+            assert hidden.text.replace(id_of_other_user, "") == absent.text.replace(
+                "atom_20200101_nobody", ""
+            )
     for user in ("", " maria", "maria\n", "x" * 201):
-        assert told("search_memory", query="zinnia", user_id=user).code in ("invalid", "too_long")
+        assert call("search_memory", query="zinnia", user_id=user).code in ("invalid", "too_long")
     for limit in (0, -1, 1001, "many"):
-        assert told("search_memory", query="zinnia", user_id="maria", limit=limit).code == "invalid"
+        assert call("search_memory", query="zinnia", user_id="maria", limit=limit).code == "invalid"
 
 
 def test_a_knowledge_base_is_asked_and_written(
@@ -175,22 +177,22 @@ def test_a_knowledge_base_is_asked_and_written(
     (base := vault.parent / "kb").mkdir()
     (base / "intro.md").write_text("# Intro\n\nThe lighthouse keeper is called Osmund.\n")
     settings = {"embed": {"provider": "none"}, "documents": {"knowledge_base": base}}
-    told = asking_with("remembrances", "knowledge-base", **settings)
-    [found] = told("query_knowledge_base", query="lighthouse keeper").data["results"]
+    call = asking_with("remembrances", "knowledge-base", **settings)
+    [found] = call("query_knowledge_base", query="lighthouse keeper").data["results"]
     assert (found["source"], found["heading"]) == ("intro.md", "Intro") and "Osmund" in found[
         "content"
     ]
-    made = told("update_knowledge_base", file_path="docs/fog.md", content="# Fog\n")
+    written = call("update_knowledge_base", file_path="docs/fog.md", content="# Fog\n")
     assert (
-        made.text == "Document updated."
-        and made.data["created"]
+        written.text == "Document updated."
+        and written.data["created"]
         and (base / "docs/fog.md").read_text() == "# Fog\n"
     )
-    assert not told("update_knowledge_base", file_path="docs/fog.md", content="# Fogs\n").data[
+    assert not call("update_knowledge_base", file_path="docs/fog.md", content="# Fogs\n").data[
         "created"
     ]
-    assert told("update_knowledge_base", file_path="../out.md", content="x").code == "invalid"
-    assert "Osmund" not in told("search_memory", query="lighthouse keeper", user_id="ann").text
+    assert call("update_knowledge_base", file_path="../out.md", content="x").code == "invalid"
+    assert "Osmund" not in call("search_memory", query="lighthouse keeper", user_id="ann").text
 
 
 NOTES = "\n\n".join(
@@ -211,34 +213,37 @@ def of_scope(vault: Path, scope: str) -> list[str]:
 
 @pytest.mark.parametrize("by_passage", [False, True])
 def test_a_long_memory_is_deleted_by_every_id_that_names_it(
-    told: Any, vault: Path, by_passage: bool
+    call: Any, vault: Path, by_passage: bool
 ) -> None:
-    added = told("add_memory", content=NOTES, user_id="ann")
+    added = call("add_memory", content=NOTES, user_id="ann")
     assert added.data["document"] in added.text
-    found = told("search_memory", query="brass sextant", user_id="ann").data["memories"]
-    passage = next(each["id"] for each in found if "sextant" in each["memory"])
+    found = call("search_memory", query="brass sextant", user_id="ann").data["memories"]
+    passage = next(memory["id"] for memory in found if "sextant" in memory["memory"])
     assert passage.startswith(f"{added.data['document']}:")
     memory_id = passage if by_passage else added.data["document"]
 
-    gone = told("delete_memory", memory_id=memory_id, user_id="ann")
-    assert gone.text == "Memory deleted successfully." and gone.data["id"] == added.data["document"]
+    deleted = call("delete_memory", memory_id=memory_id, user_id="ann")
+    assert (
+        deleted.text == "Memory deleted successfully."
+        and deleted.data["id"] == added.data["document"]
+    )
     assert of_scope(vault, "ann") == []
     for query in ("brass sextant", "favourite tea lapsang", "quarry cranes"):
-        assert not told("search_memory", query=query, user_id="ann").data["memories"]
+        assert not call("search_memory", query=query, user_id="ann").data["memories"]
 
-    told.store.undo(gone.data["version"])
-    text = told("search_memory", query="favourite tea", user_id="ann").text
+    call.store.undo(deleted.data["version"])
+    text = call("search_memory", query="favourite tea", user_id="ann").text
     assert "lapsang" in text
-    assert "sextant" in told("search_memory", query="brass sextant", user_id="ann").text
+    assert "sextant" in call("search_memory", query="brass sextant", user_id="ann").text
 
 
 @pytest.mark.parametrize("by_passage", [False, True])
-def test_a_long_memory_is_updated_by_every_id_that_names_it(told: Any, by_passage: bool) -> None:
-    document = told("add_memory", content=NOTES, user_id="ann").data["document"]
-    found = told("search_memory", query="brass sextant", user_id="ann").data["memories"]
-    passage = next(each["id"] for each in found if "sextant" in each["memory"])
+def test_a_long_memory_is_updated_by_every_id_that_names_it(call: Any, by_passage: bool) -> None:
+    document = call("add_memory", content=NOTES, user_id="ann").data["document"]
+    found = call("search_memory", query="brass sextant", user_id="ann").data["memories"]
+    passage = next(memory["id"] for memory in found if "sextant" in memory["memory"])
 
-    changed = told(
+    changed = call(
         "update_memory",
         memory_id=passage if by_passage else document,
         content="My favourite tea is oolong.\n\nIngrid sold the copper lantern.",
@@ -248,45 +253,45 @@ def test_a_long_memory_is_updated_by_every_id_that_names_it(told: Any, by_passag
         changed.text.startswith("Memory updated successfully.") and changed.data["id"] == document
     )
     assert ("whole text" in changed.text) == by_passage
-    lantern = told("search_memory", query="copper lantern", user_id="ann").data["memories"]
+    lantern = call("search_memory", query="copper lantern", user_id="ann").data["memories"]
     assert lantern[0]["id"].startswith(document) and "copper lantern" in lantern[0]["memory"]
-    tea = told("search_memory", query="what is my favourite tea", user_id="ann")
+    tea = call("search_memory", query="what is my favourite tea", user_id="ann")
     assert [fact["value"] for fact in tea.data["facts"]] == ["oolong"]
     for query in ("brass sextant", "favourite tea lapsang"):
-        memories = told("search_memory", query=query, user_id="ann").data["memories"]
-        shown = " ".join(each["memory"] for each in memories)
-        assert "sextant" not in shown and "lapsang" not in shown
+        memories = call("search_memory", query=query, user_id="ann").data["memories"]
+        text = " ".join(memory["memory"] for memory in memories)
+        assert "sextant" not in text and "lapsang" not in text
 
 
-def test_a_passage_of_a_handbook_does_not_stand_for_the_whole_of_it(told: Any, vault: Path) -> None:
+def test_a_passage_of_a_handbook_does_not_stand_for_the_whole_of_it(call: Any, vault: Path) -> None:
     from simplemem.features.documents.service import document_service
 
     pages = [page.replace(". ", ".\n") for page in NOTES.split("\n\n")]
-    handbook = document_service(told.store).ingest_file(pdf(*pages), "Handbook.pdf", "ann")
-    found = told("search_memory", query="brass sextant", user_id="ann").data["memories"]
-    passage = next(each["id"] for each in found if "sextant" in each["memory"])
+    handbook = document_service(call.store).ingest_file(pdf(*pages), "Handbook.pdf", "ann")
+    found = call("search_memory", query="brass sextant", user_id="ann").data["memories"]
+    passage = next(memory["id"] for memory in found if "sextant" in memory["memory"])
     for tool, more in (("update_memory", {"content": "Short."}), ("delete_memory", {})):
-        refused = told(tool, memory_id=passage, user_id="ann", **more)
+        refused = call(tool, memory_id=passage, user_id="ann", **more)
         assert refused.code == "invalid" and handbook["id"] in refused.text
-    gone = told("delete_memory", memory_id=handbook["id"], user_id="ann")
+    deleted = call("delete_memory", memory_id=handbook["id"], user_id="ann")
     assert of_scope(vault, "ann") == []
-    told.store.undo(gone.data["version"])
+    call.store.undo(deleted.data["version"])
     assert [Path(path).name for path in of_scope(vault, "ann") if path.endswith(".pdf")] == [
         "Handbook.pdf"
     ]
 
 
-def test_a_long_memory_of_another_user_is_as_if_it_were_not_there(told: Any) -> None:
-    theirs = told("add_memory", content=NOTES, user_id="maria").data["document"]
-    for memory_id in (theirs, f"{theirs}:13"):
+def test_a_long_memory_of_another_user_is_as_if_it_were_not_there(call: Any) -> None:
+    id_of_other_user = call("add_memory", content=NOTES, user_id="maria").data["document"]
+    for memory_id in (id_of_other_user, f"{id_of_other_user}:13"):
         for tool, more in (("update_memory", {"content": "changed"}), ("delete_memory", {})):
-            there = told(tool, memory_id=memory_id, user_id="ann", **more)
-            absent = told(tool, memory_id="doc_20200101_nobody:13", user_id="ann", **more)
-            assert there.code == absent.code == "not_found"
-            assert there.text.replace(memory_id, "") == absent.text.replace(
+            hidden = call(tool, memory_id=memory_id, user_id="ann", **more)
+            absent = call(tool, memory_id="doc_20200101_nobody:13", user_id="ann", **more)
+            assert hidden.code == absent.code == "not_found"
+            assert hidden.text.replace(memory_id, "") == absent.text.replace(
                 "doc_20200101_nobody:13", ""
             )
-    assert "sextant" in told("search_memory", query="brass sextant", user_id="maria").text
+    assert "sextant" in call("search_memory", query="brass sextant", user_id="maria").text
 
 
 @pytest.mark.parametrize(
@@ -295,19 +300,19 @@ def test_a_long_memory_of_another_user_is_as_if_it_were_not_there(told: Any) -> 
      "Hi! How are you? Thank you."],
 )  # fmt: skip
 def test_without_a_model_questions_greetings_and_thanks_are_not_stored(
-    told: Any, content: str
+    call: Any, content: str
 ) -> None:
-    answer = told("add_memory", content=content, user_id="ann")
+    answer = call("add_memory", content=content, user_id="ann")
     assert not answer.failed and not answer.data["events"]
     assert (
         answer.text == "Nothing was stored: the text states no fact." == answer.data["warnings"][0]
     )
-    assert not (told.vault / "atoms").exists()
+    assert not (call.vault / "atoms").exists()
 
 
-def test_a_greeting_beside_a_statement_is_left_out(told: Any) -> None:
-    answer = told("add_memory", content="Hi there! I live in Berlin. Thanks!", user_id="ann")
-    assert [each["memory"] for each in answer.data["events"]] == ["I live in Berlin."]
+def test_a_greeting_beside_a_statement_is_left_out(call: Any) -> None:
+    answer = call("add_memory", content="Hi there! I live in Berlin. Thanks!", user_id="ann")
+    assert [event["memory"] for event in answer.data["events"]] == ["I live in Berlin."]
     assert not answer.data["warnings"]
 
 
@@ -316,26 +321,26 @@ def test_a_greeting_beside_a_statement_is_left_out(told: Any) -> None:
 )
 def test_a_model_that_finds_no_facts_stores_nothing(contract: Contract, content: str) -> None:
     with ChatService(lambda _: {"facts": []}) as service:
-        told = contract(
+        call = contract(
             "remembrances", llm={"provider": "openai", "model": "m", "url": service.url}
         )
-        answer = told("add_memory", content=content, user_id="ann")
+        answer = call("add_memory", content=content, user_id="ann")
         assert (
             not answer.failed and not answer.data["events"] and answer.data["extraction"] == "llm:m"
         )
         assert answer.text == "Nothing was stored: the text states no fact."
-        assert not (told.vault / "atoms").exists() and len(service.asked) == 1
+        assert not (call.vault / "atoms").exists() and len(service.asked) == 1
 
 
 def test_a_document_in_which_a_model_finds_no_facts_states_none(contract: Contract) -> None:
     with ChatService(lambda _: {"facts": []}) as service:
-        told = contract(
+        call = contract(
             "remembrances", llm={"provider": "openai", "model": "m", "url": service.url}
         )
-        told("add_memory", content=f"I live in Berlin. {LONG}", user_id="ann")
-        documents = document_service(told.store)
+        call("add_memory", content=f"I live in Berlin. {LONG}", user_id="ann")
+        documents = document_service(call.store)
         assert eventually(lambda: documents.documents("ann")[0].status == "done")
-        assert len(service.asked) == 1 and not (told.vault / "atoms").exists()
+        assert len(service.asked) == 1 and not (call.vault / "atoms").exists()
 
 
 def test_a_model_that_quotes_nothing_leaves_the_text_to_the_rules(contract: Contract) -> None:
@@ -346,13 +351,13 @@ def test_a_model_that_quotes_nothing_leaves_the_text_to_the_rules(contract: Cont
         "confidence": 0.9,
     }
     with ChatService(
-        lambda said: {"facts": [row]} if "today" in said else {"relations": []}
+        lambda question: {"facts": [row]} if "today" in question else {"relations": []}
     ) as service:
-        told = contract(
+        call = contract(
             "remembrances", llm={"provider": "openai", "model": "m", "url": service.url}
         )
-        answer = told("add_memory", content="I live in Berlin.", user_id="ann")
-        assert [each["memory"] for each in answer.data["events"]] == ["I live in Berlin."]
+        answer = call("add_memory", content="I live in Berlin.", user_id="ann")
+        assert [event["memory"] for event in answer.data["events"]] == ["I live in Berlin."]
         assert answer.data["extraction"] == "verbatim"
         assert answer.data["warnings"] == [
             "the model returned no usable answer: none of the facts that the model listed is in the text"
@@ -387,18 +392,18 @@ CHANGED = [
 
 @pytest.mark.parametrize(("old", "new", "question"), CHANGED)
 def test_a_fact_that_a_later_statement_changed_is_disputed_and_both_are_shown_newest_first(
-    told: Any, day: Any, old: str, new: str, question: str
+    call: Any, day: Any, old: str, new: str, question: str
 ) -> None:
     day("2026-01-10")
-    first_id = first(told("add_memory", content=old, user_id="ann"))
+    first_id = first(call("add_memory", content=old, user_id="ann"))
     day("2026-06-20")
-    added = told("add_memory", content=new, user_id="ann")
+    added = call("add_memory", content=new, user_id="ann")
     [event] = added.data["events"]
     assert (event["event"], event["disputes"]) == ("ADD", [{"id": first_id, "memory": old}])
     assert f"Disputed now: {old}" in added.text
 
     day("2026-11-22")
-    found = told("search_memory", query=question, user_id="ann")
+    found = call("search_memory", query=question, user_id="ann")
     rows = {row["memory"]: row for row in found.data["memories"]}
     assert [row for row in rows if row in (old, new)] == [new, old]
     assert rows[old]["disputed"] == "2026-06-20T09:00:00Z" and "disputed" not in rows[new]
@@ -409,49 +414,49 @@ def test_a_fact_that_a_later_statement_changed_is_disputed_and_both_are_shown_ne
 
 
 def test_a_disputed_fact_is_current_again_when_it_is_said_again_or_the_dispute_is_deleted(
-    told: Any, day: Any
+    call: Any, day: Any
 ) -> None:
     day("2026-01-10")
-    told("add_memory", content="The alarm code is 4711.", user_id="ann")
+    call("add_memory", content="The alarm code is 4711.", user_id="ann")
     day("2026-02-10")
-    change = first(told("add_memory", content="I changed the alarm code.", user_id="ann"))
-    note = told.vault / "atoms/ann/The alarm code is 4711.md"
+    change = first(call("add_memory", content="I changed the alarm code.", user_id="ann"))
+    note = call.vault / "atoms/ann/The alarm code is 4711.md"
     assert (
         "status: disputed\n" in note.read_text()
         and "disputed: 2026-02-10T09:00:00Z\n" in note.read_text()
     )
-    told("add_memory", content="The alarm code is 4711.", user_id="ann")
+    call("add_memory", content="The alarm code is 4711.", user_id="ann")
     assert "status: active\n" in note.read_text() and "disputed" not in note.read_text()
 
-    told("add_memory", content="I changed the alarm code.", user_id="ann")
+    call("add_memory", content="I changed the alarm code.", user_id="ann")
     assert "status: disputed\n" in note.read_text()
-    told("delete_memory", memory_id=change, user_id="ann")
+    call("delete_memory", memory_id=change, user_id="ann")
     assert "status: active\n" in note.read_text() and "disputed" not in note.read_text()
 
 
-def test_a_value_that_is_read_later_supersedes_a_disputed_fact(told: Any, day: Any) -> None:
+def test_a_value_that_is_read_later_supersedes_a_disputed_fact(call: Any, day: Any) -> None:
     day("2026-01-10")
-    told("add_memory", content="The alarm code is 4711.", user_id="ann")
-    told("add_memory", content="I changed the alarm code.", user_id="ann")
+    call("add_memory", content="The alarm code is 4711.", user_id="ann")
+    call("add_memory", content="I changed the alarm code.", user_id="ann")
     day("2026-02-10")
-    told("add_memory", content="The alarm code is 0815.", user_id="ann")
-    note = (told.vault / "atoms/ann/The alarm code is 4711.md").read_text()
+    call("add_memory", content="The alarm code is 0815.", user_id="ann")
+    note = (call.vault / "atoms/ann/The alarm code is 4711.md").read_text()
     assert "status: superseded\n" in note and "disputed" not in note
 
 
-def test_a_statement_of_the_same_text_or_of_another_user_is_not_disputed(told: Any) -> None:
-    told("add_memory", content="I live in Hamburg.", user_id="bob")
-    told("add_memory", content="I live in Leipzig. We moved last week.", user_id="ann")
+def test_a_statement_of_the_same_text_or_of_another_user_is_not_disputed(call: Any) -> None:
+    call("add_memory", content="I live in Hamburg.", user_id="bob")
+    call("add_memory", content="I live in Leipzig. We moved last week.", user_id="ann")
     for name in ("bob/I live in Hamburg", "ann/I live in Leipzig"):
-        assert "status: active\n" in (told.vault / f"atoms/{name}.md").read_text()
+        assert "status: active\n" in (call.vault / f"atoms/{name}.md").read_text()
 
 
-def test_a_change_in_a_long_text_disputes_what_was_said_before(told: Any, day: Any) -> None:
+def test_a_change_in_a_long_text_disputes_what_was_said_before(call: Any, day: Any) -> None:
     day("2026-01-10")
-    told("add_memory", content="The alarm code is 4711.", user_id="ann")
+    call("add_memory", content="The alarm code is 4711.", user_id="ann")
     day("2026-06-20")
-    told("add_memory", content=f"{LONG} We changed the alarm code. {LONG}", user_id="ann")
-    found = told("search_memory", query="what is the alarm code", user_id="ann").data["memories"]
+    call("add_memory", content=f"{LONG} We changed the alarm code. {LONG}", user_id="ann")
+    found = call("search_memory", query="what is the alarm code", user_id="ann").data["memories"]
     rows = {row["memory"]: row for row in found if row["kind"] == "memory"}
     assert [*rows] == ["We changed the alarm code.", "The alarm code is 4711."]
     assert rows["The alarm code is 4711."]["disputed"] == "2026-06-20T09:00:00Z"
@@ -467,35 +472,35 @@ def test_a_page_that_has_nothing_to_do_with_the_question_is_not_a_sure_answer(
     (base / "oil.md").write_text(
         "# Oil\n\nThe lamp takes two litres of oil a night.\n", encoding="utf-8"
     )
-    told = asking_with("remembrances", "knowledge-base", documents={"knowledge_base": base})
-    told.in_step()
+    call = asking_with("remembrances", "knowledge-base", documents={"knowledge_base": base})
+    call.in_step()
     for question in ("queso", "\u00bfQui\u00e9n gan\u00f3 la liga?", "my blood pressure readings"):
-        answer = told("query_knowledge_base", query=question)
-        assert all(each["score"] < 0.3 for each in answer.data["results"])
+        answer = call("query_knowledge_base", query=question)
+        assert all(passage["score"] < 0.3 for passage in answer.data["results"])
         assert "notice" in answer.data or not answer.data["results"]
         assert answer.text.startswith(("No note contains these words", "Nothing"))
-    known = told("query_knowledge_base", query="What is the lighthouse keeper called?")
-    assert known.data["results"][0]["score"] > 0.5 and "notice" not in known.data
-    scores = [each["score"] for each in known.data["results"]]
+    answerable = call("query_knowledge_base", query="What is the lighthouse keeper called?")
+    assert answerable.data["results"][0]["score"] > 0.5 and "notice" not in answerable.data
+    scores = [passage["score"] for passage in answerable.data["results"]]
     assert scores == sorted(scores, reverse=True)
 
 
-def test_what_is_not_known_of_a_user_is_told_as_not_found(told: Any) -> None:
+def test_what_is_not_known_of_a_user_is_told_as_not_found(call: Any) -> None:
     for statement in (
         "I am allergic to peanuts.",
         "I work as a nurse in Leeds.",
         "I have a sister called Anna.",
     ):
-        told("add_memory", content=statement, user_id="ann")
-    known = told("search_memory", query="What am I allergic to?", user_id="ann")
-    assert "Nothing found" not in known.text and known.data["degraded"] == ""
-    unknown = told(
+        call("add_memory", content=statement, user_id="ann")
+    answerable = call("search_memory", query="What am I allergic to?", user_id="ann")
+    assert "Nothing found" not in answerable.text and answerable.data["degraded"] == ""
+    unanswerable = call(
         "search_memory",
         query="Which passport did Anna renew for the expedition to Patagonia?",
         user_id="ann",
     )
-    assert "Nothing found" in unknown.data["degraded"] and "Nothing found" in unknown.text
-    assert all(each["score"] <= 0.5 for each in unknown.data["memories"])
+    assert "Nothing found" in unanswerable.data["degraded"] and "Nothing found" in unanswerable.text
+    assert all(memory["score"] <= 0.5 for memory in unanswerable.data["memories"])
 
 
 def test_a_document_that_is_replaced_is_named_with_its_undo(
@@ -505,8 +510,8 @@ def test_a_document_that_is_replaced_is_named_with_its_undo(
         place.mkdir()
         (place / "fog.md").write_text("# Fog\n\nThick.\n", encoding="utf-8")
         settings = {"embed": {"provider": "none"}, "documents": {"knowledge_base": place}}
-        told = asking_with("remembrances", "knowledge-base", **settings)
-        replaced = told("update_knowledge_base", file_path="fog.md", content="# Haze\n")
+        call = asking_with("remembrances", "knowledge-base", **settings)
+        replaced = call("update_knowledge_base", file_path="fog.md", content="# Haze\n")
         assert "3 lines, last changed outside simplemem" in replaced.data["notice"]
         assert "Undo it with `simplemem undo v000001`" in replaced.data["notice"]
         assert replaced.data["notice"] in replaced.text
@@ -517,13 +522,13 @@ def test_a_document_is_not_replaced_when_somebody_changed_what_this_client_wrote
     asking_with: Callable[..., Any], vault: Path
 ) -> None:
     (vault / "kb").mkdir()
-    told = asking_with("remembrances", "knowledge-base", documents={"knowledge_base": vault / "kb"})
+    call = asking_with("remembrances", "knowledge-base", documents={"knowledge_base": vault / "kb"})
     session = Session()
-    tool = {each.name: each for each in KNOWLEDGE_BASE}["update_knowledge_base"]
+    tool = {listed.name: listed for listed in KNOWLEDGE_BASE}["update_knowledge_base"]
 
     def write(content: str) -> Any:
         arguments = tool.manner.read(tool, {"file_path": "fog.md", "content": content})
-        return tool(told.store, {"who": "test 1", "tool": tool.name}, arguments, session)
+        return tool(call.store, {"who": "test 1", "tool": tool.name}, arguments, session)
 
     write("# Fog\n")
     (vault / "kb" / "fog.md").write_text("# By hand\n")

@@ -36,7 +36,7 @@ def ask(contract: Contract) -> Any:
 
 
 def test_the_tools_of_the_graph_are_those_of_memento() -> None:
-    ours, theirs = (
+    own_tools, tools_of_memento = (
         {tool.name: tool for tool in choose_tools(built_in_profiles()[name])}
         for name in ("supermemento", "memento")
     )
@@ -48,11 +48,11 @@ def test_the_tools_of_the_graph_are_those_of_memento() -> None:
         "read_graph",
     )
     for name in shared:
-        listed = deepcopy(ours[name].listing())
+        listed = deepcopy(own_tools[name].listing())
         assert listed["inputSchema"]["properties"].pop("container_tag")
-        assert listed == theirs[name].listing()
-    assert len(ours) == 11
-    assert all(tool.output for tool in ours.values())
+        assert listed == tools_of_memento[name].listing()
+    assert len(own_tools) == 11
+    assert all(tool.output for tool in own_tools.values())
 
 
 def test_without_a_word_of_statements_a_search_by_meaning_is_memento_s(
@@ -69,10 +69,10 @@ def test_without_a_word_of_statements_a_search_by_meaning_is_memento_s(
         {"query": None},
     ):
         answers = [
-            each("semantic_search", **{"query": "engines", **more}) for each in (ask, memento)
+            profile("semantic_search", **{"query": "engines", **more}) for profile in (ask, memento)
         ]
         assert answers[0].failed == answers[1].failed
-        assert len({each.text.partition('"timeTaken"')[0] for each in answers}) == 1
+        assert len({answer.text.partition('"timeTaken"')[0] for answer in answers}) == 1
     found = ask("semantic_search", query="window seats", container_tag="ann", min_similarity=0.0)
     assert (
         json.loads(found.text) == found.data
@@ -94,7 +94,7 @@ def test_which_entities_were_found_is_counted_beside_the_notes(ask: Any, vault: 
         "create_entities",
         entities=[{"name": "Ada", "entityType": "person", "observations": ["likes engines"]}],
     )
-    before = {file: file.read_bytes() for file in vault.rglob("*.md")}
+    original_files = {file: file.read_bytes() for file in vault.rglob("*.md")}
     ask.json("search_nodes", query="ENGINES")
     ask.json("semantic_search", query="engines", min_similarity=0.0)
     ask.json("search_nodes", query="nothing of that")
@@ -105,16 +105,20 @@ def test_which_entities_were_found_is_counted_beside_the_notes(ask: Any, vault: 
     assert [line["entities"] for line in lines] == [["Ada"]] * 2 and all(
         line["at"] for line in lines
     )
-    assert before == {file: file.read_bytes() for file in vault.rglob("*.md")}
+    assert original_files == {file: file.read_bytes() for file in vault.rglob("*.md")}
 
 
 def test_a_text_that_asks_to_forget_is_no_document(ask: Any, vault: Path) -> None:
-    for kept in ("I prefer window seats.", ""):
+    for statement in ("I prefer window seats.", ""):
         answer = ask.json(
             "ingest_text", content="Forget that I prefer window seats.", container_tag="ann"
         )
-        assert [each["memory"] for each in answer["memories"]] == ([kept] if kept else [])
-        assert answer["warnings"] == ([] if kept else ["nothing was forgotten: no fact matches"])
+        assert [memory["memory"] for memory in answer["memories"]] == (
+            [statement] if statement else []
+        )
+        assert answer["warnings"] == (
+            [] if statement else ["nothing was forgotten: no fact matches"]
+        )
         assert not answer["id"] and not [*vault.glob("documents/ann/Forget*")]
     assert ask.json("list_memories", container_tag="ann")["total"] == 2
 
@@ -129,8 +133,8 @@ def test_a_list_has_what_holds_page_by_page(ask: Any) -> None:
         "I prefer window seats.",
     ]
     assert page["total"] == 3 and rest["next_cursor"] is None
-    every = ask.json("list_memories", container_tag="ann", include_expired=True)["memories"]
-    rows = {row["memory"]: row for row in every}
+    memories = ask.json("list_memories", container_tag="ann", include_expired=True)["memories"]
+    rows = {row["memory"]: row for row in memories}
     old, new = rows["I live in Berlin."], rows["I moved to Lisbon."]
     assert (old["status"], old["is_latest"]) == ("superseded", False)
     assert (old["superseded_by"], new["updates"]) == (new["id"], old["id"])
@@ -242,8 +246,8 @@ def test_a_search_in_a_container_finds_no_entity_of_another(ask: Any) -> None:
 
 def test_two_containers_have_an_entity_of_one_name_each(ask: Any, vault: Path) -> None:
     for tag, fact in (("maria", "lives in the lighthouse"), ("ann", "lives in the mill")):
-        made = ask.json("create_entities", container_tag=tag, entities=[entity("Mum", fact)])
-        assert [each["name"] for each in made] == ["Mum"]
+        created = ask.json("create_entities", container_tag=tag, entities=[entity("Mum", fact)])
+        assert [entity_row["name"] for entity_row in created] == ["Mum"]
         ask.json("create_entities", container_tag=tag, entities=[entity(f"Cat of {tag}")])
         ask.json("create_relations", container_tag=tag, relations=[
             {"from": "Mum", "to": f"Cat of {tag}", "relationType": "feeds"},
@@ -260,12 +264,13 @@ def test_two_containers_have_an_entity_of_one_name_each(ask: Any, vault: Path) -
             ("semantic_search", {"query": "where does Mum live", "min_similarity": 0.0}),
         ):
             answer = ask.json(tool, container_tag=tag, **more)
-            mums = [each for each in answer["entities"] if each["name"] == "Mum"]
-            assert [each["observations"] for each in mums] == [
+            mums = [entity_row for entity_row in answer["entities"] if entity_row["name"] == "Mum"]
+            assert [entity_row["observations"] for entity_row in mums] == [
                 [f"lives in the {fact}", f"is the mother of {tag}"]
             ]
             ties = {
-                (each["from"], each["relationType"], each["to"]) for each in answer["relations"]
+                (relation["from"], relation["relationType"], relation["to"])
+                for relation in answer["relations"]
             }
             assert ties == {("Mum", "feeds", f"Cat of {tag}"), (f"Cat of {tag}", "loves", "Mum")}
             assert f"of {other}" not in str(answer)
@@ -281,10 +286,10 @@ def test_two_containers_have_an_entity_of_one_name_each(ask: Any, vault: Path) -
 def test_any_number_of_containers_have_an_entity_of_one_name(ask: Any) -> None:
     for number in range(8):
         tag = f"user {number}"
-        made = ask.json(
+        created = ask.json(
             "create_entities", container_tag=tag, entities=[entity("Vega", f"is cat {number}")]
         )
-        assert len(made) == 1
+        assert len(created) == 1
         ties = [{"from": "Vega", "to": f"Toy {number}", "relationType": "hunts"}]
         assert ask.json("create_relations", container_tag=tag, relations=ties) == ties
         ask.json("create_relations", container_tag=tag, relations=[
@@ -292,8 +297,10 @@ def test_any_number_of_containers_have_an_entity_of_one_name(ask: Any) -> None:
         ])  # fmt: skip
     for number in range(8):
         graph = ask.json("read_graph", container_tag=f"user {number}")
-        assert [each["observations"] for each in graph["entities"]] == [[f"is cat {number}"]]
-        ties = {(each["from"], each["to"]) for each in graph["relations"]}
+        assert [entity_row["observations"] for entity_row in graph["entities"]] == [
+            [f"is cat {number}"]
+        ]
+        ties = {(relation["from"], relation["to"]) for relation in graph["relations"]}
         assert ties == {("Vega", f"Toy {number}"), (f"Toy {number}", "Vega")}
 
 
@@ -358,7 +365,7 @@ def test_a_disputed_fact_is_shown_behind_what_disputes_it_in_every_tool(
     results = asking.json("superrag_search", query="who is my dentist", container_tag="ann")[
         "results"
     ]
-    assert [each["text"] for each in results] == [new, old]
+    assert [result["text"] for result in results] == [new, old]
     assert (
         results[1]["disputed"] == "2026-06-20T09:00:00Z"
         and results[1]["disputed_by"] == rows[0]["id"]
@@ -367,7 +374,7 @@ def test_a_disputed_fact_is_shown_behind_what_disputes_it_in_every_tool(
     one = asking.json("superrag_search", query="who is my dentist", container_tag="ann", limit=1)[
         "results"
     ]
-    assert [each["text"] for each in one] == [new]
+    assert [memory["text"] for memory in one] == [new]
 
     found = asking.json("semantic_search", query="my dentist is Ruth Marsh", container_tag="ann")[
         "memories"
@@ -416,7 +423,7 @@ def test_a_passage_is_outdated_by_a_later_document(contract: Contract, day: Any)
     results = asking.json("superrag_search", query="deadline of Apollo", container_tag="ann")[
         "results"
     ]
-    marks = {each["source"]["title"]: each.get("outdated") for each in results}
+    marks = {result["source"]["title"]: result.get("outdated") for result in results}
     assert marks == {"Plan 2026-01-10": "2026-02-10T09:00:00Z", "Plan 2026-02-10": None}
 
 
@@ -444,5 +451,5 @@ def test_a_score_says_how_good_a_hit_is_on_its_own(ask: Any) -> None:
     assert 1 >= whole[0]["score"] > half[0]["score"] > 0
     assert half[0]["score"] < 0.8
     for results in (whole, half):
-        scores = [each["score"] for each in results]
+        scores = [result["score"] for result in results]
         assert scores == sorted(scores, reverse=True)

@@ -148,9 +148,9 @@ def test_a_reader_has_no_network_no_keys_and_starts_nothing(
     (tmp_path / "mammoth.py").write_text(
         "import os\ndef convert_to_html(*_, **__):\n    raise ValueError([*os.environ])\n"
     )
-    with pytest.raises(Unreadable) as told:
+    with pytest.raises(Unreadable) as raised:
         convert(b"x", "docx")
-    assert "SIMPLEMEM" not in told.value.message and "PATH" in told.value.message
+    assert "SIMPLEMEM" not in raised.value.message and "PATH" in raised.value.message
 
 
 def test_a_reader_that_takes_too_long_is_ended(
@@ -193,9 +193,9 @@ def test_without_the_extra_it_is_said_what_to_install(
         (tmp_path / f"{name}.py").write_text(f"raise ModuleNotFoundError('gone', name='{name}')\n")
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     for form, name in (("pdf", "pypdfium2"), ("docx", "mammoth"), ("html", "trafilatura")):
-        with pytest.raises(Unavailable, match=f"{name} is not installed") as told:
+        with pytest.raises(Unavailable, match=f"{name} is not installed") as raised:
             convert(b"x", form)
-        assert "pip install '.[documents]'" in told.value.hint
+        assert "pip install '.[documents]'" in raised.value.hint
     assert convert(b"# Plain\n", "text") == ("# Plain", "Plain")
     assert "pypdfium2" not in sys.modules
 

@@ -37,7 +37,8 @@ def test_what_is_public_may_be_fetched(address: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "address"), [(kind, each) for kind, all_ in OTHERS.items() for each in all_.split()]
+    ("kind", "address"),
+    [(kind, address) for kind, all_ in OTHERS.items() for address in all_.split()],
 )
 def test_what_is_not_may_not(kind: str, address: str) -> None:
     assert not may_fetch(address), kind
@@ -127,12 +128,12 @@ def test_redirections_are_followed_each_checked_anew(
 ) -> None:
     web.pages = {f"/{at}": (302, f"/{at + 1}") for at in range(9)} | {"/5": ("text/plain", b"five")}
     assert fetch(web.url("/0"), allow_private=True).data == b"five"
-    assert not any("cookie" in each for each in web.asked)
+    assert not any("cookie" in request for request in web.asked)
     for path, led in (("/loop", "/loop"), ("/file", "file:///etc/passwd"), ("/bad", "http://[x")):
         web.pages[path] = (302, led)
         with pytest.raises((Invalid, Unavailable)):
             fetch(web.url(path), allow_private=True)
-    assert [each["path"] for each in web.asked].count("/loop") == 6
+    assert [request["path"] for request in web.asked].count("/loop") == 6
     monkeypatch.setattr(
         room, "may_fetch", lambda host: host == "127.0.0.1"
     )  # as if this server were a public one

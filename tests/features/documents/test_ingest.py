@@ -47,61 +47,72 @@ def store(vault: Path) -> Iterator[EnhancedStore]:
         yield one
 
 
-def header(store: EnhancedStore, made: Any) -> dict[str, Any]:
-    return dict(read_note((store.root / f"{made['name']}.md").read_bytes()).header.properties)
+def header(store: EnhancedStore, result: Any) -> dict[str, Any]:
+    return dict(read_note((store.root / f"{result['name']}.md").read_bytes()).header.properties)
 
 
-def body(store: EnhancedStore, made: Any) -> str:
-    return read_note((store.root / f"{made['name']}.md").read_bytes()).content.strip()
+def body(store: EnhancedStore, result: Any) -> str:
+    return read_note((store.root / f"{result['name']}.md").read_bytes()).content.strip()
 
 
 def files(store: EnhancedStore) -> dict[str, bytes]:
-    every = (
-        each for each in store.root.rglob("*") if each.is_file() and ".simplemem" not in each.parts
+    paths = (
+        path for path in store.root.rglob("*") if path.is_file() and ".simplemem" not in path.parts
     )
-    return {each.relative_to(store.root).as_posix(): each.read_bytes() for each in every}
+    return {path.relative_to(store.root).as_posix(): path.read_bytes() for path in paths}
 
 
 def stated(store: EnhancedStore, scope: str, *, expired: bool = False) -> list[str]:
-    return sorted(each.statement for each in fact_service(store).facts(scope, expired=expired))
+    return sorted(fact.statement for fact in fact_service(store).facts(scope, expired=expired))
 
 
 def test_a_text_is_a_note_that_says_what_it_is(store: EnhancedStore) -> None:
-    made = document_service(store).ingest_text(
+    result = document_service(store).ingest_text(
         "Tides\r\n\r\nHigh water at noon.\n", "alex", "Tide: tables"
     )
     assert (
-        made["name"] == "documents/alex/Tide tables"
-        and made["chunks"] == 1
-        and not made["memories"]
+        result["name"] == "documents/alex/Tide tables"
+        and result["chunks"] == 1
+        and not result["memories"]
     )
-    assert (made["status"], made["content_type"], made["extraction"]) == ("done", "text", "rules")
-    said = header(store, made)
+    assert (result["status"], result["content_type"], result["extraction"]) == (
+        "done",
+        "text",
+        "rules",
+    )
+    properties = header(store, result)
     assert (
-        list(said)[:5] == ["title", "type", "id", "content_type", "status"]
-        and said["title"] == "Tide: tables"
+        list(properties)[:5] == ["title", "type", "id", "content_type", "status"]
+        and properties["title"] == "Tide: tables"
     )
-    assert (said["type"], said["id"], said["scope"]) == ("document", made["id"], "alex")
-    assert said.keys() == {
+    assert (properties["type"], properties["id"], properties["scope"]) == (
+        "document",
+        result["id"],
+        "alex",
+    )
+    assert properties.keys() == {
         *"title type id content_type status content_hash scope created modified".split()
     }
-    assert body(store, made) == "Tides\n\nHigh water at noon."
+    assert body(store, result) == "Tides\n\nHigh water at noon."
 
 
 def test_the_same_again_is_the_same_document_and_another_scope_has_its_own(
     store: EnhancedStore,
 ) -> None:
-    first, before = document_service(store).ingest_text(GUIDE, "alex", "The guide"), files(store)
+    first, original_files = (
+        document_service(store).ingest_text(GUIDE, "alex", "The guide"),
+        files(store),
+    )
     again = document_service(store).ingest_text(GUIDE, "alex", "Another title")
     assert (
         again["id"] == first["id"]
         and again.get("duplicate")
         and not again["memories"]
-        and files(store) == before
+        and files(store) == original_files
     )
     other = document_service(store).ingest_text(GUIDE, "maria", "The guide")
     assert other["id"] != first["id"] and "duplicate" not in other
-    assert [each.id for each in document_service(store).documents("maria")] == [other["id"]]
+    assert [document.id for document in document_service(store).documents("maria")] == [other["id"]]
     assert (
         document_service(store).ingest_text("Other words", "alex", "The guide")["name"]
         == "documents/alex/The guide"
@@ -111,14 +122,17 @@ def test_the_same_again_is_the_same_document_and_another_scope_has_its_own(
 def test_what_a_document_states_in_the_first_person_is_a_statement_that_links_to_it(
     store: EnhancedStore,
 ) -> None:
-    made = document_service(store).ingest_text(GUIDE, "alex", "The guide")
-    atom = fact_service(store).find(made["memories"][0]["id"], "alex")
-    assert len(made["memories"]) == 1 and header(store, made)["status"] == made["status"] == "done"
+    result = document_service(store).ingest_text(GUIDE, "alex", "The guide")
+    atom = fact_service(store).find(result["memories"][0]["id"], "alex")
+    assert (
+        len(result["memories"]) == 1
+        and header(store, result)["status"] == result["status"] == "done"
+    )
     assert (
         atom.statement.rstrip(".") == "I prefer releases on Tuesdays"
         and atom.memory_type == "preference"
     )
-    assert store.extension.resolve_links([(atom.source, atom.path)]) == [f"{made['name']}.md"]
+    assert store.extension.resolve_links([(atom.source, atom.path)]) == [f"{result['name']}.md"]
 
 
 @pytest.mark.parametrize(("title", "name"), [
@@ -126,11 +140,11 @@ def test_what_a_document_states_in_the_first_person_is_a_statement_that_links_to
     ("  spaced\nout ", "spaced out"), ("", "Words of it"), ("🙂", "🙂"), ("x" * 200, "x" * 100),
 ])  # fmt: skip
 def test_a_title_that_is_no_name_is_made_one(store: EnhancedStore, title: str, name: str) -> None:
-    made = document_service(store).ingest_text("## Words of it\n\nrest", "alex", title)
-    assert made["name"] == f"documents/alex/{name}" and made["title"] == (
+    result = document_service(store).ingest_text("## Words of it\n\nrest", "alex", title)
+    assert result["name"] == f"documents/alex/{name}" and result["title"] == (
         " ".join(title.split()) or "Words of it"
     )
-    assert [each for each in files(store) if not each.startswith("documents/alex/")] == []
+    assert [path for path in files(store) if not path.startswith("documents/alex/")] == []
 
 
 @pytest.mark.parametrize(("content", "scope", "title", "error"), [
@@ -160,33 +174,40 @@ def test_what_is_refused_leaves_nothing(
 def test_a_file_is_a_note_with_its_original_beside_it(
     store: EnhancedStore, name: str, data: bytes, content_type: str, text: str
 ) -> None:
-    made, title = document_service(store).ingest_file(data, name, "alex"), name.rpartition(".")[0]
-    assert (made["title"], made["content_type"], body(store, made)) == (title, content_type, text)
-    originals = {path: held for path, held in files(store).items() if "/files/" in path}
+    result, title = document_service(store).ingest_file(data, name, "alex"), name.rpartition(".")[0]
+    assert (result["title"], result["content_type"], body(store, result)) == (
+        title,
+        content_type,
+        text,
+    )
+    originals = {path: content for path, content in files(store).items() if "/files/" in path}
     if name.endswith((".pdf", ".docx")):
         assert (
             originals == {f"documents/alex/files/{name}": data}
-            and header(store, made)["original"] == f"[[{name}]]"
+            and header(store, result)["original"] == f"[[{name}]]"
         )
         store.undo(store.history(limit=1)[0].version)
         assert not files(store)
     else:
-        assert not originals and "original" not in header(store, made)
+        assert not originals and "original" not in header(store, result)
 
 
 def test_a_page_is_fetched_and_replaced_when_it_says_something_else(
     store: EnhancedStore, web: Web
 ) -> None:
     web.pages["/rules"] = ("text/plain", f"I prefer tea.\n\nI live in Oslo.\n\n{LONG}".encode())
-    made = document_service(store).ingest_url(web.url("/rules#part"), "alex", "Rules")
-    said = header(store, made)
-    assert (made.get("source_url"), said["source_url"]) == (web.url("/rules"), web.url("/rules"))
-    assert (
-        made.get("fetched") == said["fetched"]
-        and said["fetched"].endswith("Z")
-        and made["content_type"] == "url"
+    result = document_service(store).ingest_url(web.url("/rules#part"), "alex", "Rules")
+    properties = header(store, result)
+    assert (result.get("source_url"), properties["source_url"]) == (
+        web.url("/rules"),
+        web.url("/rules"),
     )
-    assert [each.rstrip(".") for each in stated(store, "alex")] == [
+    assert (
+        result.get("fetched") == properties["fetched"]
+        and properties["fetched"].endswith("Z")
+        and result["content_type"] == "url"
+    )
+    assert [statement.rstrip(".") for statement in stated(store, "alex")] == [
         "I live in Oslo",
         "I prefer tea",
     ]
@@ -195,19 +216,19 @@ def test_a_page_is_fetched_and_replaced_when_it_says_something_else(
         "text/plain",
         f"I prefer\ntea.\n\nNothing of it holds.\n\n{LONG}".encode(),
     )
-    anew = document_service(store).ingest_url(web.url("/rules"), "alex")
-    assert (anew["id"], anew["name"], anew["title"]) == (
-        made["id"],
-        made["name"],
+    replaced = document_service(store).ingest_url(web.url("/rules"), "alex")
+    assert (replaced["id"], replaced["name"], replaced["title"]) == (
+        result["id"],
+        result["name"],
         "Rules",
-    ) and "duplicate" not in anew
-    assert "Oslo" not in body(store, made) and any("Oslo" in str(store.read(made["name"], version=each.version).content)
-                                                   for each in store.history(made["name"]))  # fmt: skip
-    assert [each.rstrip(".") for each in stated(store, "alex")] == ["I prefer tea"]
-    gone = [
-        each for each in fact_service(store).facts("alex", expired=True) if "Oslo" in each.statement
+    ) and "duplicate" not in replaced
+    assert "Oslo" not in body(store, result) and any("Oslo" in str(store.read(result["name"], version=version.version).content)
+                                                   for version in store.history(result["name"]))  # fmt: skip
+    assert [statement.rstrip(".") for statement in stated(store, "alex")] == ["I prefer tea"]
+    forgotten = [
+        fact for fact in fact_service(store).facts("alex", expired=True) if "Oslo" in fact.statement
     ]
-    assert [each.status for each in gone] == ["forgotten"] and len(
+    assert [fact.status for fact in forgotten] == ["forgotten"] and len(
         document_service(store).documents("alex")
     ) == 1
 
@@ -216,25 +237,25 @@ def test_the_original_is_replaced_with_its_text_and_only_ours_is(
     store: EnhancedStore, web: Web
 ) -> None:
     web.pages["/t"] = ("application/pdf", pdf("One."))
-    made, place = (
+    result, place = (
         document_service(store).ingest_url(web.url("/t"), "alex", "Tides"),
         "documents/alex/files/Tides.pdf",
     )
     web.pages["/t"] = ("application/pdf", pdf("Two."))
     document_service(store).ingest_url(web.url("/t"), "alex")
     assert files(store)[place] == pdf("Two.") and len(files(store)) == 2
-    note = store.root / f"{made['name']}.md"
+    note = store.root / f"{result['name']}.md"
     (store.root / "Mine.pdf").write_bytes(b"a person's own")
     note.write_text(note.read_text().replace("[[Tides.pdf]]", "[[Mine.pdf]]"))
     web.pages["/t"] = (WORD, docx("Three."))
     document_service(store).ingest_url(web.url("/t"), "alex")
     assert (
         files(store)["Mine.pdf"] == b"a person's own"
-        and header(store, made)["original"] == "[[Tides.docx]]"
+        and header(store, result)["original"] == "[[Tides.docx]]"
     )
     web.pages["/t"] = ("text/plain", b"Four.")
     document_service(store).ingest_url(web.url("/t"), "alex")
-    assert "original" not in header(store, made) and body(store, made) == "Four."
+    assert "original" not in header(store, result) and body(store, result) == "Four."
 
 
 def test_what_came_from_outside_replaces_nothing_that_was_said_here(
@@ -243,7 +264,7 @@ def test_what_came_from_outside_replaces_nothing_that_was_said_here(
     document_service(store).add_memory("I live in Oslo.", "alex")
     web.pages["/x"] = ("text/plain", f"I live in Rome.\n\n{LONG}".encode())
     document_service(store).ingest_url(web.url("/x"), "alex")
-    assert "I live in Oslo" in [each.rstrip(".") for each in stated(store, "alex")]
+    assert "I live in Oslo" in [statement.rstrip(".") for statement in stated(store, "alex")]
 
 
 def test_files_that_nothing_reads_leave_nothing(store: EnhancedStore, web: Web) -> None:
@@ -270,18 +291,18 @@ def test_a_person_may_move_edit_break_and_delete_a_document(
     store: EnhancedStore, web: Web, write: Callable[[str, str | bytes], Path]
 ) -> None:
     web.pages["/a"] = ("text/plain", b"One.")
-    made = document_service(store).ingest_url(web.url("/a"), "alex", "A")
+    result = document_service(store).ingest_url(web.url("/a"), "alex", "A")
     moved = store.root / "Papers" / "Mine.md"
     moved.parent.mkdir()
-    (store.root / f"{made['name']}.md").rename(moved)
+    (store.root / f"{result['name']}.md").rename(moved)
     moved.write_text(moved.read_text().replace("created:", "rating: 5\ncreated:"))
     web.pages["/a"] = ("text/plain", b"Two.")
-    anew = document_service(store).ingest_url(web.url("/a"), "alex")
-    assert (anew["id"], anew["name"]) == (made["id"], "Papers/Mine") and header(store, anew)[
-        "rating"
-    ] == 5
+    fetched_again = document_service(store).ingest_url(web.url("/a"), "alex")
+    assert (fetched_again["id"], fetched_again["name"]) == (result["id"], "Papers/Mine") and header(
+        store, fetched_again
+    )["rating"] == 5
     moved.unlink()
-    assert document_service(store).ingest_url(web.url("/a"), "alex")["id"] != made["id"]
+    assert document_service(store).ingest_url(web.url("/a"), "alex")["id"] != result["id"]
     broken = "---\ntype: document\nid: [unclosed\n---\nOne.\n"
     file = write("documents/alex/Broken.md", broken)
     assert (
@@ -290,17 +311,17 @@ def test_a_person_may_move_edit_break_and_delete_a_document(
     )
     assert file.read_text() == broken
     write("documents/alex/By hand.md", "What a person wrote down.\n")
-    assert "By hand" in [each.title for each in document_service(store).documents("alex")]
+    assert "By hand" in [document.title for document in document_service(store).documents("alex")]
 
 
 def test_a_short_text_is_remembered_as_statements_and_a_long_one_as_a_document(
     store: EnhancedStore,
 ) -> None:
-    made = document_service(store).add_memory("Has a dog.\nSings bass", "alex")
-    assert [each["event"] for each in made["events"]] == ["ADD", "ADD"] and made[
+    result = document_service(store).add_memory("Has a dog.\nSings bass", "alex")
+    assert [event["event"] for event in result["events"]] == ["ADD", "ADD"] and result[
         "extraction"
     ] == "verbatim"
-    told = {
+    metadata = {
         "mood": "kind",
         "type": "atom",
         "Type": "atom",
@@ -308,26 +329,26 @@ def test_a_short_text_is_remembered_as_statements_and_a_long_one_as_a_document(
         "scope": "maria",
         "created": "never",
     }
-    made = document_service(store).add_memory(
-        f"{LONG}I prefer hemp ropes for mooring.", "alex", told
+    result = document_service(store).add_memory(
+        f"{LONG}I prefer hemp ropes for mooring.", "alex", metadata
     )
     document = document_service(store).documents("alex")[0]
-    assert (document.id, document.content_type, made["extraction"]) == (
-        made["document"],
+    assert (document.id, document.content_type, result["extraction"]) == (
+        result["document"],
         "conversation",
         "rules",
     )
-    assert [each["memory"].rstrip(".") for each in made["events"]] == [
+    assert [event["memory"].rstrip(".") for event in result["events"]] == [
         "I prefer hemp ropes for mooring"
     ]
-    said = header(store, {"name": document.path[:-3]})
-    assert (said["type"], said["mood"], said["id"], said["scope"]) == (
+    properties = header(store, {"name": document.path[:-3]})
+    assert (properties["type"], properties["mood"], properties["id"], properties["scope"]) == (
         "document",
         "kind",
         document.id,
         "alex",
     )
-    assert said["created"] != "never"
+    assert properties["created"] != "never"
 
 
 def test_what_was_left_undone_is_gone_on_with(
@@ -351,10 +372,12 @@ def fact(text: str, quote: str = "") -> dict[str, Any]:
 
 
 def test_with_a_model_a_document_is_read_after_the_answer(vault: Path) -> None:
-    def model(said: dict[str, Any]) -> Any:
-        found = [fact("Ann bakes", "she bakes")] if "she bakes" in said.get("text", "") else []
+    def model(question: dict[str, Any]) -> Any:
+        found = [fact("Ann bakes", "she bakes")] if "she bakes" in question.get("text", "") else []
         return (
-            {"facts": [*found, fact("Ann owns a yacht")]} if "text" in said else {"relations": []}
+            {"facts": [*found, fact("Ann owns a yacht")]}
+            if "text" in question
+            else {"relations": []}
         )
 
     with ChatService(model) as service:
@@ -362,50 +385,56 @@ def test_with_a_model_a_document_is_read_after_the_answer(vault: Path) -> None:
         embed = {"provider": "none", "private": ["documents/secret/", "atoms/own/"]}
         with opened(vault, llm=llm, embed=embed) as store:
             web = f"Ann was here, and she bakes. {LONG}"
-            made = document_service(store).ingest_text(web, "alex", "Ann")
-            assert (made["status"], made["extraction"], made["memories"]) == (
+            result = document_service(store).ingest_text(web, "alex", "Ann")
+            assert (result["status"], result["extraction"], result["memories"]) == (
                 "extracting",
                 "llm:m",
                 [],
             )
-            assert eventually(lambda: header(store, made)["status"] == "done")
+            assert eventually(lambda: header(store, result)["status"] == "done")
             assert stated(store, "alex") == ["Ann bakes"]
-            asked = len(service.asked)
+            request_count = len(service.asked)
             assert document_service(store).ingest_text(web, "alex")["status"] == "done"
             private = document_service(store).ingest_text(f"I prefer tea. {LONG}", "secret", "Ann")
             assert (
                 eventually(lambda: header(store, private)["status"] == "done")
-                and len(service.asked) == asked
+                and len(service.asked) == request_count
             )
             assert stated(store, "secret") and "error" not in header(store, private)
             document_service(store).add_memory("I live in Oslo.", "own")
             document_service(store).add_memory("I live by the sea.", "own")
-            assert len(stated(store, "own")) == 2 and len(service.asked) == asked
+            assert len(stated(store, "own")) == 2 and len(service.asked) == request_count
             document_service(store).add_memory("Has a dog", "alex")
-            assert len(service.asked) > asked
+            assert len(service.asked) > request_count
 
 
 def test_a_fact_that_a_model_drew_goes_when_its_words_go(vault: Path, web: Web) -> None:
-    def model(said: dict[str, Any]) -> Any:
-        wanted = [
+    def model(question: dict[str, Any]) -> Any:
+        statements = [
             ("she bakes", "Ann bakes"),
             ("she sings", "Ann sings"),
             ("she\nsings", "Ann sings"),
         ]
-        if "text" not in said:
+        if "text" not in question:
             return {"relations": []}
-        return {"facts": [fact(told, quote) for quote, told in wanted if quote in said["text"]]}
+        return {
+            "facts": [
+                fact(statement, quote)
+                for quote, statement in statements
+                if quote in question["text"]
+            ]
+        }
 
     llm = {"provider": "openai", "model": "m", "url": ""}
     with ChatService(model) as service, opened(vault, llm=llm | {"url": service.url}) as store:
-        for words, known in (
+        for words, expected in (
             ("she bakes and she sings", ["Ann bakes", "Ann sings"]),
             ("she\nsings", ["Ann sings"]),
         ):
             web.pages["/ann"] = ("text/plain", f"Ann: {words}. {LONG}".encode())
-            made = document_service(store).ingest_url(web.url("/ann"), "alex", "Ann")
-            assert eventually(lambda made=made: header(store, made)["status"] == "done")  # type: ignore[misc]
-            assert stated(store, "alex") == known
+            result = document_service(store).ingest_url(web.url("/ann"), "alex", "Ann")
+            assert eventually(lambda result=result: header(store, result)["status"] == "done")  # type: ignore[misc]
+            assert stated(store, "alex") == expected
 
 
 def test_a_model_that_fails_leaves_it_to_the_rules_and_the_note_says_why(vault: Path) -> None:
@@ -415,10 +444,14 @@ def test_a_model_that_fails_leaves_it_to_the_rules_and_the_note_says_why(vault: 
             vault,
             llm={"provider": "openai", "model": "m", "url": service.url, "timeout_seconds": 1},
         ) as store:
-            made = document_service(store).ingest_text(f"I prefer tea. {LONG}", "alex", "Tea")
-            assert eventually(lambda: header(store, made)["status"] == "done")
-            assert [each.rstrip(".") for each in stated(store, "alex")] == ["I prefer tea"]
-            assert header(store, made)["error"].startswith("facts were extracted by rules, because")
+            result = document_service(store).ingest_text(f"I prefer tea. {LONG}", "alex", "Tea")
+            assert eventually(lambda: header(store, result)["status"] == "done")
+            assert [statement.rstrip(".") for statement in stated(store, "alex")] == [
+                "I prefer tea"
+            ]
+            assert header(store, result)["error"].startswith(
+                "facts were extracted by rules, because"
+            )
 
 
 REPORT = "".join(
@@ -445,16 +478,16 @@ def test_a_document_with_the_same_title_and_user_is_a_new_version_of_the_old_one
         {"checked": "yes"},
     )
     assert (second["id"], second["name"]) == (first["id"], first["name"])
-    assert [each.title for each in documents.documents("ana")] == ["Informe"]
+    assert [document.title for document in documents.documents("ana")] == ["Informe"]
     assert any("new version" in warning for warning in second["warnings"])
     assert header(store, second)["checked"] == "yes"
 
-    assert [each.rstrip(".") for each in stated(store, "ana")] == ["I live in Rome"]
+    assert [statement.rstrip(".") for statement in stated(store, "ana")] == ["I live in Rome"]
     found = " ".join(answers(store, "budget in euros"))
     assert "7000" in found and "5000" not in found
     earlier = [
-        store.read(first["name"], version=each.version).content
-        for each in store.history(first["name"])
+        store.read(first["name"], version=version.version).content
+        for version in store.history(first["name"])
     ]
     assert any("5000" in text for text in earlier)
 
@@ -493,23 +526,23 @@ def test_two_pages_that_call_themselves_alike_are_two_documents(
     for word in ("kite", "ledger"):
         page = f"<html><head><title>Home</title></head><body><p>All about the {word}. {REPORT}</p></body></html>"
         web.pages[f"/{word}"] = ("text/html", page.encode())
-    made = [
+    names = [
         document_service(store).ingest_url(web.url(f"/{word}"), "ana")["name"]
         for word in ("kite", "ledger")
     ]
-    assert made[0] != made[1]
-    assert {each.name for each in store.search("kite ledger").hits} == {*made}
+    assert names[0] != names[1]
+    assert {hit.name for hit in store.search("kite ledger").hits} == {*names}
 
 
 def test_what_a_person_wrote_by_hand_is_never_an_earlier_version(
     store: EnhancedStore, write: Callable[[str, str | bytes], Path]
 ) -> None:
     file = write("documents/ana/Informe.md", "My own words.\n")
-    made = document_service(store).ingest_text("Other words.", "ana", "Informe")
-    assert made["name"] == "documents/ana/Informe 2" and file.read_text() == "My own words.\n"
-    assert {each.name for each in store.search("words").hits} == {
+    result = document_service(store).ingest_text("Other words.", "ana", "Informe")
+    assert result["name"] == "documents/ana/Informe 2" and file.read_text() == "My own words.\n"
+    assert {hit.name for hit in store.search("words").hits} == {
         "documents/ana/Informe",
-        made["name"],
+        result["name"],
     }
 
 
@@ -532,14 +565,16 @@ def test_a_file_that_names_itself_is_called_so(store: EnhancedStore) -> None:
         (b"<p>Nothing names it.</p>", "letter.html", "letter"),
         (b"# Log\n\nThe crane was greased.", "2026-11-22.md", "2026-11-22"),
     ):
-        made = documents.ingest_file(data, name, "ann")
-        assert (made["title"], made["name"]) == (title, f"documents/ann/{title}")
+        result = documents.ingest_file(data, name, "ann")
+        assert (result["title"], result["name"]) == (title, f"documents/ann/{title}")
     assert documents.ingest_file(page + b" ", "page.html", "bob", "My tides")["title"] == "My tides"
 
 
 def test_metadata_keeps_its_json_types(store: EnhancedStore) -> None:
     metadata = {"prio": 2, "share": 0.5, "done": False, "word": "2", "list": [1, "a", True]}
-    made = document_service(store).ingest_text("The crane is greased.", "ann", "Crane", metadata)
-    kept = header(store, made)
-    assert {key: kept[key] for key in metadata} == metadata
-    assert [type(kept[key]) for key in metadata] == [type(value) for value in metadata.values()]
+    result = document_service(store).ingest_text("The crane is greased.", "ann", "Crane", metadata)
+    properties = header(store, result)
+    assert {key: properties[key] for key in metadata} == metadata
+    assert [type(properties[key]) for key in metadata] == [
+        type(value) for value in metadata.values()
+    ]

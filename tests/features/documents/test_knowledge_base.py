@@ -44,13 +44,15 @@ def opened(vault: Path, folder: Path) -> Iterator[Opened]:
         store.close()
 
 
-def told(base: KnowledgeBase, question: str) -> dict[str, str]:
-    return {each["source"]: each["content"] for each in base.query(question, 5)[0]}
+def passages_for(base: KnowledgeBase, question: str) -> dict[str, str]:
+    return {passage["source"]: passage["content"] for passage in base.query(question, 5)[0]}
 
 
 def test_only_its_notes_are_asked_and_they_are_called_by_their_paths_in_it(opened: Opened) -> None:
     found, _ = opened().query("who is the lighthouse keeper?", 5)
-    assert [each["source"] for each in found] == ["intro.md"] and "Osmund" in found[0]["content"]
+    assert [passage["source"] for passage in found] == ["intro.md"] and "Osmund" in found[0][
+        "content"
+    ]
     assert found[0].keys() == {"content", "source", "score", "heading", "line"}
     assert found[0]["heading"] == "Intro" and found[0]["line"] >= 1 and 0 < found[0]["score"] <= 1
 
@@ -68,13 +70,13 @@ def test_what_is_in_it_is_in_no_answer_of_the_store_beside_it(
 )
 def test_a_file_is_written_to_the_byte_again_too(opened: Opened, folder: Path, text: str) -> None:
     base = opened()
-    made = base.update("docs/fog horn.md", text)
-    assert (folder / "docs" / "fog horn.md").read_bytes() == text.encode() and made.is_new
+    written = base.update("docs/fog horn.md", text)
+    assert (folder / "docs" / "fog horn.md").read_bytes() == text.encode() and written.is_new
     again = base.update("docs/fog horn.md", f"{text}More.\r\n", who="agent")
     assert (folder / "docs" / "fog horn.md").read_bytes() == f"{text}More.\r\n".encode()
-    assert not again.is_new and again.sha256 != made.sha256 and again.replaced == made.sha256
+    assert not again.is_new and again.sha256 != written.sha256 and again.replaced == written.sha256
     assert base.update("docs/fog horn.md", f"{text}More.\r\n").is_new is False
-    assert "docs/fog horn.md" in told(base, "fog horn") or not text
+    assert "docs/fog horn.md" in passages_for(base, "fog horn") or not text
 
 
 def test_a_file_that_is_no_text_is_replaced(opened: Opened, folder: Path) -> None:
@@ -85,14 +87,14 @@ def test_a_file_that_is_no_text_is_replaced(opened: Opened, folder: Path) -> Non
 
 def test_what_a_person_does_there_counts_at_the_next_question(opened: Opened, folder: Path) -> None:
     base = opened()
-    assert told(base, "lighthouse keeper")
+    assert passages_for(base, "lighthouse keeper")
     (folder / "intro.md").write_text("The lighthouse keeper is called Ida.\n")
     (folder / "deep" / "er").mkdir(parents=True)
     (folder / "deep" / "er" / "wreck.md").write_text("The wreck lies at 41 fathoms.\n")
-    assert eventually(lambda: "Ida" in told(base, "lighthouse keeper").get("intro.md", ""))
-    assert eventually(lambda: "deep/er/wreck.md" in told(base, "the wreck"))
+    assert eventually(lambda: "Ida" in passages_for(base, "lighthouse keeper").get("intro.md", ""))
+    assert eventually(lambda: "deep/er/wreck.md" in passages_for(base, "the wreck"))
     (folder / "intro.md").unlink()
-    assert eventually(lambda: "intro.md" not in told(base, "lighthouse keeper"))
+    assert eventually(lambda: "intro.md" not in passages_for(base, "lighthouse keeper"))
 
 
 BAD = [
@@ -114,7 +116,7 @@ def test_a_path_that_leads_elsewhere_is_refused(
     with pytest.raises((Invalid, TooLong)):
         base.update(path, "evil")
     assert (outside / "kept.md").read_text() == "Kept.\n" and len(list(outside.iterdir())) == 1
-    assert "evil" not in "".join(each.read_text() for each in tmp_path.rglob("*.md"))
+    assert "evil" not in "".join(path.read_text() for path in tmp_path.rglob("*.md"))
 
 
 def test_rules_hold_there_too(opened: Opened, folder: Path) -> None:

@@ -28,15 +28,15 @@ GUIDE = "# Release guide\n\nFreeze the ledger with the amberlock switch.\n\nI pr
 
 
 def tell(store: EnhancedStore, *statements: str, scope: str = "ann") -> None:
-    for each in statements:
-        fact_service(store).add(scope, [NewFact(each)])
+    for statement in statements:
+        fact_service(store).add(scope, [NewFact(statement)])
 
 
 def ask(store: EnhancedStore, query: str, scope: str | None = "ann", **more: Any) -> RecallAnswer:
     found = recall(store, RecallRequest(query, scope, **more))
     scores = [hit.result["score"] for hit in found.hits]
     assert scores == sorted(scores, reverse=True) and all(0 <= score <= 1 for score in scores)
-    steps = [each["step"] for each in found.steps]
+    steps = [step["step"] for step in found.steps]
     assert steps == "slots hyde vectors graph rerank dedupe budget".split()
     return found
 
@@ -46,7 +46,7 @@ def texts(found: RecallAnswer, *kinds: str) -> list[str]:
 
 
 def step(found: RecallAnswer, name: str) -> tuple[bool, str]:
-    return next((each["used"], each["why"]) for each in found.steps if each["step"] == name)
+    return next((step["used"], step["why"]) for step in found.steps if step["step"] == name)
 
 
 def told_by_hand(write: Write, name: str, subject: str, relation: str, value: str) -> None:
@@ -64,9 +64,9 @@ def test_a_slot_that_a_question_names_comes_first_whatever_words_it_was_told_in(
     found = ask(plain_store, "where do I live")
     assert texts(found)[0] == "I moved to Lisbon." and step(found, "slots")[0]
     assert "I live in Berlin." not in texts(found)
-    every = ask(plain_store, "where do I live", include_expired=True).hits
-    past = {hit.result["text"]: hit.result["is_latest"] for hit in every}
-    assert past["I live in Berlin."] is False and past["I moved to Lisbon."] is True
+    hits = ask(plain_store, "where do I live", include_expired=True).hits
+    is_latest = {hit.result["text"]: hit.result["is_latest"] for hit in hits}
+    assert is_latest["I live in Berlin."] is False and is_latest["I moved to Lisbon."] is True
     assert not step(ask(plain_store, "what shall we eat"), "slots")[0]
 
 

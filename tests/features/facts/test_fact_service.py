@@ -48,16 +48,16 @@ def memories(vault: Path, at: object) -> Iterator[FactService]:
 def add(
     memories: FactService, *texts: str, scope: str = "ann", **more: object
 ) -> list[tuple[str, str | None]]:
-    added = memories.add(scope, [NewFact(each) for each in texts], **more)  # type: ignore[arg-type]
-    return [(each["event"], each["relation"]) for each in added.events]
+    added = memories.add(scope, [NewFact(text) for text in texts], **more)  # type: ignore[arg-type]
+    return [(event["event"], event["relation"]) for event in added.events]
 
 
-def said(memories: FactService, scope: str = "ann", **more: bool) -> list[str]:
-    return sorted(each.statement for each in memories.facts(scope, **more))
+def statements_of(memories: FactService, scope: str = "ann", **more: bool) -> list[str]:
+    return sorted(fact.statement for fact in memories.facts(scope, **more))
 
 
 def note_of(memories: FactService, text: str, scope: str = "ann") -> Fact:
-    return next(each for each in memories.facts(scope, expired=True) if each.statement == text)
+    return next(fact for fact in memories.facts(scope, expired=True) if fact.statement == text)
 
 
 # -- a note is a statement
@@ -69,14 +69,14 @@ def test_a_statement_is_a_note_with_a_flat_header_and_is_read_back(
     add(memories, "My sister Eve lives in Cork.")
     text = (vault / "atoms/ann/My sister Eve lives in Cork.md").read_text()
     assert text.endswith("---\n\nMy sister Eve lives in Cork.\n")
-    kept = note_of(memories, "My sister Eve lives in Cork.")
-    assert (kept.memory_type, kept.confidence, kept.valid_from, kept.decided_by) == (
+    fact = note_of(memories, "My sister Eve lives in Cork.")
+    assert (fact.memory_type, fact.confidence, fact.valid_from, fact.decided_by) == (
         "fact",
         1.0,
         NOW,
         "rule:new",
     )
-    assert kept.slot == ("sister Eve", "lives in", "Cork")
+    assert fact.slot == ("sister Eve", "lives in", "Cork")
 
 
 @pytest.mark.parametrize(
@@ -93,14 +93,14 @@ def test_a_statement_is_a_note_with_a_flat_header_and_is_read_back(
 def test_what_a_person_writes_is_a_statement(
     path: str, text: str, statement: str, scope: str
 ) -> None:
-    kept = read_fact(Read(path, text, "", ""))
-    assert (kept.statement, kept.scope, kept.memory_type, kept.confidence) == (
+    fact = read_fact(Read(path, text, "", ""))
+    assert (fact.statement, fact.scope, fact.memory_type, fact.confidence) == (
         statement,
         scope,
         "fact",
         1.0,
     )
-    assert kept.is_own and not kept.problem
+    assert fact.is_own and not fact.problem
 
 
 def test_other_words_take_the_place_of_the_statement_and_of_nothing_else() -> None:
@@ -128,7 +128,7 @@ def test_another_value_supersedes_in_one_step_that_one_undo_takes_back(
     memories: FactService, vault: Path
 ) -> None:
     add(memories, "I live in Berlin.")
-    before = {path: path.read_bytes() for path in vault.glob("atoms/**/*.md")}
+    original_files = {path: path.read_bytes() for path in vault.glob("atoms/**/*.md")}
     assert add(memories, "I moved to Lisbon.") == [("UPDATE", "UPDATES")]
     old, new = note_of(memories, "I live in Berlin."), note_of(memories, "I moved to Lisbon.")
     assert (old.status, old.superseded_by, old.valid_to) == (
@@ -137,10 +137,10 @@ def test_another_value_supersedes_in_one_step_that_one_undo_takes_back(
         new.valid_from,
     )
     assert (new.updates, new.status) == ("I live in Berlin", "active")
-    assert said(memories) == ["I moved to Lisbon."]
+    assert statements_of(memories) == ["I moved to Lisbon."]
     memories.store.undo(memories.store.history(limit=1)[0].version)
-    assert {path: path.read_bytes() for path in vault.glob("atoms/**/*.md")} == before
-    assert said(memories) == ["I live in Berlin."]
+    assert {path: path.read_bytes() for path in vault.glob("atoms/**/*.md")} == original_files
+    assert statements_of(memories) == ["I live in Berlin."]
 
 
 def test_statements_of_one_call_know_each_other(memories: FactService) -> None:
@@ -154,14 +154,14 @@ def test_what_is_near_and_undecided_is_named(memories: FactService) -> None:
     add(memories, "I play the piano at the town hall on Fridays")
     memories.store.sync()
     added = memories.add("ann", [NewFact("I play the organ at the town hall on Fridays")])
-    [near] = added.needs_review[0]["candidates"]
-    assert near["memory"] == "I play the piano at the town hall on Fridays"
+    [candidate] = added.needs_review[0]["candidates"]
+    assert candidate["memory"] == "I play the piano at the town hall on Fridays"
 
 
 def test_forgetting_is_the_trash(memories: FactService, vault: Path) -> None:
     add(memories, "I like tea")
     memories.forget(note_of(memories, "I like tea").id, "ann")
-    assert said(memories, expired=True) == []
+    assert statements_of(memories, expired=True) == []
     assert list((vault / ".simplemem/trash").rglob("I like tea.md"))
 
 
@@ -169,8 +169,8 @@ def test_a_change_keeps_the_id_and_fills_the_slot_anew(memories: FactService) ->
     add(memories, "I live in Berlin.")
     id_ = note_of(memories, "I live in Berlin.").id
     memories.update(id_, "I live in Porto.", "ann")
-    kept = note_of(memories, "I live in Porto.")
-    assert (kept.id, kept.slot and kept.slot.object) == (id_, "Porto")
+    fact = note_of(memories, "I live in Porto.")
+    assert (fact.id, fact.slot and fact.slot.object) == (id_, "Porto")
     assert add(memories, "I live in Porto") == [("NOOP", None)]
 
 
@@ -180,16 +180,16 @@ def test_a_change_keeps_the_id_and_fills_the_slot_anew(memories: FactService) ->
 def test_a_scope_sees_nothing_of_another(memories: FactService) -> None:
     for scope in ("Ann", "ann", "ann/x", "bob"):
         assert add(memories, "I live in Berlin", scope=scope) == [("ADD", None)], scope
-    theirs = note_of(memories, "I live in Berlin", "bob").id
+    id_of_other_scope = note_of(memories, "I live in Berlin", "bob").id
     assert add(memories, "I moved to Lisbon", scope="ann") == [("UPDATE", "UPDATES")]
-    assert said(memories, "Ann") == said(memories, "bob") == ["I live in Berlin"]
+    assert statements_of(memories, "Ann") == statements_of(memories, "bob") == ["I live in Berlin"]
     for work, said_too in (
         (memories.find, ()),
         (memories.update, ("changed",)),
         (memories.forget, ()),
     ):
         with pytest.raises(NotFound, match="no memory with the id"):
-            work(theirs, *said_too, "ann")  # type: ignore[operator]
+            work(id_of_other_scope, *said_too, "ann")  # type: ignore[operator]
 
 
 # -- a person's hand
@@ -203,11 +203,17 @@ def test_what_a_person_does_counts_at_the_next_call(memories: FactService, vault
     (vault / "atoms/ann/Hates figs.md").write_text("Hates figs.\n")
     (vault / "atoms/ann/I moved to Bergen.md").unlink()
     old = vault / "atoms/ann/I live in Oslo.md"
-    gone = ("status:", "superseded_by:", "valid_to:")
+    properties = ("status:", "superseded_by:", "valid_to:")
     old.write_text(
-        "".join(line for line in old.read_text().splitlines(True) if not line.startswith(gone))
+        "".join(
+            line for line in old.read_text().splitlines(True) if not line.startswith(properties)
+        )
     )
-    assert said(memories) == ["Collects coins from Iceland", "Hates figs.", "I live in Oslo"]
+    assert statements_of(memories) == [
+        "Collects coins from Iceland",
+        "Hates figs.",
+        "I live in Oslo",
+    ]
     assert add(memories, "Collects coins from Iceland", "Hates figs") == [("NOOP", None)] * 2
     assert (vault / "atoms/ann/Hates figs.md").read_text() == "Hates figs.\n"
 
@@ -217,9 +223,9 @@ def test_a_broken_header_stops_nobody_and_is_never_written(
 ) -> None:
     (vault / "atoms/ann").mkdir(parents=True)
     broken = vault / "atoms/ann/I live in Berlin.md"
-    broken.write_bytes(kept := b"---\nid: [unclosed\n---\nI live in Berlin.\n")
+    broken.write_bytes(original := b"---\nid: [unclosed\n---\nI live in Berlin.\n")
     assert add(memories, "I moved to Lisbon") == [("ADD", None)]
-    assert broken.read_bytes() == kept
+    assert broken.read_bytes() == original
     with pytest.raises(Unreadable):
         memories.update("I live in Berlin", "changed", "ann")
 
@@ -232,7 +238,7 @@ def test_a_fact_of_conversations_is_a_statement_of_the_scope_default(
     fact.write_text(
         text := "---\ntype: fact\nkey: door_code\nvalue: '4711'\n---\n\n> The door code is 4711.\n"
     )
-    assert said(memories, "default") == ["The door code is 4711."]
+    assert statements_of(memories, "default") == ["The door code is 4711."]
     add(memories, "The door code is 1234", scope="default")
     assert fact.read_text() == text
 
@@ -265,13 +271,13 @@ def test_only_saying_a_preference_again_is_written(
     memories: FactService, vault: Path, at: Callable[[datetime], None]
 ) -> None:
     add(memories, "I prefer window seats", "My sister is called Ingrid")
-    before = {path: path.read_bytes() for path in vault.glob("atoms/**/*.md")}
+    original_files = {path: path.read_bytes() for path in vault.glob("atoms/**/*.md")}
     at(NOW + 180 * DAY)
     assert add(memories, "My sister is called Ingrid") == [("NOOP", None)]
-    assert {path: path.read_bytes() for path in vault.glob("atoms/**/*.md")} == before
+    assert {path: path.read_bytes() for path in vault.glob("atoms/**/*.md")} == original_files
     assert add(memories, "I prefer window seats.") == [("NOOP", None)]
-    kept = note_of(memories, "I prefer window seats")
-    assert (kept.confidence, kept.reinforced) == (pytest.approx(0.65), NOW + 180 * DAY)
+    fact = note_of(memories, "I prefer window seats")
+    assert (fact.confidence, fact.reinforced) == (pytest.approx(0.65), NOW + 180 * DAY)
 
 
 def test_tidying_takes_what_ended_long_ago_and_nothing_else(
@@ -280,10 +286,10 @@ def test_tidying_takes_what_ended_long_ago_and_nothing_else(
     add(memories, "I live in Oslo", "I like tea")
     add(memories, "I moved to Bergen")
     at(NOW + 40 * DAY)
-    assert [each.statement for each in memories.tidy(30 * DAY, dry_run=True)] == ["I live in Oslo"]
-    assert len(said(memories, expired=True)) == 3
+    assert [fact.statement for fact in memories.tidy(30 * DAY, dry_run=True)] == ["I live in Oslo"]
+    assert len(statements_of(memories, expired=True)) == 3
     memories.tidy(30 * DAY)
-    assert said(memories, expired=True) == ["I like tea", "I moved to Bergen"]
+    assert statements_of(memories, expired=True) == ["I like tea", "I moved to Bergen"]
 
 
 # -- the profile
@@ -293,8 +299,8 @@ def test_a_profile_is_a_note_whose_other_lines_are_the_persons(
     memories: FactService, vault: Path
 ) -> None:
     add(memories, "I live in Oslo", "I prefer tea")
-    made = profile_of(memories, "ann")
-    assert (made["static"], made["dynamic"], made["cached"]) == (
+    result = profile_of(memories, "ann")
+    assert (result["static"], result["dynamic"], result["cached"]) == (
         ["I live in Oslo", "I prefer tea"],
         [],
         False,
@@ -345,32 +351,32 @@ with EnhancedStore(Path(sys.argv[1])) as store:
 def test_four_processes_that_tell_the_same_keep_it_once(vault: Path) -> None:
     command = [sys.executable, "-c", _TELL, str(vault), "8", "The bell {} rings at noon"]
     running = [subprocess.Popen(command, stdout=subprocess.DEVNULL) for _ in range(4)]
-    assert [each.wait(120) for each in running] == [0] * 4
+    assert [process.wait(120) for process in running] == [0] * 4
     assert len(list(vault.glob("atoms/ann/*.md"))) == 8
 
 
 @pytest.mark.slow
 def test_a_kill_while_a_slot_changes_leaves_one_value(vault: Path) -> None:
     for kills in range(4):
-        told = subprocess.Popen(
+        process = subprocess.Popen(
             [sys.executable, "-c", _TELL, str(vault), "1000", f"My desk is number {kills}{{}}"],
             stdout=subprocess.PIPE,
         )
-        assert told.stdout is not None
+        assert process.stdout is not None
         for _ in range(3 + kills):
-            told.stdout.readline()
-        os.kill(told.pid, 9 if sys.platform != "win32" else 15)
-        told.wait()
-        told.stdout.close()
+            process.stdout.readline()
+        os.kill(process.pid, 9 if sys.platform != "win32" else 15)
+        process.wait()
+        process.stdout.close()
         with EnhancedStore(vault) as store:
-            assert len([each for each in fact_service(store).facts("ann") if each.slot]) == 1
+            assert len([fact for fact in fact_service(store).facts("ann") if fact.slot]) == 1
 
 
 def test_forget_that_takes_away_what_says_it_and_nothing_else(memories: FactService) -> None:
     add(memories, "I like tea", "I like coffee")
     assert add(memories, "Forget that I like tea.") == [("DELETE", None)]
     assert add(memories, "Forget that I like cocoa.") == []
-    assert said(memories, expired=True) == ["I like coffee"]
+    assert statements_of(memories, expired=True) == ["I like coffee"]
     page = memories.add(
         "ann",
         [NewFact("Forget that I like coffee")],
@@ -380,7 +386,7 @@ def test_forget_that_takes_away_what_says_it_and_nothing_else(memories: FactServ
     assert (
         not page.events
         and "nothing was forgotten" in page.warnings[0]
-        and said(memories) == ["I like coffee"]
+        and statements_of(memories) == ["I like coffee"]
     )
 
 
@@ -394,7 +400,7 @@ def test_a_dated_state_is_still_held_months_later(
         "Met Ruth yesterday.",
     )
     at(NOW + 200 * DAY)
-    assert said(memories) == [
+    assert statements_of(memories) == [
         "I started at Northlight Labs today.",
         "Our son Theo was born yesterday.",
     ]

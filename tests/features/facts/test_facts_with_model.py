@@ -70,8 +70,8 @@ def add(store: EnhancedStore, text: str, **more: Any) -> AddResult:
     return fact_service(store).add("ann", [NewFact(text)], **more)
 
 
-def said_to(service: ChatService) -> list[dict[str, Any]]:
-    return [json.loads(each.json["messages"][-1]["content"]) for each in service.asked]
+def questions_to(service: ChatService) -> list[dict[str, Any]]:
+    return [json.loads(request.json["messages"][-1]["content"]) for request in service.asked]
 
 
 @pytest.mark.parametrize("cites", [["1"], [2, "1"], ["2", "2"]])
@@ -82,15 +82,17 @@ def test_an_answer_cites_what_it_was_given_which_is_data_under_small_numbers(
         money(store, vault)
         found, answer = ask(store)
         assert len(found.hits) == 3 and answer == ("At the bank [1].", "llm:m", "")
-        [said] = said_to(service)
-        assert said["question"] == ASKED and [each["id"] for each in said["memories"]] == ["1", "2"]
-        assert {"id", "text", "when"} == said["memories"][0].keys() and said["memories"][0][
+        [question] = questions_to(service)
+        assert question["question"] == ASKED and [
+            memory["id"] for memory in question["memories"]
+        ] == ["1", "2"]
+        assert {"id", "text", "when"} == question["memories"][0].keys() and question["memories"][0][
             "when"
         ] == "2026-01-20"
-        told = [each.json["messages"][0]["content"] for each in service.asked]
-        assert "money" not in told[0] and "[redacted]" in service.said()[-1]
+        instructions = [request.json["messages"][0]["content"] for request in service.asked]
+        assert "money" not in instructions[0] and "[redacted]" in service.said()[-1]
         for hidden in ("mattress", "buried", KEY, *(hit.result["id"] for hit in found.hits)):
-            assert f'"{hidden}"' not in str(said) and hidden not in service.said()[-1].replace(
+            assert f'"{hidden}"' not in str(question) and hidden not in service.said()[-1].replace(
                 ASKED, ""
             ), hidden
 
@@ -115,8 +117,8 @@ def test_an_answer_that_cites_nothing_or_what_is_not_there_is_none(
 def test_a_question_is_asked_in_other_words_for_searching_only(vault: Path) -> None:
     wider: dict[str, Any] = {"passage": "The harbour bank keeps it.", "terms": ["bank", 5, None]}
 
-    def model(said: dict[str, Any]) -> dict[str, Any]:
-        return {"answer": "There.", "cites": ["1"]} if "memories" in said else wider
+    def model(question: dict[str, Any]) -> dict[str, Any]:
+        return {"answer": "There.", "cites": ["1"]} if "memories" in question else wider
 
     with asking(vault, model) as (store, service):
         write(store, vault, Bank="My savings are at the harbour bank.", Cows="Cows sleep.")
@@ -126,7 +128,7 @@ def test_a_question_is_asked_in_other_words_for_searching_only(vault: Path) -> N
         assert {"step": "hyde", "used": True, "why": "llm:m"} in found.steps and answer[
             0
         ] == "There."
-        assert [each["question"] for each in said_to(service)] == ["where is it"] * 2
+        assert [question["question"] for question in questions_to(service)] == ["where is it"] * 2
         wider |= {"passage": "sleep " * 999 + "savings", "terms": 7}
         assert [
             hit.fact and hit.fact.statement for hit in ask(store, "it", rewrite=True)[0].hits
@@ -156,7 +158,7 @@ def test_a_model_that_is_down_leaves_all_to_the_rules_and_that_is_said(
         )
         added = add(store, "Money grows on trees.")
         assert added.reconciliation == "rules" and len(added.warnings) == 1
-        assert [each["rule"] for each in added.events] == ["rule:new"]
+        assert [event["rule"] for event in added.events] == ["rule:new"]
         log = (vault / ".simplemem/state/decisions.jsonl").read_text()
         assert {json.loads(line)["task"] for line in log.splitlines()} == {
             "rewrite",
@@ -197,16 +199,18 @@ def test_only_a_sure_verdict_on_what_was_shown_counts(
     with asking(vault, {"relations": [sure | row, "prose", None]}) as (store, service):
         write(store, vault, Pears="I eat pears at noon.", Secret="I eat figs at noon.")
         added = add(store, "I eat plums at noon.")
-        assert [(each["event"], each["relation"]) for each in added.events] == [(event, relation)]
+        assert [(event["event"], event["relation"]) for event in added.events] == [
+            (event, relation)
+        ]
         assert (
             added.reconciliation == (by := "llm:m" if relation else "rules") and not added.warnings
         )
-        held = {each.statement: each for each in fact_service(store).facts("ann", expired=True)}
-        assert len(held) == 3 and held["I eat plums at noon."].decided_by == (
+        facts = {fact.statement: fact for fact in fact_service(store).facts("ann", expired=True)}
+        assert len(facts) == 3 and facts["I eat plums at noon."].decided_by == (
             by if relation else "rule:new"
         )
-        assert (held["I eat pears at noon."].status == "superseded") is (relation == "UPDATES")
-        assert [each["text"] for each in said_to(service)[0]["existing"]] == [
+        assert (facts["I eat pears at noon."].status == "superseded") is (relation == "UPDATES")
+        assert [row["text"] for row in questions_to(service)[0]["existing"]] == [
             "I eat pears at noon."
         ]
 
@@ -218,15 +222,15 @@ def test_what_follows_from_two_links_to_both_and_a_page_replaces_nothing(vault: 
     with asking(vault, {"relations": rows}) as (store, _):
         write(store, vault, Pears="I eat pears at noon.")
         assert [
-            each["event"] for each in add(store, "I eat plums at noon.", outside=True).events
+            event["event"] for event in add(store, "I eat plums at noon.", outside=True).events
         ] == ["ADD"]
         rows[0] |= {"relationType": "DERIVE", "derivedFact": "I eat fruit."}
-        assert [each["relation"] for each in add(store, "I eat figs at noon.").events] == [
+        assert [event["relation"] for event in add(store, "I eat figs at noon.").events] == [
             None,
             "DERIVES",
         ]
         [derived] = [
-            each for each in fact_service(store).facts("ann") if each.memory_type == "derived"
+            fact for fact in fact_service(store).facts("ann") if fact.memory_type == "derived"
         ]
         assert (derived.statement, derived.decided_by, derived.confidence) == (
             "I eat fruit.",
@@ -234,7 +238,7 @@ def test_what_follows_from_two_links_to_both_and_a_page_replaces_nothing(vault: 
             0.8,
         )
         assert len(derived.derived_from) == 2 and "I eat figs at noon" in derived.derived_from
-        assert {each.status for each in fact_service(store).facts("ann", expired=True)} == {
+        assert {fact.status for fact in fact_service(store).facts("ann", expired=True)} == {
             "active"
         }
 
@@ -248,9 +252,9 @@ def test_what_a_hand_changed_while_a_model_thought_is_not_replaced(vault: Path) 
 
     with asking(vault, model) as (store, _):
         write(store, vault, Pears="I eat pears at noon.")
-        assert [each["event"] for each in add(store, "I eat plums at noon.").events] == ["ADD"]
-        held = sorted(each.statement for each in fact_service(store).facts("ann"))
-        assert held == ["I eat plums at noon.", "I eat quinces at noon."]
+        assert [event["event"] for event in add(store, "I eat plums at noon.").events] == ["ADD"]
+        statements = sorted(fact.statement for fact in fact_service(store).facts("ann"))
+        assert statements == ["I eat plums at noon.", "I eat quinces at noon."]
 
 
 def test_only_what_a_text_says_is_drawn_from_it(vault: Path) -> None:
@@ -271,7 +275,7 @@ def test_only_what_a_text_says_is_drawn_from_it(vault: Path) -> None:
     ]
     rows: list[Any] = [
         fact | slot,
-        *(fact | {"text": "Ann sings."} | each for each in bad),
+        *(fact | {"text": "Ann sings."} | fields for fields in bad),
         "prose",
         7,
     ]
@@ -294,7 +298,7 @@ def test_only_what_a_text_says_is_drawn_from_it(vault: Path) -> None:
         many, cut = extract(
             memories, memories.chat, "".join(f"In {k} Ann said she bakes. " for k in range(1000))
         )
-        parts = [each["text"] for each in said_to(service)[1:]]
+        parts = [question["text"] for question in questions_to(service)[1:]]
         assert (
             len(many) == 50 and cut == f"the text was read in {len(parts)} parts" and len(parts) > 1
         )
@@ -304,16 +308,18 @@ def test_only_what_a_text_says_is_drawn_from_it(vault: Path) -> None:
 def job_model(new: dict[str, Any]) -> Model:
     """Answer as a model that reads each text as one statement, and takes a new job for an update of the old one."""
 
-    def answer(said: dict[str, Any]) -> Any:
-        if "existing" in said:
+    def answer(question: dict[str, Any]) -> Any:
+        if "existing" in question:
             updates = [
-                {"existingMemoryId": each["id"], "relationType": "UPDATE"}
-                for each in said["existing"]
+                {"existingMemoryId": memory["id"], "relationType": "UPDATE"}
+                for memory in question["existing"]
             ]
             return {
-                "relations": [each | {"confidence": 0.9, "derivedFact": None} for each in updates]
+                "relations": [
+                    update | {"confidence": 0.9, "derivedFact": None} for update in updates
+                ]
             }
-        text = said["text"]
+        text = question["text"]
         row = {
             "text": text,
             "quote": text,
@@ -331,7 +337,7 @@ def job_model(new: dict[str, Any]) -> Model:
     "valid_to", [None, "", "2026-11-22", "2026-11-22T09:00:00Z", "2026-11-15", "2026-12-31"]
 )
 @pytest.mark.parametrize(
-    "told",
+    "statement",
     [
         "I started at Northlight Labs today.",
         "I started at Northlight Labs last week.",
@@ -339,7 +345,7 @@ def job_model(new: dict[str, Any]) -> Model:
     ],
 )
 def test_with_a_model_what_began_today_does_not_end_today(
-    vault: Path, monkeypatch: pytest.MonkeyPatch, told: str, valid_to: str | None
+    vault: Path, monkeypatch: pytest.MonkeyPatch, statement: str, valid_to: str | None
 ) -> None:
     monkeypatch.setenv("SIMPLEMEM_NOW", "2026-11-22T09:00:00Z")
     dates._fixed.cache_clear()
@@ -349,12 +355,12 @@ def test_with_a_model_what_began_today_does_not_end_today(
             vault,
             Job="I have a job at the docks today or started at the docks, empecé hoy en el puerto.",
         )
-        document_service(store).add_memory(told, "ann")
+        document_service(store).add_memory(statement, "ann")
         monkeypatch.setenv("SIMPLEMEM_NOW", "2027-03-01T09:00:00Z")
         dates._fixed.cache_clear()
         [job] = fact_service(store).facts("ann")
-        assert (job.statement, job.memory_type, job.valid_to) == (told, "fact", None)
-        [old] = [each for each in fact_service(store).facts("ann", expired=True) if each is not job]
+        assert (job.statement, job.memory_type, job.valid_to) == (statement, "fact", None)
+        [old] = [fact for fact in fact_service(store).facts("ann", expired=True) if fact is not job]
         assert old.status == "superseded"
     monkeypatch.undo()
     dates._fixed.cache_clear()

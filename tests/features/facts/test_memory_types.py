@@ -12,7 +12,7 @@ NOW = datetime(2026, 11, 22, 9, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
-    ("said", "kind", "until"),
+    ("statement", "kind", "until"),
     [
         ("I prefer window seats on flights.", "preference", ""),
         ("Met Ruth for lunch on 3 November 2026.", "episode", "2026-11-03"),
@@ -27,13 +27,13 @@ NOW = datetime(2026, 11, 22, 9, tzinfo=UTC)
         ("Apollo ships on 4 May.", "fact", ""),
     ],
 )
-def test_the_kind_of_a_statement(said: str, kind: str, until: str) -> None:
-    found, end = memory_type_of(said, NOW)
+def test_the_kind_of_a_statement(statement: str, kind: str, until: str) -> None:
+    found, end = memory_type_of(statement, NOW)
     assert (found, f"{end:%Y-%m-%d}" if end else "") == (kind, until)
 
 
 @pytest.mark.parametrize(
-    "said",
+    "statement",
     [
         "I started at Northlight Labs today.",
         "We moved to Leipzig last week.",
@@ -54,12 +54,12 @@ def test_the_kind_of_a_statement(said: str, kind: str, until: str) -> None:
         "Dejé de fumar la semana pasada.",
     ],
 )
-def test_a_state_lasts_even_when_it_is_dated(said: str) -> None:
-    assert memory_type_of(said, NOW) == ("fact", None)
+def test_a_state_lasts_even_when_it_is_dated(statement: str) -> None:
+    assert memory_type_of(statement, NOW) == ("fact", None)
 
 
 @pytest.mark.parametrize(
-    "said",
+    "statement",
     [
         "I had dinner with Omar yesterday.",
         "The meeting started at 9 yesterday.",
@@ -69,12 +69,12 @@ def test_a_state_lasts_even_when_it_is_dated(said: str) -> None:
         "Fui al dentista ayer.",
     ],
 )
-def test_an_event_fades_after_its_day(said: str) -> None:
-    assert memory_type_of(said, NOW).name == "episode"
+def test_an_event_fades_after_its_day(statement: str) -> None:
+    assert memory_type_of(statement, NOW).name == "episode"
 
 
 @pytest.mark.parametrize(
-    "said",
+    "statement",
     [
         "My pass is valid until 30 June",
         "The sale ends today",
@@ -85,12 +85,12 @@ def test_an_event_fades_after_its_day(said: str) -> None:
         "Le bail expire en juin",
     ],
 )
-def test_an_end_is_told_in_words(said: str) -> None:
-    assert states_end(said, is_ahead=False)
+def test_an_end_is_told_in_words(statement: str) -> None:
+    assert states_end(statement, is_ahead=False)
 
 
 @pytest.mark.parametrize(
-    "said",
+    "statement",
     [
         "I started at Northlight Labs today",
         "I moved from Hamburg to Leipzig last week",
@@ -101,8 +101,8 @@ def test_an_end_is_told_in_words(said: str) -> None:
         "Ich habe heute bei Acme angefangen",
     ],
 )
-def test_a_day_alone_ends_nothing(said: str) -> None:
-    assert not states_end(said, is_ahead=False)
+def test_a_day_alone_ends_nothing(statement: str) -> None:
+    assert not states_end(statement, is_ahead=False)
 
 
 def test_a_duration_sets_an_end_that_lies_ahead() -> None:

@@ -13,7 +13,7 @@ EVERY = list(cases())
 
 @pytest.mark.parametrize(
     "case",
-    [each for each in EVERY if not each.is_wrong],
+    [case for case in EVERY if not case.is_wrong],
     ids=lambda case: f"{case.known} {case.new}",
 )
 def test_the_rules_decide_as_a_person_would(case: Case) -> None:
@@ -21,7 +21,7 @@ def test_the_rules_decide_as_a_person_would(case: Case) -> None:
 
 
 @pytest.mark.parametrize(
-    "case", [each for each in EVERY if each.is_wrong], ids=lambda case: case.new
+    "case", [case for case in EVERY if case.is_wrong], ids=lambda case: case.new
 )
 def test_what_they_miss_is_marked_and_supersedes_nothing(case: Case) -> None:
     assert not case.is_right()
