@@ -32,7 +32,7 @@ def store(tmp_path: Path) -> Iterator[EnhancedStore]:
         yield store
 
 
-def run_ours(store: EnhancedStore, **call: Any) -> str:
+def run_command(store: EnhancedStore, **call: Any) -> str:
     try:
         return run(store, call)
     except SimplememError as error:
@@ -120,9 +120,9 @@ def test_any_calls_are_answered_as_by_the_implementation_of_the_sdk(
         try:
             expected = run_reference(reference, **call)
         except OSError:  # it lets the system's own errors through, as of a file in a folder's place
-            assert run_ours(store, **call).startswith("failed: ")
+            assert run_command(store, **call).startswith("failed: ")
             return
-        assert unsized(run_ours(store, **call)) == unsized(expected), call
+        assert unsized(run_command(store, **call)) == unsized(expected), call
         for folder in sorted((tmp_path / "memories").rglob("*/"), reverse=True):
             if folder.is_dir() and not any(
                 folder.iterdir()
@@ -131,12 +131,14 @@ def test_any_calls_are_answered_as_by_the_implementation_of_the_sdk(
 
 
 def test_a_file_is_a_note_that_people_find_and_its_name_comes_back(store: EnhancedStore) -> None:
-    run_ours(
+    run_command(
         store, command="create", path="/memories/progress.txt", file_text="Phase two has begun.\n"
     )
-    run_ours(store, command="create", path="/memories/plans/q3.md", file_text="Ship the balloon.\n")
+    run_command(
+        store, command="create", path="/memories/plans/q3.md", file_text="Ship the balloon.\n"
+    )
     assert {hit.name for hit in store.search("which phase").hits} == {"memories/progress.txt"}
-    lines = run_ours(store, command="view", path="/memories").split("\n")[1:]
+    lines = run_command(store, command="view", path="/memories").split("\n")[1:]
     assert [line.split("\t")[1] for line in lines] == [
         "/memories",
         "/memories/plans/",
@@ -150,14 +152,14 @@ def test_every_change_can_be_undone_and_a_folder_goes_and_moves_as_one(
     store: EnhancedStore,
 ) -> None:
     for name in ("d/a.md", "d/b.txt", "d/e/c.md"):
-        run_ours(store, command="create", path=f"/memories/{name}", file_text=f"{name}\n")
+        run_command(store, command="create", path=f"/memories/{name}", file_text=f"{name}\n")
     original_files = {path: path.read_bytes() for path in (store.root / "memories").rglob("*.md")}
-    run_ours(store, command="rename", old_path="/memories/d", new_path="/memories/archive/d")
-    assert run_ours(store, command="view", path="/memories/archive/d/b.txt").endswith(
+    run_command(store, command="rename", old_path="/memories/d", new_path="/memories/archive/d")
+    assert run_command(store, command="view", path="/memories/archive/d/b.txt").endswith(
         "     1\td/b.txt\n     2\t"
     )
     store.undo(store.next_to_undo())
-    run_ours(store, command="delete", path="/memories/d")
+    run_command(store, command="delete", path="/memories/d")
     assert not list((store.root / "memories").rglob("*.md"))
     store.undo(store.next_to_undo())
     assert {
@@ -170,7 +172,7 @@ def test_links_follow_a_folder_that_is_renamed_and_its_other_files_and_texts_com
 ) -> None:
     folder = store.root / "memories/d"
     for name in ("a.md", "b.md"):
-        run_ours(
+        run_command(
             store,
             command="create",
             path=f"/memories/d/{name}",
@@ -179,7 +181,7 @@ def test_links_follow_a_folder_that_is_renamed_and_its_other_files_and_texts_com
     store.create("diary", "About [[memories/d/b]] and ![](memories/d/photo.png).")
     (folder / "photo.png").write_bytes(b"\x89PNG \xff")
     (folder / "latin.md").write_bytes(b"Caf\xe9.\n")
-    answer = run_ours(store, command="rename", old_path="/memories/d", new_path="/memories/e")
+    answer = run_command(store, command="rename", old_path="/memories/d", new_path="/memories/e")
     assert answer == "Successfully renamed /memories/d to /memories/e"
     assert not list(folder.iterdir())
     assert (store.root / "memories/e/photo.png").read_bytes() == b"\x89PNG \xff"
@@ -216,7 +218,9 @@ def test_a_folder_is_not_renamed_if_a_hidden_link_to_any_note_of_it_would_break(
     settings = Settings.model_validate({"embed": {"provider": "none"}, "access": access})
     with open_store(vault, settings=settings) as store:
         store.sync()
-        answer = run_ours(store, command="rename", old_path="/memories/d", new_path="/memories/x")
+        answer = run_command(
+            store, command="rename", old_path="/memories/d", new_path="/memories/x"
+        )
     assert answer.startswith("failed: ") == is_hidden
     assert "quetzal" not in answer
     assert (vault / "memories/d/a.md").exists() == is_hidden
@@ -243,17 +247,17 @@ def test_names_that_no_file_can_have_are_a_failure_in_words(
         {"command": "view"},
         {"command": "delete"},
     ):
-        assert run_ours(store, path=path, **call).startswith("failed: ")
+        assert run_command(store, path=path, **call).startswith("failed: ")
     assert not list(store.root.glob("memories/*"))
 
 
 def test_two_who_edit_the_same_file_lose_nothing(store: EnhancedStore) -> None:
-    run_ours(store, command="create", path="/memories/log.md", file_text="")
+    run_command(store, command="create", path="/memories/log.md", file_text="")
 
     def write(who: int) -> None:
         with open_store(store.root) as own:
             for k in range(20):
-                assert "edited" in run_ours(
+                assert "edited" in run_command(
                     own,
                     command="insert",
                     path="/memories/log.md",
