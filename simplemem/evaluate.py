@@ -173,7 +173,11 @@ def make_questions(store: EnhancedStore, size: int, seed: int) -> Questions:
             break
 
     pairs.sort(key=lambda pair: (KINDS.index(pair.kind), pair.gold))
-    return Questions(tuple(pairs), len(notes), seed)
+    return Questions(
+        tuple(pairs),
+        notes=len(notes),
+        seed=seed,
+    )
 
 
 def _readable_notes(store: EnhancedStore) -> dict[str, Note]:
@@ -223,8 +227,12 @@ def _candidates(name: str, note: Note, rare_stems: Set[str]) -> list[HeldOut]:
     candidates: list[HeldOut] = []
     for kind, text in _texts_of(name, note):
         if _is_question(kind, text, rare_stems):
-            question = plain_text(text)
-            candidates.append(HeldOut(name, kind, question))
+            candidate = HeldOut(
+                note=name,
+                what=kind,
+                text=plain_text(text),
+            )
+            candidates.append(candidate)
     return candidates
 
 
@@ -448,7 +456,11 @@ def _ask(store: EnhancedStore, pair: Pair) -> _Outcome:
 
     names = [hit.name for hit in result.hits]
     quality = _measure(names, set(pair.gold))
-    return _Outcome(quality, ms, result.degraded)
+    return _Outcome(
+        quality,
+        ms,
+        degraded=result.degraded,
+    )
 
 
 def _measure(names: Sequence[str], gold: Set[str]) -> dict[str, float]:
@@ -571,8 +583,13 @@ def _make_copy(store: EnhancedStore, questions: Questions, root: Path) -> list[P
 
     renamed: list[Pair] = []
     for pair in pairs:
-        gold = tuple(new_names.get(name, name) for name in pair.gold)
-        renamed.append(Pair(pair.kind, pair.question, gold))
+        gold = [new_names.get(name, name) for name in pair.gold]
+        new_pair = Pair(
+            pair.kind,
+            pair.question,
+            gold=tuple(gold),
+        )
+        renamed.append(new_pair)
     return renamed
 
 
