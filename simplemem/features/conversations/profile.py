@@ -104,13 +104,17 @@ def read_profile(read: Read) -> Profile:
     """
     note, fields = PROFILE.parse(read)
     constraints = _read_contents(read.text, "Constraints")
-    preferences = _read_contents(read.text, "Preferences")
     identity = _read_contents(read.text, "Identity")
+    preferences = {}
+    for content in _read_contents(read.text, "Preferences"):
+        noun = noun_of(content["text"])
+        preferences[noun] = _display(content)
+
     modified = parse_moment(note.text_property("modified") or "")
     return Profile(
         user_name=note.text_property("name") or "",
         constraints=tuple(constraints),
-        preferences={noun_of(content["text"]): _display(content) for content in preferences},
+        preferences=preferences,
         identity=tuple(_display(content) for content in identity),
         modified=format_moment(modified) if modified else "",
         text=note.text,

@@ -179,7 +179,10 @@ def _without_common_names(question: str, topics: Collection[Topic]) -> str:
     last_topics = list(topics)[-_MAX_NAMING_TOPICS:]
     shortened = question
     for name in _names_in(question):
-        topics_with_name = sum(bool(re.search(rf"{name}\b", topic.text)) for topic in last_topics)
+        topics_with_name = 0
+        for topic in last_topics:
+            if re.search(rf"{name}\b", topic.text):
+                topics_with_name += 1
         if 2 * topics_with_name > len(last_topics):
             shortened = re.sub(rf"\b{name}(?:['’]s)?\b", "", shortened)
     return shortened if len(content_stems(shortened)) > 1 else question
@@ -202,9 +205,11 @@ def answering_turns(topic: Topic, question: str) -> Sequence[Turn]:
         return topic.turns
 
     weights = _weigh_turns(topic, question)
-    best_first = sorted(
-        range(len(weights)), key=lambda index: (weights[index], index), reverse=True
-    )
+
+    def rank(index: int) -> tuple[float, int]:
+        return weights[index], index
+
+    best_first = sorted(range(len(weights)), key=rank, reverse=True)
     chosen = list[int]()
     for index in best_first:
         for candidate in (index, index + 1):
