@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 import typer
 import typer.main
 
-from simplemem.cli import serve
 from simplemem.cli.app import app
 from simplemem.profiles.profile import Profile
 from simplemem.profiles.registry import built_in_profiles, choose_tools
@@ -25,6 +24,7 @@ from simplemem.tools.tool import Tool
 from simplemem.web.openapi import document
 
 REFERENCE = Path(__file__).resolve().parent / "reference"
+SERVE_HELP = REFERENCE.parent.parent / "simplemem" / "cli" / "serve_help.txt"
 _GENERATED = "<!-- Written by docs/generate_reference.py from the program. -->"
 
 
@@ -33,6 +33,7 @@ def pages() -> dict[Path, str]:
     texts = {
         REFERENCE / "cli.md": _cli_page(),
         REFERENCE / "rest.md": _rest_page(),
+        SERVE_HELP: _serve_help(),
     }
     for profile in built_in_profiles().values():
         texts[REFERENCE / "profiles" / f"{profile.name}.md"] = _profile_page(profile)
@@ -64,10 +65,6 @@ def _command_lines(path: str, command: Any, summary: str, level: int) -> Iterato
     yield ""
     yield _description(command) or summary
     yield ""
-    if path == "simplemem serve":  # which reads its options by itself, to start quickly
-        yield from _serve_lines()
-        return
-
     context = typer.Context(command, info_name=path)
     if hasattr(command, "list_commands"):
         for name in command.list_commands(context):
@@ -82,26 +79,14 @@ def _command_lines(path: str, command: Any, summary: str, level: int) -> Iterato
     yield from _example_lines(command)
 
 
-def _serve_lines() -> Iterator[str]:
-    """Yield the options of `serve`. The text of its help differs between versions of Python."""
-    yield "| Option | Meaning |"
-    yield "|---|---|"
-    parser = serve._parser()
-    parser.format_help()  # names the profiles in the help of --profile
-    for action in parser._actions:  # argparse has no other list of them
-        value = f" {action.metavar}" if action.metavar else ""
-        value = f" {'|'.join(action.choices)}" if action.choices else value
-        spelling = ", ".join(f"{name}{value}" for name in action.option_strings)
-        yield f"| `{_cell(spelling)}` | {_cell(action.help or '')} |"
-    yield ""
-    yield "```sh"
-    yield from (
-        line.strip().partition("   ")[0]
-        for line in serve._EXAMPLES.splitlines()
-        if "simplemem serve" in line
+def _serve_help() -> str:
+    """Return the help of `serve`, which `simplemem.__main__` prints without loading the command line."""
+    program: Any = typer.main.get_command(app)
+    command = program.commands["serve"]
+    context = typer.Context(
+        command, info_name="simplemem serve", terminal_width=78, **command.context_settings
     )
-    yield "```"
-    yield ""
+    return f"{command.get_help(context)}\n"
 
 
 def _description(command: Any) -> str:

@@ -19,10 +19,13 @@ def main() -> int:
     """Run the command line, and return the exit code. Sets environment variables of libraries."""
     _limit_libraries()
     if sys.argv[1:2] == ["serve"]:
-        # A client waits for its server, so nothing else of the command line is imported.
+        if sys.argv[2:] in (["--help"], ["-h"]):
+            return _print_help_of_serve()
+
+        # A client waits for its server, so no other command is imported.
         from simplemem.cli.serve import serve_main
 
-        return serve_main(sys.argv[2:])
+        serve_main(sys.argv[2:])
 
     _set_encoding(sys.stdout)
     _set_encoding(sys.stderr)
@@ -33,6 +36,18 @@ def main() -> int:
     except SystemExit as error:
         exit_code = _exit_code_of(error)
     return _flush(exit_code)
+
+
+def _print_help_of_serve() -> int:
+    """Print the help of `serve`, and return the exit code.
+
+    `docs/generate_reference.py` has written it into a file: to import Typer and to ask it for the
+    help takes five times as long.
+    """
+    path = os.path.join(os.path.dirname(__file__), "cli", "serve_help.txt")
+    with open(path, encoding="utf-8") as file:
+        sys.stdout.write(file.read())
+    return _flush(0)
 
 
 def _limit_libraries() -> None:

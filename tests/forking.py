@@ -28,6 +28,7 @@ _IMPORTED = [
     "simplemem.cli.local",
     "simplemem.cli.serve",
     "simplemem.cli.served",
+    "simplemem.cli.server_start",
     "simplemem.tools.core",
     "simplemem.web.oauth",
     "simplemem.web.serve",

@@ -26,12 +26,14 @@ from markdown_it.token import Token
 
 import simplemem
 from simplemem.cli.app import app
-from simplemem.cli.serve import _parser, _part_by_vault, _profile
+from simplemem.cli.serve import parse_options
+from simplemem.cli.serve_choice import choose_profile
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 DOCS = REPOSITORY / "docs"
 FAULTS = REPOSITORY / "tests" / "faults.md"
 PROGRAM: Any = typer.main.get_command(app)
+USAGE_ERROR: Any = typer.BadParameter.__base__
 PAGES = sorted([*REPOSITORY.glob("*.md"), *DOCS.rglob("*.md")])
 WITH_PYTHON = [
     page for page in PAGES if re.search(r"^```py", page.read_text(encoding="utf-8"), re.MULTILINE)
@@ -236,7 +238,6 @@ def refusals(line: str) -> list[str]:
 
 
 def refusals_of_command(arguments: list[str]) -> list[str]:
-    usage_error: Any = typer.BadParameter.__base__
     group, for_serve = PROGRAM, arguments[arguments.index("--") + 1 :] if "--" in arguments else []
     try:
         while hasattr(group, "commands") and arguments and not arguments[0].startswith("-"):
@@ -251,7 +252,7 @@ def refusals_of_command(arguments: list[str]) -> list[str]:
         return []
     except KeyError as error:
         return [f"no command {error}"]
-    except usage_error as error:
+    except USAGE_ERROR as error:
         return [str(error.format_message())]
     if for_serve:
         return refusals_of_serve(for_serve)
@@ -266,10 +267,13 @@ def refusals_of_command(arguments: list[str]) -> list[str]:
 
 
 def refusals_of_serve(arguments: list[str]) -> list[str]:
-    asked, unknown = _parser().parse_known_args(arguments)
-    _part_by_vault(asked)
-    _profile(asked)
-    return unknown
+    try:
+        choose_profile(parse_options(arguments))
+    except typer.Exit:
+        return []
+    except USAGE_ERROR as error:
+        return [str(error.format_message())]
+    return []
 
 
 # ------------------------------------------------------------------ Python

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import typer
 
 from simplemem import __version__
-from simplemem.cli.options import Command, Group
+from simplemem.cli.options import Group
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,9 @@ COMMANDS = (
         "Agents and servers",
         "List what other packages add to simplemem.",
     ),
-    CommandEntry("serve", "", "Agents and servers", "Serve the vault to agents over MCP and HTTP."),
+    CommandEntry(
+        "serve", "serve", "Agents and servers", "Serve the vault to agents over MCP and HTTP."
+    ),
     CommandEntry(
         "token", "token", "Agents and servers", "Manage the access tokens of served vaults."
     ),
@@ -194,23 +196,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["--help"], "max_content_width": 100},
 )
-
-
-@app.command(
-    "serve",
-    cls=Command,
-    rich_help_panel="Agents and servers",
-    add_help_option=False,
-    context_settings={"ignore_unknown_options": True},
-)
-def serve(
-    arguments: Annotated[list[str] | None, typer.Argument(metavar="[OPTIONS]")] = None,
-) -> None:
-    """Serve the vault to agents over MCP and HTTP."""
-    # The program sends `serve` on before any of this is loaded; here it stands in `--help` and in completion.
-    from simplemem.cli.serve import serve_main
-
-    raise typer.Exit(serve_main(arguments or []))
 
 
 def _print_version(wanted: bool) -> None:

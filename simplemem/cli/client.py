@@ -405,7 +405,8 @@ def _entries(server: _ServerOptions) -> tuple[Path | None, EntryMaker]:
     The vault is None for a server that runs already. Raises Invalid if the options contradict each
     other, and NotFound if there is no vault.
     """
-    from simplemem.cli.serve import for_a_client
+    from simplemem.cli.serve import parse_options
+    from simplemem.cli.serve_choice import client_arguments
     from simplemem.clients.client import server_command
 
     name = server.name
@@ -427,7 +428,7 @@ def _entries(server: _ServerOptions) -> tuple[Path | None, EntryMaker]:
         serve_options += ["--vault", str(server.vault)]
     if server.profile:
         serve_options += ["--profile", server.profile]
-    folder, arguments = for_a_client([*serve_options, *server.serve_options])
+    folder, arguments = client_arguments(parse_options([*serve_options, *server.serve_options]))
     return folder, lambda client: client.entry(name, server_command(folder, arguments))
 
 

@@ -23,6 +23,10 @@ class Profile:
         default_groups: The tool groups that it shows, in their order. They may be of other profiles.
         tool_groups: The tool groups that it contributes, by name: "module:attribute" of a sequence of
             tools. `--tools` adds such a group to any profile.
+        setting_groups: Tool groups that a setting adds to every profile, by the setting's dotted name.
+            Only those of the built-in profiles count.
+        examples: Command lines that `simplemem serve --help` shows. Only those of the built-in
+            profiles are shown.
         order: Its place in lists of profiles; those with the same number are sorted by name.
         instructions_file: How to use the tools well, for models: a paragraph per block of lines. None
             if a client gets no instructions.
@@ -50,6 +54,8 @@ class Profile:
     title: str
     default_groups: tuple[str, ...]
     tool_groups: Mapping[str, str] = field(default_factory=dict)
+    setting_groups: Mapping[str, str] = field(default_factory=dict)
+    examples: tuple[str, ...] = ()
     order: int = 1000
     instructions_file: Path | None = None
     known_as: tuple[str, str] | None = None

@@ -116,6 +116,15 @@ def tool_groups(profiles: Mapping[str, Profile]) -> dict[str, str]:
     return groups
 
 
+def groups_of_setting(key: str) -> list[str]:
+    """Return the tool groups that a setting adds to every profile if it is set.
+
+    `key` is the dotted name of the setting. The built-in profiles declare these groups.
+    """
+    profiles = built_in_profiles().values()
+    return [profile.setting_groups[key] for profile in profiles if key in profile.setting_groups]
+
+
 def compatibility_routes(profile: Profile) -> dict[str, CompatibilityRoute]:
     """Return the routes of replaced servers by "METHOD /path": the built-in ones and those of a profile."""
     routes: dict[str, CompatibilityRoute] = {}

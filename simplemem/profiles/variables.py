@@ -8,6 +8,18 @@ from typing import Final
 SETTINGS_ENV: Final[Mapping[str, str]] = {"db": "GOMEM_DB_PATH", "log_level": "LOG_LEVEL"}
 """Which variable sets which setting."""
 
+SSE_VARIABLE: Final = "GOMEM_SSE"
+"""Stands for the option `--sse` of `serve`, with every profile, as the variables below do for others."""
+
+REST_API_VARIABLE: Final = "GOMEM_REST_API_SERVE"
+"""Stands for `--rest-api-serve`."""
+
+KNOWLEDGE_BASE_VARIABLES: Final = ("GOMEM_KB_PATH", "GOMEM_KNOWLEDGE_BASE")
+"""Stand for `--knowledge-base FOLDER`. The first one that is set counts."""
+
+PORT_VARIABLE: Final = "MCP_SERVER_PORT"
+"""The port over HTTP if `--http` names none."""
+
 _NO_DATABASE: Final = "simplemem needs no database server: it builds its own index of the notes"
 
 UNREAD_VARIABLES: Final[Mapping[str, str]] = {

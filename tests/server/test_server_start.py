@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import sys
-from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,7 +14,8 @@ import pytest
 from bare_client import Bare
 from waiting import write_many_notes
 
-from simplemem.cli.serve import _vault
+from simplemem.cli.serve_choice import choose_folder
+from simplemem.cli.serve_options import ServeOptions
 from simplemem.profiles.registry import built_in_profiles, choose_tools
 
 META = {"title": "t", "description": "", "tags": {}}
@@ -120,10 +120,8 @@ def test_which_vault_a_profile_with_a_place_of_its_own_serves(
     monkeypatch.chdir(tmp_path)
     for name, value in env.items():
         monkeypatch.setenv(name, value)
-    assert (
-        _vault(Namespace(vault=named, default_vault=None), built_in_profiles()["self-improving"])
-        == tmp_path / where
-    )
+    options = ServeOptions(vaults=[named] if named else None)
+    assert choose_folder(options, built_in_profiles()["self-improving"]) == tmp_path / where
 
 
 @pytest.mark.parametrize(

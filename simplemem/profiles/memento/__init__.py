@@ -14,4 +14,7 @@ PROFILE = Profile(
     },
     known_as=("memento-mcp", "1.0.0"),
     file_env="MEMORY_FILE_PATH",
+    examples=(
+        "simplemem serve --vault work=~/work --vault home=~/notes --profile work=memento --http",
+    ),
 )

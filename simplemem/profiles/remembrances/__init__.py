@@ -16,6 +16,8 @@ PROFILE = Profile(
         "remembrances": "simplemem.profiles.remembrances.tools:TOOLS",
         "knowledge-base": "simplemem.profiles.remembrances.tools:KNOWLEDGE_BASE",
     },
+    setting_groups={"documents.knowledge_base": "knowledge-base"},
+    examples=("simplemem serve --profile remembrances",),
     instructions_file=Path(__file__).with_name("instructions.md"),
     settings_env=SETTINGS_ENV,
     unread_variables=UNREAD_VARIABLES,

@@ -26,4 +26,5 @@ PROFILE = Profile(
     instructions_file=Path(__file__).with_name("instructions.md"),
     vault=VAULT_FOLDER,
     vault_env=VAULT_VARIABLE,
+    examples=("simplemem serve --profile self-improving",),
 )

@@ -15,4 +15,5 @@ PROFILE = Profile(
     },
     known_as=("memory-server", "0.6.3"),
     file_env="MEMORY_FILE_PATH",
+    examples=("simplemem serve --profile server-memory",),
 )

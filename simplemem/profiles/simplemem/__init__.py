@@ -17,4 +17,5 @@ PROFILE = Profile(
     instructions_file=Path(__file__).with_name("instructions.md"),
     vault=".memories",
     settings_reader="simplemem.profiles.simplemem.settings:original_settings",
+    examples=("simplemem serve --profile simplemem",),
 )
