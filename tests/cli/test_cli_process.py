@@ -178,7 +178,7 @@ def test_a_server_imports_what_makes_pages_for_the_first_page_only(
             imported.append(line.rpartition("|")[2].strip())
             if line.startswith("simplemem serves"):
                 server.terminate()
-    assert "simplemem.server.serve" in imported and "jinja2" not in imported
+    assert "simplemem.server.calls" in imported and "jinja2" not in imported
 
 
 def test_ctrl_c_waits_until_a_write_is_done_and_a_second_one_does_not() -> None:
