@@ -304,7 +304,10 @@ def disconnect(
 
 
 def _consequence(client: Client, folder: Path, http: str, entry: Mapping[str, Any]) -> str:
-    """Say what a connected client can do with the notes, and who receives what it reads."""
+    """Return a sentence on what a connected client can do with the notes, and who gets its data.
+
+    `folder` is the vault, and `http` the URL of a running server, or "".
+    """
     text = json.dumps(entry)
     if http:
         access = f"use the notes of the server at {http}"
@@ -321,7 +324,7 @@ def _consequence(client: Client, folder: Path, http: str, entry: Mapping[str, An
 
 
 def _missing_token(client: Client) -> str:
-    """Say what the user must do so that a server accepts a client whose entry contains no token."""
+    """Return the warning that an entry for a running server contains no token, and what to do."""
     problem = "the entry contains no token, which the server needs."
     if client.token is None:
         return f"{problem} {client.token_by_hand}"
@@ -433,9 +436,9 @@ def _entries(server: _ServerOptions) -> tuple[Path | None, EntryMaker]:
 
 
 def _checked_url(url: str, token_env: str) -> str:
-    """Return the URL of MCP on a server.
+    """Return the URL of MCP on a running server, as `_with_path` completes it.
 
-    Raises Invalid if it or the variable of its token cannot be right.
+    Raises Invalid if it is no URL of HTTP, or if `token_env` cannot be the name of a variable.
     """
     if not url.startswith(("http://", "https://")):
         hint = "Pass a URL such as http://127.0.0.1:8080/mcp."
@@ -448,9 +451,9 @@ def _checked_url(url: str, token_env: str) -> str:
 
 
 def _with_path(url: str) -> str:
-    """Return the URL of MCP on a server.
+    """Return a URL with the path of MCP: `/mcp` if the URL has no path.
 
-    Raises Invalid if its path cannot be one of simplemem.
+    Raises Invalid if it has a path that does not end in /mcp or /sse.
     """
     parts = urlsplit(url)
     path = parts.path.rstrip("/") or "/mcp"

@@ -99,7 +99,7 @@ class _Document:
 
     @classmethod
     def of(cls, text: str) -> _Document:
-        """Return a text with its copies. The text need not be valid."""
+        """Return a document of a text, which need not be valid JSON."""
         without_comments = _COMMENT.sub(_blank_comment, text)
         plain = _LAST_COMMA.sub(_blank_comma, without_comments)
         return cls(text, without_comments, plain)
@@ -176,7 +176,10 @@ class _Document:
         return apply_edits(self.text, [(member.value_start, member.end, new_value)])
 
     def remove_member(self, members: Mapping[str, _Member], key: str) -> str:
-        """Return the text without one of the members of an object, and without its comma."""
+        """Return the text without one of the members of an object, and without its comma.
+
+        If the member is alone on its lines, they are removed, too.
+        """
         member = members[key]
         next_offset = _skip_blanks(self.without_comments, member.end)
         is_last = self.without_comments[next_offset] != ","
@@ -252,7 +255,7 @@ def _skip_blanks(text: str, offset: int) -> int:
 
 
 def _line_end_before(text: str, line_start: int) -> str:
-    """Return the line end of the line before."""
+    """Return the line end of the line before the one that begins at `line_start`."""
     if text[line_start - 2 : line_start] == "\r\n":
         return "\r\n"
     return "\n"

@@ -293,7 +293,7 @@ def make_note(
 def _header_properties(properties: Mapping[str, Any], source: str) -> dict[str, Any]:
     """Return the properties of a note's frontmatter, without those that have no value.
 
-    `source` is the last one. A property that is called like that gets another name.
+    `source` is the last one. A property with its name is called `original source`.
     """
     header: dict[str, Any] = {}
     for key, value in properties.items():
@@ -324,7 +324,8 @@ def title_of(text: str) -> str:
 def read_time(value: object) -> datetime | None:
     """Return the time that an export states: ISO 8601, or a number of seconds since 1970.
 
-    It is None for any other value, and for a year that cannot be right.
+    It is None for any other value, for a number from the year 3000 on, and for the years 1 and
+    9999.
     """
     if isinstance(value, (int, float)) and 0 < value < _YEAR_3000:
         return datetime.fromtimestamp(value, UTC)
@@ -340,7 +341,7 @@ def read_time(value: object) -> datetime | None:
 def local_time(value: object) -> str | None:
     """Return the time that an export states as a note has it: local, without a time zone.
 
-    It is None for a value that states no time, as in `read_time`.
+    It is None for the values for which `read_time` returns None.
     """
     time = read_time(value)
     if time is None:

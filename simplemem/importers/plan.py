@@ -190,7 +190,10 @@ class _Planner:
             self._path_by_origin[item.origin] = path
 
     def _check_note(self, item: Item, data: bytes) -> None:
-        """Raise an error if a note is too large, or contains a secret that settings refuse."""
+        """Raise Invalid or TooLong if a note is too large for the vault.
+
+        Raise Invalid if it contains a secret, and the settings refuse secrets.
+        """
         if len(data) > self.extension.max_note_bytes:
             raise Invalid("it is larger than index.max_note_mb")
         if self.store.settings.write.secrets == "refuse":

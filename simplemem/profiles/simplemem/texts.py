@@ -39,7 +39,11 @@ def describe_written(name: str, verb: str, warnings: Sequence[str], max_length: 
 def describe_tag_change(
     name: str, requested_value: object, old_value: object, new_value: object
 ) -> str:
-    """Return what became of a tag. A value is None if the tag is removed or absent."""
+    """Return a line that says what became of a tag.
+
+    The requested value is None to remove the tag. The old and the new value are None if the note
+    did not have the tag, or does not have it now.
+    """
     if requested_value is not None:
         if old_value is None or old_value == new_value:
             effect = f"set to {format_value(new_value)}"
@@ -122,7 +126,10 @@ def _metadata_lines(memory: Memory, max_description: int, *after_title: str) -> 
 
 
 def describe_search(query: str, tags: Mapping[str, Any] | None, *, require_all: bool) -> str:
-    """Return what a search looked for: `for "x" with any of the tags y`."""
+    """Return what a search looked for, such as `for "x" with any of the tags y`.
+
+    It is "" without a query and tags.
+    """
     parts = []
     if query.strip():
         parts.append(f'for "{line(query, 200)}"')
@@ -170,7 +177,10 @@ def _place_of(hit: Hit) -> str:
 
 
 def _search_heading(notice: str) -> str:
-    """Return the heading of hits; `notice` is why they may not answer the query, or ""."""
+    """Return the heading of hits.
+
+    `notice` is why they may not answer the query, or "".
+    """
     if notice == NO_WORD_FOUND:
         return notice.removesuffix(".")
     if notice:
