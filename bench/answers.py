@@ -1,6 +1,9 @@
-"""How large answers are as text and as data, since most clients show a model one of the two: `python bench/answers.py
-[VAULT]`. Without a vault the example is asked. Each line is one call: bytes of its text, bytes of its structured content
-as it goes over the wire, and how they compare."""
+"""How large answers are as text and as data, because most clients show a model only one of the two.
+
+    python bench/answers.py [VAULT]     without a vault, of the example vault
+
+Each line is one call: the bytes of its text, the bytes of its structured content as JSON, and their ratio.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ import shutil
 import sys
 import tempfile
 from pathlib import Path
+from typing import Final
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
@@ -17,25 +21,56 @@ from simplemem.profiles.registry import built_in_profiles, choose_tools
 from simplemem.store import EnhancedStore, open_store
 from simplemem.tools.tool import Data, Reply
 
-_TOOLS = {tool.name: tool for tool in choose_tools(built_in_profiles()["default"])}
-_LEARNED = {tool.name: tool for tool in choose_tools(built_in_profiles()["self-improving"])}
-_ENTRIES = 40
+EXAMPLE: Final = Path(__file__).parent.parent / "vault-example"
+_PROFILES: Final = ("self-improving", "default")  # the default tools win where names are equal
+_ENTRIES: Final = 40
+_NOT_PRINTED: Final = ("name", "content")
+
+
+def main() -> None:
+    """Copy a vault, make all calls on it, and print a line for each."""
+    source = Path(sys.argv[1]) if len(sys.argv) > 1 else EXAMPLE
+    print(f"{'bytes of':42}{'text':>9}{'data':>9}{'data/text':>11}")
+    with tempfile.TemporaryDirectory(prefix="simplemem-answers-") as folder:
+        vault = Path(folder) / "vault"
+        shutil.copytree(source, vault, ignore=shutil.ignore_patterns(".simplemem", ".git"))
+        with open_store(vault) as store:
+            store.sync()
+            for name, arguments in calls(store):
+                reply = call(store, name, **arguments)
+                # One of the many equal writes is enough.
+                if name != "save_knowledge" or arguments == _entry(0):
+                    print_row(name, arguments, reply)
+
+
+def print_row(name: str, arguments: Data, reply: Reply[object]) -> None:
+    """Print the sizes of an answer."""
+    shown = [f"{key}={value}" for key, value in arguments.items() if key not in _NOT_PRINTED]
+    title = f"{name} {', '.join(shown)}"[:40]
+    text_size, data_size = sizes(reply)
+    print(f"{title:42}{text_size:9,}{data_size:9,}{data_size / text_size:11.2f}")
 
 
 def sizes(reply: Reply[object]) -> tuple[int, int]:
-    """Bytes of an answer as text, and of its data."""
+    """Return the bytes of an answer as text, and as data."""
     return len(reply.text.encode()), len(to_json(reply.data() or {}))
 
 
 def call(store: EnhancedStore, name: str, /, **arguments: object) -> Reply[object]:
-    """An answer as a client gets it."""
-    tool = (_TOOLS | _LEARNED)[name]
+    """Return the answer of a tool, with its arguments read as a client sends them."""
+    tools = {}
+    for profile in _PROFILES:
+        tools |= {tool.name: tool for tool in choose_tools(built_in_profiles()[profile])}
+    tool = tools[name]
     return tool(store, {"who": "bench", "tool": name}, tool.manner.read(tool, arguments))
 
 
 def calls(store: EnhancedStore) -> list[tuple[str, Data]]:
-    """What an agent asks of a vault: its longest note, one section of that, the note most lead to, and the rest."""
-    names = [each.name for each in store.list(sort="name", limit=200).items]
+    """Return the tools that an agent calls, with their arguments.
+
+    They concern the longest note and its last section, the note with most backlinks, and new notes.
+    """
+    names = [item.name for item in store.list(sort="name", limit=200).items]
     notes = [store.read(name) for name in names]
     longest = max(notes, key=lambda note: len(note.headings) * 1000 + len(note.content))
     hub = max(notes, key=lambda note: len(note.backlinks))
@@ -61,45 +96,26 @@ def calls(store: EnhancedStore) -> list[tuple[str, Data]]:
         ("create_memory", {"name": "people/Ada Lovelace", "content": "She flies kites."}),
         *(("save_knowledge", _entry(number)) for number in range(_ENTRIES)),
         ("search_knowledge", {"query": "which cache was slow"}),
-        *(
-            (name, {})
-            for name in (
-                "suggest_tags",
-                "generate_insights",
-                "detect_antipatterns",
-                "cluster_knowledge",
-            )
-        ),
+        ("suggest_tags", {}),
+        ("generate_insights", {}),
+        ("detect_antipatterns", {}),
+        ("cluster_knowledge", {}),
         ("get_superseded_history", {}),
         ("export_graph", {"format": "json"}),
     ]
 
 
 def _entry(number: int) -> Data:
-    kind = ("error", "solution", "insight")[number % 3]
-    content = f"The cache of service {number} was slow until its limit was {number} MB, so set it in the settings."
-    return {"type": kind, "content": content, "confidence": 0.4 + number % 6 / 10, "tags": []}
-
-
-def main() -> None:
-    source = Path(
-        sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parent.parent / "vault-example"
-    )
-    print(f"{'bytes of':42}{'text':>9}{'data':>9}{'data/text':>11}")
-    with tempfile.TemporaryDirectory(prefix="simplemem-answers-") as made:
-        vault = Path(made) / "vault"
-        shutil.copytree(source, vault, ignore=shutil.ignore_patterns(".simplemem", ".git"))
-        with open_store(vault) as store:
-            store.sync()
-            for name, arguments in calls(store):
-                text, data = sizes(call(store, name, **arguments))
-                if name != "save_knowledge" or arguments == _entry(0):
-                    said = ", ".join(
-                        f"{key}={value}"
-                        for key, value in arguments.items()
-                        if key not in ("name", "content")
-                    )
-                    print(f"{f'{name} {said}'[:40]:42}{text:9,}{data:9,}{data / text:11.2f}")
+    """Return the arguments of `save_knowledge` for one of many similar entries."""
+    return {
+        "type": ("error", "solution", "insight")[number % 3],
+        "content": (
+            f"The cache of service {number} was slow until its limit was {number} MB, "
+            "so set it in the settings."
+        ),
+        "confidence": 0.4 + number % 6 / 10,
+        "tags": [],
+    }
 
 
 if __name__ == "__main__":
