@@ -102,7 +102,7 @@ class _ChangeReader:
             for groups in self._certain_matches(pattern):
                 self._add_match_of_thing(groups)
 
-        if not (self._things or self._topics or self._ended_values or self._left_employers):
+        if not self._has_found_change():
             return None
         years = [int(year) for year in _YEAR.findall(self._text)]
         return Change(
@@ -116,6 +116,10 @@ class _ChangeReader:
             words=language.words(self._text),
             year=max(years, default=None),
         )
+
+    def _has_found_change(self) -> bool:
+        """Return whether a match so far says that something has changed."""
+        return bool(self._things or self._topics or self._ended_values or self._left_employers)
 
     def _certain_matches(self, pattern: re.Pattern[str]) -> Iterator[dict[str, str]]:
         """Yield the groups of each match of a pattern that is in no hedged clause."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from simplemem.features.documents.candidates import Candidates
 from simplemem.features.documents.hits import (
@@ -40,11 +39,10 @@ def with_both_sides(
     raised_hits: dict[str, Hit] = {}
     for hit in _both_sides(service, hits, candidates, scores):
         score = scores[hit.path]
-        fields: dict[str, Any] = {"score": score.own}
-        if hit.path in causes:
-            cause = causes[hit.path]
-            fields["disputed_by"] = facts[cause].id
-        raised_hit = hit.with_fields(fields)
+        raised_hit = hit.with_fields({"score": score.own})
+        cause = causes.get(hit.path)
+        if cause is not None:
+            raised_hit = raised_hit.with_fields({"disputed_by": facts[cause].id})
         raised_hits[hit.path] = raised_hit._replace(rank=score.rank)
 
     hit_facts = [facts[path] for path in raised_hits]

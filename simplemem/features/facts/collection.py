@@ -73,8 +73,10 @@ class FactCollection(NoteCollection[Fact]):
         time = now()
         facts: list[Fact] = []
         for group in groups:
-            ending = group.ending.values()
-            facts += [fact for fact in ending if expired or self.is_current(fact, time)]
+            ending = list(group.ending.values())
+            if not expired:
+                ending = [fact for fact in ending if self.is_current(fact, time)]
+            facts += ending
         for group in groups:
             facts += group.permanent.values()
         return facts
@@ -129,7 +131,7 @@ class FactCollection(NoteCollection[Fact]):
 
     def settle_disputes(self, change_set: ChangeSet, disputing_path: str) -> None:
         """Mark as active again, in a change set, the facts that the fact at a path disputes."""
-        candidates = [fact for fact in self.items.values() if not fact.problem]
-        for path, cause in self.disputing_paths(candidates).items():
-            if cause == disputing_path:
+        for path, cause in self.disputing_paths(self.items.values()).items():
+            fact = self.items[path]
+            if cause == disputing_path and not fact.problem:
                 change_set.set(path, **UNDISPUTED)

@@ -71,16 +71,20 @@ class Language:
         word_lists: Mapping[str, str] = table["words"]
 
         self._stems: str = table["stems"]
-        self._words = {name: frozenset(words.split()) for name, words in word_lists.items()}
+        self._words: dict[str, frozenset[str]] = {}
+        for name, words in word_lists.items():
+            self._words[name] = frozenset(words.split())
         self._dropped = self._words_in("empty", "no")
         self._liking = self._words_in("likes", "hates")
         self._own_words = self._words_in(*_WORD_LISTS_OF_LANGUAGE)
         self._months = [name[:3] for name in word_lists["months"].split()]
 
-        alternatives = {name: "|".join(words) for name, words in self._words.items()}
-        alternatives["months"] = "|".join(self._months)
-        self.sources: dict[str, str] = dict(defaults or {})
-        self.sources.update(alternatives)
+        self.sources: dict[str, str] = {}
+        if defaults is not None:
+            self.sources.update(defaults)
+        for name, alternatives in self._words.items():
+            self.sources[name] = "|".join(alternatives)
+        self.sources["months"] = "|".join(self._months)
         self.sources.update(table["patterns"])
         self.patterns = {name: self._compile(source) for name, source in self.sources.items()}
         self.forms = [self._read_form(slot) for slot in table["slots"]]
@@ -158,11 +162,12 @@ class Language:
 
         `plain` is the text as `plain_text` returns it.
         """
-        own_words = self._own_words.intersection(_LETTERS.findall(plain))
-        has_form = any(form.statement.match(plain) for form in self.forms)
-        if has_form:
-            return len(own_words) + 2
-        return len(own_words)
+        words = _LETTERS.findall(plain)
+        count = len(self._own_words.intersection(words))
+        for form in self.forms:
+            if form.statement.match(plain):
+                return count + 2
+        return count
 
 
 _ENGLISH: Final = Language("en")
