@@ -28,6 +28,7 @@ from simplemem.tools.arguments import Several, Share, about, also, names_user
 from simplemem.tools.tool import Caller, Data, Reply, as_json, tool
 
 if TYPE_CHECKING:
+    from simplemem.features.documents.recall import RecallRequest
     from simplemem.features.documents.service import DocumentService
     from simplemem.features.fact import Fact
     from simplemem.features.facts.service import FactService
@@ -165,30 +166,34 @@ def semantic_search(
     entities = memento.search_by_meaning(store, graph, meaning_query)
     answer: Any = _record_found_entities(store.extension, entities)
 
+    request = RecallRequest(
+        query,
+        container_tag,
+        mode=search_mode or "hybrid",
+        limit=int(limit),
+        rerank=rerank,
+        rewrite=rewrite_query,
+        memory_types=memory_types,
+        include_expired=include_expired,
+        min_similarity=min_similarity,
+    )
     # Without any argument that Memento lacks, the answer is that of Memento.
-    has_own_arguments = rerank or rewrite_query or memory_types or include_expired
-    if container_tag is None and search_mode is None and not has_own_arguments:
+    if container_tag is None and search_mode is None and not _has_options(request):
         return Reply(entities.text, answer)
 
-    recalled = recall(
-        store,
-        RecallRequest(
-            query,
-            container_tag,
-            mode=search_mode or "hybrid",
-            limit=int(limit),
-            rerank=rerank,
-            rewrite=rewrite_query,
-            memory_types=memory_types,
-            include_expired=include_expired,
-            min_similarity=min_similarity,
-        ),
-    )
+    recalled = recall(store, request)
     facts = [hit.fact for hit in recalled.hits if hit.fact is not None]
     answer["memories"] = memory_rows(store, facts)
     answer["chunks"] = [hit.result for hit in recalled.hits if hit.result["kind"] == "chunk"]
     answer["steps"] = recalled.steps
     return as_json(answer)
+
+
+def _has_options(request: RecallRequest) -> bool:
+    """Return whether a request has an option that a search of Memento does not know."""
+    if request.rerank or request.rewrite:
+        return True
+    return bool(request.memory_types) or request.include_expired
 
 
 @tool("Ingest a text", writes=True)
