@@ -1,1 +1,4 @@
-"""Servers that agents connect to: a profile over a transport. They decide nothing about memories."""
+"""MCP servers: a profile, its tools, resources and prompts, over any transport.
+
+They decide nothing about notes: every call of a tool goes to the store.
+"""

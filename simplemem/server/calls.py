@@ -174,7 +174,7 @@ class _Handlers:
     async def complete(
         self, _ctx: Context, params: types.CompleteRequestParams
     ) -> types.CompleteResult:
-        """Answer `completion/complete` for the name of a note or a tag; others have no completion."""
+        """Answer `completion/complete` for a note's name or a tag; other arguments have none."""
         argument = params.argument
         values: list[str] = []
         if argument.name in ("topic", "name"):
@@ -270,8 +270,8 @@ class ToolCall:
 def run_tool(tool: Tool, executor: StoreExecutor, call: ToolCall) -> Reply[Any]:
     """Run a tool in this thread, as far as the token of the call allows.
 
-    The reply has the notices of the store, such as notes that are not indexed yet. Raise ReadOnly if
-    the token may only read, Invalid if an argument is wrong, and what the tool raises.
+    The reply has the notices of the store, such as notes that are not indexed yet. Raise ReadOnly
+    if the token may only read, Invalid if an argument is wrong, and what the tool raises.
     """
     arguments = call.arguments
     if call.grant is not None:
@@ -290,9 +290,10 @@ def run_tool(tool: Tool, executor: StoreExecutor, call: ToolCall) -> Reply[Any]:
 
 
 def _author(client: str, grant: Granted | None) -> str:
-    """Return how the history names a caller: by its token, then by the name that the client states.
+    """Return how the history names a caller: `TOKEN: CLIENT`, or one of them.
 
-    Only the token is verified. Without one, no client can take a name that begins like a token's.
+    Only the name of the token is verified. Without a token, no client can take a name that begins
+    like a token's.
     """
     if grant is None:
         return client.replace(AUTHOR_SEPARATOR, ":")

@@ -1,4 +1,4 @@
-"""Run the work of a server on its store in threads: reads side by side, writes one after another."""
+"""Runs the work of a server on its store in threads: reads in parallel, writes one by one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from simplemem.errors import SimplememError
 
@@ -21,15 +21,15 @@ log = logging.getLogger("simplemem.server")
 
 T = TypeVar("T")
 Companion: TypeAlias = "Callable[[StoreExecutor], Callable[[], None]]"
-"""Starts a service beside a store that has just been opened, and returns the function that ends it."""
-_SECONDS_BETWEEN_CHECKS = 0.05  # while the store closes
+"""Starts a service beside a store that is open, and returns the function that ends it."""
+_SECONDS_BETWEEN_CHECKS: Final = 0.05  # while the store closes
 
 
 class StoreExecutor:
-    """The store of a server, opened by the first work that needs it, and the threads that work on it.
+    """The store of a server, and the threads that work on it.
 
-    Guards the open store and its threads. A write that is cancelled before its turn never happens;
-    one that has begun is finished.
+    Guards the store, which the first work that needs it opens, and the threads. A write that is
+    cancelled before its turn never happens; one that has begun is finished.
     """
 
     def __init__(
@@ -72,9 +72,10 @@ class StoreExecutor:
         return self._store
 
     def on_change(self, listener: Callable[[frozenset[str]], None]) -> None:
-        """Call `listener` with the names of changed notes, also if the store is closed and opened again.
+        """Call `listener` with the names of changed notes from now on.
 
-        Call this in a thread.
+        The listener is kept when the store is closed and opened again. Call this in a thread, as
+        `store`.
         """
         with self._opening_lock:
             self._opened_store().on_change(listener)
@@ -88,13 +89,14 @@ class StoreExecutor:
         return self._store is not None
 
     def start_indexing(self) -> None:
-        """Start to update the index in the background, if that has not been done.
+        """Start to update the index and the companion in a thread, and return at once.
 
-        Returns at once.
+        Does nothing if this was done since the store was opened. An error is logged; the next call
+        tries again.
         """
         indexing_lock = self._indexing_lock
 
-        def work() -> None:
+        def start() -> None:
             try:
                 self.start()
                 if self._companion is not None:
@@ -107,10 +109,10 @@ class StoreExecutor:
                 indexing_lock.release()  # the next tool call tries again, and gets the error
 
         if indexing_lock.acquire(blocking=False):
-            threading.Thread(target=work, name="tend", daemon=True).start()
+            threading.Thread(target=start, name="indexing", daemon=True).start()
 
     def start(self) -> None:
-        """Make the store update its index in the background.
+        """Open the store, and make it update its index in the background, unless it does already.
 
         Call it in a thread, as `store`.
         """
@@ -121,11 +123,10 @@ class StoreExecutor:
                 self._is_started = True
 
     async def run(self, work: Callable[[], T], *, writes: bool = False) -> T:
-        """Return the result of `work`, which runs in a thread.
+        """Return the result of `work`, which runs in a thread, and then start indexing.
 
-        Work that writes waits for its turn.
-
-        A caller that is cancelled does not wait for the work. Errors name no private folder.
+        Work that writes waits for its turn. A caller that is cancelled does not wait for the work.
+        Raises what the work raises; an error of simplemem then names no private folder.
         """
 
         def work_on_started_store() -> T:
@@ -148,7 +149,7 @@ class StoreExecutor:
         return result
 
     def read(self, work: Callable[[], T]) -> Future[T]:
-        """Start work that only reads, in a thread of its own.
+        """Start work that only reads in a thread, and return its future.
 
         Consecutive work runs in the same thread, because the SQLite connection of that thread has a
         warm cache.
@@ -162,9 +163,9 @@ class StoreExecutor:
         return future
 
     def _submit(self, threads: ThreadPoolExecutor, work: Callable[[], T]) -> Future[T]:
-        """Start work in one of the groups of threads.
+        """Start work in a group of threads, and return its future.
 
-        `rest` does nothing until it is done.
+        The store does not close until the work is done.
         """
         future = threads.submit(work)
         self._in_progress.add(future)
@@ -177,11 +178,10 @@ class StoreExecutor:
         return self._store is not None
 
     async def rest(self) -> None:
-        """Close the store and end its threads, unless work is in progress.
+        """Close the store and end its threads, unless it is closed or work is in progress.
 
-        The next work opens it again.
-
-        Listeners are kept. When the store is open again, they get the changes that its scan finds.
+        The next work opens it again. Listeners are kept. When the store is open again, they get
+        the changes that its scan finds.
         """
         if self._in_progress or self._store is None:
             return
@@ -237,9 +237,9 @@ def _new_threads() -> tuple[ThreadPoolExecutor, ThreadPoolExecutor, ThreadPoolEx
 
 
 def finishes_within(seconds: float, work: Callable[[], object]) -> bool:
-    """Return whether work in a thread is done after at most so many seconds.
+    """Run work in a thread, and return whether it is done after at most so many seconds.
 
-    It is not stopped otherwise.
+    If not, it goes on in its thread.
     """
     thread = threading.Thread(target=work, daemon=True)
     thread.start()

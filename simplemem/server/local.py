@@ -1,4 +1,4 @@
-"""The server's end of the Unix socket in `.simplemem/`, through which commands on this machine ask it.
+"""The server's end of the Unix socket in `.simplemem/`, to which commands on this machine connect.
 
 This module does not interpret requests: the command line passes a function that answers them
 (`BeginAnswer`).
@@ -99,6 +99,7 @@ class LocalServer:
         self._stop_listening()
 
     def _run(self) -> None:
+        """Listen from when the store is ready until `close` is called. Runs in its own thread."""
         try:
             while not self._is_closed.is_set() and not self._is_ready():
                 self._is_closed.wait(_READY_SECONDS)
@@ -113,7 +114,10 @@ class LocalServer:
             self._is_closed.wait(_RETRY_SECONDS)
 
     def _start_listening(self) -> socket.socket | None:
-        """Return a new listening socket; None if another server has one, or it cannot be created."""
+        """Return a new listening socket and take the lock.
+
+        Returns None if another server has the lock, or the socket cannot be created.
+        """
         with self._guard:
             if self._is_closed.is_set() or not self._lock.try_acquire():
                 return None
@@ -128,9 +132,10 @@ class LocalServer:
             return self._listening
 
     def _create_socket(self) -> socket.socket | None:
-        """Return a socket that only this user can open; None if its folder is not safe or another file is there.
+        """Return a listening socket that only this user can open.
 
-        Raises OSError if the system refuses it.
+        Returns None if its folder is not safe, or another file is in its place. Raises OSError if
+        the system refuses it.
         """
         path = local_protocol.socket_path(self._root)
         if path is None or not local_protocol.is_safe_folder(os.path.dirname(path)):
@@ -138,7 +143,7 @@ class LocalServer:
         if os.path.lexists(path) and not local_protocol.is_private_socket(path):
             return None
 
-        # Created under another name, so that it never exists under its own with a mode that lets others in.
+        # Created under another name: under its own, it never has a mode that lets others in.
         unfinished = path.removesuffix(".sock") + ".new"
         with suppress(FileNotFoundError):
             os.unlink(unfinished)
@@ -147,7 +152,7 @@ class LocalServer:
         try:
             listening.bind(unfinished)
             os.chmod(unfinished, 0o600)
-            found = os.lstat(unfinished)
+            status = os.lstat(unfinished)
             os.replace(unfinished, path)
             listening.listen(_MAX_COMMANDS)
             listening.settimeout(_CHECK_SECONDS)
@@ -155,7 +160,7 @@ class LocalServer:
             listening.close()
             raise
 
-        self._socket_id = (found.st_dev, found.st_ino)
+        self._socket_id = (status.st_dev, status.st_ino)
         return listening
 
     def _stop_listening(self) -> None:
@@ -172,22 +177,23 @@ class LocalServer:
             self._lock.release()
 
     def _remove_file(self) -> None:
+        """Remove the socket's file, unless it is the file of another process."""
         path = local_protocol.socket_path(self._root)
         if path is not None and self._is_in_place():
             with suppress(OSError):
                 os.unlink(path)
 
     def _is_in_place(self) -> bool:
-        """Whether the file at the socket's path is the socket of this process."""
+        """Return whether the file at the socket's path is the socket of this process."""
         path = local_protocol.socket_path(self._root)
         if path is None:
             return False
 
         try:
-            found = os.lstat(path)
+            status = os.lstat(path)
         except OSError:
             return False
-        return (found.st_dev, found.st_ino) == self._socket_id
+        return (status.st_dev, status.st_ino) == self._socket_id
 
     def _accept_all(self, listening: socket.socket) -> None:
         """Accept connections until the socket is closed, or its file is no longer in its place."""
@@ -232,7 +238,10 @@ class LocalServer:
             self._release_when_done(work)
 
     def _receive_request(self, connection: socket.socket) -> dict[str, Any] | None:
-        """Return the request of a process of this user, or None for another user."""
+        """Return the request of a process of this user, or None for another user.
+
+        Raises OSError or ProtocolError if it does not arrive in time, or is not valid.
+        """
         if not local_protocol.is_same_user(connection):
             return None
 
@@ -252,23 +261,27 @@ class LocalServer:
         return None
 
     def _wait_for(self, work: Future[Answer | None] | None) -> Answer | None:
-        """Return the answer, or None to decline the request."""
+        """Return the answer when it is done, or None to decline the request.
+
+        A request that takes too long, fails, or was not begun is declined.
+        """
         if work is None:
             return None
 
         try:
             return work.result(timeout=ANSWER_SECONDS)
-        except (
-            SimplememError,
-            OSError,
-            CancelledError,
-        ) as error:  # also if it takes too long, or the server ends
+        except (SimplememError, OSError, CancelledError) as error:
+            # A TimeoutError is an OSError. A server that ends cancels the work.
             log.debug("a command was declined: %s", type(error).__name__)
         except Exception:  # the command opens the vault itself, and reports the error
             log.exception("a command was declined")
         return None
 
     def _send_answer(self, connection: socket.socket, answer: Answer | None) -> None:
+        """Send an answer, or decline the request if there is none or it is too long.
+
+        Raises OSError if the command has gone, or does not read in time.
+        """
         deadline = time.monotonic() + _MESSAGE_SECONDS
         if answer is not None:
             try:

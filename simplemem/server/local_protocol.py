@@ -1,10 +1,11 @@
-"""The protocol between a command and a server on the same machine: a Unix socket in `.simplemem/` of the vault.
+"""The protocol between a command and a server on the same machine, over a Unix socket in the vault.
 
-One connection carries one request. The server first sends its protocol and version, the command sends the request, and
-the server sends an answer or declines. Each message is a length of four bytes, followed by a JSON object.
+One connection carries one request. The server first sends its protocol and version, the command
+sends the request, and the server sends an answer or declines. Each message is a length of four
+bytes, followed by a JSON object.
 
-Only the standard library and the version are imported here: a command that a server answers loads little more than
-this module.
+Only the standard library and the version are imported here: a command that a server answers loads
+little more than this module.
 """
 
 from __future__ import annotations
@@ -42,10 +43,11 @@ class ProtocolError(Exception):
 
 
 def code_version() -> str:
-    """Return the version of the program, in a checkout with the time of the newest `.py` or `.toml` file.
+    """Return the version of the program.
 
-    A running server keeps the code that it was started with. After an edit the versions differ, so commands no longer
-    use that server. Raises OSError if the files cannot be read.
+    In a checkout, it ends in the time of the newest `.py` or `.toml` file. A running server keeps
+    the code that it was started with: after an edit the versions differ, so commands no longer use
+    that server. Raises OSError if the files cannot be read.
     """
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     if not os.path.isfile(os.path.join(os.path.dirname(package), "pyproject.toml")):
@@ -65,7 +67,7 @@ def code_version() -> str:
 
 
 def is_supported() -> bool:
-    """Whether Python has Unix sockets here, and the kernel can tell which user is at the other end."""
+    """Return whether this system has Unix sockets, and can tell which user is at the other end."""
     return hasattr(socket, "AF_UNIX") and (_HAS_UCRED or _HAS_XUCRED)
 
 
@@ -78,35 +80,36 @@ def socket_path(root: str) -> str | None:
 
 
 def is_private_socket(path: str) -> bool:
-    """Whether a file is a socket of this user that no other user can open or replace."""
+    """Return whether a file is a socket of this user that no other user can open or replace."""
     try:
-        found = os.lstat(path)
+        status = os.lstat(path)
     except OSError:
         return False
 
-    is_own = stat.S_ISSOCK(found.st_mode) and found.st_uid == os.geteuid()
-    is_closed_to_others = stat.S_IMODE(found.st_mode) & 0o077 == 0
+    is_own = stat.S_ISSOCK(status.st_mode) and status.st_uid == os.geteuid()
+    is_closed_to_others = stat.S_IMODE(status.st_mode) & 0o077 == 0
     return is_own and is_closed_to_others and is_safe_folder(os.path.dirname(path))
 
 
 def is_safe_folder(path: str) -> bool:
     """Return whether a path is a folder of this user, no link, to which not everybody can write.
 
-    Its group may write: where the umask is 002, each user has a group of their own, and the kernel names the peer.
+    Its group may write: where the umask is 002, each user has a group of their own. `is_same_user`
+    checks the peer all the same.
     """
     try:
-        found = os.lstat(path)
+        status = os.lstat(path)
     except OSError:
         return False
 
-    is_own = stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()
-    return is_own and stat.S_IMODE(found.st_mode) & 0o002 == 0
+    is_own = stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid()
+    return is_own and stat.S_IMODE(status.st_mode) & 0o002 == 0
 
 
 def is_same_user(connection: socket.socket) -> bool:
-    """Whether the process at the other end runs as this user, according to the kernel.
+    """Return whether the process at the other end runs as this user, according to the kernel.
 
-    False also if the kernel does not tell.
+    Returns False also if the kernel cannot tell.
     """
     try:
         return _find_peer(connection) == os.geteuid()
@@ -133,9 +136,11 @@ def _find_peer(connection: socket.socket) -> int | None:
 def send(
     connection: socket.socket, message: dict[str, Any], max_bytes: int, deadline: float
 ) -> None:
-    """Send a message. Raises TimeoutError after `deadline`, a moment of `time.monotonic()`.
+    """Send a message.
 
-    Raises ProtocolError, and sends nothing, if the other side would refuse the message as too long.
+    Raises ProtocolError, and sends nothing, if it has more than `max_bytes`, which the other side
+    would refuse. Raises TimeoutError after `deadline`, a time of `time.monotonic()`, and OSError if
+    the other side has gone.
     """
     data = json.dumps(message).encode("ascii")
     if len(data) > max_bytes:
@@ -146,9 +151,10 @@ def send(
 
 
 def receive(connection: socket.socket, max_bytes: int, deadline: float) -> dict[str, Any]:
-    """Receive a message. Raises TimeoutError after `deadline`, a moment of `time.monotonic()`.
+    """Return the next message.
 
-    Raises ProtocolError if the message is too long, incomplete or not a JSON object.
+    Raises ProtocolError if the message is too long, incomplete or not a JSON object, TimeoutError
+    after `deadline`, a time of `time.monotonic()`, and OSError if the connection fails.
     """
     (length,) = _LENGTH.unpack(_receive_exactly(connection, _LENGTH.size, deadline))
     if length > max_bytes:
@@ -166,6 +172,7 @@ def receive(connection: socket.socket, max_bytes: int, deadline: float) -> dict[
 
 
 def _receive_exactly(connection: socket.socket, length: int, deadline: float) -> bytes:
+    """Return so many bytes. Raises ProtocolError if the other side disconnects before."""
     data = bytearray()
     while len(data) < length:
         # Set for each piece: else a sender could take as long as it likes, byte by byte.
@@ -178,7 +185,10 @@ def _receive_exactly(connection: socket.socket, length: int, deadline: float) ->
 
 
 def _set_timeout(connection: socket.socket, deadline: float) -> None:
-    """Set the time that is left as the timeout of the next operation. Raises TimeoutError if none is left."""
+    """Limit the next operation to the time until a deadline.
+
+    Raises TimeoutError if the deadline has passed.
+    """
     seconds_left = deadline - time.monotonic()
     if seconds_left <= 0:
         raise TimeoutError("the deadline has passed")

@@ -30,12 +30,13 @@ class _OneLineFormatter(logging.Formatter):
     """Formats a record as one line, with its control characters escaped."""
 
     def format(self, record: logging.LogRecord) -> str:
+        """Return a record as a line: time, level, logger, message, and the place of an error."""
         time = self.formatTime(record, "%Y-%m-%dT%H:%M:%S")
-        text = f"{time} {record.levelname.lower()} {record.name}: {record.getMessage()}"
-        error = record.exc_info[1] if record.exc_info else None
-        if error is not None:
-            text += f" [{_type_and_place(error)}]"
-        return "".join(_escaped(character) for character in text)
+        level = record.levelname.lower()
+        text = f"{time} {level} {record.name}: {record.getMessage()}"
+        if record.exc_info and record.exc_info[1] is not None:
+            text += f" [{_type_and_place(record.exc_info[1])}]"
+        return "".join(_escape(character) for character in text)
 
 
 def _type_and_place(error: BaseException) -> str:
@@ -45,24 +46,26 @@ def _type_and_place(error: BaseException) -> str:
     if not frames:
         return name
 
-    places = [
-        f"{os.path.basename(frame.filename)}:{frame.lineno} {frame.name}"
-        for frame in reversed(frames)
-    ]
+    places = []
+    for frame in reversed(frames):
+        file = os.path.basename(frame.filename)
+        places.append(f"{file}:{frame.lineno} {frame.name}")
     return f"{name} at {' < '.join(places)}"
 
 
-def _escaped(character: str) -> str:
-    return character if character.isprintable() else repr(character)[1:-1]
+def _escape(character: str) -> str:
+    """Return a printable character, or the escape of another, such as `\\n`."""
+    if character.isprintable():
+        return character
+    return repr(character)[1:-1]
 
 
 def log_to_stderr(level: str) -> Callable[[], object]:
-    """Send all logs and uncaught errors to stderr.
+    """Send all logs and uncaught errors to stderr, from a thread of its own.
 
-    Returns a function that flushes them, to be called at the end.
-
-    `level` is that of simplemem's own loggers, which never write the text of a note or a key.
-    Libraries log whole messages and requests below WARNING, so their level is never below it.
+    Returns a function that writes what is left, to be called at the end of the process. `level` is
+    that of simplemem's own loggers, which never write the text of a note or a key. Libraries log
+    whole messages and requests below WARNING, so their level is never below it.
     """
     lines: queue.Queue[Any] = queue.Queue(_MAX_WAITING_LINES)
     handler = logging.handlers.QueueHandler(lines)
@@ -86,11 +89,15 @@ def log_to_stderr(level: str) -> Callable[[], object]:
 
 
 def _log_thread_error(args: threading.ExceptHookArgs) -> None:
-    name = args.thread.name if args.thread is not None else None
+    """Log an error that ended a thread."""
+    name = None
+    if args.thread is not None:
+        name = args.thread.name
     log.error("the thread %s failed", name, exc_info=args.exc_value)
 
 
 def _log_error(
     _type: type[BaseException], error: BaseException, _traceback: TracebackType | None
 ) -> None:
+    """Log an error that ends the process."""
     log.error("the server failed", exc_info=error)

@@ -1,4 +1,8 @@
-"""Prompts: a person picks one, and a model gets its text."""
+"""Prompts: a person picks one, and a model gets its text.
+
+Each function with the decorator `_prompt` is a prompt. Its parameters are the arguments, as those
+of a tool.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ from mcp.shared.exceptions import MCPError
 from simplemem.models import Listed, Page
 from simplemem.tools.arguments import Narrowing, about
 from simplemem.tools.render import answer, index_line, line, tags_line
-from simplemem.tools.tool import Reply, Tool, tool
+from simplemem.tools.tool import Caller, Reply, Tool, tool
 from simplemem.tools.wording import read_prompt
 
 if TYPE_CHECKING:
@@ -31,67 +35,85 @@ class Prompt(Tool):
 
 
 def _prompt(title: str, *needs: str) -> Callable[[Callable[..., Reply[Any]]], Prompt]:
-    """Return a decorator that makes a prompt of a function, as `tool` makes a tool."""
+    """Return a decorator that makes a prompt of a function, as `tool` makes a tool.
+
+    `needs` are the names of the tools that the text of the prompt asks a model to use.
+    """
 
     def decorate(run: Callable[..., Reply[Any]]) -> Prompt:
-        made = tool(title)(run)
-        return Prompt(run, made.name, title, made.description, needs=frozenset(needs))
+        as_tool = tool(title)(run)
+        return Prompt(run, as_tool.name, title, as_tool.description, needs=frozenset(needs))
 
     return decorate
 
 
-@_prompt("Recall", "search_memories", "read_memory")
-def recall(store: EnhancedStore, topic: Annotated[str, about("The topic")]) -> Reply[None]:
-    """Tell what the memories say about a topic."""
-    pack = store.context(topic, budget_tokens=_CONTEXT_TOKENS)
+Topic = Annotated[str, about("The topic")]
+Text = Annotated[str, about("What to remember; this conversation if empty")]
+Since = Annotated[str, about('"last week" (the default), "yesterday", 2026-01-24')]
+OnlyTag = Annotated[str, about("Only memories with this tag")]
 
-    head = read_prompt("recall").format(topic=line(topic, 300)).strip()
-    if not pack.text:
-        head += "\n\nA first search found nothing."
-    elif pack.notice:
-        head += f"\n\nA first search found no answer. {pack.notice}"
-    return Reply(answer(head, pack.text, index_line(pack.index, pack.degraded)))
+
+@_prompt("Recall", "search_memories", "read_memory")
+def recall(store: EnhancedStore, topic: Topic) -> Reply[None]:
+    """Tell what the memories say about a topic."""
+    context = store.context(topic, budget_tokens=_CONTEXT_TOKENS)
+
+    template = read_prompt("recall")
+    text = template.format(topic=line(topic, 300)).strip()
+    if not context.text:
+        text += "\n\nA first search found nothing."
+    elif context.notice:
+        text += f"\n\nA first search found no answer. {context.notice}"
+
+    index_state = index_line(context.index, context.degraded)
+    return Reply(answer(text, context.text, index_state))
 
 
 @_prompt("Remember", "search_memories", "read_memory", "create_memory", "update_memory")
-def remember(
-    what: Annotated[str, about("What to remember; this conversation if empty")] = "",
-) -> Reply[None]:
+def remember(what: Text = "") -> Reply[None]:
     """Save a text as a memory, or what matters in this conversation."""
     subject = "Remember what matters in our conversation."
     if what.strip():
         subject = f"Remember this: {what.strip()}"
-    return Reply(read_prompt("remember").format(subject=subject).strip())
+    template = read_prompt("remember")
+    text = template.format(subject=subject)
+    return Reply(text.strip())
 
 
 @_prompt("Review", "read_memory", "change_tag", "update_memory")
 def review(
     store: EnhancedStore,
-    since: Annotated[
-        str, about('"last week" (the default), "yesterday", 2026-01-24')
-    ] = "last week",
-    tag: Annotated[str, about("Only memories with this tag")] = "",
+    since: Since = "last week",
+    tag: OnlyTag = "",
 ) -> Reply[None]:
     """Review recent changes and open tasks."""
-    where = Narrowing(since=since, tags=tag or None)
-    page = store.list(filter=where.filter(), sort="modified", limit=_MAX_NOTES)
+    narrowing = Narrowing(since=since, tags=tag or None)
+    page = store.list(filter=narrowing.filter(), sort="modified", limit=_MAX_NOTES)
 
-    tagged = f" with the tag {line(tag, 60)}" if tag else ""
-    head = read_prompt("review").format(since=line(since, 60), tagged=tagged).strip()
+    tagged = ""
+    if tag:
+        tagged = f" with the tag {line(tag, 60)}"
+    template = read_prompt("review")
+    text = template.format(since=line(since, 60), tagged=tagged).strip()
     if not page.items:
-        head += "\n\nNo memory changed."
-    listing = "\n".join(_changed_note(note) for note in page.items)
-    return Reply(answer(head, listing, _rest_of(page), index_line(page.index, page.degraded)))
+        text += "\n\nNo memory changed."
+
+    items = [_note_item(note) for note in page.items]
+    notes = "\n".join(items)
+    index_state = index_line(page.index, page.degraded)
+    return Reply(answer(text, notes, _count_notice(page), index_state))
 
 
-def _changed_note(note: Listed) -> str:
-    """Return a note as an item of a list."""
+def _note_item(note: Listed) -> str:
+    """Return a note as an item of a Markdown list: day, name, description and tags."""
     description = line(note.description or note.title, 120)
-    facts = f"{description} {tags_line(note.tags)}".rstrip()
-    return f"- {note.modified[:10]} **{line(note.name)}** {facts}"
+    details = f"{description} {tags_line(note.tags)}".rstrip()
+    day = note.modified[:10]
+    return f"- {day} **{line(note.name)}** {details}"
 
 
-def _rest_of(page: Page) -> str:
+def _count_notice(page: Page) -> str:
+    """Return how many notes there are if a page does not show all, else ""."""
     if page.total <= len(page.items):
         return ""
     return f"({page.total} in total; these are the most recent.)"
@@ -108,46 +130,48 @@ def prompts_for(tools: Collection[Tool]) -> dict[str, Prompt]:
 
 def list_prompts(tools: Collection[Tool]) -> types.ListPromptsResult:
     """Return the prompts that a model can follow with these tools, for the protocol."""
-    prompts = [_described(prompt) for prompt in prompts_for(tools).values()]
+    prompts = [_describe(prompt) for prompt in prompts_for(tools).values()]
     return types.ListPromptsResult(prompts=prompts)
 
 
-def _described(prompt: Prompt) -> types.Prompt:
+def _describe(prompt: Prompt) -> types.Prompt:
+    """Return a prompt in the form of the protocol."""
     required = prompt.input.get("required", ())
-    arguments = [
-        {
-            "name": name,
-            "description": schema["description"],
-            "required": name in required,
-        }
-        for name, schema in prompt.input["properties"].items()
-    ]
-    return types.Prompt.model_validate(
-        {
-            "name": prompt.name,
-            "title": prompt.title,
-            "description": prompt.description,
-            "arguments": arguments,
-        }
+    arguments = []
+    for name, schema in prompt.input["properties"].items():
+        argument = types.PromptArgument(
+            name=name, description=schema["description"], required=name in required
+        )
+        arguments.append(argument)
+
+    return types.Prompt(
+        name=prompt.name,
+        title=prompt.title,
+        description=prompt.description,
+        arguments=arguments,
     )
 
 
 async def get_prompt(
     executor: StoreExecutor, params: types.GetPromptRequestParams
 ) -> types.GetPromptResult:
-    """Return the text of a prompt.
+    """Return the text of a prompt, as a message of the user.
 
-    Raise MCPError if it is not offered, Invalid if an argument is wrong.
+    Raises MCPError if the prompt is not offered, Invalid if an argument is wrong.
     """
     prompt = prompts_for(executor.tools).get(params.name)
     if prompt is None:
         raise MCPError(types.INVALID_PARAMS, f"no prompt called {line(params.name, 60)!r}")
 
-    passed = {name: text for name, text in (params.arguments or {}).items() if text.strip()}
-    arguments = prompt.manner.read(prompt, passed)
-    reply = await executor.run(
-        lambda: prompt(executor.store(), {"who": "", "tool": prompt.name}, arguments)
-    )
+    passed = params.arguments or {}
+    non_empty = {name: text for name, text in passed.items() if text.strip()}
+    arguments = prompt.manner.read(prompt, non_empty)
+
+    def run() -> Reply[Any]:
+        caller: Caller = {"who": "", "tool": prompt.name}
+        return prompt(executor.store(), caller, arguments)
+
+    reply = await executor.run(run)
     content = types.TextContent(type="text", text=reply.text)
     message = types.PromptMessage(role="user", content=content)
     return types.GetPromptResult(description=prompt.description, messages=[message])

@@ -17,6 +17,7 @@ from mcp.server.subscriptions import (
     ListenHandler,
     ResourcesListChanged,
     ResourceUpdated,
+    ServerEvent,
 )
 from mcp.shared.exceptions import MCPError
 
@@ -48,12 +49,12 @@ _MAX_ERROR_URI = 2000  # characters of a URI that an error repeats
 _MAX_SUBSCRIPTIONS = 500  # of a session of 2025, or of a request of 2026
 _MAX_SUBSCRIBED_URI = 4000  # characters
 _TOO_MANY = (
-    f"this client already has {_MAX_SUBSCRIPTIONS} subscriptions. Unsubscribe from some, or subscribe to memory://changes,"
-    " which reports every change."
+    f"this client already has {_MAX_SUBSCRIPTIONS} subscriptions. Unsubscribe from some, or"
+    " subscribe to memory://changes, which reports every change."
 )
 _ANY_CHANGE = ""  # the key of a URI that every change concerns
 _NOTIFY_SECONDS = 0.5  # that a client which does not read delays the notification of others
-# Stands for the list itself, which every change changes: it is sorted by time, with titles and sizes.
+# Stands for the list itself. Every change changes the list, which is sorted by time and has sizes.
 _LIST_URI = ""
 _MARKDOWN = "text/markdown"
 _JSON = "application/json"
@@ -62,6 +63,7 @@ _JSON = "application/json"
 def _resource(
     uri: str, name: str, title: str, description: str, mime_type: str = _MARKDOWN, **more: Any
 ) -> types.Resource:
+    """Return a resource as it is listed. `more` are other fields, such as its size."""
     return types.Resource(
         uri=uri,
         name=name,
@@ -99,9 +101,11 @@ def uri_of(name: str) -> str:
 
     It ends in `.md` if it would otherwise mean something else.
     """
+    uri = SCHEME + quote(name, safe="/!$&'()*+,;=:@", errors="surrogateescape")
     is_ambiguous = SCHEME + name == CHANGES or name.lower().endswith(".md")
-    ending = ".md" if is_ambiguous else ""
-    return SCHEME + quote(name, safe="/!$&'()*+,;=:@", errors="surrogateescape") + ending
+    if is_ambiguous:
+        return f"{uri}.md"
+    return uri
 
 
 def name_in(uri: str) -> str:
@@ -114,10 +118,27 @@ def name_in(uri: str) -> str:
         raise MCPError(types.INVALID_PARAMS, message, data={"uri": uri[:_MAX_ERROR_URI]})
 
     name = unquote(uri.removeprefix(SCHEME), errors="surrogateescape")
-    return name[:-3] if name.lower().endswith(".md") else name
+    if name.lower().endswith(".md"):
+        return name[: -len(".md")]
+    return name
+
+
+def _names_outside_user_folders(store: EnhancedStore, prefix: str, limit: int) -> list[str]:
+    """Return up to `limit` names that begin with `prefix`, outside the folders of users.
+
+    Asks for ten times as many names until there are enough, because most may be in such folders.
+    """
+    count = limit
+    while True:
+        all_names = store.names(prefix, limit=count)
+        names = [name for name in all_names if not is_in_a_folder_of_users(path_of(name))]
+        if len(names) >= limit or len(all_names) < count:
+            return names[:limit]
+        count *= 10
 
 
 def _no_such_resource(error: NotFound, uri: str) -> MCPError:
+    """Return the error of the protocol for a note that does not exist."""
     data = {**error_data(error), "uri": uri[:_MAX_ERROR_URI]}
     return MCPError(types.INVALID_PARAMS, line(error.message, 400), data=data)
 
@@ -177,6 +198,7 @@ class _Subscriptions:
         return uris
 
     def _forget_key(self, uri: str) -> None:
+        """Forget which note a URI means. Does nothing if that is not known."""
         key = self._key_of.pop(uri, None)
         if key is None:
             return
@@ -219,7 +241,9 @@ class Resources:
 
     async def templates(self, _ctx: Context, _params: Any) -> types.ListResourceTemplatesResult:
         """Answer `resources/templates/list`."""
-        templates = [] if self._is_graph else [_NOTE]
+        templates = [_NOTE]
+        if self._is_graph:
+            templates = []
         return types.ListResourceTemplatesResult(resource_templates=templates)
 
     async def list_page(
@@ -229,9 +253,14 @@ class Resources:
         if self._is_graph:
             return types.ListResourcesResult(resources=[_GRAPH_RESOURCE])
 
-        cursor = params.cursor if params else None
+        cursor = None
+        if params is not None:
+            cursor = params.cursor
         items, next_cursor, _ = await self._executor.run(lambda: self._latest(_PAGE_SIZE, cursor))
-        resources = [] if cursor else [_FEED]
+
+        resources = []
+        if not cursor:
+            resources.append(_FEED)
         for item in items:
             title = line(item.title)
             description = line(item.description)
@@ -243,9 +272,10 @@ class Resources:
     def _latest(
         self, limit: int, cursor: str | None = None
     ) -> tuple[list[Listed], str | None, IndexState]:
-        """Return a page of visible notes, the last changed first, the cursor of the next page, and the index's state.
+        """Return a page of visible notes, the cursor of the next page, and the state of the index.
 
-        A page without visible notes is skipped.
+        The note that changed last comes first. A page without visible notes is skipped. The cursor
+        is None at the end.
         """
         store = self._executor.store()
         hides_users = self.hides_users(store)
@@ -260,25 +290,24 @@ class Resources:
                 return items, cursor, page.index
 
     def hides_users(self, store: EnhancedStore) -> bool:
-        """Return whether notes of users are hidden: calls name a user, and the server is not limited to one."""
+        """Return whether the notes of users are hidden from requests that name no user.
+
+        They are if the calls of tools name one, and the server is not limited to some notes.
+        """
         return self._has_users and not store.settings.access.only
 
     def names(self, prefix: str, limit: int) -> list[str]:
-        """Return the names of visible notes that begin with `prefix`, for completion."""
+        """Return up to `limit` names of visible notes that begin with `prefix`, for completion.
+
+        Call it in a thread.
+        """
         store = self._executor.store()
         if not self.hides_users(store):
             return store.names(prefix, limit=limit)
 
-        count = limit
-        while True:
-            names = store.names(prefix, limit=count)
-            candidates = [name for name in names if not is_in_a_folder_of_users(path_of(name))]
-            if len(candidates) >= limit or len(names) < count:
-                break
-            count *= 10
-        candidates = candidates[:limit]
-        hidden = notes_of_users(store, map(path_of, candidates))
-        return [name for name in candidates if path_of(name) not in hidden]
+        names = _names_outside_user_folders(store, prefix, limit)
+        hidden = notes_of_users(store, map(path_of, names))
+        return [name for name in names if path_of(name) not in hidden]
 
     async def read(
         self, ctx: Context, params: types.ReadResourceRequestParams
@@ -289,12 +318,18 @@ class Resources:
             text = await self._executor.run(lambda: self._text(params.uri, session))
         except NotFound as error:
             raise _no_such_resource(error, params.uri) from None
-        mime_type = _JSON if self._is_graph else _MARKDOWN
+
+        mime_type = _MARKDOWN
+        if self._is_graph:
+            mime_type = _JSON
         contents = types.TextResourceContents(uri=params.uri, mime_type=mime_type, text=text)
         return types.ReadResourceResult(contents=[contents])
 
     def _text(self, uri: str, session: Session) -> str:
-        """Return the text of a resource: the graph, the feed, or a note."""
+        """Return the text of a resource: the graph, the feed, or a note, which counts as read.
+
+        Raises NotFound or MCPError if there is no such resource. Call it in a thread.
+        """
         if self._is_graph:
             if uri != _GRAPH:
                 raise MCPError(types.INVALID_PARAMS, f"MCP error -32602: Resource {uri} not found")
@@ -338,6 +373,7 @@ class Resources:
         raise NotFound(f"no memory called {name[:200]!r}")
 
     def _graph(self) -> KnowledgeGraph:
+        """Return the graph of the store. Call it in a thread."""
         from simplemem.features.graph.service import graph_of
 
         return graph_of(self._executor.store())
@@ -404,8 +440,9 @@ class Resources:
             if self._has_users:
                 uris = await self._executor.run(lambda: self._visible_among(uris))
             for uri in uris:
-                is_of_note = uri not in (_GRAPH, CHANGES)
-                key = compare_key(name_in(uri)) if is_of_note else _ANY_CHANGE
+                key = _ANY_CHANGE
+                if uri not in (_GRAPH, CHANGES):
+                    key = compare_key(name_in(uri))
                 self._by_request.add(request, uri, key)
             if params.notifications.resources_list_changed:
                 self._by_request.add(request, _LIST_URI, _ANY_CHANGE)
@@ -435,13 +472,13 @@ class Resources:
 
         def report(names: frozenset[str]) -> None:
             with suppress(RuntimeError):  # the loop has ended, and with it all clients
-                loop.call_soon_threadsafe(self.note, names)
+                loop.call_soon_threadsafe(self.report_change, names)
 
         await self._executor.run(lambda: self._executor.on_change(report))
         self._is_watching = True
 
     def _visible_among(self, uris: list[str]) -> list[str]:
-        """Return the URIs without those of hidden notes: no client learns when one of them changes."""
+        """Return the URIs without those of hidden notes: no client learns when these change."""
         store = self._executor.store()
         if not self.hides_users(store):
             return uris
@@ -451,8 +488,8 @@ class Resources:
         visible = existing - notes_of_users(store, existing)
         return [uri for uri in uris if uri not in paths or paths[uri] in visible]
 
-    def note(self, names: frozenset[str]) -> None:
-        """Notify the clients that subscribed to these changed notes.
+    def report_change(self, names: frozenset[str]) -> None:
+        """Notify the clients that subscribed to these changed notes, in a task of its own.
 
         Call it in the event loop.
         """
@@ -485,8 +522,11 @@ class Resources:
 
         A client that does not read delays the others only for a moment.
         """
-        is_list = uri == _LIST_URI
-        await self._bus.publish(ResourcesListChanged() if is_list else ResourceUpdated(uri))
+        event: ServerEvent = ResourceUpdated(uri)
+        if uri == _LIST_URI:
+            event = ResourcesListChanged()
+        await self._bus.publish(event)
+
         for connection in self._by_session.clients(uri):
             key = (connection, uri)
             if key in self._sending:

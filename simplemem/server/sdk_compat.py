@@ -2,8 +2,8 @@
 
 Each part names the version in which it was read. Read those lines again before a new version of
 either package is allowed in `pyproject.toml`. The rest of the program uses only their documented
-interfaces, except for `web/http_connection.py`, a subclass of uvicorn's protocol: importing it here costs each
-start over standard streams 8 ms.
+interfaces, except for `web/http_connection.py`, a subclass of uvicorn's protocol: importing it here
+costs each start over standard streams 8 ms.
 """
 
 from __future__ import annotations
@@ -111,6 +111,7 @@ class SessionManager(StreamableHTTPSessionManager):
         """Ignore the value: the constructor of the SDK assigns one."""
 
     async def _handle_stateful_request(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle a request as the SDK does, and count it as one of its session until it ends."""
         session_id = Headers(scope=scope).get(MCP_SESSION_ID_HEADER, "")
         self._requests_in_flight[session_id] += 1
         try:
@@ -162,6 +163,10 @@ class SocketServer(uvicorn.Server):
         self._on_started = on_started  # called once, when connections are accepted
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start the application, then a listener per socket.
+
+        Raises SystemExit if the application cannot start.
+        """
         await self.lifespan.startup()
         if self.lifespan.should_exit:
             sys.exit(STARTUP_FAILURE)
@@ -174,11 +179,15 @@ class SocketServer(uvicorn.Server):
         self._on_started()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Stop serving. uvicorn would raise the signal again afterwards, which would end the process too early."""
+        """Stop serving when a signal arrives.
+
+        uvicorn would raise the signal again afterwards, which would end the process too early.
+        """
         super().handle_exit(sig, frame)
         self._captured_signals.clear()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Close all connections as uvicorn does, without an error in the log for an open stream."""
         uvicorn_log = logging.getLogger("uvicorn.error")
         uvicorn_log.addFilter(_is_worth_logging)
         try:
@@ -188,8 +197,9 @@ class SocketServer(uvicorn.Server):
 
 
 def _is_worth_logging(record: logging.LogRecord) -> bool:
-    """Return False for uvicorn's error about a response that the shutdown cut off, such as an open stream.
+    """Return False for uvicorn's error about a response that the shutdown cut off.
 
-    It reads "ASGI callable returned without completing response" (uvicorn 0.54.0).
+    It concerns open streams, and reads "ASGI callable returned without completing response"
+    (uvicorn 0.54.0).
     """
     return "without completing response" not in record.getMessage()

@@ -12,8 +12,9 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -37,33 +38,35 @@ _END_SIGNALS = ("SIGTERM", "SIGINT", "SIGHUP")
 
 
 def take_standard_streams() -> tuple[int, int]:
-    """Return new descriptors of standard input and output.
+    """Return new file descriptors of standard input and output.
 
-    Whatever prints from now on prints to stderr.
+    Points the old ones elsewhere: whatever prints from now on prints to standard error, and
+    standard input is empty.
     """
     if sys.platform == "win32":
         import msvcrt
 
         for stream in (0, 1):
             msvcrt.setmode(stream, os.O_BINARY)
-    wire_in = os.dup(0)
-    wire_out = os.dup(1)
+
+    input_fd = os.dup(0)
+    output_fd = os.dup(1)
+
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)
     try:
         os.dup2(2, 1)
-    except OSError:
+    except OSError:  # the process has no standard error
         os.dup2(null, 1)
     os.close(null)
-    return wire_in, wire_out
+    return input_fd, output_fd
 
 
 def import_legacy_file(profile: Profile, store: EnhancedStore, env: Mapping[str, str]) -> None:
     """Import the graph file of the server that a profile replaces, once.
 
-    The file is never changed.
-
-    Logs an error if that fails.
+    The file is never changed. What was imported, each line that was skipped, and an error are
+    logged. Does nothing if the profile has no such file or the store is read-only.
     """
     file = profile.graph_file(env)
     if file is None or not file.is_file() or store.read_only:
@@ -109,24 +112,27 @@ def serve_stdio(
     tools: tuple[Tool, ...],
     root: Path,
     executor: StoreExecutor,
-    wire: tuple[int, int],
+    streams: tuple[int, int],
     log_level: str,
 ) -> NoReturn:
-    """Serve until the input ends or a signal arrives, then end the process with the exit code 0."""
+    """Serve until the input ends or a signal arrives, then end the process.
+
+    `streams` are the file descriptors of the input and the output. The exit code is 0, or 1 if the
+    server failed, which is logged.
+    """
     import anyio
 
     flush_logs = log_to_stderr(log_level)
     recover(executor, root)
+
+    # This import loads the SDK, which takes most of the time of a start.
     from simplemem.server.calls import assemble
 
     server = assemble(profile, tools, executor)
-    gc.collect(0)
-    gc.freeze()
-    gc.set_threshold(10_000)  # a search creates thousands of small values, none of them in a cycle
-    gc.enable()
+    _tune_garbage_collector()
     code = 0
     try:
-        anyio.run(converse, server, profile, wire)
+        anyio.run(converse, server, profile, streams)
     except BaseException:
         log.exception("the server failed")
         code = 1
@@ -137,13 +143,25 @@ def serve_stdio(
     os._exit(code)
 
 
-async def converse(
-    server: Server[Any], profile: Profile, wire: tuple[int, int], *, handle_signals: bool = True
-) -> None:
-    """Serve until there are no more messages, or a signal arrives.
+def _tune_garbage_collector() -> None:
+    """Let the garbage collector skip what is loaded now, and run rarely.
 
-    Profiles of graph memory servers announce notifications of changed lists. Without
-    `handle_signals`, the signals are left to the caller.
+    A search creates thousands of small values, none of them in a cycle.
+    """
+    gc.collect(0)
+    gc.freeze()
+    gc.set_threshold(10_000)
+    gc.enable()
+
+
+async def converse(
+    server: Server[Any], profile: Profile, streams: tuple[int, int], *, handle_signals: bool = True
+) -> None:
+    """Serve a client until there are no more messages, or a signal arrives.
+
+    `streams` are the file descriptors of the input and the output. Profiles of graph memory
+    servers announce notifications of changed lists. Without `handle_signals`, or outside the main
+    thread, the signals are left to the caller.
     """
     from mcp.server.lowlevel.server import NotificationOptions
 
@@ -153,18 +171,20 @@ async def converse(
     loop.set_exception_handler(_log_task_error)
     is_graph = profile.known_as is not None
     changes = NotificationOptions(tools_changed=is_graph, resources_changed=is_graph)
-    async with stdio_transport(*wire) as (messages, answers, close):
+    async with stdio_transport(*streams) as (messages, answers, end_messages):
         if handle_signals and threading.current_thread() is threading.main_thread():
-            for name in _END_SIGNALS:
-                number = getattr(signal, name, None)  # Windows has no SIGHUP
-                if number is not None:
-                    signal.signal(number, lambda *_: loop.call_soon_threadsafe(close))
+            _call_on_signals(partial(loop.call_soon_threadsafe, end_messages))
         await server.run(messages, answers, server.create_initialization_options(changes))
 
 
-def _log_task_error(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """Log the error of a task that nobody awaits.
+def _call_on_signals(end: Callable[[], object]) -> None:
+    """Call a function for each signal that ends a server."""
+    for name in _END_SIGNALS:
+        number = getattr(signal, name, None)  # Windows has no SIGHUP
+        if number is not None:
+            signal.signal(number, lambda *_: end())
 
-    The event loop would print its message, too.
-    """
+
+def _log_task_error(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Log the error of a task that nobody awaits, without its message, which may quote a note."""
     log.error("a task failed", exc_info=context.get("exception"))

@@ -1,4 +1,7 @@
-"""Find the session that a request belongs to, over any transport and in both generations of the protocol."""
+"""The session that a request belongs to, and the token and the client that it comes from.
+
+They are found over any transport and in both generations of the protocol.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +20,8 @@ if TYPE_CHECKING:
 
     Context = ServerRequestContext[Any, Any]
 
-_MAX_CLIENT_SESSIONS = (
-    1000  # of clients without a channel that lasts; the least recently used one is dropped
-)
-_MAX_CLIENT_NAME_CHARACTERS = 100
+_MAX_CLIENT_SESSIONS = 1000  # of clients without a lasting channel
+_MAX_CLIENT_NAME = 100  # characters
 
 
 class Granted(Protocol):
@@ -56,13 +57,12 @@ def client_name(ctx: Context) -> str:
     params = ctx.session.client_params
     if params is None:
         return ""
-    return line(
-        f"{params.client_info.name} {params.client_info.version}", _MAX_CLIENT_NAME_CHARACTERS
-    )
+    info = params.client_info
+    return line(f"{info.name} {info.version}", _MAX_CLIENT_NAME)
 
 
 def grant_of(ctx: Context) -> Granted | None:
-    """Return what the token of a request over the network allows; None over standard input and output."""
+    """Return what the token of a request over HTTP allows; None over standard streams."""
     grant: Granted | None = getattr(ctx.request, "scope", {}).get("grant")
     return grant
 
@@ -80,9 +80,8 @@ class Sessions:
 
     def __init__(self) -> None:
         self._by_channel: WeakKeyDictionary[object, Session] = WeakKeyDictionary()
-        self._by_client: OrderedDict[_ClientKey, Session] = (
-            OrderedDict()
-        )  # the least recently used first
+        # The least recently used first.
+        self._by_client: OrderedDict[_ClientKey, Session] = OrderedDict()
 
     def session_of(self, ctx: Context) -> Session:
         """Return the session of a request, which is a new one for the first request."""
@@ -90,12 +89,17 @@ class Sessions:
         if connection.has_standalone_channel:
             return self._by_channel.setdefault(connection.outbound, Session())
 
+        token_name = ""
         grant = grant_of(ctx)
-        token_name = grant.name if grant is not None else ""
+        if grant is not None:
+            token_name = grant.name
         return self._client_session(_ClientKey(token_name, client_name(ctx)))
 
     def _client_session(self, client: _ClientKey) -> Session:
-        """Return the session of a client without a channel, and drop the session that was not used for longest."""
+        """Return the session of a client without a lasting channel, a new one if it has none.
+
+        Drops the session that was not used for longest if there are too many.
+        """
         session = self._by_client.setdefault(client, Session())
         self._by_client.move_to_end(client)
         while len(self._by_client) > _MAX_CLIENT_SESSIONS:

@@ -40,7 +40,7 @@ _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 async def stdio_transport(
     input_fd: int, output_fd: int
 ) -> AsyncIterator[tuple[Messages, Answers, Callable[[], None]]]:
-    """Yield the messages of a client, the stream for answers, and a function that ends the messages.
+    """Yield the messages of a client, a stream for answers, and a function to end the messages.
 
     The messages also end a moment after the input ends, or when the client closes its side. At the
     end of the context, answers that are on their way have a moment to be written.
@@ -74,8 +74,10 @@ class _StdioTransport:
         self._refusals = self.answers.clone()
 
     def start_threads(self) -> None:
-        """Start the thread that reads, and where the system can report it, one that waits for the
-        client to go."""
+        """Start the thread that reads messages, and the one that waits for the client to go.
+
+        Windows cannot report that a client has gone.
+        """
         threading.Thread(target=self._read, name="stdio-read", daemon=True).start()
         if hasattr(select, "poll"):  # not on Windows
             threading.Thread(target=self._wait_for_hangup, name="stdio-hangup", daemon=True).start()
@@ -178,8 +180,10 @@ def split_lines(
     for chunk in chunks:
         *line_ends, beginning = chunk.split(b"\n")
         for line_end in line_ends:
-            is_too_long = size + len(line_end) > max_bytes
-            yield None if is_too_long else b"".join([*parts, line_end])
+            if size + len(line_end) > max_bytes:
+                yield None
+            else:
+                yield b"".join([*parts, line_end])
             parts = []
             size = 0
 
@@ -236,7 +240,10 @@ def _id_of(value: object) -> str | int | None:
 
 
 def encode_message(message: types.JSONRPCMessage) -> bytes:
-    """Return a message as a line. U+FFFD replaces each lone surrogate, which UTF-8 cannot express."""
+    """Return a message as a line of JSON.
+
+    U+FFFD replaces each lone surrogate, which UTF-8 cannot express.
+    """
     try:
         line = message.model_dump_json(by_alias=True, exclude_unset=True).encode()
     except ValueError:

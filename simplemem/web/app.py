@@ -24,13 +24,13 @@ from simplemem.web import compatibility, rest
 from simplemem.web.guard import AuthMiddleware
 from simplemem.web.limits import MAX_BODY_BYTES
 from simplemem.web.metrics import Metrics
-from simplemem.web.problems import (
+from simplemem.web.problem_documents import (
     HTTPError,
     answer_error,
     answer_http_exception,
     answer_unexpected_error,
 )
-from simplemem.web.routing import API, ASGIResponse, Handler, granted, handled, route
+from simplemem.web.routing import API, ASGIResponse, Handler, require_grant, route, vault_endpoint
 from simplemem.web.tokens import Grant
 from simplemem.web.vault_registry import VaultRegistry
 from simplemem.web.vault_view import MountedVault, VaultView
@@ -96,7 +96,7 @@ def _vault_routes(registry: VaultRegistry, vault: MountedVault, *, sse: bool) ->
     """Return the routes of one vault, except those of its page."""
 
     def at(path: str, handler: Handler, *methods: str) -> Route:
-        return route(vault.prefix + path, handled(registry, vault, handler), methods)
+        return route(vault.prefix + path, vault_endpoint(registry, vault, handler), methods)
 
     routes = [at("/mcp", _handle_mcp, "GET", "POST", "DELETE")]
     routes += rest.routes(registry, vault)
@@ -115,7 +115,7 @@ async def _handle_mcp(request: Request, view: VaultView, grant: Grant) -> Respon
 
 
 def _session_owner(grant: Grant) -> AuthenticatedUser:
-    """Return the owner of a session, as the SDK identifies it: no other token may use the session."""
+    """Return the owner of a session, by which the SDK refuses the session to other tokens."""
     token = AccessToken(token="", client_id=grant.identity, scopes=list(grant.scopes))
     return AuthenticatedUser(token)
 
@@ -217,7 +217,7 @@ def _metrics_endpoint(registry: VaultRegistry, metrics: Metrics) -> Endpoint:
     """Return the endpoint that shows the metrics to an administrator of the whole server."""
 
     async def show_metrics(request: Request) -> Response:
-        if granted(request.scope, "admin").is_limited:
+        if require_grant(request.scope, "admin").is_limited:
             message = "metrics cover the whole server, and this token is limited to a part of it"
             hint = "Use a token that is not limited to vaults, folders or a user."
             raise HTTPError(403, message, hint=hint)

@@ -24,7 +24,9 @@ class _Session(NamedTuple):
 
 
 class BrowserSessions:
-    """The sessions that are signed in, in the order of their beginning.
+    """The sessions of browsers that are signed in.
+
+    Guards the sessions by their numbers, in the order of their beginning.
 
     A browser sends the cookies of a machine to all of its ports. So each port has a cookie name of
     its own, or else two servers would sign each other's users out. Over TLS the prefix `__Host-`

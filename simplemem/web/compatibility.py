@@ -21,7 +21,7 @@ from simplemem.profiles.registry import compatibility_routes
 from simplemem.profiles.route import CompatibilityRoute, FoundNote
 from simplemem.tools.render import line
 from simplemem.tools.tool import Data, Reply
-from simplemem.web.problems import HTTPError, Json
+from simplemem.web.problem_documents import HTTPError, Json
 from simplemem.web.rest import (
     call_tool,
     expected_hash,
@@ -30,7 +30,7 @@ from simplemem.web.rest import (
     notice_headers,
     read_arguments,
 )
-from simplemem.web.routing import Handler, granted, routes_of
+from simplemem.web.routing import Handler, require_grant, routes_of
 from simplemem.web.tokens import Grant
 from simplemem.web.vault_registry import VaultRegistry
 from simplemem.web.vault_view import MountedVault, VaultView
@@ -66,7 +66,7 @@ def _route_handler(route: CompatibilityRoute) -> Handler:
 
     async def handle(request: Request, view: VaultView, grant: Grant) -> Response:
         if route.tool.writes:
-            granted(request.scope, "write")
+            require_grant(request.scope, "write")
         if route.needs_knowledge_base:
             _check_knowledge_base(view)
 

@@ -153,22 +153,25 @@ class Connections:
         return None
 
     def _count(self) -> int:
+        """Return the number of all connections."""
         return len(self._unauthenticated) + len(self._idle) + len(self._busy)
 
     def _close(self, connection: Connection) -> None:
+        """Close a connection, and forget it."""
         self.remove(connection)
         connection.abort()
 
 
 def _first(connections: Mapping[Connection, Any]) -> Connection:
+    """Return the oldest of some connections, of which there must be one."""
     return next(iter(connections))
 
 
-def _first_of_largest_holder(holders: Mapping[Connection, str]) -> Connection:
+def _first_of_largest_holder(holder_of: Mapping[Connection, str]) -> Connection:
     """Return the oldest connection of the holder that has the most of these connections."""
-    counts = Counter(holders.values())
+    counts = Counter(holder_of.values())
     [(largest_holder, _)] = counts.most_common(1)
-    return next(connection for connection, holder in holders.items() if holder == largest_holder)
+    return next(connection for connection, holder in holder_of.items() if holder == largest_holder)
 
 
 def client_address(address: str) -> str:
@@ -187,10 +190,10 @@ def client_address(address: str) -> str:
 
 
 def client_block(address: str) -> str:
-    """Return the addresses that are limited together.
+    """Return the block of addresses that an address belongs to, whose limits it shares.
 
-    They are an IPv4 address, or the /64 network of an IPv6 address. A provider assigns at least a
-    /64 network to each IPv6 customer.
+    It is an IPv4 address itself, or the /64 network of an IPv6 address, because a provider assigns
+    at least a /64 network to each customer. Anything else is returned unchanged.
     """
     plain = client_address(address)
     if ":" not in plain:
@@ -234,9 +237,10 @@ class PendingConnection:
 
 
 class Listener:
-    """Accepts the connections of a listening socket.
+    """Accepts the connections of a listening socket, from its construction until `close`.
 
-    Unlike `asyncio.Server`, it counts a connection before its TLS handshake.
+    Guards the handshakes in progress. Unlike `asyncio.Server`, it counts a connection before its
+    TLS handshake.
     """
 
     def __init__(
@@ -289,7 +293,10 @@ class Listener:
             await asyncio.sleep(0)  # let other tasks run, however many connections arrive
 
     async def _recover(self, error: Exception) -> None:
-        """Prepare the next attempt after a connection could not be accepted."""
+        """Wait before the next attempt after a connection could not be accepted, and log why.
+
+        If the process has no free file descriptor, close the least important connection first.
+        """
         if self._may_log():
             log.warning("connections cannot be accepted: %s", error)
 
@@ -301,8 +308,9 @@ class Listener:
 
     def _admit(self, accepted: socket.socket, peer: Any) -> None:
         """Count an accepted socket, and start the task that turns it into an HTTP connection."""
-        # Some systems report no peer if the client has disconnected already.
-        address = str(peer[0]) if peer else ""
+        address = ""
+        if peer:  # some systems report none if the client has disconnected already
+            address = str(peer[0])
 
         pending = PendingConnection(accepted)
         self._connections.add(pending, address)
@@ -319,9 +327,9 @@ class Listener:
         task.add_done_callback(finish)
 
     async def _connect(self, pending: PendingConnection, address: str) -> None:
-        """Turn an accepted socket into an HTTP connection.
+        """Turn an accepted socket into an HTTP connection, after the TLS handshake if there is one.
 
-        A client that fails to connect causes no log message.
+        Raises nothing. A client that fails to connect causes no log message.
         """
 
         def create_protocol() -> asyncio.Protocol:
@@ -330,7 +338,9 @@ class Listener:
             return protocol
 
         loop = asyncio.get_running_loop()
-        timeout = None if self._tls is None else _HANDSHAKE_SECONDS
+        timeout = None
+        if self._tls is not None:
+            timeout = _HANDSHAKE_SECONDS
         try:
             await loop.connect_accepted_socket(
                 create_protocol,

@@ -94,8 +94,8 @@ class ReplayBuffer(EventStore):
         return None
 
 
-class Sessions(SessionManager):
-    """The MCP sessions of one server, each with a replay buffer of its own.
+class HTTPSessions(SessionManager):
+    """The MCP sessions of one server over HTTP, each with a replay buffer of its own.
 
     Two sessions have streams of the same names, so they cannot share a buffer. A token that opens
     too many sessions loses its oldest idle one, and no other token loses any. A session is idle
@@ -202,6 +202,7 @@ class ChangeFeed:
         self._wake_clients()
 
     def _wake_clients(self) -> None:
+        """Let the clients that wait for a change go on."""
         news = self._news
         self._news = asyncio.Event()
         news.set()
@@ -244,7 +245,9 @@ class ChangeFeed:
         return min(int(digits), self._last_number)
 
     def _changes_after(self, position: int) -> list[_StoredChange]:
+        """Return the stored changes with greater numbers."""
         return [change for change in self._changes if change.number > position]
 
     def _event(self, name: str, number: int, data: str) -> dict[str, Any]:
+        """Return a server-sent event, whose id contains the number of a change."""
         return {"event": name, "id": f"{self._epoch}-{number}", "data": data}

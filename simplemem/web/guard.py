@@ -30,13 +30,13 @@ from simplemem.web.limits import (
     body_too_large,
 )
 from simplemem.web.metrics import Metrics
-from simplemem.web.problems import UNAUTHORIZED_HINT, HTTPError, problem
+from simplemem.web.problem_documents import UNAUTHORIZED_HINT, HTTPError, problem
 from simplemem.web.tokens import Grant
 
 log = logging.getLogger("simplemem.web")
 
 _MAX_HEADERS: Final = 100
-# Anybody may ask whether the server lives. These paths tell nothing else.
+# These paths need no token, and say only whether the server runs.
 _PROBES: Final = frozenset({"/health", "/ready", "/api/v1/health"})
 _STATIC_FILE: Final = re.compile(r"(?:/[\w-]+)?/static/page\.(?:css|js)")
 _REQUEST_ID: Final = re.compile(rb"[A-Za-z0-9_.-]{1,64}")
@@ -65,7 +65,10 @@ class Access:
 
 
 class AuthMiddleware:
-    """The outermost part of the application. It guards the quotas of all tokens."""
+    """The ASGI application around all others: it passes on what passes its checks.
+
+    Guards the quotas of all tokens, and the number of their requests in progress.
+    """
 
     def __init__(self, app: ASGIApp, access: Access, metrics: Metrics) -> None:
         self._app = app
@@ -94,7 +97,10 @@ class AuthMiddleware:
             self._record(scope, exchange)
 
     async def _check_and_pass(self, scope: Scope, receive: Receive, exchange: _Exchange) -> None:
-        """Pass a request to the application. Raise HTTPError if it fails a check."""
+        """Pass a request to the application, with its grant in `scope["grant"]`; None without one.
+
+        Raise HTTPError if it fails a check or exceeds a quota.
+        """
         headers = exchange.headers
         _check_headers(headers)
 
@@ -122,11 +128,10 @@ class AuthMiddleware:
             await self._app(scope, body.receive, exchange.send)
 
     def _check_host_and_origin(self, headers: _Headers) -> str:
-        """Return the header `Origin`, or "".
+        """Return the header `Origin`, or "" if there is none.
 
-        Raise HTTPError for an unknown `Host` or a foreign origin.
-
-        No page but our own may send requests (DNS rebinding, CSRF).
+        Raise HTTPError for an unknown `Host` or a foreign origin: no page but our own may send
+        requests (DNS rebinding, CSRF).
         """
         host_names = {name.lower() for name in self._access.host_names()}
         host = headers.first(b"host").decode("latin-1").lower()
@@ -151,9 +156,10 @@ class AuthMiddleware:
         return origin
 
     async def _identify(self, scope: Scope, headers: _Headers, origin: str) -> Grant | None:
-        """Return the grant of a request. Raise HTTPError if its token is wrong or missing.
+        """Return the grant of a request, by its token, its API key or its cookie.
 
-        Return None for a page without a token: its own routes show the sign-in page.
+        Return None if a browser asks for a page without a token: the routes of the page show the
+        sign-in page. Raise HTTPError if a token is wrong, or missing otherwise.
         """
         address = _client_address(scope)
         authorization = headers.first(b"authorization").decode("latin-1")
@@ -177,6 +183,10 @@ class AuthMiddleware:
         raise self._unauthorized("a token is needed")
 
     async def _authenticate_bearer(self, authorization: str, address: str) -> Grant:
+        """Return the grant of the header `Authorization`. Raise HTTPError if it is not valid.
+
+        Each invalid one counts as a guess of the address.
+        """
         scheme, _, rest = authorization.partition(" ")
         token = rest.strip()
         if scheme.lower() != "bearer" or not token:
@@ -192,6 +202,10 @@ class AuthMiddleware:
         return grant
 
     async def _authenticate_api_key(self, api_key: str, address: str) -> Grant:
+        """Return the grant of the header `X-API-Key`. Raise HTTPError if it is not valid.
+
+        Each invalid one counts as a guess of the address.
+        """
         grant = await self._access.authenticate(api_key.strip())
         if grant is None:
             self._access.guesses.count(address)
@@ -249,9 +263,9 @@ class _Exchange:
         return time.perf_counter() - self._began
 
     async def send(self, message: Message) -> None:
-        """Send a part of the response.
+        """Send a part of the response, with the headers that every response needs.
 
-        A stream ends with its token, and nothing is sent afterwards.
+        A stream ends when its token does, and nothing is sent afterwards.
         """
         if self.is_revoked.is_set():
             return
@@ -330,7 +344,10 @@ def _client_address(scope: Scope) -> str:
 
 
 def _check_headers(headers: _Headers) -> None:
-    """Raise HTTPError for too many headers, or a body that is too large or compressed."""
+    """Raise HTTPError for too many headers, or a body that is too large or compressed.
+
+    Also raise it if the length of the body is ambiguous: announced twice, or no number.
+    """
     if len(headers) > _MAX_HEADERS:
         message = f"the request has more than {_MAX_HEADERS} headers"
         raise HTTPError(431, message, code="too_long")
@@ -376,7 +393,7 @@ def _is_open(path: str) -> bool:
 
 
 def _check_form_origin(scope: Scope, origin: str) -> None:
-    """Raise HTTPError for a form that names no origin: browsers name it for the forms of our page."""
+    """Raise HTTPError for a form without an origin: browsers send it with forms of our page."""
     if scope["method"] not in _READING_METHODS and not origin:
         message = "forms are accepted only from this server's own page"
         raise HTTPError(403, message, code="forbidden")

@@ -16,7 +16,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
 from simplemem.web.connections import Connections, PendingConnection, client_address
-from simplemem.web.problems import HTTPError, problem
+from simplemem.web.problem_documents import HTTPError, problem
 
 _HEAD_SECONDS: Final = 10.0  # that a client has to send the head of a request
 _BUSY: Final = (
@@ -27,9 +27,9 @@ _TOO_SLOW: Final = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nConten
 
 
 class HTTPConnection(H11Protocol):
-    """A connection that counts as one of `Connections`, and limits the time for a request's head.
+    """A connection that limits the time for a request's head, and is one of `Connections`.
 
-    Guards the timer of this limit. Each request finds its connection as `scope["connection"]`.
+    Guards the timer of the limit. Each request finds its connection as `scope["connection"]`.
 
     uvicorn does not document the attributes and methods of `H11Protocol` that this class uses and
     overrides (`conn`, `cycle`, `transport`, `app`, `handle_events`, `send_400_response`,
@@ -76,7 +76,7 @@ class HTTPConnection(H11Protocol):
         self._connections.begin_request(self, holder)
 
     def abort(self) -> None:
-        """Close at once. A client that has no answer yet is asked to come again, unless over TLS."""
+        """Close at once. Without TLS, a client that has no answer yet is asked to come again."""
         has_answer = self.cycle is not None and self.cycle.response_started
         is_plain = self.scheme == "http"
         if is_plain and not has_answer:
@@ -135,9 +135,11 @@ class HTTPConnection(H11Protocol):
         self.transport.close()
 
     def _start_head_timer(self) -> None:
+        """Close the connection after ten seconds, unless the timer is stopped before."""
         self._head_timer = self.loop.call_later(_HEAD_SECONDS, self._close_slow)
 
     def _stop_head_timer(self) -> None:
+        """Stop the timer. Does nothing if it is not running."""
         if self._head_timer is not None:
             self._head_timer.cancel()
             self._head_timer = None

@@ -13,7 +13,7 @@ from starlette.types import Message, Receive
 
 from simplemem.note.words import format_count
 from simplemem.web.connections import client_block
-from simplemem.web.problems import HTTPError
+from simplemem.web.problem_documents import HTTPError
 from simplemem.web.tokens import Grant
 
 MAX_BODY_BYTES: Final = 8 * 1024 * 1024  # as large as a message over stdio may be
@@ -44,12 +44,10 @@ class LimitedBody:
         self._is_complete = False
 
     async def receive(self) -> Message:
-        """Return the next part of the body.
+        """Return the next part of the body, as the `receive` of ASGI.
 
-        After the last one, wait for the client to go.
-
-        Raise HTTPError if the body is too large, takes too long to arrive, or exceeds the quota of
-        its token.
+        After the last part, wait until the client disconnects or its token ends. Raise HTTPError if
+        the body is too large, takes too long to arrive, or exceeds the quota of its token.
         """
         if self._is_complete:
             return await self._wait_for_end()
@@ -65,6 +63,7 @@ class LimitedBody:
         return message
 
     async def _receive_in_time(self) -> Message:
+        """Return the next part of the body. Raise HTTPError if the time for the body is over."""
         seconds_left = self._deadline - time.monotonic()
         try:
             async with asyncio.timeout(max(0.0, seconds_left)):
@@ -76,7 +75,7 @@ class LimitedBody:
             raise HTTPError(408, message) from None
 
     async def _wait_for_end(self) -> Message:
-        """Wait until the client disconnects or its token ends."""
+        """Wait until the client disconnects or its token ends, and return ASGI's message for it."""
         next_message = asyncio.ensure_future(self._receive())
         revocation = asyncio.ensure_future(self._is_revoked.wait())
         try:
@@ -95,10 +94,7 @@ def body_too_large() -> HTTPError:
 
 
 class RequestCounter:
-    """The number of requests of each token that are in progress.
-
-    A stream that stays open is one.
-    """
+    """The number of requests of each token that are in progress. An open stream is one."""
 
     def __init__(self) -> None:
         self._counts: Counter[str] = Counter()
@@ -136,17 +132,20 @@ class _Bucket(NamedTuple):
 
 
 class RateLimiter:
-    """The buckets of the quotas: calls and bytes per token, wrong tokens per address.
+    """Counts against the quotas: calls and bytes per token, wrong tokens per address.
 
-    A bucket refills steadily. Those that were not used for the longest time are forgotten, which
-    makes them full.
+    Guards a bucket per quota and token or address. A bucket refills steadily. Those that were not
+    used for the longest time are forgotten, which makes them full.
     """
 
     def __init__(self) -> None:
         self._buckets: OrderedDict[tuple[str, str], _Bucket] = OrderedDict()
 
     def count_call(self, grant: Grant) -> None:
-        """Count a call of a token. Raise HTTPError if it has made too many in a minute."""
+        """Count a call of a token. Raise HTTPError if it has made too many in a minute.
+
+        Does nothing for a token without such a limit.
+        """
         if not grant.calls:
             return
 
@@ -155,7 +154,10 @@ class RateLimiter:
             raise _too_many(f"this token is limited to {grant.calls} calls per minute", wait)
 
     def count_bytes(self, grant: Grant | None, size: int) -> None:
-        """Count bytes that a token sends. Raise HTTPError if it has sent too many in an hour."""
+        """Count bytes that a token sends. Raise HTTPError if it has sent too many in an hour.
+
+        Does nothing without a token, or for a token without such a limit.
+        """
         if grant is None or not grant.kilobytes or not size:
             return
 
@@ -210,6 +212,7 @@ class GuessLimiter:
 
 
 def _too_many(message: str, wait: float) -> HTTPError:
+    """Return the error for an exceeded quota, which says how many seconds to wait."""
     seconds = int(wait) + 1
     hint = f"Try again in {format_count(seconds, 'second')}."
     return HTTPError(429, message, hint=hint, headers={"Retry-After": str(seconds)})

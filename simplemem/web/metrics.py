@@ -56,6 +56,7 @@ class Metrics:
         return "\n".join(lines) + "\n"
 
     def _request_lines(self) -> list[str]:
+        """Return the lines of the counter of requests."""
         lines = [f"# HELP {_REQUESTS} Requests answered.", f"# TYPE {_REQUESTS} counter"]
         for (method, route, status), count in sorted(self._requests.items()):
             labels = f'method="{method}",route="{route}",status="{status}"'
@@ -63,6 +64,7 @@ class Metrics:
         return lines
 
     def _second_lines(self) -> list[str]:
+        """Return the lines of the histogram of response times."""
         lines = [f"# HELP {_SECONDS} Response time in seconds.", f"# TYPE {_SECONDS} histogram"]
         for route, count in sorted(self._requests_by_route.items()):
             label = f'route="{route}"'

@@ -59,9 +59,14 @@ def document(prefix: str = "", profile: Profile | None = None) -> dict[str, Any]
         identified = {"operationId": _operation_id(method, path), **operation}
         paths.setdefault(path, {})[method.lower()] = identified
 
-    # These come first in the document.
-    ordered = {"openapi": "", "info": {}, "servers": [{"url": prefix or "/"}], "security": []}
-    return ordered | base
+    server = {"url": prefix or "/"}
+    return {
+        "openapi": base["openapi"],
+        "info": base["info"],
+        "servers": [server],
+        "security": base["security"],
+        **base,
+    }
 
 
 def _operations(profile: Profile) -> dict[str, Operation]:
@@ -81,12 +86,13 @@ def _operations(profile: Profile) -> dict[str, Operation]:
 
 
 def _path_and_method(address: str) -> tuple[str, str]:
+    """Return the parts of "METHOD /path" by which operations are sorted."""
     method, _, path = address.partition(" ")
     return path, method
 
 
 def _operation_id(method: str, path: str) -> str:
-    """Return the id of an operation, such as `get_memories_name` for `GET /api/v1/memories/{name}`."""
+    """Return the id of an operation: `get_memories_name` for `GET /api/v1/memories/{name}`."""
     words = re.findall(r"\w+", path.removeprefix(API))
     return "_".join([method.lower(), *words])
 
@@ -99,6 +105,7 @@ def _describe_tool(tool: Tool, method: str, path: str) -> Operation:
     is_put = method == "PUT"
     is_note_read = method == "GET" and path == _NOTE
 
+    # The name of a note is in the path, except where a route has none.
     omitted = {"name"} & set(re.findall(r"\w+", path))
     optional = set()
     if is_put:
@@ -181,12 +188,18 @@ def _body_schema(route: CompatibilityRoute) -> Schema:
     required = list(properties)
 
     output = route.tool.output or {"properties": {}}
-    output_required = output.get("required", ())
-    own = [key for key in output["properties"] if route.fields is None or key in route.fields]
-    for key in own:
-        properties[key] = output["properties"][key]
-    required += [key for key in output_required if key in own]
-    return {"type": "object", "properties": properties, "required": required}
+    fields = route.fields
+    if fields is None:
+        fields = tuple(output["properties"])
+    for name, schema in output["properties"].items():
+        if name in fields:
+            properties[name] = schema
+    required += [name for name in output.get("required", ()) if name in fields]
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": required,
+    }
 
 
 def _describe_other(address: str, template: dict[str, Any]) -> Operation:
@@ -195,10 +208,14 @@ def _describe_other(address: str, template: dict[str, Any]) -> Operation:
     response = _json_response(_OBJECT)
     if address.endswith("/changes"):
         parts["parameters"].append(_header_parameter("Last-Event-ID"))
-        response = {"description": "Success", "content": {"text/event-stream": {"schema": {}}}}
+        response = _response("text/event-stream", {})
     if "body" in template:
         parts = _json_body(template["body"])
-    return {"summary": template["summary"], **parts, "responses": {"200": response}}
+    return {
+        "summary": template["summary"],
+        **parts,
+        "responses": {"200": response},
+    }
 
 
 # --- parts of operations
@@ -207,19 +224,18 @@ def _describe_other(address: str, template: dict[str, Any]) -> Operation:
 def _describe_input(
     tool: Tool, method: str, omitted: Collection[str], optional: Collection[str]
 ) -> dict[str, Any]:
-    """Return the parameters and the request body with which a method passes the arguments of a tool.
+    """Return the parameters and the request body that pass the arguments of a tool.
 
-    GET and DELETE pass them in the query, the others in the body. `omitted` arguments are left out,
-    `optional` ones need not be passed, though the tool requires them.
+    GET and DELETE pass them in the query, other methods in the body. `omitted` arguments are left
+    out, `optional` ones need not be passed, though the tool requires them.
     """
-    properties = {
-        name: schema for name, schema in tool.input["properties"].items() if name not in omitted
-    }
-    required = [
-        name
-        for name in tool.input.get("required", ())
-        if name in properties and name not in optional
-    ]
+    properties = dict(tool.input["properties"])
+    for name in omitted:
+        properties.pop(name, None)
+
+    all_required = tool.input.get("required", ())
+    excluded = {*omitted, *optional}
+    required = [name for name in all_required if name not in excluded]
     if method not in ("GET", "DELETE"):
         return _json_body(
             {
@@ -232,21 +248,31 @@ def _describe_input(
 
     parameters = []
     for name, schema in properties.items():
-        form = {"schema": schema}
+        parameter = {"name": name, "in": "query", "required": name in required}
         if schema.get("type") in ("object", "array", None):
-            form = {"content": {_JSON: {"schema": schema}}}
-        parameters.append({"name": name, "in": "query", "required": name in required, **form})
+            parameter["content"] = {_JSON: {"schema": schema}}
+        else:
+            parameter["schema"] = schema
+        parameters.append(parameter)
     return {"parameters": parameters}
 
 
 def _path_parameters(path: str) -> list[dict[str, Any]]:
     """Return the parameters in braces in a path."""
-    names = re.findall(r"{(\w+)}", path)
-    schema = _TEXT | {"minLength": 1}
-    return [{"name": name, "in": "path", "required": True, "schema": schema} for name in names]
+    parameters = []
+    for name in re.findall(r"{(\w+)}", path):
+        parameter = {
+            "name": name,
+            "in": "path",
+            "required": True,
+            "schema": _TEXT | {"minLength": 1},
+        }
+        parameters.append(parameter)
+    return parameters
 
 
 def _header_parameter(name: str) -> dict[str, Any]:
+    """Return the parameter for a header that the file of templates describes."""
     return {
         "name": name,
         "in": "header",
@@ -258,12 +284,24 @@ def _header_parameter(name: str) -> dict[str, Any]:
 
 def _json_body(schema: Schema) -> dict[str, Any]:
     """Return the parts of an operation whose input is a body of JSON."""
-    body = {"required": True, "content": {_JSON: {"schema": schema}}}
+    body = {
+        "required": True,
+        "content": {_JSON: {"schema": schema}},
+    }
     return {"parameters": [], "requestBody": body}
 
 
 def _json_response(schema: Schema) -> dict[str, Any]:
-    return {"description": "Success", "content": {_JSON: {"schema": schema}}}
+    """Return the response of an operation that answers with JSON."""
+    return _response(_JSON, schema)
+
+
+def _response(media_type: str, schema: Schema) -> dict[str, Any]:
+    """Return the response of success of an operation."""
+    return {
+        "description": "Success",
+        "content": {media_type: {"schema": schema}},
+    }
 
 
 def _add_descriptions(operation: Operation) -> None:

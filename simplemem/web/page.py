@@ -22,10 +22,10 @@ from simplemem.errors import Invalid, SimplememError
 from simplemem.note.words import format_count
 from simplemem.web.browser_sessions import BrowserSessions
 from simplemem.web.limits import GuessLimiter
-from simplemem.web.problems import HTTPError, status_of
+from simplemem.web.problem_documents import HTTPError, status_of
 from simplemem.web.render import MAX_CHARACTERS
 from simplemem.web.rendering import Renderer
-from simplemem.web.routing import Handler, granted, route, view_for
+from simplemem.web.routing import Handler, require_grant, route, view_for
 from simplemem.web.templating import render_template
 from simplemem.web.tokens import Grant
 from simplemem.web.tokens import Scope as Right
@@ -33,7 +33,7 @@ from simplemem.web.vault_registry import VaultRegistry
 from simplemem.web.vault_view import MountedVault, VaultView
 
 if TYPE_CHECKING:
-    from simplemem.models import Backlink, Found, HistoryEntry, Memory
+    from simplemem.models import Backlink, Found, HistoryEntry, Listed, Memory
     from simplemem.store import EnhancedStore
 
 Result = TypeVar("Result")
@@ -71,21 +71,15 @@ def routes(
     guesses: GuessLimiter,
     renderer: Renderer,
 ) -> list[Route]:
-    """Return the routes of the page of one vault."""
+    """Return the routes of the page of one vault.
+
+    `sessions` are those of all browsers, `guesses` counts wrong tokens, and `renderer` makes the
+    HTML of notes.
+    """
 
     def at(path: str, handler: Handler, method: str = "GET", *, right: Right = "read") -> Route:
-        async def handle(request: Request) -> Response:
-            if request.scope.get("grant") is None:
-                return _sign_in_page(vault, str(request.url.path))
-
-            try:
-                grant = granted(request.scope, right)
-                view = await view_for(request, registry, vault, grant)
-                return await handler(request, view, grant)
-            except SimplememError as error:
-                return _error_page(vault, request.scope.get("grant"), error)
-
-        return route(vault.prefix + path, handle, [method])
+        endpoint = partial(_show_to_signed_in, registry, vault, handler, right)
+        return route(vault.prefix + path, endpoint, [method])
 
     sign_in = partial(_sign_in, vault, sessions, guesses)
     sign_out = partial(_sign_out, vault, sessions)
@@ -105,6 +99,24 @@ def routes(
         route(f"{vault.prefix}/logout", sign_out, ["POST"]),
         route(f"{vault.prefix}/static/{{file}}", _send_static_file, ["GET"]),
     ]
+
+
+async def _show_to_signed_in(
+    registry: VaultRegistry, vault: MountedVault, handler: Handler, right: Right, request: Request
+) -> Response:
+    """Answer a request of whoever is signed in and has a right, with a page for each error.
+
+    Without a token, the answer is the sign-in page, which leads back to this page.
+    """
+    if request.scope.get("grant") is None:
+        return _sign_in_page(vault, str(request.url.path))
+
+    try:
+        grant = require_grant(request.scope, right)
+        view = await view_for(request, registry, vault, grant)
+        return await handler(request, view, grant)
+    except SimplememError as error:
+        return _error_page(vault, request.scope.get("grant"), error)
 
 
 # --- search and recent changes
@@ -142,6 +154,7 @@ async def _show_latest(_request: Request, view: VaultView, _grant: Grant) -> Res
 
 
 def _query_of(request: Request) -> str:
+    """Return the query in an address, or "" if there is none."""
     return request.query_params.get("q", "").strip()
 
 
@@ -174,7 +187,8 @@ def _describe_results(found: Found) -> list[str]:
     return [message for message in messages if message]
 
 
-async def _list_recent_notes(view: VaultView) -> Sequence[Any]:
+async def _list_recent_notes(view: VaultView) -> Sequence[Listed]:
+    """Return the notes that changed last, the latest first."""
     page = await _ask(view, lambda store: store.list(sort="modified", limit=_MAX_RECENT_NOTES))
     return page.items
 
@@ -185,16 +199,21 @@ async def _list_recent_notes(view: VaultView) -> Sequence[Any]:
 async def _show_note(
     renderer: Renderer, request: Request, view: VaultView, grant: Grant
 ) -> Response:
-    """Show a note, with its links, backlinks, properties and latest versions."""
+    """Show a note, with its links, backlinks, properties and latest versions.
+
+    Raises NotFound if there is none, Ambiguous if several have the name.
+    """
     name = request.path_params["name"]
 
-    def read(store: EnhancedStore) -> tuple[Memory, Sequence[Backlink], Sequence[HistoryEntry]]:
+    def read_note(
+        store: EnhancedStore,
+    ) -> tuple[Memory, Sequence[Backlink], Sequence[HistoryEntry]]:
         note = store.read(name)
         backlinks = store.backlinks(note.name, limit=_MAX_BACKLINKS)
         versions = store.history(note.name, limit=_MAX_VERSIONS_OF_NOTE)
         return note, backlinks, versions
 
-    note, backlinks, versions = await _ask(view, read)
+    note, backlinks, versions = await _ask(view, read_note)
     body = _body_without_title(note)
     related = [link for link in backlinks if link.kind == "semantic"]
     properties = {
@@ -227,7 +246,10 @@ def _body_without_title(note: Memory) -> str:
 
 
 def split_property(value: object) -> list[TextPart]:
-    """Return a property as text, in which each wikilink is a part of its own."""
+    """Return the value of a property as text, in which each wikilink is a part of its own.
+
+    The items of a list, and the entries of a mapping, have commas between them.
+    """
     if isinstance(value, Mapping):
         entries = [[TextPart(f"{key}: "), *split_property(entry)] for key, entry in value.items()]
         return _join_with_commas(entries)
@@ -248,6 +270,7 @@ def split_property(value: object) -> list[TextPart]:
 
 
 def _join_with_commas(items: Sequence[Sequence[TextPart]]) -> list[TextPart]:
+    """Return the parts of several texts as one text."""
     parts: list[TextPart] = []
     for item in items:
         if parts:
@@ -298,6 +321,7 @@ async def _list_changes_today(view: VaultView, *, diff: bool = False) -> list[Hi
 
 
 def _can_undo(view: VaultView, grant: Grant) -> bool:
+    """Return whether a page shows buttons to undo changes."""
     return grant.may("write") and not view.vault.settings.read_only
 
 
@@ -334,8 +358,8 @@ async def _show_tagged(request: Request, view: VaultView, grant: Grant) -> Respo
     from simplemem.models import Filter
 
     tag = request.path_params["tag"]
-    tagged = Filter(tags={tag: ""})
-    page = await _ask(view, lambda store: store.list(filter=tagged, limit=_MAX_TAGGED_NOTES))
+    with_tag = Filter(tags={tag: ""})
+    page = await _ask(view, lambda store: store.list(filter=with_tag, limit=_MAX_TAGGED_NOTES))
     return _page(view, grant, "tagged.html", f"#{tag}", tag=tag, notes=page.items)
 
 
@@ -374,6 +398,7 @@ async def _send_static_file(request: Request) -> Response:
 
 @cache
 def _read_static_file(name: str) -> bytes:
+    """Return the style sheet or the script, which are read once."""
     return files("simplemem.web").joinpath("static", name).read_bytes()
 
 
@@ -383,7 +408,10 @@ def _read_static_file(name: str) -> bytes:
 async def _sign_in(
     vault: MountedVault, sessions: BrowserSessions, guesses: GuessLimiter, request: Request
 ) -> Response:
-    """Begin a session and go to the page that was asked for, or ask for the token again."""
+    """Begin a session and go to the page that was asked for, or ask for the token again.
+
+    Raises HTTPError for another body than a form, and if an address sends too many wrong tokens.
+    """
     form = await _read_form(request)
     destination = _destination_within(vault, form.get("to", ""))
 
@@ -411,16 +439,23 @@ async def _sign_out(vault: MountedVault, sessions: BrowserSessions, request: Req
 
 
 def _destination_within(vault: MountedVault, path: str) -> str:
-    """Return a path to go to after signing in: of this page, or else its home page."""
+    """Return a path to go to after signing in: this one if it is of the page, or its home page.
+
+    No form can lead a browser to another host.
+    """
     home = f"{vault.prefix}/"
-    leads_elsewhere = re.match(r"[/\\]{2}", path)  # a browser takes `//host` for another host
+    # A browser takes the rest of `//host` for another host.
+    leads_elsewhere = re.match(r"[/\\]{2}", path)
     if path.startswith(home) and path.isprintable() and not leads_elsewhere:
         return path
     return home
 
 
 async def _read_form(request: Request) -> dict[str, str]:
-    """Return the fields of a form. Raises HTTPError for another body, Invalid for too many fields."""
+    """Return the fields of a form, of each name the last one.
+
+    Raises HTTPError for a body of another type, and Invalid for more than ten fields.
+    """
     content_type = request.headers.get("content-type", "")
     media_type = content_type.partition(";")[0].strip()
     if media_type != "application/x-www-form-urlencoded":
@@ -458,6 +493,10 @@ def _part(view: VaultView, template: str, /, **values: Any) -> Response:
 
 
 def _sign_in_page(vault: MountedVault, destination: str, problem: str = "") -> Response:
+    """Return the page that asks for a token, and leads to `destination` afterwards.
+
+    `problem` says what was wrong with the last token, if there was one.
+    """
     return _html_response(
         "sign_in.html",
         401,
@@ -469,6 +508,7 @@ def _sign_in_page(vault: MountedVault, destination: str, problem: str = "") -> R
 
 
 def _error_page(vault: MountedVault, grant: Grant | None, error: SimplememError) -> Response:
+    """Return the page that shows an error, with the status of the error."""
     return _html_response(
         "error.html",
         status_of(error),
@@ -480,6 +520,7 @@ def _error_page(vault: MountedVault, grant: Grant | None, error: SimplememError)
 
 
 def _html_response(template: str, status: int = 200, /, **values: Any) -> Response:
+    """Return what a template makes of some values, with the Content-Security-Policy of the page."""
     html = render_template(template, **values)
     # The name of a file may contain bytes that are no character, which UTF-8 cannot express.
     content = html.encode("utf-8", "replace")

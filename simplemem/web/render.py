@@ -9,14 +9,16 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import cache
-from typing import Any, Final
+from typing import Final
 from urllib.parse import quote, unquote
 
 from markdown_it import MarkdownIt
+from markdown_it.rules_core import StateCore
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
 MAX_CHARACTERS: Final = 400_000  # of a note that are rendered
+# The notation of Obsidian. Limits and possessive quantifiers keep the time linear in the text.
 _WIKILINK: Final = re.compile(r"!?\[\[([^\[\]\n|]{1,400})(?:\|([^\[\]\n]{1,400}))?\]\]")
 _TAG: Final = re.compile(r"#([\w/-]*[^\W\d][\w/-]*)")
 _COMMENT: Final = re.compile(r"%%.*?(?:%%|\Z)", re.DOTALL)
@@ -45,6 +47,7 @@ def render_note(text: str, prefix: str) -> str:
 
 @cache
 def _parser() -> MarkdownIt:
+    """Return the parser for CommonMark with tables, and with the notation of Obsidian."""
     parser = MarkdownIt("commonmark", {"html": False, "linkify": False})
     parser.enable(["table", "strikethrough"])
     parser.inline.ruler.before("link", "wikilink", _parse_wikilink)
@@ -53,21 +56,27 @@ def _parser() -> MarkdownIt:
     return parser
 
 
-# --- rules for inline text. They return whether there is a match; if silent, they add no tokens.
+# --- rules for inline text
 
 
 def _parse_wikilink(state: StateInline, silent: bool) -> bool:
+    """Parse a wikilink at the position of `state`, as a rule of markdown-it.
+
+    Returns whether there is one, and moves the position behind it. If `silent`, adds no tokens.
+    """
     match = _WIKILINK.match(state.src, state.pos)
     if match is None:
         return False
 
     if not silent:
         link, label = match.groups()
-        target = link.partition("#")[0]
+        target, _, _ = link.partition("#")
+        name = target.strip()
         href = "#"
-        if target.strip():
-            href = link_of(state.env["prefix"], target.strip())
-        _add_link(state, href, label or _label_of_link(link), "wikilink")
+        if name:
+            href = link_of(state.env["prefix"], name)
+        text = label or _label_of_link(link)
+        _add_link(state, href, text, "wikilink")
 
     state.pos = match.end()
     return True
@@ -82,6 +91,11 @@ def _label_of_link(link: str) -> str:
 
 
 def _parse_tag(state: StateInline, silent: bool) -> bool:
+    """Parse a tag at the position of `state`, as a rule of markdown-it.
+
+    A tag begins a line or follows a space. Returns whether there is one, and moves the position
+    behind it. If `silent`, adds no tokens.
+    """
     if state.src[state.pos] != "#":
         return False
 
@@ -102,17 +116,19 @@ def _parse_tag(state: StateInline, silent: bool) -> bool:
 
 
 def _add_link(state: StateInline, href: str, text: str, css_class: str) -> None:
+    """Add the tokens of a link. The renderer escapes the text and the attributes."""
     opening = state.push("link_open", "a", 1)
     opening.attrs = {"href": href, "class": css_class}
-    state.push("text", "", 0).content = text
+    content = state.push("text", "", 0)
+    content.content = text
     state.push("link_close", "a", -1)
 
 
 # --- changes of the parsed tokens
 
 
-def _change_tokens(state: Any) -> None:
-    """Change links, images, tasks and callouts of a parsed note to what the page shows."""
+def _change_tokens(state: StateCore) -> None:
+    """Change the links, images, tasks and callouts of a parsed note to what the page shows."""
     prefix = state.env["prefix"]
     for token in state.tokens:
         _change_children(token, prefix)
@@ -135,8 +151,10 @@ def _change_children(token: Token, prefix: str) -> None:
 
 
 def _text_of_image(image: Token) -> Token:
+    """Return the token that stands for an image: its description, or else its address."""
+    description = image.content or image.attrs.get("src", "")
     text = Token("text", "", 0)
-    text.content = f"[image: {image.content or image.attrs.get('src', '')}]"
+    text.content = f"[image: {description}]"
     return text
 
 
@@ -159,13 +177,15 @@ def _first_text(tokens: Sequence[Token], position: int) -> Token | None:
     for token in tokens[position + 1 : position + 3]:
         if token.type != "inline":
             continue
-        texts = (child for child in token.children or () if child.type == "text")
-        return next(texts, None)
+        for child in token.children or ():
+            if child.type == "text":
+                return child
+        return None
     return None
 
 
 def _change_task(text: Token | None) -> None:
-    """Replace the brackets of a task by a box."""
+    """Replace the brackets at the beginning of a task by a box. Other texts stay as they are."""
     if text is None:
         return
     match = _TASK.match(text.content)
@@ -179,13 +199,17 @@ def _change_task(text: Token | None) -> None:
 
 
 def _change_callout(block_quote: Token, text: Token | None) -> None:
-    """Give a callout its class, and as its heading the title or else its type."""
+    """Give a callout its CSS class, and as its heading the title or else the type.
+
+    A block quote that is no callout stays as it is.
+    """
     if text is None:
         return
     match = _CALLOUT.match(text.content)
     if match is None:
         return
 
-    kind = match[1]
-    block_quote.attrSet("class", f"callout {kind.lower()}")
-    text.content = text.content[match.end() :] or kind.capitalize()
+    callout_type = match[1]
+    title = text.content[match.end() :]
+    block_quote.attrSet("class", f"callout {callout_type.lower()}")
+    text.content = title or callout_type.capitalize()

@@ -21,9 +21,8 @@ from types import TracebackType
 from typing import BinaryIO, Final
 
 MAX_SECONDS: Final = 6.0  # of wall-clock time, for the server that waits
-_MAX_CPU_SECONDS: Final = (
-    3.0  # CPU time, so that the load of the machine does not decide what is rendered
-)
+# CPU time, so that the load of the machine does not decide what is rendered.
+_MAX_CPU_SECONDS: Final = 3.0
 MAX_HTML_BYTES: Final = 4 * 1024 * 1024
 TOO_LARGE: Final = b"\0"  # differs from all HTML, which never contains this character
 EXIT_OUT_OF_MEMORY: Final = 71
@@ -106,6 +105,7 @@ def _read_message(stream: BinaryIO) -> bytes | None:
 
 
 def _render_request(request: bytes, render: Callable[[str, str], str]) -> bytes:
+    """Return the answer to a request: HTML in UTF-8, or `TOO_LARGE`."""
     arguments = json.loads(request)
     html = render(arguments["text"], arguments["prefix"]).encode("utf-8", "replace")
     if len(html) > MAX_HTML_BYTES:

@@ -38,9 +38,8 @@ log = logging.getLogger("simplemem.web")
 
 _MAX_WORKERS: Final = 2
 _MAX_WAIT: Final = 5.0  # seconds that a view waits for a free worker
-_RETRY_SECONDS: Final = (
-    60.0  # until a note is rendered again whose failure may have had another cause than the note
-)
+# Until a note is rendered again whose failure may have had another cause than the note.
+_RETRY_SECONDS: Final = 60.0
 _IDLE_SECONDS: Final = 300.0  # after which an unused worker ends
 _EXIT_SECONDS: Final = 1.0  # that a worker has to end after it has closed its output
 _MAX_CACHED_BYTES: Final = 16 * 1024 * 1024
@@ -56,8 +55,9 @@ class _WorkerFailed(Exception):
 
 
 class Renderer:
-    """Renders notes in worker processes, which it starts as needed, and caches the latest results.
+    """Renders notes in worker processes, and caches the latest results.
 
+    Guards the idle workers, which it starts as needed, the cache, and the renderings in progress.
     All methods must be called in one event loop.
     """
 
@@ -84,9 +84,8 @@ class Renderer:
             task.add_done_callback(lambda _: self._running.pop(key))
 
         try:
-            return await asyncio.shield(
-                task
-            )  # a client that disconnects does not end the view of another
+            # Shielded, because other clients may wait for the same rendering.
+            return await asyncio.shield(task)
         except asyncio.CancelledError:
             if not task.cancelled():
                 raise
@@ -103,6 +102,11 @@ class Renderer:
             await self._idle.pop().kill()
 
     async def _render(self, key: bytes, text: str, prefix: str) -> str:
+        """Render a note when a worker is free, and cache the result.
+
+        Returns the HTML; if the note cannot be rendered, its source and the reason. A result that
+        may be another the next time is cached only for a minute.
+        """
         try:
             async with asyncio.timeout(_MAX_WAIT):
                 await self._free.acquire()
@@ -143,10 +147,9 @@ class Renderer:
         if worker is not None:
             try:
                 return await self._ask(worker, request)
-            except (
-                _WorkerFailed
-            ):  # it may have been broken by an earlier note, or killed while it was idle
-                pass
+            except _WorkerFailed:
+                # An earlier note may have broken it, or it was killed while it was idle.
+                log.debug("a new process renders the note")
 
         worker = await _Worker.start()
         return await self._ask(worker, request)
@@ -154,7 +157,8 @@ class Renderer:
     async def _ask(self, worker: _Worker, request: bytes) -> str:
         """Return a worker's answer, and keep the worker for the next note.
 
-        End it if it does not answer.
+        Kills it if it does not answer, and then raises TimeoutError, _WorkerFailed or
+        _LimitExceeded. Raises _LimitExceeded also for an answer that would be too large.
         """
         is_usable = False
         try:
@@ -217,6 +221,7 @@ class _Worker:
 
     @property
     def is_alive(self) -> bool:
+        """Whether the process has not ended."""
         return self._process.returncode is None
 
     async def ask(self, request: bytes) -> str | None:
@@ -271,11 +276,13 @@ class _Worker:
         self._idle_timer = asyncio.get_running_loop().call_later(_IDLE_SECONDS, end)
 
     def cancel_idle_timer(self) -> None:
+        """Cancel what `start_idle_timer` has started. Does nothing if it is over."""
         if self._idle_timer is not None:
             self._idle_timer.cancel()
             self._idle_timer = None
 
     def close_input(self) -> None:
+        """End the input of the process, which then ends by itself."""
         if self._process.stdin is not None:
             self._process.stdin.close()
 
@@ -313,7 +320,10 @@ def _find_import_folders() -> list[str]:
 
 
 class _Cache:
-    """The HTML of the notes that were viewed last, by hash, up to a number of bytes."""
+    """The HTML of the notes that were viewed last, by hash.
+
+    Guards the number of their bytes, which stays below a limit.
+    """
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
@@ -321,6 +331,7 @@ class _Cache:
         self._pages: OrderedDict[bytes, str] = OrderedDict()
 
     def get(self, key: bytes) -> str | None:
+        """Return a page, or None if it is unknown."""
         html = self._pages.get(key)
         if html is not None:
             self._pages.move_to_end(key)

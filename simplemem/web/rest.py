@@ -32,8 +32,8 @@ from simplemem.tools.reading import read_memory
 from simplemem.tools.render import line
 from simplemem.tools.tool import Data, Reply, Tool
 from simplemem.tools.writing import create_memory, update_memory
-from simplemem.web.problems import HTTPError, Json
-from simplemem.web.routing import API, MARKDOWN, Handler, granted, routes_of
+from simplemem.web.problem_documents import HTTPError, Json
+from simplemem.web.routing import API, MARKDOWN, Handler, require_grant, routes_of
 from simplemem.web.tokens import Grant
 from simplemem.web.vault_registry import VaultRegistry
 from simplemem.web.vault_view import MountedVault, VaultView
@@ -53,7 +53,10 @@ _SHA256: Final = re.compile("[0-9a-f]{12,64}")
 
 
 def routes(registry: VaultRegistry, vault: MountedVault) -> list[Route]:
-    """Return the routes of one vault."""
+    """Return the routes of the REST API of one vault.
+
+    The route that deletes notes is left out if the settings forbid deleting.
+    """
     handlers: dict[str, Handler] = {}
     for tool in TOOLS:
         if tool.deletes and vault.settings.no_delete:
@@ -70,10 +73,11 @@ def routes(registry: VaultRegistry, vault: MountedVault) -> list[Route]:
         "GET /tools": list_tools,
         "GET /openapi.json": _describe_api,
     }
-    handlers = {address: _with_routes_in_hints(handler) for address, handler in handlers.items()}
-    # The hints of a tool that the client calls by its name stay as they are.
-    handlers["POST /tools/{tool}"] = _call_any_tool
-    below_api = {address.replace(" ", f" {API}"): handler for address, handler in handlers.items()}
+    # A client that calls a tool by its name gets hints that name tools.
+    below_api: dict[str, Handler] = {f"POST {API}/tools/{{tool}}": _call_any_tool}
+    for address, handler in handlers.items():
+        method, _, path = address.partition(" ")
+        below_api[f"{method} {API}{path}"] = _with_routes_in_hints(handler)
     return routes_of(registry, vault, below_api)
 
 
@@ -101,7 +105,9 @@ def hint_for_routes(hint: str, prefix: str = "") -> str:
     def call_by_route(tool: Tool, arguments: str) -> str:
         method, _, path = tool.routes[0].partition(" ")
         route = f"{method} {prefix}{API}{path}"
-        return f"{route} with {arguments}" if arguments else route
+        if arguments:
+            return f"{route} with {arguments}"
+        return route
 
     def words(sentence: HintSentence) -> str:
         for tool in TOOLS:
@@ -122,9 +128,10 @@ async def call_tool(
     grant: Grant,
     prepare: Callable[[EnhancedStore], None] | None = None,
 ) -> Reply[Any]:
-    """Return what a tool answers.
+    """Return what a tool answers to a call with these arguments.
 
-    `prepare` reads the store first. This process writes nothing between the two.
+    `prepare` reads the store first, in the same thread. This process writes nothing between the
+    two. Raises what the tool raises.
     """
 
     def work() -> Reply[Any]:
@@ -144,12 +151,13 @@ async def _call_for_data(
     failed_condition: tuple[type[SimplememError], ...] = (Conflict,),
     prepare: Callable[[EnhancedStore], None] | None = None,
 ) -> Data:
-    """Return the data of a tool.
+    """Return the data that a tool answers with, its hint in terms of routes.
 
-    If the request has a condition, errors of the types `failed_condition` become the status 412.
+    If the request has a condition, errors of the types `failed_condition` become HTTPError with the
+    status 412. Raises HTTPError if the token lacks a right, and what the tool raises.
     """
     if tool.writes:
-        granted(request.scope, "write")
+        require_grant(request.scope, "write")
 
     sha256 = expected_hash(request)
     if sha256 and "if_sha256" in tool.arguments:
@@ -159,11 +167,9 @@ async def _call_for_data(
         reply = await call_tool(view, tool, arguments, grant, prepare)
         data: Data = reply.data() or {}
     except failed_condition as error:
-        if "if-match" not in request.headers and "if-none-match" not in request.headers:
+        if not _has_condition(request):
             raise
-        refused = HTTPError(412, error.message, code=error.code, hint=error.hint)
-        refused.details = error.details
-        raise refused from None
+        raise _precondition_failed(error) from None
 
     hint = data.get("hint")
     if hint:
@@ -171,8 +177,20 @@ async def _call_for_data(
     return data
 
 
+def _has_condition(request: Request) -> bool:
+    """Return whether a request is carried out only for some versions of a note."""
+    return "if-match" in request.headers or "if-none-match" in request.headers
+
+
+def _precondition_failed(error: SimplememError) -> HTTPError:
+    """Return an error with the status 412, for a request whose condition is not met."""
+    failed = HTTPError(412, error.message, code=error.code, hint=error.hint)
+    failed.details = error.details
+    return failed
+
+
 def _tool_handler(tool: Tool) -> Handler:
-    """Return a handler that calls a tool."""
+    """Return a handler that calls a default tool with the arguments of the request."""
 
     async def handle(request: Request, view: VaultView, grant: Grant) -> Response:
         arguments = await read_arguments(request)
@@ -185,7 +203,10 @@ def _tool_handler(tool: Tool) -> Handler:
 
 
 async def _call_any_tool(request: Request, view: VaultView, grant: Grant) -> Response:
-    """Call a tool of the vault's profile by its name."""
+    """Call a tool of the vault's profile by its name, and return its data or else its text.
+
+    Raises NotFound if there is no such tool, and what the tool raises.
+    """
     tool = find_tool(view, request.path_params["tool"])
     arguments = await read_arguments(request)
     reply = await call_tool(view, tool, arguments, grant)
@@ -205,7 +226,10 @@ def find_tool(view: VaultView, name: str) -> Tool:
 
 
 async def _read_memory(request: Request, view: VaultView, grant: Grant) -> Response:
-    """Return a note as data, or the file itself if the client accepts Markdown."""
+    """Return a note as data, or the file itself if the client accepts Markdown.
+
+    The status is 304 without a body if the client has the current version.
+    """
     wants_markdown = MARKDOWN in request.headers.get("accept", "")
     if wants_markdown and not request.query_params:
         name = request.path_params["name"]
@@ -234,7 +258,10 @@ def _has_current_version(request: Request, etag: str) -> bool:
 
 
 async def _put_memory(request: Request, view: VaultView, grant: Grant) -> Response:
-    """Create or replace a note. With `If-Match`, update it: properties that are not named stay."""
+    """Create or replace a note. With `If-Match`, update it: properties that are not named stay.
+
+    With `If-None-Match: *`, only create it. The status is 201 if the note is new, else 200.
+    """
     arguments = await read_arguments(request)
     if "if-match" in request.headers:
         failed_condition = (Conflict, NotFound)
@@ -271,7 +298,7 @@ def _created(view: VaultView, data: Data, status: int) -> Response:
 
 
 def _etag_header(data: Data) -> dict[str, str]:
-    """Return the header with the hash of a note, or nothing if the data have none."""
+    """Return the header with the hash of a note; {} if the data have none."""
     sha256 = data.get("sha256")
     if not sha256:
         return {}
@@ -320,6 +347,7 @@ async def read_arguments(request: Request) -> dict[str, Any]:
 
 
 async def _read_body(request: Request) -> dict[str, Any]:
+    """Return the arguments in the body of a request: a JSON object, or Markdown as the content."""
     body = await request.body()
     content_type = request.headers.get("content-type", "")
     media_type = content_type.partition(";")[0].strip().lower()
@@ -331,6 +359,10 @@ async def _read_body(request: Request) -> dict[str, Any]:
 
 
 def _parse_object(body: bytes, media_type: str) -> dict[str, Any]:
+    """Return the JSON object in a body.
+
+    Raise HTTPError for another media type, and Invalid if the body is not a JSON object.
+    """
     if media_type not in ("application/json", ""):
         hint = "Send it with `Content-Type: application/json`."
         raise HTTPError(415, "the body must be JSON", hint=hint)
@@ -347,6 +379,7 @@ def _parse_object(body: bytes, media_type: str) -> dict[str, Any]:
 
 
 def _decode(body: bytes) -> str:
+    """Return the text of a body, without a byte order mark. Raise Invalid if it is not UTF-8."""
     try:
         return body.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -357,6 +390,7 @@ def _decode(body: bytes) -> str:
 
 
 async def _list_tags(_request: Request, view: VaultView, _grant: Grant) -> Response:
+    """Return all tags with the number of their notes."""
     return Json({"tags": await view.executor.run(lambda: view.executor.store().tags())})
 
 
@@ -373,7 +407,7 @@ async def _show_stats(_request: Request, view: VaultView, grant: Grant) -> Respo
 
 
 async def _stream_changes(request: Request, view: VaultView, _grant: Grant) -> Response:
-    """Send an event per change. `Last-Event-ID` asks for those since that event, too."""
+    """Stream an event per change, and first those since the event that `Last-Event-ID` names."""
     if request.method == "HEAD":
         return Response(media_type="text/event-stream")
 
@@ -396,7 +430,7 @@ async def _describe_api(_request: Request, view: VaultView, _grant: Grant) -> Re
 
 
 def notice_headers(*notices: str) -> dict[str, str]:
-    """Return the header for notices that the shape of a response has no field for, or nothing."""
+    """Return the header with notices for which a response has no field; {} if there are none."""
     text = line(" ".join(dict.fromkeys(notices)), _MAX_NOTICE)
     if not text:
         return {}

@@ -1,4 +1,4 @@
-"""What the handlers of all routes share: rights, the vault of a request, its route."""
+"""What the handlers of all routes share: rights, the vault of a request, and its route."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from simplemem.web.problems import UNAUTHORIZED_HINT, HTTPError
+from simplemem.web.problem_documents import UNAUTHORIZED_HINT, HTTPError
 from simplemem.web.tokens import Grant
 from simplemem.web.tokens import Scope as Right
 from simplemem.web.vault_registry import VaultRegistry
@@ -27,10 +27,11 @@ MARKDOWN: Final = "text/markdown"
 COMMIT: Final = "Simplemem-Commit"
 
 Handler = Callable[[Request, VaultView, Grant], Awaitable[Response]]
+"""A function that answers a request about a vault, for the bearer of a grant."""
 
 
-def granted(scope: Scope, right: Right) -> Grant:
-    """Return the grant of a request. Raise HTTPError if there is none or it lacks a right."""
+def require_grant(scope: Scope, right: Right) -> Grant:
+    """Return the grant of a request. Raise HTTPError if there is none, or it lacks a right."""
     grant: Grant | None = scope.get("grant")
     if grant is None:
         headers = {"WWW-Authenticate": "Bearer"}
@@ -53,20 +54,26 @@ def granted(scope: Scope, right: Right) -> Grant:
 async def view_for(
     request: Request, registry: VaultRegistry, vault: MountedVault, grant: Grant
 ) -> VaultView:
-    """Return a vault as a grant sees it, in use until the request has been answered."""
+    """Return a vault as a grant sees it, and count the request as one of this view.
+
+    Raises NotFound if the grant is limited to other vaults.
+    """
     view = await registry.view(vault.name, grant)
     view.begin_request()
     request.scope["at_end"].append(view.end_request)
     return view
 
 
-def handled(
+def vault_endpoint(
     registry: VaultRegistry, vault: MountedVault, handler: Handler, right: Right = "read"
 ) -> Callable[[Request], Awaitable[Response]]:
-    """Return an endpoint that calls the handler of a vault for whoever has a right."""
+    """Return an endpoint that calls a handler with the view of a vault that a request may see.
+
+    It raises HTTPError if the token lacks the right, NotFound if it is limited to other vaults.
+    """
 
     async def handle(request: Request) -> Response:
-        grant = granted(request.scope, right)
+        grant = require_grant(request.scope, right)
         view = await view_for(request, registry, vault, grant)
         if vault.settings.branch.repository:
             return await _handle_at_commit(handler, request, view, grant)
@@ -78,7 +85,11 @@ def handled(
 async def _handle_at_commit(
     handler: Handler, request: Request, view: VaultView, grant: Grant
 ) -> Response:
-    """Answer a request about a vault on a branch, and name the commit of the response."""
+    """Answer a request about a vault on a branch, with a header that names the commit.
+
+    Waits first for the commit that the request names, if it names one. Raises Unavailable if that
+    commit does not arrive.
+    """
     required = request.headers.get(COMMIT)
     if required:
         await view.executor.run(lambda: view.executor.store().reach(required))
@@ -97,7 +108,10 @@ async def _handle_at_commit(
 def route(
     path: str, endpoint: Callable[[Request], Awaitable[Response]], methods: Sequence[str]
 ) -> Route:
-    """Return a route that names its pattern to the log and the metrics."""
+    """Return a route whose requests have its path, with `{name}` as such, as `route_path`.
+
+    The log and the metrics show it in place of the names of notes.
+    """
 
     async def handle(request: Request) -> Response:
         request.scope["route_path"] = path
@@ -118,13 +132,13 @@ def routes_of(
 
     routes = []
     for path, by_method in by_path.items():
-        endpoint = handled(registry, vault, _choose_by_method(by_method))
+        endpoint = vault_endpoint(registry, vault, _choose_by_method(by_method))
         routes.append(route(vault.prefix + path, endpoint, [*by_method]))
     return routes
 
 
 def _choose_by_method(handlers: Mapping[str, Handler]) -> Handler:
-    """Return a handler that calls the one of the request's method. HEAD is handled as GET."""
+    """Return a handler that calls the one for the method of a request. HEAD is handled as GET."""
 
     async def handle(request: Request, view: VaultView, grant: Grant) -> Response:
         method = request.method

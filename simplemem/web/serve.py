@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import uvicorn
 from starlette.routing import Route
@@ -52,13 +52,12 @@ def serve_http(
     stateless: bool,
     log_level: str,
     streams: StandardStreams | None = None,
-) -> int:
+) -> NoReturn:
     """Serve until a signal ends the server, and then end the process.
 
-    Raise an error if it cannot start.
-
-    With `streams`, MCP is served over standard input and output, too, and the server ends when that
-    client goes.
+    Raise Invalid or Unavailable, before anything is served, if the options are wrong, the address
+    is taken or the owner's token cannot be read. With `streams`, MCP is served over standard input
+    and output, too, and the server ends when that client goes. Never returns.
     """
     address.check()
     listening = open_socket(address)
@@ -167,6 +166,7 @@ def _create_config(app: ASGIApp, address: Address) -> uvicorn.Config:
 def _create_server(
     config: uvicorn.Config, address: Address, on_started: Callable[[], None]
 ) -> SocketServer:
+    """Return the server, whose listeners limit connections. It calls `on_started` once."""
     connections = Connections(max_connections(), address.is_proxy)
 
     def create_listener(server: SocketServer, listening: socket.socket) -> Listener:

@@ -36,6 +36,7 @@ def render_template(template: str, /, **values: Any) -> str:
 
 @cache
 def _environment() -> Environment:
+    """Return the environment of the templates, in which every value is escaped."""
     # Imported for the first page, because the import would slow down the start of every server.
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -58,10 +59,12 @@ def _environment() -> Environment:
 
 
 def _history_url(prefix: str, name: str) -> str:
+    """Return the path of the history of a note."""
     return f"{prefix}/history/{quote(name, errors='surrogateescape')}"
 
 
 def _tag_url(prefix: str, tag: str) -> str:
+    """Return the path of the notes with a tag."""
     return f"{prefix}/tags/{quote(tag)}"
 
 
@@ -87,7 +90,10 @@ def _format_signal(value: object) -> str:
 
 
 def _split_diff(diff: str | None) -> list[DiffLine]:
-    """Return the beginning of a diff: whole notes may be one line, and a page shows many diffs."""
+    """Return the lines of the beginning of a diff, each cut to 2000 characters.
+
+    A whole note may be one line, and a page shows many diffs.
+    """
     kinds = {"+": "add", "-": "del"}
     lines = (diff or "").splitlines()[:_MAX_DIFF_LINES]
     return [DiffLine(kinds.get(line[:1], "same"), line[:_MAX_DIFF_LINE]) for line in lines]

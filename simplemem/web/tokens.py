@@ -194,8 +194,8 @@ class Tokens:
     def by_digest(self, sha256: str) -> Grant | None:
         """Return what the token with a hash allows, or None if it is unknown or expired.
 
-        All hashes are compared, in constant time. Raises Unavailable if the file of tokens cannot be
-        read, except for the owner's token.
+        All hashes are compared, in constant time. Raises Unavailable if the file of tokens cannot
+        be read, except for the owner's token.
         """
         if self._owner and hmac.compare_digest(self._owner.sha256, sha256):
             return self._owner
@@ -260,11 +260,13 @@ class Tokens:
         return revoked[0]
 
     def _write(self, grants: Iterable[Grant]) -> None:
+        """Replace the grants of the file. Raises Unavailable if it cannot be written."""
         rows = [asdict(grant) for grant in grants]
         write_private(self.path, json.dumps(rows, indent=1) + "\n")
 
 
 def _random_token() -> str:
+    """Return a new token, which nobody can guess."""
     return f"sm_{secrets.token_urlsafe(32)}"
 
 

@@ -25,7 +25,7 @@ from simplemem.server.executor import Companion, StoreExecutor
 from simplemem.settings.files import user_config_path
 from simplemem.settings.model import Settings
 from simplemem.tools.tool import Tool
-from simplemem.web.events import ChangeFeed, Sessions
+from simplemem.web.events import ChangeFeed, HTTPSessions
 from simplemem.web.limits import MAX_BODY_BYTES
 from simplemem.web.tokens import Grant
 
@@ -96,7 +96,7 @@ class VaultView:
         self.executor = _create_executor(vault, only)
         self.feed = ChangeFeed(self.executor.on_change)
         self.server: Server[Any] = assemble(vault.profile, vault.tools, self.executor)
-        self.manager = Sessions(
+        self.manager = HTTPSessions(
             self.server, stateless=stateless, max_request_body_size=MAX_BODY_BYTES
         )
         self._is_ended = asyncio.Event()
@@ -176,17 +176,17 @@ def visible_places(settings: Settings, grant: Grant) -> tuple[str, ...]:
     return places
 
 
-def _intersect(shown: tuple[str, ...], granted: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the places in both: a grant never adds to what the settings show of the vault.
+def _intersect(visible: tuple[str, ...], granted: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the places in both: a grant adds nothing to what the settings show of the vault.
 
-    Without `shown` places, the settings show the whole vault. Places in neither are no places:
-    the result then has the one place that no vault has.
+    Without `visible` places, the settings show the whole vault. If no place is in both, the result
+    is a place that no vault has, because () would mean the whole vault.
     """
-    if not shown:
+    if not visible:
         return granted
 
-    common = [place for place in granted if _is_covered(place, shown)]
-    common += [place for place in shown if _is_covered(place, granted)]
+    common = [place for place in granted if _is_covered(place, visible)]
+    common += [place for place in visible if _is_covered(place, granted)]
     return tuple(dict.fromkeys(common)) or (_NOTHING,)
 
 
@@ -200,13 +200,11 @@ def _without_covered(places: Sequence[str]) -> tuple[str, ...]:
     return tuple(sorted(kept_places))
 
 
-def _is_covered(place: str, others: Collection[str]) -> bool:
-    """Return whether a place is one of others, or lies in a folder among them."""
-    if place in others:
+def _is_covered(place: str, places: Collection[str]) -> bool:
+    """Return whether a place is one of these places, or lies in a folder among them."""
+    if place in places:
         return True
 
-    for folder in others:
-        is_folder = not folder.endswith(("/*", ".md"))
-        if is_folder and f"{place}/".startswith(f"{folder.removesuffix('/')}/"):
-            return True
-    return False
+    folders = [candidate for candidate in places if not candidate.endswith(("/*", ".md"))]
+    prefixes = tuple(f"{folder.removesuffix('/')}/" for folder in folders)
+    return f"{place}/".startswith(prefixes)

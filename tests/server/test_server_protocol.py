@@ -311,7 +311,7 @@ def test_a_client_that_does_not_read_is_told_each_thing_once_when_it_does(
         for uri in ("memory://a", "memory://b", CHANGES):
             await resources.subscribe(cast("Any", client), types.SubscribeRequestParams(uri=uri))
         for k in range(500):
-            resources.note(frozenset({"a"} if k % 2 else {"b", "elsewhere"}))
+            resources.report_change(frozenset({"a"} if k % 2 else {"b", "elsewhere"}))
             await anyio.sleep(0)
         client.reads.set()
         with anyio.fail_after(10):
@@ -320,7 +320,7 @@ def test_a_client_that_does_not_read_is_told_each_thing_once_when_it_does(
         assert set(client.heard) == {"memory://a", "memory://b", CHANGES}
         assert len(client.heard) <= 4  # one was on its way when the rest was noted
         for thread in threading.enumerate():
-            if thread.name == "tend":
+            if thread.name == "indexing":
                 thread.join()
         door.close(writing=1, closing=5)
 

@@ -47,6 +47,7 @@ class Json(JSONResponse):
     """A response of JSON. NaN and infinity become null, and bytes that are no UTF-8 are escaped."""
 
     def render(self, content: Any) -> bytes:
+        """Return the body for a JSON value."""
         try:
             return super().render(content)
         except ValueError:
@@ -65,7 +66,10 @@ def _finite(value: Any) -> Any:
 
 
 class HTTPError(SimplememError):
-    """A request that is refused with an HTTP status, and the headers of the response."""
+    """A request that is refused with an HTTP status, and the headers of the response.
+
+    Without a `code`, the error has the first code of its status.
+    """
 
     def __init__(
         self,
@@ -116,13 +120,16 @@ def status_of(error: SimplememError) -> int:
 
 
 async def answer_error(_request: Request, error: Exception) -> Response:
-    """Answer our own errors, as a handler of Starlette."""
+    """Return the problem document for an error of simplemem, as a handler of Starlette."""
     assert isinstance(error, SimplememError)
     return problem(error)
 
 
 async def answer_http_exception(request: Request, error: Exception, *, hint: str = "") -> Response:
-    """Answer Starlette's errors: no such route, or not for this method."""
+    """Return the problem document for an error of Starlette, as a handler of it.
+
+    There is no such route, or it does not allow the method. `hint` says where routes are described.
+    """
     assert isinstance(error, HTTPException)
     messages = {
         404: "nothing is served at this path",
@@ -138,7 +145,10 @@ async def answer_http_exception(request: Request, error: Exception, *, hint: str
 
 
 async def answer_unexpected_error(request: Request, error: Exception) -> Response:
-    """Answer any other exception. Only the log says where it was raised."""
+    """Return the problem document for any other exception, as a handler of Starlette.
+
+    It names only the type of the exception. The log says where it was raised.
+    """
     log.error("%s of a route failed", request.method, exc_info=error)
     message = f"internal error in simplemem ({type(error).__name__})"
     return problem(
