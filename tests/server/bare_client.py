@@ -109,9 +109,9 @@ class Bare:
         return os.read(self._out, 65536)
 
     def _read(self) -> None:
-        held = b""
+        unfinished = b""
         while chunk := os.read(self._out, 65536):
-            *lines, held = (held + chunk).split(b"\n")
+            *lines, unfinished = (unfinished + chunk).split(b"\n")
             for line in lines:
                 self._lines.put(line)
         self._lines.put(_FINISHED)
@@ -186,7 +186,13 @@ class Bare:
 
     def hear(self, method: str) -> dict[str, Any]:
         """The next notification of a kind."""
-        while not (heard := [each for each in self.notifications if each["method"] == method]):
+        while not (
+            heard := [
+                notification
+                for notification in self.notifications
+                if notification["method"] == method
+            ]
+        ):
             self._take()
         self.notifications.remove(heard[0])
         return heard[0]
@@ -209,8 +215,10 @@ class Inside(Bare):
         theirs_in, into = os.pipe()
         out, theirs_out = os.pipe()
         face = built_in_profiles()[profile]
-        asked = {name.replace("__", "."): value for name, value in settings.items()}
-        own = load_settings({"embed.provider": "none", "no_delete": no_delete} | asked, vault=vault)
+        variables = {name.replace("__", "."): value for name, value in settings.items()}
+        own = load_settings(
+            {"embed.provider": "none", "no_delete": no_delete} | variables, vault=vault
+        )
         door = StoreExecutor(lambda: open_store(vault, settings=own, read_only=own.read_only))
         tools = tuple(tool for tool in choose_tools(face) if not (no_delete and tool.deletes))
 

@@ -49,10 +49,12 @@ def test_no_command_prints_a_key(tmp_path: Path, provider: str) -> None:
         "doctor",
     ]
     lines += ["stats|--json", "show|nowhere", "undo|v999", "context|oolong"]
-    said = run_commands(lines, env_of(tmp_path, **more), "-X", "dev", "-W", "ignore")
-    assert "embed.api_key" in said and "canary" not in said
-    kept = b"".join(file.read_bytes() for file in (tmp_path / "vault").rglob("*") if file.is_file())
-    assert b"canary" not in kept
+    outputs = run_commands(lines, env_of(tmp_path, **more), "-X", "dev", "-W", "ignore")
+    assert "embed.api_key" in outputs and "canary" not in outputs
+    stored = b"".join(
+        file.read_bytes() for file in (tmp_path / "vault").rglob("*") if file.is_file()
+    )
+    assert b"canary" not in stored
 
 
 def test_no_answer_and_no_line_of_a_servers_log_holds_a_key_or_a_refused_secret(
@@ -70,7 +72,7 @@ def test_no_answer_and_no_line_of_a_servers_log_holds_a_key_or_a_refused_secret(
     with Bare(vault, env=env, fresh=True) as bare:
         bare.initialize()
         bare.request("tools/list")
-        said = [
+        answers = [
             bare.call("search_memories", query="oolong", explain=True),
             bare.call("build_context", query="oolong"),
             bare.call("create_memory", name="new", content=f"Use {_TOKEN}\r\n\x1b[31m"),
@@ -81,15 +83,17 @@ def test_no_answer_and_no_line_of_a_servers_log_holds_a_key_or_a_refused_secret(
             bare.request("resources/list"),
         ]
         title = Path(f"/proc/{bare.process.pid}/cmdline")
-        shown = title.read_text() if title.exists() else ""
+        title_text = title.read_text() if title.exists() else ""
         bare.end_input()
         bare.process.wait(20)
-    told = json.dumps(said) + bare.said.decode() + shown
-    assert [each["structuredContent"]["error"]["code"] for each in said[2:6]] == ["invalid"] * 4
-    assert "canary" not in told and _TOKEN not in told
+    everything_sent = json.dumps(answers) + bare.said.decode() + title_text
+    assert [answer["structuredContent"]["error"]["code"] for answer in answers[2:6]] == [
+        "invalid"
+    ] * 4
+    assert "canary" not in everything_sent and _TOKEN not in everything_sent
     assert "\x1b" not in bare.said.decode()
-    kept = b"".join(file.read_bytes() for file in vault.rglob("*") if file.is_file())
-    assert _TOKEN.encode() not in kept and b"canary" not in kept
+    stored = b"".join(file.read_bytes() for file in vault.rglob("*") if file.is_file())
+    assert _TOKEN.encode() not in stored and b"canary" not in stored
 
 
 def test_the_most_verbose_log_of_a_network_server_holds_no_note_and_no_key(tmp_path: Path) -> None:
@@ -111,19 +115,19 @@ def test_the_most_verbose_log_of_a_network_server_holds_no_note_and_no_key(tmp_p
             assert "quokka" in session.ask(
                 "tools/call", {"name": "read_memory", "arguments": {"name": "tea"}}
             )
-            asked = {"query": "which animal drinks quokka tea"}
+            arguments = {"query": "which animal drinks quokka tea"}
             assert "quokka" in session.ask(
-                "tools/call", {"name": "search_memories", "arguments": asked}
+                "tools/call", {"name": "search_memories", "arguments": arguments}
             )
             assert "quokka" in session.ask("resources/read", {"uri": "memory://tea"})
             assert "quokka" in session.ask(
                 "prompts/get", {"name": "recall", "arguments": {"topic": "quokka"}}
             )
-            made = {"name": "numbat", "content": "The numbat drinks water."}
-            assert server.api("POST", "/memories", made).status == 201
+            note = {"name": "numbat", "content": "The numbat drinks water."}
+            assert server.api("POST", "/memories", note).status == 201
             assert "numbat" in server.api("GET", "/memories/numbat").body.decode()
             assert eventually(
-                lambda: any("numbat" in text for asked in service.asked for text in asked.texts)
+                lambda: any("numbat" in text for request in service.asked for text in request.texts)
             )
         finally:
             server.clear()

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from bare_client import Bare
-from watched import run_commands, seen, watcher
+from watched import run_commands, watched_paths, watcher
 
 COMMANDS = [
     "init", "new|people/Ada|--content|Ada flies balloons.",
@@ -62,7 +62,7 @@ def test_the_watch_sees_what_is_tried(tmp_path: Path) -> None:
         env={**os.environ, **watcher(tmp_path / "w")},
         check=True,
     )
-    assert {line.split(" ")[0] for line in seen(tmp_path / "w")} >= {
+    assert {line.split(" ")[0] for line in watched_paths(tmp_path / "w")} >= {
         "socket.connect",
         "socket.getaddrinfo",
         "subprocess.Popen",
@@ -77,10 +77,12 @@ def test_no_command_connects_anywhere_or_starts_a_process(tmp_path: Path) -> Non
         {**os.environ, "SIMPLEMEM_VAULT": str(tmp_path / "vault"), **watcher(tmp_path / "w")},
     )
     assert "failed" not in said and "people/Ada" in said
-    assert seen(tmp_path / "w") == []
+    assert watched_paths(tmp_path / "w") == []
 
 
 def test_no_server_connects_anywhere_or_starts_a_process(tmp_path: Path) -> None:
     (tmp_path / "vault").mkdir()
     serve(tmp_path / "vault", watcher(tmp_path / "w"))
-    assert (tmp_path / "vault" / "notes" / "bird.md").exists() and seen(tmp_path / "w") == []
+    assert (tmp_path / "vault" / "notes" / "bird.md").exists() and watched_paths(
+        tmp_path / "w"
+    ) == []

@@ -30,7 +30,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Bare, dic
         yield server, server.initialize()
 
 
-def said(result: dict[str, Any]) -> str:
+def text_of(result: dict[str, Any]) -> str:
     [part] = result["content"]
     assert part["type"] == "text"
     text: str = part["text"]
@@ -38,7 +38,10 @@ def said(result: dict[str, Any]) -> str:
 
 
 def names(server: Bare) -> list[str]:
-    return [each["name"] for each in server.call("read_graph")["structuredContent"]["entities"]]
+    return [
+        entity_row["name"]
+        for entity_row in server.call("read_graph")["structuredContent"]["entities"]
+    ]
 
 
 def test_it_introduces_itself_and_lists_what_that_server_lists(
@@ -67,21 +70,24 @@ def test_it_introduces_itself_and_lists_what_that_server_lists(
         "additionalProperties" not in create["inputSchema"]
         and not create["outputSchema"]["additionalProperties"]
     )
-    made = server.call("create_entities", entities=[entity("A", "o")])
-    jsonschema.validate(made["structuredContent"], create["outputSchema"])
+    created = server.call("create_entities", entities=[entity("A", "o")])
+    jsonschema.validate(created["structuredContent"], create["outputSchema"])
 
 
 def test_what_is_wrong_with_a_call_is_told_in_that_servers_words(
     shared: tuple[Bare, dict[str, Any]],
 ) -> None:
     server, _ = shared
-    unknown = server.call("nope")
-    assert (unknown["isError"], said(unknown)) == (True, "MCP error -32602: Tool nope not found")
+    unknown_tool = server.call("nope")
+    assert (unknown_tool["isError"], text_of(unknown_tool)) == (
+        True,
+        "MCP error -32602: Tool nope not found",
+    )
     invalid = server.call("search_nodes")
     assert (invalid["isError"], "structuredContent" in invalid) == (True, False)
-    assert said(invalid).startswith("MCP error -32602: Input validation error: ")
+    assert text_of(invalid).startswith("MCP error -32602: Input validation error: ")
     missing = server.call("add_observations", observations=[{"entityName": "a\nb", "contents": []}])
-    assert (missing["isError"], said(missing)) == (True, "Entity with name a\nb not found")
+    assert (missing["isError"], text_of(missing)) == (True, "Entity with name a\nb not found")
     assert server.request("resources/read", {"uri": "memory://nope"})["error"] == {
         "code": -32602,
         "message": "MCP error -32602: Resource memory://nope not found",
@@ -111,13 +117,21 @@ def test_subscribers_hear_once_before_the_answer_of_each_change_that_succeeds(
         ("delete_entities", {"entityNames": []}),
     ):
         server.call(tool, **arguments)
-        heard.append([each["params"] for each in server.notifications if each["method"] == UPDATED])
+        heard.append(
+            [
+                notification["params"]
+                for notification in server.notifications
+                if notification["method"] == UPDATED
+            ]
+        )
         server.notifications.clear()
     assert heard == [[{"uri": URI}], [], [], [], [{"uri": URI}]]
     server.request("resources/unsubscribe", {"uri": URI})
     server.call("create_entities", entities=[entity("B")])
     server.request("ping")
-    assert not [each for each in server.notifications if each["method"] == UPDATED]
+    assert not [
+        notification for notification in server.notifications if notification["method"] == UPDATED
+    ]
     [whole] = server.request("resources/read", {"uri": URI})["result"]["contents"]
     read = json.loads(whole["text"])
     assert (
@@ -131,7 +145,7 @@ def hears(server: Bare, count: int) -> bool:
 
     def updates() -> int:
         server.request("ping")
-        return sum(each["method"] == UPDATED for each in server.notifications)
+        return sum(notification["method"] == UPDATED for notification in server.notifications)
 
     eventually(lambda: updates() >= count)
     time.sleep(0.3)
@@ -166,13 +180,13 @@ def test_subscribers_hear_of_what_a_person_and_another_server_change(vault: Path
 
 def test_calls_that_are_sent_all_at_once_are_all_kept(shared: tuple[Bare, dict[str, Any]]) -> None:
     server, _ = shared
-    asked = [
+    call_ids = [
         server.post(
             "tools/call", {"name": "create_entities", "arguments": {"entities": [entity(f"e{k}")]}}
         )
         for k in range(40)
     ]
-    assert all(not server.answer(each)["result"]["isError"] for each in asked)
+    assert all(not server.answer(call_id)["result"]["isError"] for call_id in call_ids)
     assert {f"e{k}" for k in range(40)} <= set(names(server))
 
 
@@ -183,7 +197,7 @@ def test_a_file_of_that_server_is_taken_over_once_and_left_as_it_is(tmp_path: Pa
         '{"type":"entity","na\n'
         '{"type":"relation","from":"Old","to":"Old","relationType":"is"}'
     )
-    before = file.read_bytes()
+    old_bytes = file.read_bytes()
     env = {"MEMORY_FILE_PATH": str(file)}
     with started_beside(tmp_path, env) as server:
         server.initialize()
@@ -199,7 +213,7 @@ def test_a_file_of_that_server_is_taken_over_once_and_left_as_it_is(tmp_path: Pa
     with started_beside(tmp_path, env) as server:
         server.initialize()
         assert names(server) == []
-    assert file.read_bytes() == before
+    assert file.read_bytes() == old_bytes
 
 
 def started_beside(folder: Path, env: dict[str, str]) -> Bare:

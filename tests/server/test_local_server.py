@@ -188,12 +188,12 @@ def test_a_server_whose_socket_has_vanished_makes_it_again(
 def test_where_the_kernel_does_not_tell_the_user_at_the_other_end_nobody_is_trusted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    ours, theirs = socket.socketpair(socket.AF_UNIX)
-    with ours, theirs:
-        assert local_protocol.is_same_user(ours)
+    server_end, client_end = socket.socketpair(socket.AF_UNIX)
+    with server_end, client_end:
+        assert local_protocol.is_same_user(server_end)
         monkeypatch.setattr(local_protocol, "_HAS_UCRED", False)
         monkeypatch.setattr(local_protocol, "_HAS_XUCRED", False)
-        assert not local_protocol.is_same_user(ours)
+        assert not local_protocol.is_same_user(server_end)
         assert not local_protocol.is_supported()
 
 
@@ -210,21 +210,21 @@ def test_credentials_in_an_unknown_form_are_not_trusted(monkeypatch: pytest.Monk
 
 
 def test_a_message_that_comes_byte_by_byte_does_not_outlast_its_deadline() -> None:
-    ours, theirs = socket.socketpair(socket.AF_UNIX)
+    server_end, client_end = socket.socketpair(socket.AF_UNIX)
     is_over = threading.Event()
 
     def trickle() -> None:
         for byte in (500).to_bytes(4, "big") + b'{"a": "' + b"x" * 491 + b'"}':
             if is_over.wait(0.02):
                 return
-            theirs.send(bytes([byte]))
+            client_end.send(bytes([byte]))
 
-    with ours, theirs:
+    with server_end, client_end:
         sending = threading.Thread(target=trickle)
         sending.start()
         try:
             with pytest.raises(TimeoutError):
-                local_protocol.receive(ours, 1000, time.monotonic() + 0.3)
+                local_protocol.receive(server_end, 1000, time.monotonic() + 0.3)
         finally:
             is_over.set()
             sending.join()

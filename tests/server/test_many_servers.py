@@ -85,9 +85,9 @@ def test_a_server_whose_answers_nobody_reads_does_not_spin(tmp_path: Path) -> No
 
 def resting(bare: Bare) -> bool:
     """Whether it used less than a twentieth of a processor over two seconds."""
-    before = cpu(bare)
+    cpu_before = cpu(bare)
     time.sleep(2.0)
-    return cpu(bare) - before < 0.1
+    return cpu(bare) - cpu_before < 0.1
 
 
 def cpu(bare: Bare) -> float:

@@ -137,7 +137,7 @@ def corpus(vault: Path) -> Path:
 
 
 def test_no_note_of_the_corpus_says_a_word_outside_its_marks(corpus: Path) -> None:
-    asked: list[tuple[str, dict[str, Any]]] = [
+    calls: list[tuple[str, dict[str, Any]]] = [
         ("search_memories", {"query": "harbour", "limit": 50, "explain": True}),
         ("list_memories", {"limit": 200}),
         ("get_backlinks", {"name": "about", "limit": 50}),
@@ -154,11 +154,11 @@ def test_no_note_of_the_corpus_says_a_word_outside_its_marks(corpus: Path) -> No
                 result = await client.call_tool(tool, arguments)
                 json.dumps(result.structured_content)
                 text = text_of(result)
-                said = outside(text, marks)
-                assert "quokka" not in said, (tool, arguments, said)
+                unmarked = outside(text, marks)
+                assert "quokka" not in unmarked, (tool, arguments, unmarked)
                 return text, result.structured_content or {}
 
-            for tool, arguments in asked:
+            for tool, arguments in calls:
                 text, _ = await ask(tool, **arguments)
                 assert "quokka" in text
             for number, hostile in enumerate(CORPUS):
@@ -218,7 +218,7 @@ def test_what_is_hidden_is_flagged_in_every_kind_of_answer_and_left_in_the_file(
         "---\ntitle: Sc\u200bhooner\n---\n# Harbour\n\nThe har\u200bbour. <!-- x --> [[b]]\n",
     )
     write("b.md", "Quay. [[a]]\n")
-    before = file.read_bytes()
+    old_bytes = file.read_bytes()
 
     async def body() -> None:
         async with connected(vault, MODERN) as client:
@@ -260,4 +260,4 @@ def test_what_is_hidden_is_flagged_in_every_kind_of_answer_and_left_in_the_file(
             assert "flags" not in next(hit for hit in clean["hits"] if hit["name"] == "b")
 
     run(body)
-    assert file.read_bytes() == before
+    assert file.read_bytes() == old_bytes

@@ -27,7 +27,7 @@ def profile(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def told(vault: Path, write: Callable[..., Path]) -> Path:
+def vault_of_users(vault: Path, write: Callable[..., Path]) -> Path:
     write(f"{SHARED_NOTE}.md", "Boats moor at the east quay.\n")
     write("graph/Quay.md", "## Observations\n- lies in the east\n")
     write(
@@ -49,7 +49,7 @@ def listed(bare: Inside) -> set[str]:
 
     def names() -> set[str]:
         found = bare.request("resources/list", {})["result"]["resources"]
-        return {each["name"] for each in found} - {"changes"}
+        return {resource["name"] for resource in found} - {"changes"}
 
     assert eventually(lambda: bool(names()))
     return names()
@@ -71,14 +71,20 @@ def asked_without_a_user(bare: Inside) -> dict[str, Any]:
     }
 
 
-def test_resources_changes_and_completion_show_no_notes_of_users(told: Path, profile: str) -> None:
-    with served(told, profile) as bare:
+def test_resources_changes_and_completion_show_no_notes_of_users(
+    vault_of_users: Path, profile: str
+) -> None:
+    with served(vault_of_users, profile) as bare:
         bare.initialize()
         assert listed(bare) == {SHARED_NOTE, "graph/Quay"}
-        for asked, answer in asked_without_a_user(bare).items():
-            said = json.dumps(answer)
-            assert "inia" not in said and "maria" not in said and "ann/" not in said, asked
-            assert "Quill" not in said, asked
+        for question, answer in asked_without_a_user(bare).items():
+            answer_text = json.dumps(answer)
+            assert (
+                "inia" not in answer_text
+                and "maria" not in answer_text
+                and "ann/" not in answer_text
+            ), question
+            assert "Quill" not in answer_text, question
         read = bare.request("resources/read", {"uri": "memory://changes"})["result"]["contents"][0][
             "text"
         ]
@@ -100,17 +106,17 @@ def test_resources_changes_and_completion_show_no_notes_of_users(told: Path, pro
     ],
 )
 def test_a_note_of_a_user_is_read_and_subscribed_to_as_if_it_were_not_there(
-    told: Path, profile: str, name: str, method: str
+    vault_of_users: Path, profile: str, name: str, method: str
 ) -> None:
-    with served(told, profile) as bare:
+    with served(vault_of_users, profile) as bare:
         bare.initialize()
         absent = name[:-1] + "0"
         answers = [
-            bare.request(method, {"uri": f"memory://{each.replace(' ', '%20')}"})
-            for each in (name, absent)
+            bare.request(method, {"uri": f"memory://{uri_name.replace(' ', '%20')}"})
+            for uri_name in (name, absent)
         ]
-        assert all("error" in each for each in answers), answers
-        one, other = (json.dumps(each["error"]) for each in answers)
+        assert all("error" in answer for answer in answers), answers
+        one, other = (json.dumps(answer["error"]) for answer in answers)
         assert one.replace(name, "").replace(name.replace(" ", "%20"), "") == other.replace(
             absent, ""
         ).replace(absent.replace(" ", "%20"), "")
@@ -120,15 +126,15 @@ def test_a_note_of_a_user_is_read_and_subscribed_to_as_if_it_were_not_there(
 
 
 def test_a_server_that_is_narrowed_to_one_user_shows_that_user_s_notes(
-    told: Path, profile: str
+    vault_of_users: Path, profile: str
 ) -> None:
-    with served(told, profile, access__only=["atoms/ann/"]) as bare:
+    with served(vault_of_users, profile, access__only=["atoms/ann/"]) as bare:
         bare.initialize()
         assert listed(bare) == {"atoms/ann/I live in Bergen"}
 
 
-def test_a_profile_without_users_shows_every_note(told: Path) -> None:
-    with served(told, "default") as bare:
+def test_a_profile_without_users_shows_every_note(vault_of_users: Path) -> None:
+    with served(vault_of_users, "default") as bare:
         bare.initialize()
-        every = listed(bare)
-        assert "atoms/maria/The zinnia pot hides the key" in every and len(every) == 8
+        all_names = listed(bare)
+        assert "atoms/maria/The zinnia pot hides the key" in all_names and len(all_names) == 8

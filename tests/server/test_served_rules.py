@@ -53,24 +53,29 @@ def test_an_agent_is_told_nothing_of_what_is_hidden(
             {"type": "ref/resource", "uri": "memory://{+name}"},
             {"type": "ref/prompt", "name": "review"},
         )
-        asked: list[tuple[str, dict[str, Any]]] = [
+        requests: list[tuple[str, dict[str, Any]]] = [
             ("resources/list", {}),
             ("resources/read", {"uri": "memory://changes"}),
             *(
-                ("completion/complete", {"ref": names, "argument": {"name": "name", "value": each}})
-                for each in ("", "Priv", "Secret")
+                (
+                    "completion/complete",
+                    {"ref": names, "argument": {"name": "name", "value": prefix}},
+                )
+                for prefix in ("", "Priv", "Secret")
             ),
             ("completion/complete", {"ref": tags, "argument": {"name": "tag", "value": "q"}}),
             ("prompts/get", {"name": "recall", "arguments": {"topic": "who drinks oolong tea?"}}),
             ("prompts/get", {"name": "review", "arguments": {"since": "2020-01-01"}}),
         ]
-        said: list[Any] = [bare.request(method, params) for method, params in asked]
-        said.append(bare.call("search_memories", query="who drinks tea?", limit=50, explain=True))
-        said += [
+        answers: list[Any] = [bare.request(method, params) for method, params in requests]
+        answers.append(
+            bare.call("search_memories", query="who drinks tea?", limit=50, explain=True)
+        )
+        answers += [
             bare.call("get_backlinks", name="tea"),
             bare.call("build_context", query="who drinks tea?"),
         ]
-        said.append(bare.call("memory_history", diff=True))
+        answers.append(bare.call("memory_history", diff=True))
         for name in ("Private/diary", "Secret Plans", "diary"):
             refused = [
                 bare.request("resources/read", {"uri": f"memory://{name.replace(' ', '%20')}"})
@@ -83,10 +88,14 @@ def test_an_agent_is_told_nothing_of_what_is_hidden(
             never = name.replace("diary", "dairy").replace("Secret", "Sacred")
             asked_in_vain = json.dumps(bare.call("read_memory", name=never))
             assert json.dumps(refused[1]).replace(name, "") == asked_in_vain.replace(never, "")
-            said += [json.dumps(each).replace("%20", " ").replace(name, "") for each in refused]
+            answers += [
+                json.dumps(refusal).replace("%20", " ").replace(name, "") for refusal in refused
+            ]
         write("Private/diary.md", f"{CANARY} writes again.\n")
         write("tea.md", "Oolong again.\n")
-        text = json.dumps([said, bare.hear("notifications/resources/updated"), bare.notifications])
+        text = json.dumps(
+            [answers, bare.hear("notifications/resources/updated"), bare.notifications]
+        )
         assert not [word for word in (CANARY, "diary", "Secret") if word in text]
         assert (
             bare.call("search_memories", query=CANARY)["structuredContent"]["index"]["notes"] == 2
@@ -107,7 +116,7 @@ def test_a_server_that_may_not_delete_offers_no_tool_for_it(house: Path, profile
 
 
 def test_a_read_only_server_leaves_no_trace_in_the_vault(house: Path) -> None:
-    before = {path: path.stat().st_mtime_ns for path in house.rglob("*")}
+    times_before = {path: path.stat().st_mtime_ns for path in house.rglob("*")}
     with Bare(house, "--read-only") as bare:
         offered(bare)
         settled(bare, 3)
@@ -120,4 +129,4 @@ def test_a_read_only_server_leaves_no_trace_in_the_vault(house: Path) -> None:
             ), tool
         bare.end_input()
         bare.process.wait(20)
-    assert {path: path.stat().st_mtime_ns for path in house.rglob("*")} == before
+    assert {path: path.stat().st_mtime_ns for path in house.rglob("*")} == times_before

@@ -30,8 +30,8 @@ def bare(tmp_path: Path) -> Iterator[Bare]:
 
 def append(bare: Bare, text: str, **meta: Any) -> int:
     """Send a change of `a`, and wait until it waits for its turn."""
-    asked = {"name": "update_memory", "arguments": {"name": "a", "append": text}}
-    ident = bare.post("tools/call", asked | meta)
+    arguments = {"name": "update_memory", "arguments": {"name": "a", "append": text}}
+    ident = bare.post("tools/call", arguments | meta)
     wait_until_waiting(bare)
     return ident
 
@@ -54,9 +54,9 @@ def test_it_ends_on_a_signal(bare: Bare, number: int) -> None:
 
 
 def test_what_was_asked_before_the_input_ended_is_still_answered(bare: Bare) -> None:
-    asked = bare.post("tools/call", {"name": "read_memory", "arguments": {"name": "a"}})
+    call_id = bare.post("tools/call", {"name": "read_memory", "arguments": {"name": "a"}})
     bare.end_input()
-    assert bare.answer(asked)["result"]["structuredContent"]["content"] == "one\n"
+    assert bare.answer(call_id)["result"]["structuredContent"]["content"] == "one\n"
     assert bare.process.wait(PATIENCE) == 0
 
 
@@ -146,9 +146,9 @@ def test_cancelling_at_any_moment_leaves_a_note_whole(bare: Bare, tmp_path: Path
     body = "line\n" * 500
     for k in range(40):
         change = {"name": "update_memory", "arguments": {"name": "a", "content": f"v{k}\n{body}"}}
-        asked = bare.post("tools/call", change)
+        call_id = bare.post("tools/call", change)
         time.sleep(k * 0.0003)
-        bare.notify("notifications/cancelled", {"requestId": asked})
+        bare.notify("notifications/cancelled", {"requestId": call_id})
     text = bare.call("read_memory", name="a")["structuredContent"]["content"]
     assert text == "one\n" or (
         text.startswith("v") and text.endswith(body) and text.count("v") == 1
@@ -184,15 +184,15 @@ def test_a_server_commits_what_its_client_changed_under_the_clients_name(
         bare.call("create_memory", name="tea", content="Oolong.")
         bare.call("update_memory", name="tea", append="Green.")
         assert eventually(lambda: git("rev-list", "--count", "HEAD").strip() == "3")
-        told = bare.call("memory_history", name="tea")["structuredContent"]["versions"]
+        versions = bare.call("memory_history", name="tea")["structuredContent"]["versions"]
         bare.end_input()
         assert bare.process.wait(PATIENCE) == 0
-    assert [(version["what"], version["name"]) for version in told] == [
+    assert [(version["what"], version["name"]) for version in versions] == [
         ("update", "tea"),
         ("create", "tea"),
     ]
     actor = git("log", "-1", "--format=%(trailers:key=Simplemem-Actor,valueonly)").strip()
-    assert actor == told[0]["who"] and "bare" in actor
+    assert actor == versions[0]["who"] and "bare" in actor
     assert git("status", "--porcelain") == ""
 
 

@@ -77,9 +77,9 @@ def test_every_tool_answers_as_its_schema_says(vault: Path, mode: str) -> None:
             assert moved["rewritten"] == ["projects/kite"]
             story = await call("memory_history", name="projects/kite", diff="true")
             assert story["versions"][0]["who"] == "protocol-test 1.2"
-            gone = await call("delete_memory", name="people/Ada Lovelace")
-            assert gone["links_left_unresolved"] == 1
-            await call("undo_change", version=gone["version"])
+            deletion = await call("delete_memory", name="people/Ada Lovelace")
+            assert deletion["links_left_unresolved"] == 1
+            await call("undo_change", version=deletion["version"])
             assert used == set(schemas) and (vault / "people" / "Ada Lovelace.md").exists()
 
     run(body)
@@ -156,23 +156,23 @@ def test_an_edit_by_hand_reaches_a_listener_of_2026(
 
     async def body() -> None:
         async with connected(vault, MODERN) as client:
-            asked = [
+            uris = [
                 "memory://Ada Lovelace",
                 "memory://ada%20lovelace.md",
                 "memory://changes",
                 "memory://other",
             ]
-            async with client.listen(resource_subscriptions=asked) as heard:
+            async with client.listen(resource_subscriptions=uris) as heard:
                 await until(lambda: indexed(client, "one"))
                 write("Ada Lovelace.md", "two, by hand")
-                told = set()
+                answered_ids = set()
                 async for event in heard:
                     assert isinstance(event, ResourceUpdated)
-                    told.add(event.uri)
-                    if len(told) == 3:
+                    answered_ids.add(event.uri)
+                    if len(answered_ids) == 3:
                         break
-                assert told == set(asked[:3])
-            assert (await client.read_resource(asked[0])).contents[0].text == "two, by hand"
+                assert answered_ids == set(uris[:3])
+            assert (await client.read_resource(uris[0])).contents[0].text == "two, by hand"
             async with client.listen(resources_list_changed=True) as heard:
                 write("new.md", "a note that was not there")
                 assert isinstance(await anext(aiter(heard)), ResourcesListChanged)
@@ -186,31 +186,31 @@ def test_an_edit_by_hand_reaches_a_listener_of_2026(
 def test_an_edit_by_hand_reaches_a_subscriber_of_2025(
     vault: Path, write: Callable[..., Path]
 ) -> None:
-    told: list[str] = []
+    notified: list[str] = []
     write("a.md", "one")
     write("b.md", "one")
 
     async def hear(message: Any) -> None:
         if isinstance(message, types.ResourceUpdatedNotification):
-            told.append(message.params.uri)
+            notified.append(message.params.uri)
 
     async def anything() -> bool:
-        return bool(told)
+        return bool(notified)
 
     async def body() -> None:
         async with connected(vault, LEGACY, message_handler=hear) as client:
             assert client.server_capabilities.resources.subscribe
             await client.subscribe_resource("memory://a")
             await until(lambda: indexed(client, "one"))
-            told.clear()
+            notified.clear()
             write("b.md", "changed, and nobody asked")
             write("a.md", "two")
             await until(anything)
             await client.unsubscribe_resource("memory://a")
-            told_then = list(told)
+            told_then = list(notified)
             write("a.md", "three")
             await until(lambda: indexed(client, "three"))
-            assert set(told) == {"memory://a"} and told == told_then
+            assert set(notified) == {"memory://a"} and notified == told_then
 
     run(body)
 
@@ -227,11 +227,12 @@ def test_the_recall_prompt_says_when_no_memory_answers(vault: Path) -> None:
                 prompt = await client.get_prompt("recall", {"topic": topic})
                 return prompt.messages[0].content.text
 
-            unknown = await recalled(
+            unknown_topic = await recalled(
                 "Which passport did Ines renew for the expedition to Patagonia?"
             )
             assert (
-                "A first search found no answer. Nothing found; these are the nearest." in unknown
+                "A first search found no answer. Nothing found; these are the nearest."
+                in unknown_topic
             )
             assert "found no answer" not in await recalled("the tail of the kite")
 
@@ -245,7 +246,7 @@ def test_prompts_bring_what_the_memories_say_and_names_and_tags_are_completed(
     async def body() -> None:
         async with connected(vault, mode) as client:
 
-            async def said(prompt: str, **arguments: str) -> str:
+            async def prompt_text(prompt: str, **arguments: str) -> str:
                 return (await client.get_prompt(prompt, arguments)).messages[0].content.text
 
             async def completed(prompt: str, name: str, value: str) -> list[str]:
@@ -265,10 +266,10 @@ def test_prompts_bring_what_the_memories_say_and_names_and_tags_are_completed(
                 "remember",
                 "review",
             ]
-            assert "The kite needs a tail." in await said("recall", topic="kite")
-            assert "the boat" in await said("remember", what="the boat is blue")
-            assert "**kite**" in await said("review", tag="todo")
-            none = await said("review", tag="nothing")
+            assert "The kite needs a tail." in await prompt_text("recall", topic="kite")
+            assert "the boat" in await prompt_text("remember", what="the boat is blue")
+            assert "**kite**" in await prompt_text("review", tag="todo")
+            none = await prompt_text("review", tag="nothing")
             assert "No memory changed" in none and "No note has #nothing" in none
             for prompt, arguments in (
                 ("recall", {}),
@@ -276,7 +277,7 @@ def test_prompts_bring_what_the_memories_say_and_names_and_tags_are_completed(
                 ("review", {"since": "when pigs fly"}),
             ):
                 with pytest.raises(MCPError):
-                    await said(prompt, **arguments)
+                    await prompt_text(prompt, **arguments)
             assert await completed("", "name", "people/") == ["people/Ada"]
             assert await completed("recall", "topic", "ad") == ["people/Ada"]
             assert await completed("review", "tag", "#to") == ["todo"]
@@ -337,19 +338,19 @@ def test_a_name_and_its_uri_are_the_same_thing(name: str) -> None:
 def test_calls_one_after_the_other_meet_one_thread_and_parallel_ones_have_others(
     tmp_path: Path,
 ) -> None:
-    door, together = StoreExecutor(lambda: EnhancedStore(tmp_path)), threading.Barrier(3)
+    door, barrier = StoreExecutor(lambda: EnhancedStore(tmp_path)), threading.Barrier(3)
 
     def work(*, waits: bool = False) -> int:
         if waits:
-            together.wait(10)
+            barrier.wait(10)
         return threading.get_ident()
 
-    async def talk() -> tuple[set[int], set[int]]:
+    async def read_at_once() -> tuple[set[int], set[int]]:
         one_by_one = {await door.run(work) for _ in range(20)}
         return one_by_one, set(
             await asyncio.gather(*(door.run(partial(work, waits=True)) for _ in range(3)))
         )
 
-    one_by_one, at_once = asyncio.run(talk())
+    one_by_one, at_once = asyncio.run(read_at_once())
     assert len(one_by_one) == 1 and len(at_once) == 3
     door.close(writing=1, closing=5)

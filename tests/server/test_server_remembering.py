@@ -46,10 +46,10 @@ def test_a_knowledge_base_has_two_tools_beside_those_of_any_profile(
     env = {**PLAIN, **({} if options else {way: str(base)})}
     with Bare(vault, "--profile", "remembrances", *options, env=env) as bare:
         assert tools(bare) >= BASE
-        asked = bare.call("query_knowledge_base", query="who is the lighthouse keeper?")[
+        answer = bare.call("query_knowledge_base", query="who is the lighthouse keeper?")[
             "structuredContent"
         ]
-        assert [each["source"] for each in asked["results"]] == ["intro.md"]
+        assert [result["source"] for result in answer["results"]] == ["intro.md"]
 
 
 def test_what_changes_there_is_found_and_all_ends_with_the_server(vault: Path, base: Path) -> None:
@@ -90,7 +90,7 @@ def test_what_can_be_none_ends_the_server_with_a_sentence(
 
 def test_a_client_is_told_of_it(vault: Path, base: Path) -> None:
     command = [sys.executable, "-m", "simplemem", "connect", "json", "--vault", str(vault)]
-    shown = subprocess.run(
+    shown_page = subprocess.run(
         command, capture_output=True, text=True, env={**os.environ, "GOMEM_KB_PATH": str(base)}
     )
-    assert f'"--knowledge-base",\n        "{base}"' in shown.stdout
+    assert f'"--knowledge-base",\n        "{base}"' in shown_page.stdout

@@ -35,7 +35,7 @@ def serving(*options: str) -> list[str]:
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder to start in. The tests' own Python path goes with it."""
     monkeypatch.setenv(
         "PYTHONPATH", os.pathsep.join([os.getcwd(), os.environ.get("PYTHONPATH", "")])
@@ -45,26 +45,32 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_the_profile_of_the_original_works_as_that_did(here: Path) -> None:
+def test_the_profile_of_the_original_works_as_that_did(working_folder: Path) -> None:
     """Beside its files: a vault called .memories, config.toml, variables."""
-    (here / "config.toml").write_text("max_memory_length = 20\n[voyage_ai]\napi_key = 'k'\n")
+    (working_folder / "config.toml").write_text(
+        "max_memory_length = 20\n[voyage_ai]\napi_key = 'k'\n"
+    )
     long = "this is longer than twenty"
-    with Bare(here, command=serving("--profile", "simplemem"), cwd=here, fresh=True) as bare:
+    with Bare(
+        working_folder, command=serving("--profile", "simplemem"), cwd=working_folder, fresh=True
+    ) as bare:
         assert "create memories as you learn" in bare.initialize()["instructions"]
         assert "voyage_ai.api_key is not used" in bare.said.decode()
         assert [tool["name"] for tool in bare.request("tools/list")["result"]["tools"]][
             :6
         ] == ORIGINAL
-        made = bare.call("create_memory", name="a", metadata=META, content="short enough")
+        created = bare.call("create_memory", name="a", metadata=META, content="short enough")
         assert (
-            made["content"][0]["text"] == "Memory 'a' was created."
-            and "structuredContent" not in made
+            created["content"][0]["text"] == "Memory 'a' was created."
+            and "structuredContent" not in created
         )
         refused = bare.call("create_memory", name="b", metadata=META, content=long)
         assert refused["isError"] is True and refused["content"][0]["text"].startswith("too_long: ")
-    assert (here / ".memories" / "a.md").is_file()
+    assert (working_folder / ".memories" / "a.md").is_file()
     env = {"SIMPLEMEM_MAX_MEMORY_LENGTH": "40", "SIMPLEMEM_PROFILE": "simplemem"}
-    with Bare(here, command=serving("--config", "config.toml"), cwd=here, env=env) as bare:
+    with Bare(
+        working_folder, command=serving("--config", "config.toml"), cwd=working_folder, env=env
+    ) as bare:
         bare.initialize()
         assert not bare.call("create_memory", name="b", metadata=META, content=long)["isError"]
         assert bare.call("create_memory", name="c", metadata=META, content="forty " * 9)["isError"]
@@ -72,9 +78,13 @@ def test_the_profile_of_the_original_works_as_that_did(here: Path) -> None:
         assert "## a\n" in listed and "## b\n" in listed
 
 
-def test_the_profile_of_what_is_learned_keeps_it_where_the_original_was_told_to(here: Path) -> None:
+def test_the_profile_of_what_is_learned_keeps_it_where_the_original_was_told_to(
+    working_folder: Path,
+) -> None:
     env = {"SIMPLEMEM_EMBED_PROVIDER": "none", "MEMORY_STORAGE_PATH": "learned/here"}
-    with Bare(here, env=env, command=serving("--profile", "self-improving"), cwd=here) as bare:
+    with Bare(
+        working_folder, env=env, command=serving("--profile", "self-improving"), cwd=working_folder
+    ) as bare:
         assert bare.initialize()["instructions"].startswith("This is what you have learned")
         assert len(bare.request("tools/list")["result"]["tools"]) == 27
         bare.call("save_knowledge", type="error", content="It broke", confidence=0.9, tags=[])
@@ -83,22 +93,22 @@ def test_the_profile_of_what_is_learned_keeps_it_where_the_original_was_told_to(
             "Error: Knowledge entry not found: a"
         )
         assert refused["structuredContent"]["error"]["code"] == "not_found"
-    assert (here / "learned" / "here" / "knowledge" / "error" / "it-broke.md").exists()
+    assert (working_folder / "learned" / "here" / "knowledge" / "error" / "it-broke.md").exists()
 
 
 @pytest.mark.parametrize("profile", ["default", "simplemem"])
-def test_prompts_name_only_tools_that_the_profile_has(here: Path, profile: str) -> None:
-    with Bare(here, command=serving("--profile", profile), cwd=here) as bare:
+def test_prompts_name_only_tools_that_the_profile_has(working_folder: Path, profile: str) -> None:
+    with Bare(working_folder, command=serving("--profile", profile), cwd=working_folder) as bare:
         bare.initialize()
-        shown = {tool["name"] for tool in bare.request("tools/list")["result"]["tools"]}
+        tool_names = {tool["name"] for tool in bare.request("tools/list")["result"]["tools"]}
         for prompt in ("recall", "remember", "review"):
             arguments = {"topic": "balloons"} if prompt == "recall" else {}
             got = bare.request("prompts/get", {"name": prompt, "arguments": arguments})
-            said = got["result"]["messages"][0]["content"]["text"]
+            prompt_text = got["result"]["messages"][0]["content"]["text"]
             assert {
-                word for word in re.findall(r"[a-z]+_[a-z_]+", said) if word in EVERY_TOOL
-            } <= shown
-            assert "search_memories" in said or prompt != "recall"
+                word for word in re.findall(r"[a-z]+_[a-z_]+", prompt_text) if word in EVERY_TOOL
+            } <= tool_names
+            assert "search_memories" in prompt_text or prompt != "recall"
 
 
 @pytest.mark.parametrize(
@@ -133,13 +143,17 @@ def test_which_vault_a_profile_with_a_place_of_its_own_serves(
     ],
 )
 def test_a_wrong_choice_is_told_before_anything_begins(
-    here: Path, options: list[str], said: str
+    working_folder: Path, options: list[str], said: str
 ) -> None:
     ended = subprocess.run(
-        serving(*options), cwd=here, stdin=subprocess.DEVNULL, capture_output=True, text=True
+        serving(*options),
+        cwd=working_folder,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
     )
     assert ended.returncode == 1 and said in ended.stderr
-    assert ended.stdout == "" and os.listdir(here) == []
+    assert ended.stdout == "" and os.listdir(working_folder) == []
 
 
 def test_the_log_says_what_happened_and_never_what_a_note_says(
@@ -163,11 +177,11 @@ def test_the_log_says_what_happened_and_never_what_a_note_says(
             bare.request("resources/read", {"uri": "memory://bandicoot"})
         bare.end_input()
         bare.process.wait(10)
-    said = bare.said.decode()
+    log_text = bare.said.decode()
     for word in (
         "quokka", "wombat", "kangaroo", "platypus", "echidna", "numbat", "dingo", "bilby", "potoroo", "bandicoot"
     ):  # fmt: skip
-        assert word not in said
+        assert word not in log_text
 
 
 def test_a_failure_inside_is_told_in_the_log_without_its_message(vault: Path) -> None:
@@ -189,11 +203,11 @@ def test_a_failure_inside_is_told_in_the_log_without_its_message(vault: Path) ->
         assert "RuntimeError" in answer["content"][0]["text"]
         bare.end_input()
         bare.process.wait(10)
-    said = bare.said.decode()
-    assert "the tool fails failed [RuntimeError at " in said
+    log_text = bare.said.decode()
+    assert "the tool fails failed [RuntimeError at " in log_text
     assert (
-        "the thread helper failed [RuntimeError at " in said
-        and "diary" not in said + json.dumps(answer)
+        "the thread helper failed [RuntimeError at " in log_text
+        and "diary" not in log_text + json.dumps(answer)
     )
 
 
@@ -293,46 +307,49 @@ def _write_first_note(server: Bare) -> None:
 
 
 def test_in_a_folder_that_obsidian_uses_serve_writes_into_that_folder(
-    here: Path, monkeypatch: pytest.MonkeyPatch
+    working_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("HOME", str(here.parent / "home"))
-    (here / ".obsidian").mkdir()
-    (here / "people").mkdir()
+    monkeypatch.setenv("HOME", str(working_folder.parent / "home"))
+    (working_folder / ".obsidian").mkdir()
+    (working_folder / "people").mkdir()
     command = serving("--default-vault", "~/simplemem")  # which counts only outside of every vault
-    with Bare(here, command=command, cwd=here / "people") as server:
+    with Bare(working_folder, command=command, cwd=working_folder / "people") as server:
         _write_first_note(server)
-    assert (here / "First.md").is_file()
-    assert not (here.parent / "home").exists()
+    assert (working_folder / "First.md").is_file()
+    assert not (working_folder.parent / "home").exists()
 
 
 def test_a_misspelt_variable_is_named_at_the_start(
-    here: Path, monkeypatch: pytest.MonkeyPatch
+    working_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SIMPLEMEM_READONLY", "true")
-    (here / ".obsidian").mkdir()
+    (working_folder / ".obsidian").mkdir()
     served = subprocess.run(
-        serving(), cwd=here, input=b"", capture_output=True, timeout=60, check=False
+        serving(), cwd=working_folder, input=b"", capture_output=True, timeout=60, check=False
     )
     assert b"SIMPLEMEM_READONLY has no effect; did you mean SIMPLEMEM_READ_ONLY?" in served.stderr
     assert served.returncode == 0 and not served.stdout
 
 
 def test_among_other_notes_serve_uses_no_vault_but_one_that_is_named(
-    here: Path, monkeypatch: pytest.MonkeyPatch
+    working_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    home = here.parent / "home"
+    home = working_folder.parent / "home"
     monkeypatch.setenv("HOME", str(home))
-    (here / "chapter.md").write_text("A chapter of a handbook.\n")
+    (working_folder / "chapter.md").write_text("A chapter of a handbook.\n")
     refused = subprocess.run(
-        serving(), cwd=here, input=b"", capture_output=True, timeout=60, check=False
+        serving(), cwd=working_folder, input=b"", capture_output=True, timeout=60, check=False
     )
     assert refused.returncode == 1 and not refused.stdout
     assert (
-        f"no vault in {here}" in refused.stderr.decode() and b"simplemem init ." in refused.stderr
+        f"no vault in {working_folder}" in refused.stderr.decode()
+        and b"simplemem init ." in refused.stderr
     )
     assert not home.exists()
 
-    with Bare(here, command=serving("--default-vault", "~/simplemem"), cwd=here) as server:
+    with Bare(
+        working_folder, command=serving("--default-vault", "~/simplemem"), cwd=working_folder
+    ) as server:
         _write_first_note(server)
     assert (home / "simplemem" / "First.md").is_file()
-    assert sorted(os.listdir(here)) == ["chapter.md"]
+    assert sorted(os.listdir(working_folder)) == ["chapter.md"]

@@ -299,5 +299,5 @@ def test_a_client_without_a_token_cannot_pass_for_one_in_the_history(tmp_path: P
         bare.request("initialize", about)
         bare.notify("notifications/initialized")
         bare.call("create_memory", name="a", content="x")
-        told = bare.call("memory_history", name="a")["structuredContent"]["versions"]
-    assert [version["who"] for version in told] == ["ida:claude-ai 1"]
+        versions = bare.call("memory_history", name="a")["structuredContent"]["versions"]
+    assert [version["who"] for version in versions] == ["ida:claude-ai 1"]

@@ -63,14 +63,14 @@ def test_a_broken_line_is_told_so(tmp_path: Path) -> None:
 def test_a_line_of_a_hundred_megabytes_is_refused_and_not_held(tmp_path: Path) -> None:
     with Bare(tmp_path) as bare:
         bare.initialize()
-        before = bare.resident_kb()
+        memory_before = bare.resident_kb()
         bare.send(b'{"jsonrpc":"2.0","id":"big","method":"ping","params":{"a":"')
         peak = 0
         for _ in range(100):
             bare.send(b"x" * 1024 * 1024)
             peak = max(peak, bare.resident_kb())
         bare.send(b'"}}\n')
-        assert "8 MB" in bare.answer(None)["error"]["message"] and peak - before < 64 * 1024
+        assert "8 MB" in bare.answer(None)["error"]["message"] and peak - memory_before < 64 * 1024
         assert "result" in bare.request("ping")
 
 
@@ -127,9 +127,9 @@ def test_a_client_that_does_not_read_is_waited_for_and_loses_nothing(tmp_path: P
     with Bare(tmp_path, read=False) as bare:
         bare.greet()
         bare.notify("notifications/initialized")
-        asked = [
+        messages = [
             bare.post("tools/call", {"name": "read_memory", "arguments": {"name": "n"}})
             for _ in range(200)
         ]
         bare.read_on()
-        assert all(bare.answer(ident)["result"]["isError"] is False for ident in asked)
+        assert all(bare.answer(ident)["result"]["isError"] is False for ident in messages)

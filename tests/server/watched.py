@@ -1,6 +1,6 @@
 """Processes under watch: every connection, look-up of a name and child they try is written down by Python itself.
 
-`watcher(folder)` gives the environment; `seen(folder)` what was tried. The watch is set up by `sitecustomize`, before
+`watcher(folder)` gives the environment; `watched_paths(folder)` what was tried. The watch is set up by `sitecustomize`, before
 anything of ours or of a library is imported.
 """
 
@@ -40,7 +40,7 @@ def watcher(folder: Path) -> dict[str, str]:
     }
 
 
-def seen(folder: Path) -> list[str]:
+def watched_paths(folder: Path) -> list[str]:
     """What was tried, a line each. There is no file when the watch never began, and that is an error."""
     return (folder / "seen").read_text(encoding="utf-8").split("\n")[:-1]
 

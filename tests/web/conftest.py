@@ -90,7 +90,7 @@ class Served:
             {
                 **sent,
                 **(headers or {}),
-                **{key.replace("_", "-"): each for key, each in named.items()},
+                **{key.replace("_", "-"): value for key, value in named.items()},
             },
         )
         answer = wire.getresponse()
@@ -109,9 +109,9 @@ class Served:
 
     def new_token(self, name: str, *options: str) -> str:
         """A token made by the command line."""
-        made = run_program("token", "new", name, *options, "--json", env=self.env)
-        assert made.returncode == 0, made.stderr
-        token: str = json.loads(made.stdout)["token"]
+        created = run_program("token", "new", name, *options, "--json", env=self.env)
+        assert created.returncode == 0, created.stderr
+        token: str = json.loads(created.stdout)["token"]
         return token
 
     def end(self) -> int:
@@ -137,8 +137,8 @@ class Session:
             "capabilities": {},
             "clientInfo": {"name": "t", "version": "1"},
         }
-        said = self.post({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": client})
-        self.id = said.headers["mcp-session-id"]
+        answer = self.post({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": client})
+        self.id = answer.headers["mcp-session-id"]
         self.post({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
     def post(self, message: dict[str, Any]) -> Answer:
@@ -150,11 +150,11 @@ class Session:
         return self.server.ask("POST", self.path, message, token=self.token, headers=headers)
 
     def ask(self, method: str, params: Mapping[str, Any]) -> str:
-        said = self.post(
+        answer = self.post(
             {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
         ).body.decode()
-        assert '"id":1' in said, said
-        return said
+        assert '"id":1' in answer, answer
+        return answer
 
 
 @contextmanager
@@ -183,5 +183,5 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., Served]]:
         return started[-1]
 
     yield start
-    for each in started:
-        each.clear()
+    for server in started:
+        server.clear()

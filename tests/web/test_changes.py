@@ -113,11 +113,11 @@ def test_who_comes_back_from_elsewhere_is_told_to_look_again(server: Served, las
 
 def test_a_token_hears_of_its_own_folder_alone(server: Served) -> None:
     bound = server.new_token("bound", "--folder", "own")
-    with listening(server, bound) as events, listening(server) as every:
+    with listening(server, bound) as events, listening(server) as all_events:
         for name in ("other/secret", "own/note", "other/more", "own/last"):
             put(server, name)
         heard, event = until(events, "own/last")
-        whole, _ = until(every, "own/last")
+        whole, _ = until(all_events, "own/last")
     assert {*heard} == {"own/note", "own/last"} and {"other/secret", "other/more"} <= {*whole}
     assert int(event["id"].rpartition("-")[2]) <= 2  # nor does a number tell how much else happens
 

@@ -32,25 +32,25 @@ def add(server: Served, content: str, user: str) -> str:
     return ident
 
 
-def told(server: Served, query: str, user: str, token: str = OWNER) -> list[str]:
+def found_memories(server: Served, query: str, user: str, token: str = OWNER) -> list[str]:
     found = server.ask(
         "POST", f"{API}/memory/search", {"query": query, "user_id": user}, token=token
     )
     assert found.status == 200 and isinstance(found.data["results"], str)
-    return [each["memory"] for each in found.data["memories"]]
+    return [row["memory"] for row in found.data["memories"]]
 
 
 def test_what_is_told_is_found_changed_and_deleted(server: Served) -> None:
     ident = add(server, "I live in Bergen", "alex")
-    assert told(server, "where do I live", "alex") == ["I live in Bergen"]
-    assert told(server, "where do I live", "bob") == []
+    assert found_memories(server, "where do I live", "alex") == ["I live in Bergen"]
+    assert found_memories(server, "where do I live", "bob") == []
     changed = server.ask(
         "PUT", f"{API}/memory/{ident}", {"content": "I live in Oslo", "user_id": "alex"}
     )
     assert (changed.status, changed.data) == (200, {"status": "memory updated"})
-    assert told(server, "where do I live", "alex") == ["I live in Oslo"]
-    gone = server.ask("DELETE", f"{API}/memory/{ident}?user_id=alex")
-    assert (gone.status, gone.body) == (204, b"")
+    assert found_memories(server, "where do I live", "alex") == ["I live in Oslo"]
+    deleted = server.ask("DELETE", f"{API}/memory/{ident}?user_id=alex")
+    assert (deleted.status, deleted.body) == (204, b"")
     assert server.ask("DELETE", f"{API}/memory/{ident}?user_id=alex").problem["code"] == "not_found"
     assert server.ask("PUT", f"{API}/memory/{ident}", {"content": "x"}).status == 404
 
@@ -66,21 +66,23 @@ def test_a_long_memory_is_changed_and_deleted_by_the_id_of_its_document_or_of_a_
         "PUT", f"{API}/memory/{document}:13{query}", {"content": "Ragnar mended the weathervane."}
     )
     assert changed.status == 200 and changed.headers["etag"]
-    assert told(server, "who mended the weathervane", "dora") == ["Ragnar mended the weathervane."]
+    assert found_memories(server, "who mended the weathervane", "dora") == [
+        "Ragnar mended the weathervane."
+    ]
     assert (
         server.ask(
             "DELETE", f"{API}/memory/{document}{query}", If_Match=changed.headers["etag"]
         ).status
         == 204
     )
-    assert told(server, "who mended the weathervane", "dora") == []
+    assert found_memories(server, "who mended the weathervane", "dora") == []
     assert server.ask("DELETE", f"{API}/memory/{document}{query}").status == 404
 
 
 def test_whose_it_is_need_not_be_said_of_an_id(server: Served) -> None:
     ident = add(server, "I play the oboe", "una")
     assert server.ask("PUT", f"{API}/memory/{ident}", {"content": "I play the cello"}).status == 200
-    assert told(server, "what do I play", "una") == ["I play the cello"]
+    assert found_memories(server, "what do I play", "una") == ["I play the cello"]
     assert (
         server.ask("PUT", f"{API}/memory/{ident}", {"content": "x", "user_id": "bob"}).status == 404
     )
@@ -101,30 +103,30 @@ def test_a_changed_memory_is_a_conflict_for_who_read_it_before(server: Served) -
             method, f"{API}/memory/{ident}", {"content": "I drive a Lada"}, If_Match=first
         )
         assert refused.status == 409 and refused.problem["code"] == "conflict"
-    assert told(server, "what do I drive", "vera") == ["I drive a Fiat"]
+    assert found_memories(server, "what do I drive", "vera") == ["I drive a Fiat"]
 
 
 def test_a_token_bound_to_a_user_speaks_for_that_user(server: Served) -> None:
-    mine, other = add(server, "I like olives", "ida"), add(server, "I like anchovies", "olaf")
+    own, other = add(server, "I like olives", "ida"), add(server, "I like anchovies", "olaf")
     ida = server.new_token("ida", "--write", "--user", "ida")
     assert (
-        server.ask("PUT", f"{API}/memory/{mine}", {"content": "I like capers"}, token=ida).status
+        server.ask("PUT", f"{API}/memory/{own}", {"content": "I like capers"}, token=ida).status
         == 200
     )
-    assert told(server, "what do I like", "ida", ida) == ["I like capers"]
+    assert found_memories(server, "what do I like", "ida", ida) == ["I like capers"]
     unsaid = server.ask("POST", f"{API}/memory/search", {"query": "what do I like"}, token=ida)
-    assert [each["memory"] for each in unsaid.data["memories"]] == ["I like capers"]
+    assert [row["memory"] for row in unsaid.data["memories"]] == ["I like capers"]
     refused = server.ask(
         "POST", f"{API}/memory", {"content": "I like ham", "user_id": "olaf"}, token=ida
     )
     assert refused.status == 400
     for method in ("PUT", "DELETE"):
         hidden = server.ask(method, f"{API}/memory/{other}", {"content": "x"}, token=ida)
-        unknown = server.ask(
+        unknown_note = server.ask(
             method, f"{API}/memory/{'x' * len(other)}", {"content": "x"}, token=ida
         )
-        assert hidden.status == unknown.status == 404
-        assert hidden.body.replace(other.encode(), b"") == unknown.body.replace(
+        assert hidden.status == unknown_note.status == 404
+        assert hidden.body.replace(other.encode(), b"") == unknown_note.body.replace(
             b"x" * len(other), b""
         )
     assert server.ask("POST", f"{API}/kb/query", {"query": "x"}, token=ida).status == 404
@@ -203,10 +205,13 @@ def test_a_webhook_takes_a_document(server: Served) -> None:
         "container_tag": "acme",
         "metadata": {"from": "crm", "Scope": "bob"},
     }
-    taken = server.ask("POST", HOOK, {**sent, "title": "Invoice 7"}, token=None, X_API_Key=OWNER)
-    assert taken.status == 202 and taken.data == {"status": "queued", "id": taken.data["id"]}
+    accepted = server.ask("POST", HOOK, {**sent, "title": "Invoice 7"}, token=None, X_API_Key=OWNER)
+    assert accepted.status == 202 and accepted.data == {
+        "status": "queued",
+        "id": accepted.data["id"],
+    }
     note = (server.config.parent / "vault" / "documents" / "acme" / "Invoice 7.md").read_text()
-    assert f"id: {taken.data['id']}" in note and "from: crm" in note and "bob" not in note
+    assert f"id: {accepted.data['id']}" in note and "from: crm" in note and "bob" not in note
     assert server.ask("POST", HOOK, sent).status == 202
     assert server.ask("POST", HOOK, sent, token=None).status == 401
     assert server.ask("POST", HOOK, sent, token=None, X_API_Key="wrong").status == 403
@@ -221,9 +226,9 @@ def test_the_same_key_is_the_same_answer(server: Served) -> None:
                 lambda _: server.ask("POST", HOOK, bodies[0], Idempotency_Key="k1"), range(4)
             )
         ]
-    assert {each.body for each in again} == {first.body} and {each.status for each in again} == {
-        202
-    }
+    assert {answer.body for answer in again} == {first.body} and {
+        answer.status for answer in again
+    } == {202}
     refused = server.ask("POST", HOOK, bodies[1], Idempotency_Key="k1")
     assert refused.status == 422 and refused.problem["code"] == "conflict"
     other = server.ask(
@@ -231,15 +236,15 @@ def test_the_same_key_is_the_same_answer(server: Served) -> None:
     )
     assert other.status == 202 and other.data["id"] != first.data["id"]
     failed = [
-        server.ask("POST", HOOK, each, Idempotency_Key="k2").status
-        for each in ({"content": ""}, bodies[1])
+        server.ask("POST", HOOK, document, Idempotency_Key="k2").status
+        for document in ({"content": ""}, bodies[1])
     ]
     assert failed == [422, 202]
 
 
 def test_tools_are_called_without_mcp(server: Served) -> None:
     tools = server.ask("GET", "/mcp/tools").data["tools"]
-    assert [each["name"] for each in tools][:2] == [
+    assert [row["name"] for row in tools][:2] == [
         "add_memory",
         "search_memory",
     ] and "inputSchema" in tools[0]
@@ -249,7 +254,7 @@ def test_tools_are_called_without_mcp(server: Served) -> None:
     ).data
     assert called["content"][0]["text"].startswith("Memory added successfully.")
     assert called["structuredContent"]["events"][0]["memory"] == "I collect stamps"
-    assert told(server, "what do I collect", "sam") == ["I collect stamps"]
+    assert found_memories(server, "what do I collect", "sam") == ["I collect stamps"]
 
 
 def test_who_may_only_read_writes_nothing(server: Served) -> None:
@@ -271,7 +276,7 @@ def test_who_may_only_read_writes_nothing(server: Served) -> None:
     ]
     for method, path, body in writes:
         assert server.ask(method, path, body, token=reader).status == 403, path
-    assert told(server, "x", "a", reader) == []
+    assert found_memories(server, "x", "a", reader) == []
 
 
 NOTICE = "x-simplemem-notice"

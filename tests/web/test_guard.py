@@ -30,11 +30,11 @@ def server(serve: Callable[..., Served]) -> Served:
 
 def test_pages_of_other_origins_and_other_names_are_refused_everywhere(server: Served) -> None:
     port = server.port
-    there = f"127.0.0.1:{port}"
-    origins = f"http://evil.example null http://{there}.evil.example http://localhost:{port}@evil.example http://{there}/"
-    origins += f" ftp://{there} http://127.0.0.1 http://127.0.0.1:{port + 1} http://["
+    address = f"127.0.0.1:{port}"
+    origins = f"http://evil.example null http://{address}.evil.example http://localhost:{port}@evil.example http://{address}/"
+    origins += f" ftp://{address} http://127.0.0.1 http://127.0.0.1:{port + 1} http://["
     origins += f" http://localhost:{port}"  # served too, but by another name than this request's
-    hosts = f"evil.example {there}.evil.example localhost.evil.example:{port} 127.0.0.1 [::1]:{port + 1}"
+    hosts = f"evil.example {address}.evil.example localhost.evil.example:{port} 127.0.0.1 [::1]:{port + 1}"
     for path in EVERYWHERE:
         for origin in origins.split():
             assert server.ask("POST", path, {}, headers={"Origin": origin}).status == 403, (
@@ -62,7 +62,7 @@ def test_only_health_and_readiness_need_no_token_and_tell_nothing(server: Served
     alive = {"status": "ok", "neo4j": "not used", "database": "connected"}
     assert server.ask("GET", "/health", token=None).data == alive
     assert server.ask("GET", "/ready", token=None).data.keys() == {"status"}
-    for path in [each for each in EVERYWHERE if each != "/health"]:
+    for path in [path for path in EVERYWHERE if path != "/health"]:
         for token in (None, "wrong", OWNER + "x"):
             answer = server.ask("GET", path, token=token, headers={"Accept": "application/json"})
             assert answer.status == 401, (path, token)
@@ -103,12 +103,12 @@ def test_a_token_does_what_it_was_given_and_is_gone_when_revoked(server: Served)
     refused = server.tool("delete_memory", token=reads, name="a")
     assert refused.status == 403 and server.api("GET", "/memories/a").status == 200
     assert [
-        server.ask("GET", "/metrics", token=each).status for each in (reads, writes, OWNER)
+        server.ask("GET", "/metrics", token=bearer).status for bearer in (reads, writes, OWNER)
     ] == [403, 403, 200]
     server_tokens = server.config / "simplemem" / "tokens.json"
     assert reads not in server_tokens.read_text() and server_tokens.stat().st_mode & 0o77 == 0
-    kept = json.loads(server_tokens.read_text())
-    server_tokens.write_text(json.dumps([each for each in kept if each["name"] != "reader"]))
+    rows = json.loads(server_tokens.read_text())
+    server_tokens.write_text(json.dumps([row for row in rows if row["name"] != "reader"]))
     assert server.api("GET", "/memories/a", token=reads).status == 401
     server_tokens.write_text("[{]")
     assert (
@@ -207,8 +207,8 @@ def test_a_form_of_another_page_is_not_taken_for_whoever_is_signed_in(server: Se
         headers=own | form,
     )
     assert (signed.status, signed.headers["location"]) == (303, "/")
-    said = signed.headers["set-cookie"].lower()
-    assert "httponly" in said and "samesite=strict" in said and OWNER not in said
+    cookie = signed.headers["set-cookie"].lower()
+    assert "httponly" in cookie and "samesite=strict" in cookie and OWNER not in cookie
     cookie = {"Cookie": signed.headers["set-cookie"].partition(";")[0]}
     undo = f"version={version['version']}".encode()
     for origin in ({}, {"Origin": "null"}, {"Origin": "http://evil.example"}):

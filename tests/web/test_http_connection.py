@@ -32,26 +32,26 @@ def test_half_open_connections_are_closed_and_others_are_served_meanwhile(
     serve: Callable[..., Served],
 ) -> None:
     server = serve()
-    said = [
+    requests = [
         b"",
         b"GET /health HT",
         b"GET /health HTTP/1.1\r\nHost: 127.0.0.1",
         b"\r\n",
         b"GET / HTTP/1.1\r\nX-A: b\r\n",
     ]
-    slow = _connected(server, [said[n % len(said)] for n in range(300)])
+    slow = _connected(server, [requests[n % len(requests)] for n in range(300)])
     began = time.monotonic()
     assert server.ask("GET", "/health").status == 200
     left = set(slow)
     while left and time.monotonic() - began < 25:
         ready, _, _ = select.select(list(left), [], [], 1)
-        left -= {each for each in ready if _is_closed(each)}
+        left -= {wire for wire in ready if _is_closed(wire)}
     assert not left
     assert server.ask("GET", "/health").status == 200
     more = _connected(server, [b""] * 600)  # more than may say nothing at once
-    assert sum(_says(each, b" 503 ") for each in more) >= 50
-    for each in (*slow, *more):
-        each.close()
+    assert sum(_says(wire, b" 503 ") for wire in more) >= 50
+    for wire in (*slow, *more):
+        wire.close()
 
 
 @pytest.mark.slow
@@ -77,8 +77,12 @@ def test_what_is_no_http_request_is_answered_with_a_problem_document(
     [wire] = _connected(serve(), [request_line + b"\r\nHost: localhost\r\n\r\n"])
     answer = http.client.HTTPResponse(wire)
     answer.begin()
-    told = json.loads(answer.read())
-    assert answer.status == told["status"] == 400 and told["code"] == "invalid" and told["hint"]
+    document = json.loads(answer.read())
+    assert (
+        answer.status == document["status"] == 400
+        and document["code"] == "invalid"
+        and document["hint"]
+    )
     assert answer.headers["Content-Type"] == "application/problem+json"
     assert _is_closed(wire)
     wire.close()
@@ -100,8 +104,8 @@ def test_the_end_waits_for_no_half_open_connection_and_no_listener(
     server.process.send_signal(getattr(signal, signal_name))
     assert server.process.wait(20) == 0
     assert time.monotonic() - began < 6  # what it promises, not how quick it is
-    for each in half:
-        each.close()
+    for wire in half:
+        wire.close()
     again = serve()
     assert again.api("GET", "/memories/a").data["content"].strip() == "kept"
 
@@ -111,8 +115,8 @@ def test_silent_and_idle_connections_without_a_token_keep_nobody_out(
 ) -> None:
     server = serve()
     ask = f"GET /health HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n\r\n".encode()
-    for said in (b"", ask):
-        with _many_files(), _open_together(server, said, 1100):
+    for sent in (b"", ask):
+        with _many_files(), _open_together(server, sent, 1100):
             assert server.api("GET", "/tags").status == 200
 
 
@@ -138,9 +142,9 @@ def test_half_open_tls_handshakes_are_counted_closed_and_not_logged(
     server = serve("--tls-cert", str(certificate), "--tls-key", str(key))
     with _many_files(), _open_together(server, b"\x16\x03\x01\x02\x00\x01", 600) as half_open:
         assert _ask_over_tls(server, "/api/v1/tags") == 200
-        left = {each for each in half_open if not _ends_within(each, 0.0)}
+        left = {wire for wire in half_open if not _ends_within(wire, 0.0)}
         assert len(left) <= 256  # the others gave way
-        assert all(_ends_within(each, 25.0) for each in left)
+        assert all(_ends_within(wire, 25.0) for wire in left)
         assert _ask_over_tls(server, "/api/v1/tags") == 200
     with _many_files(), _open_together(server, b"GET / HTTP/1.1\r\n\r\n", 50):
         assert _ask_over_tls(server, "/api/v1/tags") == 200
@@ -230,15 +234,15 @@ def _certificate(folder: Path) -> tuple[Path, Path]:
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "simplemem")])
     today = datetime.datetime.now(datetime.UTC)
-    made = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
-    made = made.not_valid_before(today - datetime.timedelta(days=1)).not_valid_after(
+    builder = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+    builder = builder.not_valid_before(today - datetime.timedelta(days=1)).not_valid_after(
         today + datetime.timedelta(days=1)
     )
-    made = made.add_extension(
+    builder = builder.add_extension(
         x509.SubjectAlternativeName([x509.IPAddress(IPv4Address("127.0.0.1"))]), critical=False
     )
     pem = serialization.Encoding.PEM
-    (folder / "cert.pem").write_bytes(made.sign(key, hashes.SHA256()).public_bytes(pem))
+    (folder / "cert.pem").write_bytes(builder.sign(key, hashes.SHA256()).public_bytes(pem))
     plain = serialization.NoEncryption()
     (folder / "key.pem").write_bytes(
         key.private_bytes(pem, serialization.PrivateFormat.PKCS8, plain)
@@ -276,21 +280,21 @@ def _many_files() -> Iterator[None]:
 
 
 @contextmanager
-def _open_together(server: Served, said: bytes, number: int) -> Iterator[list[socket.socket]]:
-    wires = _connected(server, [said] * number)
+def _open_together(server: Served, data: bytes, number: int) -> Iterator[list[socket.socket]]:
+    wires = _connected(server, [data] * number)
     try:
         yield wires
     finally:
-        for each in wires:
-            each.close()
+        for wire in wires:
+            wire.close()
 
 
 def _first_line(wire: socket.socket) -> str:
     wire.settimeout(30)
-    said = b""
-    while b"\r\n" not in said and (part := wire.recv(1000)):
-        said += part
-    return said.partition(b"\r\n")[0].decode()
+    received = b""
+    while b"\r\n" not in received and (part := wire.recv(1000)):
+        received += part
+    return received.partition(b"\r\n")[0].decode()
 
 
 def _ends_within(wire: socket.socket, seconds: float) -> bool:
@@ -300,11 +304,11 @@ def _ends_within(wire: socket.socket, seconds: float) -> bool:
     return bool(waiting.poll(seconds * 1000)) and _is_closed(wire)
 
 
-def _connected(server: Served, said: Sequence[bytes]) -> list[socket.socket]:
+def _connected(server: Served, requests: Sequence[bytes]) -> list[socket.socket]:
     found = []
-    for each in said:
+    for request in requests:
         found.append(socket.create_connection(("127.0.0.1", server.port), 10))
-        found[-1].sendall(each)
+        found[-1].sendall(request)
     return found
 
 

@@ -41,8 +41,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 def put_back_in(vault: Path) -> None:
     vault.mkdir(exist_ok=True)
-    for made in ("new.md", "moved.md"):
-        (vault / made).unlink(missing_ok=True)
+    for created_file in ("new.md", "moved.md"):
+        (vault / created_file).unlink(missing_ok=True)
     put_back(vault)
 
 
@@ -67,12 +67,12 @@ def test_every_tool_is_listed_and_called(server: Served, face: str, mode: str) -
             assert tools
             for tool in tools:
                 put_back_in(root / face)
-                known = {
+                arguments = {
                     key: value
                     for key, value in HARMLESS.get(tool.name, {}).items()
                     if key in tool.input_schema["properties"]
                 }
-                result = await client.call_tool(tool.name, known)
+                result = await client.call_tool(tool.name, arguments)
                 assert text_of(result).strip()
                 if tool.name not in _ELSEWHERE:
                     assert not result.is_error, (tool.name, text_of(result))
@@ -144,8 +144,8 @@ def test_old_clients_speak_over_sse(server: Served) -> None:
         )
         async with Client(wire, mode=LEGACY) as client:
             assert "search_memories" in {tool.name for tool in (await client.list_tools()).tools}
-            made = {"name": "by sse", "content": "an old client was here", "overwrite": True}
-            assert not (await client.call_tool("create_memory", made)).is_error
+            note = {"name": "by sse", "content": "an old client was here", "overwrite": True}
+            assert not (await client.call_tool("create_memory", note)).is_error
 
     run(body)
     assert server.ask("GET", "/default/api/v1/memories/by%20sse").status == 200
@@ -175,11 +175,11 @@ class Session:
         return sent | ({"Mcp-Session-Id": self.id} if self.id else {})
 
     def post(self, method: str, params: Any) -> Answer:
-        said = {"jsonrpc": "2.0", "method": method} | (
+        message = {"jsonrpc": "2.0", "method": method} | (
             {} if params is None else {"id": 1, "params": params}
         )
         return self._server.ask(
-            "POST", "/default/mcp", said, token=self._token, headers=self._headers()
+            "POST", "/default/mcp", message, token=self._token, headers=self._headers()
         )
 
     def end(self) -> Answer:
@@ -219,8 +219,8 @@ def test_a_session_hears_what_came_while_its_connection_was_gone(server: Served)
 
     put("one")
     session, other = Session(server), Session(server)
-    for each in (session, other):
-        assert each.post("resources/subscribe", {"uri": "memory://watched"}).status == 200
+    for client in (session, other):
+        assert client.post("resources/subscribe", {"uri": "memory://watched"}).status == 200
     with session.stream() as heard:
         put("two")
         ident, message = next(heard)
@@ -333,8 +333,8 @@ def test_without_sessions_any_server_of_a_vault_answers(serve: Callable[..., Ser
     }
     greeted = call(one, "initialize", about)
     assert greeted.status == 200 and "mcp-session-id" not in greeted.headers
-    made = {"name": "create_memory", "arguments": {"name": "shared", "content": "by the first"}}
-    assert b"shared" in call(one, "tools/call", made).body
+    creation = {"name": "create_memory", "arguments": {"name": "shared", "content": "by the first"}}
+    assert b"shared" in call(one, "tools/call", creation).body
     assert (
         b"by the first"
         in call(other, "tools/call", {"name": "read_memory", "arguments": {"name": "shared"}}).body

@@ -40,11 +40,11 @@ PUBLIC = RSA.public_key().public_bytes(
 @contextmanager
 def login(*, answers: bool = True) -> Iterator[tuple[str, list[str]]]:
     """An authorization server's keys, and who asked for them."""
-    asked = list[str]()
+    key_requests = list[str]()
 
     class Keys(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            asked.append(self.path)
+            key_requests.append(self.path)
             self.send_response(200 if answers else 503)
             self.end_headers()
             self.wfile.write(json.dumps({"keys": KEYS}).encode())
@@ -54,13 +54,13 @@ def login(*, answers: bool = True) -> Iterator[tuple[str, list[str]]]:
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Keys) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}/jwks.json", asked
+        yield f"http://127.0.0.1:{server.server_port}/jwks.json", key_requests
         server.shutdown()
 
 
 def settings(keys: str, **more: str) -> dict[str, str]:
-    said = {"ISSUER": ISSUER, "AUDIENCE": AUDIENCE, "KEYS": keys, **more}
-    return {f"SIMPLEMEM_HTTP_OAUTH_{key}": value for key, value in said.items()}
+    variables = {"ISSUER": ISSUER, "AUDIENCE": AUDIENCE, "KEYS": keys, **more}
+    return {f"SIMPLEMEM_HTTP_OAUTH_{key}": value for key, value in variables.items()}
 
 
 def token(
@@ -70,15 +70,17 @@ def token(
     header: Mapping[str, str] | None = None,
     **claims: Any,
 ) -> str:
-    said: dict[str, Any] = {
+    all_claims: dict[str, Any] = {
         "iss": ISSUER,
         "aud": AUDIENCE,
         "sub": "ada",
         "exp": time.time() + 600,
         "scope": "read",
     }
-    said = {name: value for name, value in {**said, **claims}.items() if value is not None}
-    return jwt.encode(said, key, algorithm, {"kid": kid, **(header or {})})
+    all_claims = {
+        name: value for name, value in {**all_claims, **claims}.items() if value is not None
+    }
+    return jwt.encode(all_claims, key, algorithm, {"kid": kid, **(header or {})})
 
 
 def test_a_sound_token_is_taken_for_what_it_says(serve: Callable[..., Served]) -> None:
@@ -134,7 +136,7 @@ def test_no_other_token_is_taken_and_strangers_cause_few_questions(
         "no token": "a.b.c",
         "long": token(scope="x" * 20_000),
     }
-    with login() as (keys, asked):
+    with login() as (keys, key_requests):
         server = serve(env=settings(keys))
         found = {
             name: server.api("GET", "/memories", token=each).status
@@ -143,7 +145,7 @@ def test_no_other_token_is_taken_and_strangers_cause_few_questions(
         assert found == dict.fromkeys(unsound, 401)
         for number in range(5):
             server.api("GET", "/memories", token=token(OTHER, f"other {number}"))
-        assert len(asked) == 1
+        assert len(key_requests) == 1
         assert server.api("GET", "/memories", token=token()).status == 200
 
 
@@ -151,11 +153,11 @@ def test_a_claim_binds_a_token_to_one_user(serve: Callable[..., Served]) -> None
     with login() as (keys, _):
         server = serve(env=settings(keys, USER_CLAIM="email"))
         for user in ("a?b@example.org", "a-b@example.org"):
-            said = {"content": f"My name is {user}.", "user_id": user}
+            memory = {"content": f"My name is {user}.", "user_id": user}
             bearer = token(email=user, scope="read write")
-            assert server.api("POST", "/memory", said, token=bearer).status == 202
+            assert server.api("POST", "/memory", memory, token=bearer).status == 202
             assert (
-                server.api("POST", "/memory", said | {"user_id": "x"}, token=bearer).status == 400
+                server.api("POST", "/memory", memory | {"user_id": "x"}, token=bearer).status == 400
             )
             listed = server.api("GET", "/memories", token=bearer).data
             found = server.api("POST", "/memory/search", {"query": "name"}, token=bearer)
@@ -177,9 +179,9 @@ def test_an_email_address_that_is_not_verified_speaks_for_nobody(
             ).status
 
         assert status(email_verified=True) == 200
-        assert [status(email_verified=each) for each in (False, "false", "true", 0, [])] == [
-            401
-        ] * 5
+        assert [
+            status(email_verified=verified) for verified in (False, "false", "true", 0, [])
+        ] == [401] * 5
         assert server.api("GET", "/memories", token=token(email=["ada@example.org"])).status == 401
 
 
@@ -277,26 +279,26 @@ def test_a_claim_of_another_type_is_refused_and_breaks_nothing(
 
 
 def test_whoever_has_no_token_is_told_whom_to_ask(serve: Callable[..., Served]) -> None:
-    with login() as (keys, asked):
+    with login() as (keys, key_requests):
         server = serve(env=settings(keys))
         refused = server.ask("POST", "/mcp", {}, token=None)
         assert refused.status == 401
         where = "https://memory.example.org/.well-known/oauth-protected-resource/mcp"
         assert f'resource_metadata="{where}"' in refused.headers["www-authenticate"]
-        told = server.ask("GET", "/.well-known/oauth-protected-resource/mcp", token=None)
-        assert told.data["resource"] == AUDIENCE and told.data["authorization_servers"] == [
+        metadata = server.ask("GET", "/.well-known/oauth-protected-resource/mcp", token=None)
+        assert metadata.data["resource"] == AUDIENCE and metadata.data["authorization_servers"] == [
             f"{ISSUER}/"
         ]
-        assert told.data["scopes_supported"] == ["read", "write", "admin"] and not asked
+        assert metadata.data["scopes_supported"] == ["read", "write", "admin"] and not key_requests
 
 
 def test_keys_that_cannot_be_had_let_nobody_in_and_keep_nobody_out(
     serve: Callable[..., Served],
 ) -> None:
-    with login(answers=False) as (keys, asked):
+    with login(answers=False) as (keys, key_requests):
         server = serve(env=settings(keys))
         assert {server.api("GET", "/memories", token=token()).status for _ in range(4)} == {401}
-        assert len(asked) == 1 and server.api("GET", "/memories").status == 200
+        assert len(key_requests) == 1 and server.api("GET", "/memories").status == 200
 
 
 @pytest.mark.parametrize("missing", ["AUDIENCE", "KEYS", "ISSUER"])
@@ -308,12 +310,12 @@ def test_half_of_the_settings_start_no_server(tmp_path: Path, missing: str) -> N
 
 def _by_hand(head: dict[str, Any], claims: dict[str, Any]) -> str:
     """A token signed with the public key, as if that were a shared secret."""
-    said = ".".join(
-        base64.urlsafe_b64encode(json.dumps(each).encode()).decode().rstrip("=")
-        for each in (head, claims)
+    signed_part = ".".join(
+        base64.urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=")
+        for part in (head, claims)
     )
-    signed = base64.urlsafe_b64encode(hmac.digest(PUBLIC, said.encode(), "sha256")).decode()
-    return f"{said}.{signed.rstrip('=')}"
+    signed = base64.urlsafe_b64encode(hmac.digest(PUBLIC, signed_part.encode(), "sha256")).decode()
+    return f"{signed_part}.{signed.rstrip('=')}"
 
 
 def _signed(claims: dict[str, Any]) -> str:

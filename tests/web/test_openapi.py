@@ -17,50 +17,54 @@ from tests.web.conftest import Served, running
 
 ROOT = Path(__file__).parents[2]
 OPERATIONS = {
-    f"{method.upper()} {path}": each
+    f"{method.upper()} {path}": operation
     for path, own in document()["paths"].items()
-    for method, each in own.items()
+    for method, operation in own.items()
 }
 
 
 def test_the_document_that_is_checked_in_is_current() -> None:
     """`python -m simplemem.web.openapi > docs/openapi.json` writes it again."""
     command = [sys.executable, "-m", "simplemem.web.openapi"]
-    made = subprocess.run(command, capture_output=True, check=True).stdout.decode()
-    assert made == (ROOT / "docs" / "openapi.json").read_text(encoding="utf-8")
+    printed = subprocess.run(command, capture_output=True, check=True).stdout.decode()
+    assert printed == (ROOT / "docs" / "openapi.json").read_text(encoding="utf-8")
 
 
 def test_it_has_all_routes_of_the_tools() -> None:
-    routes = {said.replace(" ", " /api/v1", 1) for tool in TOOLS for said in tool.routes}
+    routes = {address.replace(" ", " /api/v1", 1) for tool in TOOLS for address in tool.routes}
     assert routes <= OPERATIONS.keys() and all(tool.routes for tool in TOOLS)
-    idents = [each["operationId"] for each in OPERATIONS.values() if "operationId" in each]
+    idents = [
+        operation["operationId"] for operation in OPERATIONS.values() if "operationId" in operation
+    ]
     assert len({*idents}) == len(idents) == len(OPERATIONS) - 1
 
 
-@pytest.mark.parametrize("said", OPERATIONS)
-def test_an_operation_is_whole(said: str) -> None:
-    operation = OPERATIONS[said]
+@pytest.mark.parametrize("address", OPERATIONS)
+def test_an_operation_is_whole(address: str) -> None:
+    operation = OPERATIONS[address]
     parameters = operation.get("parameters", [])
-    for each in parameters:
+    for parameter in parameters:
         jsonschema.Draft202012Validator.check_schema(
-            each.get("schema") or each["content"]["application/json"]["schema"]
+            parameter.get("schema") or parameter["content"]["application/json"]["schema"]
         )
     for kind in [*operation.get("requestBody", {}).get("content", {}).values()]:
         jsonschema.Draft202012Validator.check_schema(kind["schema"])
-    assert {f"{{{each['name']}}}" for each in parameters if each["in"] == "path"} == {
-        part for part in said.split("/") if part.startswith("{")
-    }
-    assert len({(each["in"], each["name"]) for each in parameters}) == len(parameters)
-    for each in parameters:
-        schema = each.get("schema") or each["content"]["application/json"]["schema"]
-        assert each.get("description") or schema.get("description"), each["name"]
+    assert {
+        f"{{{parameter['name']}}}" for parameter in parameters if parameter["in"] == "path"
+    } == {part for part in address.split("/") if part.startswith("{")}
+    assert len({(parameter["in"], parameter["name"]) for parameter in parameters}) == len(
+        parameters
+    )
+    for parameter in parameters:
+        schema = parameter.get("schema") or parameter["content"]["application/json"]["schema"]
+        assert parameter.get("description") or schema.get("description"), parameter["name"]
     body = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
     for name, schema in body.get("schema", {}).get("properties", {}).items():
         assert schema["description"], name
 
 
-def answers_as_said(said: str, status: int, body: Any) -> None:
-    schema = OPERATIONS[said]["responses"][str(status)]["content"]["application/json"]["schema"]
+def answers_as_said(address: str, status: int, body: Any) -> None:
+    schema = OPERATIONS[address]["responses"][str(status)]["content"]["application/json"]["schema"]
     jsonschema.Draft202012Validator(schema).validate(body)
 
 
@@ -74,7 +78,7 @@ def _ask_everything(server: Served) -> None:
     added = server.api("POST", "/memory", {"content": "I live in Bergen", **person}).data["events"][
         0
     ]["id"]
-    asked: list[tuple[str, str, Any]] = [
+    requests: list[tuple[str, str, Any]] = [
         ("PUT /api/v1/memories/{name}", "/memories/a", note),
         ("PUT /api/v1/memories/{name}", "/memories/a", note),
         ("POST /api/v1/memories", "/memories", {**note, "name": "b"}),
@@ -101,16 +105,16 @@ def _ask_everything(server: Served) -> None:
         ("POST /api/v1/memory/search", "/memory/search", {"query": "tea", **person}),
         ("PUT /api/v1/memory/{id}", f"/memory/{added}", {"content": "I live in Oslo"}),
     ]
-    for said, path, body in asked:
-        answer = server.api(said.split()[0], path, body)
-        assert answer.status < 300, (said, answer.body)
-        answers_as_said(said, answer.status, answer.data)
-    for said, body in (
+    for address, path, body in requests:
+        answer = server.api(address.split()[0], path, body)
+        assert answer.status < 300, (address, answer.body)
+        answers_as_said(address, answer.status, answer.data)
+    for address, body in (
         ("POST /ingest/webhook", {"content": "x"}),
         ("POST /mcp/tools/call", {"name": "list_memories"}),
     ):
-        answer = server.ask(*said.split(), body)  # type: ignore[arg-type]
-        answers_as_said(said, answer.status, answer.data)
+        answer = server.ask(*address.split(), body)  # type: ignore[arg-type]
+        answers_as_said(address, answer.status, answer.data)
     assert server.api("GET", "/openapi.json").data == json.loads(
         (ROOT / "docs" / "openapi.json").read_text("utf-8")
     )

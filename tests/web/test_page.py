@@ -75,8 +75,8 @@ def test_nothing_is_shown_before_somebody_has_signed_in(serve: Callable[..., Ser
         "/history/a",
         "/latest",
     ):
-        shown = server.ask("GET", path, token=None, headers={"Accept": "text/html"})
-        assert shown.status == 401 and b"heron" not in shown.body and b"Sign in" in shown.body
+        page = server.ask("GET", path, token=None, headers={"Accept": "text/html"})
+        assert page.status == 401 and b"heron" not in page.body and b"Sign in" in page.body
     wrong = server.ask("POST", "/login", b"token=wrong&to=/", token=None, headers={
         "Content-Type": "application/x-www-form-urlencoded", "Accept": "text/html"})  # fmt: skip
     assert wrong.status == 401 and "set-cookie" not in wrong.headers
@@ -148,17 +148,17 @@ def test_a_hostile_note_is_words_and_its_page_runs_nothing(
         "/history/evil",
         "/today",
     ):
-        shown = browser.get(path)
-        assert shown.status == 200, path
-        policy = shown.headers["content-security-policy"]
+        page = browser.get(path)
+        assert page.status == 200, path
+        policy = page.headers["content-security-policy"]
         assert (
             "default-src 'none'" in policy
             and "unsafe" not in policy
             and "frame-ancestors 'none'" in policy
         )
-        scripts = re.findall(rb"<script[^>]*>", shown.body)
+        scripts = re.findall(rb"<script[^>]*>", page.body)
         assert scripts in ([], [b'<script src="/static/page.js" defer>'])
-        text = shown.body.decode()
+        text = page.body.decode()
         assert not re.search(r"<(?:img|i|b)[ >]", text), path
         assert not re.search(r"""<[^>]*\s(?:on\w+|style)\s*=""", re.sub(r'"[^"]*"', '""', text)), (
             path
@@ -215,9 +215,9 @@ def test_a_note_that_is_slow_to_render_does_not_hold_up_the_server(
     view_began = time.monotonic()
     view.start()
     while view.is_alive():
-        asked = time.monotonic()
+        began = time.monotonic()
         assert server.ask("GET", "/health", token=None).status == 200
-        longest_wait = max(longest_wait, time.monotonic() - asked)
+        longest_wait = max(longest_wait, time.monotonic() - began)
     view_took = time.monotonic() - view_began
 
     assert longest_wait < view_took / 2  # the server went on while the note was rendered
@@ -232,8 +232,8 @@ def test_half_a_link_in_a_property_is_shown_as_text(serve: Callable[..., Served]
         "/memories/a",
         {"content": "x", "metadata": {"see": "[[b#c|d]] and [[" + "e" * 60_000}},
     )
-    shown = Browser(server).get("/note/a")
-    assert b'<a href="/note/b">b</a> and [[ee' in shown.body
+    page = Browser(server).get("/note/a")
+    assert b'<a href="/note/b">b</a> and [[ee' in page.body
 
 
 def test_a_link_in_a_property_leads_to_its_note_whatever_the_name(
@@ -242,11 +242,11 @@ def test_a_link_in_a_property_leads_to_its_note_whatever_the_name(
     server = serve()
     see = ["[[people/O'Neil & Co|Neil]] <b>", "[[a#b]]"]
     server.api("PUT", "/memories/a", {"content": "x", "metadata": {"see": see}})
-    shown = Browser(server).get("/note/a").body.decode()
+    page = Browser(server).get("/note/a").body.decode()
     assert (
         '<dd><a href="/note/people/O%27Neil%20%26%20Co">O&#39;Neil &amp; Co</a> &lt;b&gt;, '
         '<a href="/note/a">a</a></dd>'
-    ) in shown
+    ) in page
 
 
 @pytest.mark.parametrize(
@@ -320,11 +320,11 @@ def test_scores_on_the_page_fall_from_hit_to_hit(serve: Callable[..., Served]) -
     for number, text in enumerate(texts):
         server.api("PUT", f"/memories/n{number}", {"content": text})
     browser = Browser(server)
-    for asked in ("car pressure winter", "which car loses pressure in winter?"):
-        shown = browser.get(f"/search?{urlencode({'q': asked})}").body.decode()
-        scores = [float(score) for score in re.findall(r"Score ([0-9.]+)", shown)]
+    for query in ("car pressure winter", "which car loses pressure in winter?"):
+        page = browser.get(f"/search?{urlencode({'q': query})}").body.decode()
+        scores = [float(score) for score in re.findall(r"Score ([0-9.]+)", page)]
         assert len(scores) > 2 and scores == sorted(scores, reverse=True)
-    unknown = browser.get(
+    unknown_tag = browser.get(
         f"/search?{urlencode({'q': 'which passport goes with the car to Patagonia?'})}"
     ).body.decode()
-    assert "Nothing found; these are the nearest." in unknown
+    assert "Nothing found; these are the nearest." in unknown_tag

@@ -27,8 +27,10 @@ def ada(server: Served) -> str:
 
 
 def fact_service(server: Served, user: str) -> list[dict[str, str]]:
-    said = server.api("POST", "/memory/search", {"query": "bank account deposit", "user_id": user})
-    memories: list[dict[str, str]] = said.data["memories"]
+    answer = server.api(
+        "POST", "/memory/search", {"query": "bank account deposit", "user_id": user}
+    )
+    memories: list[dict[str, str]] = answer.data["memories"]
     return memories
 
 
@@ -36,8 +38,8 @@ def fact_service(server: Served, user: str) -> list[dict[str, str]]:
 def test_frontmatter_that_names_another_scope_is_refused_on_write(
     server: Served, ada: str, scope: str
 ) -> None:
-    made = {"content": "The bank account is 666.", "metadata": {"scope": scope}}
-    answer = server.api("PUT", "/memories/atoms/ada/evil", made, token=ada)
+    note = {"content": "The bank account is 666.", "metadata": {"scope": scope}}
+    answer = server.api("PUT", "/memories/atoms/ada/evil", note, token=ada)
     assert (answer.status, answer.problem["code"]) == (400, "invalid")
     assert "scope" in answer.data["detail"] and answer.data["hint"]
 
@@ -51,8 +53,8 @@ def test_frontmatter_that_names_another_scope_is_refused_on_write(
 
 def test_a_shared_folder_is_no_way_into_another_scope(server: Served) -> None:
     token = server.new_token("eve", "--write", "--user", "eve", "--folder", "shared")
-    made = {"content": "The bank account is 666.", "metadata": {"scope": "bob", "type": "atom"}}
-    assert server.api("PUT", "/memories/shared/evil", made, token=token).status == 400
+    note = {"content": "The bank account is 666.", "metadata": {"scope": "bob", "type": "atom"}}
+    assert server.api("PUT", "/memories/shared/evil", note, token=token).status == 400
 
     plain = {"content": "The scope of the project.", "metadata": {"scope": "the whole house"}}
     assert server.api("PUT", "/memories/shared/project", plain, token=token).status == 201
@@ -68,8 +70,8 @@ def test_another_scope_is_refused_with_blanks_around_it_and_as_a_number(
     user = str(scope).strip()
     token = server.new_token(f"eve of {user}", "--write", "--user", "eva", "--folder", "shared")
     metadata = {"scope": scope, "type": " atom "}
-    made = {"content": "The bank account for the deposit is 666.", "metadata": metadata}
-    answer = server.api("PUT", f"/memories/shared/{user}", made, token=token)
+    note = {"content": "The bank account for the deposit is 666.", "metadata": metadata}
+    answer = server.api("PUT", f"/memories/shared/{user}", note, token=token)
     assert (answer.status, answer.problem["code"]) == (400, "invalid")
 
     plain = {"content": "The scope of the project.", "metadata": {"type": "atom"}}
@@ -94,10 +96,10 @@ def test_frontmatter_that_names_another_scope_is_ignored_on_read(server: Served)
     )
     assert "4711" in answer.data["results"]
     assert "666" not in answer.body.decode()
-    theirs = server.api(
+    facts_of_bob = server.api(
         "POST", "/memory/search", {"query": "bank account deposit", "user_id": "ada"}
     )
-    assert "666" in theirs.body.decode()
+    assert "666" in facts_of_bob.body.decode()
 
 
 def test_a_copied_id_does_not_stop_the_owner_from_changing_the_memory(
@@ -115,8 +117,8 @@ def test_a_copied_id_does_not_stop_the_owner_from_changing_the_memory(
     )
     assert answer.status == 200, answer
     assert any("4712" in memory["memory"] for memory in fact_service(server, "bob"))
-    mine = server.api("GET", "/memories/atoms/ada/copy", token=ada).data
-    assert "666" in mine["content"]
+    own = server.api("GET", "/memories/atoms/ada/copy", token=ada).data
+    assert "666" in own["content"]
 
 
 @pytest.mark.parametrize(

@@ -58,15 +58,15 @@ def test_several_views_of_one_note_share_one_rendering(
 
     async def body() -> tuple[list[str], str, str]:
         first = Renderer()
-        together = await asyncio.gather(*(first.render("*a*", "/v") for _ in range(20)))
+        results = await asyncio.gather(*(first.render("*a*", "/v") for _ in range(20)))
         monkeypatch.setattr(sys, "executable", str(tmp_path / "no-such-program"))
         again = await first.render("*a*", "/v")
         without_process = await Renderer().render("*a*", "/v")
         await first.close()
-        return together, again, without_process
+        return results, again, without_process
 
-    together, again, without_process = asyncio.run(body())
-    assert {*together, again} == {"<p><em>a</em></p>\n"}
+    results, again, without_process = asyncio.run(body())
+    assert {*results, again} == {"<p><em>a</em></p>\n"}
     assert "could not start" in without_process
     assert "*a*" in without_process
 

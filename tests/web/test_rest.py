@@ -45,29 +45,29 @@ def put(server: Served, name: str, content: str = "words", **more: object) -> st
 @pytest.mark.parametrize("ending", ["", ".md"])
 @pytest.mark.parametrize("name", NAMES)
 def test_a_memory_is_put_and_read_by_any_name(server: Served, name: str, ending: str) -> None:
-    made = server.ask(
+    created = server.ask(
         "PUT",
         at(name + ending),
         {"content": f"about {name}", "metadata": {"tags": {"of": "names"}}},
     )
-    assert made.status in (200, 201) and made.data["path"] == f"{name}.md"
+    assert created.status in (200, 201) and created.data["path"] == f"{name}.md"
     read = server.ask("GET", at(name + ending))
     assert (read.status, read.data["name"], read.data["content"].strip()) == (
         200,
         name,
         f"about {name}",
     )
-    assert read.headers["etag"] == made.headers["etag"] == f'"{read.data["sha256"]}"'
-    assert server.ask("GET", made.headers["location"]).body == read.body
+    assert read.headers["etag"] == created.headers["etag"] == f'"{read.data["sha256"]}"'
+    assert server.ask("GET", created.headers["location"]).body == read.body
     assert server.ask("HEAD", at(name)).headers["etag"] == read.headers["etag"]
 
 
 def test_what_is_new_is_201_and_what_is_replaced_200(server: Served) -> None:
     assert [
-        server.ask("PUT", at("codes"), {"content": each}).status for each in ("one", "two")
+        server.ask("PUT", at("codes"), {"content": content}).status for content in ("one", "two")
     ] == [201, 200]
-    made = server.ask("POST", f"{API}/memories", {"name": "codes/by post", "content": "x"})
-    assert (made.status, made.headers["location"]) == (201, f"{API}/memories/codes/by%20post")
+    created = server.ask("POST", f"{API}/memories", {"name": "codes/by post", "content": "x"})
+    assert (created.status, created.headers["location"]) == (201, f"{API}/memories/codes/by%20post")
     again = server.ask("POST", f"{API}/memories", {"name": "codes/by post", "content": "y"})
     assert again.status == 409 and again.problem["code"] == "already_exists"
 
@@ -87,8 +87,8 @@ def test_a_note_is_markdown_for_whoever_asks_for_that(server: Served) -> None:
 def test_a_known_etag_is_304_without_a_body(server: Served) -> None:
     etag = put(server, "known")
     for kind in ("application/json", "text/markdown"):
-        for known in (etag, f"W/{etag}", f'"0", {etag}', "*"):
-            answer = server.ask("GET", at("known"), Accept=kind, If_None_Match=known)
+        for condition in (etag, f"W/{etag}", f'"0", {etag}', "*"):
+            answer = server.ask("GET", at("known"), Accept=kind, If_None_Match=condition)
             assert (answer.status, answer.headers["etag"], answer.body) == (304, etag, b"")
         assert server.ask("GET", at("known"), Accept=kind, If_None_Match='"0"').status == 200
 
@@ -144,7 +144,9 @@ def test_the_tools_have_their_routes(server: Served) -> None:
     hits.append(
         server.ask("POST", f"{API}/search", {"query": "balloons", "prefix": "way/", "limit": 5})
     )
-    assert [{hit["name"] for hit in each.data["hits"]} for each in hits] == [{"way/a", "way/b"}] * 2
+    assert [{hit["name"] for hit in answer.data["hits"]} for answer in hits] == [
+        {"way/a", "way/b"}
+    ] * 2
     assert (
         "land"
         in server.ask("GET", f"{API}/context?query=balloons&prefix=way/&budget_tokens=200").data[
@@ -170,10 +172,11 @@ def test_the_tools_have_their_routes(server: Served) -> None:
     assert (versions[0]["who"], versions[0]["tool"]) == ("owner", "move_memory")
     assert server.ask("POST", f"{API}/undo", {"version": versions[0]["version"]}).status == 200
     assert server.ask("GET", at("way/b")).status == 200
-    gone = server.ask("DELETE", at("way/b"))
-    assert gone.status == 200 and server.ask("GET", at("way/b")).status == 404
+    deleted = server.ask("DELETE", at("way/b"))
+    assert deleted.status == 200 and server.ask("GET", at("way/b")).status == 404
     assert (
-        server.ask("POST", f"{API}/undo", {"version": gone.data["version"]}).data["name"] == "way/b"
+        server.ask("POST", f"{API}/undo", {"version": deleted.data["version"]}).data["name"]
+        == "way/b"
     )
     assert server.ask("GET", f"{API}/stats").data["notes"] > 2
     called = server.ask("POST", f"{API}/tools/read_memory", {"name": "way/a"})
@@ -184,7 +187,7 @@ def test_the_tools_have_their_routes(server: Served) -> None:
 
 
 def test_a_list_goes_on_by_its_cursor(server: Served) -> None:
-    every = [put(server, f"pages/{number}") for number in range(7)]
+    all_pages = [put(server, f"pages/{number}") for number in range(7)]
     names, cursor = [], ""
     while cursor is not None:
         page = server.ask(
@@ -192,9 +195,9 @@ def test_a_list_goes_on_by_its_cursor(server: Served) -> None:
             f"{API}/memories?prefix=pages/&limit=3&sort=name"
             + f"&cursor={quote(cursor)}" * bool(cursor),
         ).data
-        names += [each["name"] for each in page["items"]]
+        names += [item["name"] for item in page["items"]]
         cursor = page["next_cursor"]
-    assert names == [f"pages/{number}" for number in range(len(every))]
+    assert names == [f"pages/{number}" for number in range(len(all_pages))]
 
 
 BAD = [
@@ -230,10 +233,10 @@ BAD = [
 def test_bad_input_is_a_problem_document_and_writes_nothing(
     server: Served, method: str, path: str, body: bytes, kind: str, status: int
 ) -> None:
-    before = server.ask("GET", f"{API}/history?limit=1").body
+    history_before = server.ask("GET", f"{API}/history?limit=1").body
     answer = server.ask(method, path, body, Content_Type=kind)
     assert (answer.status, bool(answer.problem["detail"])) == (status, True)
-    assert server.ask("GET", f"{API}/history?limit=1").body == before
+    assert server.ask("GET", f"{API}/history?limit=1").body == history_before
 
 
 def test_what_a_path_takes_is_told_with_405(server: Served) -> None:
@@ -280,11 +283,14 @@ def test_where_nothing_may_be_deleted_there_is_no_such_method(tmp_path: Path) ->
 
 def test_two_vaults_have_their_own_addresses(tmp_path: Path) -> None:
     options = [
-        each for name in ("work", "home") for each in ("--vault", f"{name}={tmp_path / name}")
+        option for name in ("work", "home") for option in ("--vault", f"{name}={tmp_path / name}")
     ]
     with running(tmp_path, *options) as server:
-        made = server.ask("PUT", f"/work{API}/memories/only%20here", {"content": "x"})
-        assert (made.status, made.headers["location"]) == (201, f"/work{API}/memories/only%20here")
+        created = server.ask("PUT", f"/work{API}/memories/only%20here", {"content": "x"})
+        assert (created.status, created.headers["location"]) == (
+            201,
+            f"/work{API}/memories/only%20here",
+        )
         assert server.ask("GET", f"/home{API}/memories/only%20here").status == 404
         assert server.ask("GET", f"/home{API}/openapi.json").data["servers"] == [{"url": "/home"}]
 
@@ -299,8 +305,8 @@ def test_an_answer_of_a_branch_names_its_commit_and_is_never_of_before_the_one_a
     }
     (tmp_path / "here").mkdir()
     served = serve(vault=tmp_path / "here", env=env)
-    made = served.ask("PUT", "/api/v1/memories/Plum", {"content": "Blue."})
-    commit = made.headers["simplemem-commit"]
+    created = served.ask("PUT", "/api/v1/memories/Plum", {"content": "Blue."})
+    commit = created.headers["simplemem-commit"]
     assert commit == str(
         pygit2.Repository(str(tmp_path / "truth.git")).references["refs/heads/main"].target
     )
@@ -327,27 +333,27 @@ def test_errors_over_rest_say_what_to_do_next(server: Served) -> None:
     edits = [{"old": "status: open", "new": "status: done"}]
     in_header = server.ask("PATCH", at("steps/one"), {"edits": edits})
     assert "metadata=" in in_header.problem["hint"]
-    taken = server.ask("POST", at("steps/one", "move"), {"new_name": "steps/two"})
-    assert "Choose another name" in taken.problem["hint"]
+    conflict = server.ask("POST", at("steps/one", "move"), {"new_name": "steps/two"})
+    assert "Choose another name" in conflict.problem["hint"]
     never = server.ask("POST", f"{API}/undo", {"version": "999999"})
     assert "no version" in never.problem["detail"]
     assert "newest version" in never.problem["hint"]
     server.ask("DELETE", at("steps/two"))
-    gone = server.ask("GET", at("steps/two"))
-    assert "steps/two was deleted" in gone.problem["detail"]
-    version = gone.problem["version"]
-    assert gone.problem["hint"] == f'POST /api/v1/undo with version="{version}" restores it.'
+    missing = server.ask("GET", at("steps/two"))
+    assert "steps/two was deleted" in missing.problem["detail"]
+    version = missing.problem["version"]
+    assert missing.problem["hint"] == f'POST /api/v1/undo with version="{version}" restores it.'
 
 
 def test_hints_over_rest_name_routes_where_those_of_a_tool_name_tools(server: Served) -> None:
     put(server, "hints/one", "one")
-    told = server.ask("GET", at("hints/one", "history"))
-    assert told.data["hint"] == (
+    answer = server.ask("GET", at("hints/one", "history"))
+    assert answer.data["hint"] == (
         "Call POST /api/v1/undo with version to undo a change,"
         " GET /api/v1/memories/{name} to read a version."
     )
-    there = server.ask("POST", f"{API}/memories", {"name": "hints/one", "content": "two"})
-    assert there.problem["hint"].startswith("Use PATCH /api/v1/memories/{name} to change it")
+    existing = server.ask("POST", f"{API}/memories", {"name": "hints/one", "content": "two"})
+    assert existing.problem["hint"].startswith("Use PATCH /api/v1/memories/{name} to change it")
     half = {"by": "ida (x)"}
     missing = server.ask("POST", f"{API}/undo", half)
     assert 'POST /api/v1/undo with by="ida (x)", since="yesterday"' in missing.problem["hint"]

@@ -82,8 +82,8 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         arguments, root / "config", {"SIMPLEMEM_INDEX_WATCH": "off"}
     )  # else a watcher for each of 32 stores
     for user, mark in (("ada", "heron"), ("ben", MARK)):
-        said = [f"I live in {mark.title()} Street.", f"My deadline is 3 May, for the {mark} plan."]
-        for text in (*said, f"{mark} " + f"The plan of the {mark} is long. " * 30):
+        texts = [f"I live in {mark.title()} Street.", f"My deadline is 3 May, for the {mark} plan."]
+        for text in (*texts, f"{mark} " + f"The plan of the {mark} is long. " * 30):
             for vault in ("remembrances", *(["remembrances-alone"] if user == "ada" else [])):
                 added = server.ask(
                     "POST", f"/{vault}/api/v1/memory", {"content": text, "user_id": user}
@@ -156,7 +156,8 @@ def test_all_answers_are_those_of_a_vault_without_the_others(
         "/memories/ada/plan%200/backlinks",
     ]:
         both, alone = (
-            house.ask("GET", f"/{each}/api/v1{path}", token=ada) for each in (face, f"{face}-alone")
+            house.ask("GET", f"/{vault_name}/api/v1{path}", token=ada)
+            for vault_name in (face, f"{face}-alone")
         )
         assert _plain(both.body) == _plain(alone.body), path
     tools = house.ask("GET", f"/{face}/api/v1/tools", token=ada).data["tools"]
@@ -164,8 +165,8 @@ def test_all_answers_are_those_of_a_vault_without_the_others(
         arguments = _arguments(tool["inputSchema"], chance, NAMES)
         address = "api/v1/tools/" + tool["name"]
         both, alone = (
-            house.ask("POST", f"/{each}/{address}", arguments, token=ada)
-            for each in (face, f"{face}-alone")
+            house.ask("POST", f"/{vault_name}/{address}", arguments, token=ada)
+            for vault_name in (face, f"{face}-alone")
         )
         assert (both.status, _plain(both.body)) == (alone.status, _plain(alone.body)), (
             tool["name"],
@@ -195,11 +196,16 @@ def test_mcp_tells_of_nothing_else_either(house: Served, ada: str) -> None:
             ("completion/complete", {"ref": template, "argument": {"name": each, "value": start}})
             for each in ("name", "tag")
         ]
-    session, alone = (Session(house, f"/{each}/mcp", ada) for each in ("default", "default-alone"))
+    session, alone = (
+        Session(house, f"/{vault_name}/mcp", ada) for vault_name in ("default", "default-alone")
+    )
     for method, params in asks:
-        said = session.ask(method, params)
-        assert MARK not in said.lower(), (method, params, said)
-        assert _plain(said.encode()) == _plain(alone.ask(method, params).encode()), (method, params)
+        answer = session.ask(method, params)
+        assert MARK not in answer.lower(), (method, params, answer)
+        assert _plain(answer.encode()) == _plain(alone.ask(method, params).encode()), (
+            method,
+            params,
+        )
 
 
 @of_each_face
@@ -209,9 +215,9 @@ def test_no_route_tells_of_another(house: Served, ada: str, face: str) -> None:
         assert answer.status == 200, (path, answer)
         assert MARK not in answer.body.decode().lower(), path
     listed = house.ask("GET", f"/{face}/api/v1/memories?limit=200", token=ada).data
-    theirs = house.ask("GET", f"/{face}/api/v1/memories?limit=200").data
-    assert listed["total"] == len(listed["items"]) < theirs["total"]
-    assert {each["name"].split("/")[0] for each in listed["items"]} <= {
+    all_notes = house.ask("GET", f"/{face}/api/v1/memories?limit=200").data
+    assert listed["total"] == len(listed["items"]) < all_notes["total"]
+    assert {item["name"].split("/")[0] for item in listed["items"]} <= {
         "ada",
         "atoms",
         "documents",
@@ -223,14 +229,14 @@ def test_no_route_tells_of_another(house: Served, ada: str, face: str) -> None:
 def test_no_tool_tells_of_another_whatever_it_is_asked(house: Served, ada: str, face: str) -> None:
     chance = random.Random(face)
     tools = house.ask("GET", f"/{face}/api/v1/tools", token=ada).data["tools"]
-    before = _texts(house)
+    texts_before = _texts(house)
     for tool in tools:
         for _ in range(12):
             arguments = _arguments(tool["inputSchema"], chance, [*NAMES, *PASTS])
             answer = house.ask("POST", f"/{face}/api/v1/tools/{tool['name']}", arguments, token=ada)
             assert answer.status < 500 or answer.status == 503, (tool["name"], arguments, answer)
             assert MARK not in answer.body.decode().lower(), (tool["name"], arguments, answer)
-    assert _texts(house) == before
+    assert _texts(house) == texts_before
 
 
 @of_each_face
@@ -250,8 +256,8 @@ def test_what_is_another_s_is_as_what_is_not_there(house: Served, ada: str, face
                 house.ask("POST", f"/{face}/api/v1/tools/{tool['name']}", each, token=ada)
                 for each in asked
             ]
-            there, nowhere = (re.sub(r"\by\b", "z", _plain(each.body)) for each in found)
-            assert (found[0].status, there) == (found[1].status, nowhere), (tool["name"], key)
+            existing, nowhere = (re.sub(r"\by\b", "z", _plain(answer.body)) for answer in found)
+            assert (found[0].status, existing) == (found[1].status, nowhere), (tool["name"], key)
 
 
 def test_a_session_cannot_be_taken_by_another_token(house: Served, ada: str) -> None:
@@ -263,9 +269,9 @@ def test_a_session_cannot_be_taken_by_another_token(house: Served, ada: str) -> 
 def test_a_token_for_one_vault_finds_no_other(house: Served) -> None:
     token = house.new_token("one vault", "--vault", "default")
     assert house.ask("GET", "/default/api/v1/tags", token=token).status == 200
-    there = house.ask("GET", "/memento/api/v1/tags", token=token)
+    existing = house.ask("GET", "/memento/api/v1/tags", token=token)
     nowhere = house.ask("GET", "/nothing/api/v1/tags", token=token)
-    assert (there.status, nowhere.status) == (404, 404)
+    assert (existing.status, nowhere.status) == (404, 404)
 
 
 def test_the_user_of_a_token_is_always_who_it_speaks_for(house: Served, ada: str) -> None:
@@ -275,10 +281,10 @@ def test_the_user_of_a_token_is_always_who_it_speaks_for(house: Served, ada: str
     assert ask("POST", "/memory", {"content": "I own a bike.", "user_id": "ben"}).status == 400
     assert ask("POST", "/memory", {"content": "I own a bike."}).status == 202
     assert "bike" in ask("POST", "/memory/search", {"query": "bike"}).data["results"]
-    theirs = house.ask(
+    facts_of_ben = house.ask(
         "POST", "/remembrances/api/v1/memory/search", {"query": "live", "user_id": "ben"}
     ).data
-    ident = theirs["facts"][0]["id"]
+    ident = facts_of_ben["facts"][0]["id"]
     assert ask("PUT", f"/memory/{ident}", {"content": "mine"}).status == 404
     assert ask("DELETE", f"/memory/{ident}").status == 404
     assert ask("DELETE", f"/memory/{ident}?user_id=ben").status in (400, 404)
@@ -296,14 +302,15 @@ def _arguments(schema: dict[str, Any], chance: random.Random, names: list[str]) 
 
 
 def _value(schema: dict[str, Any], chance: random.Random, names: list[str]) -> Any:
-    others = [each["type"] for each in schema.get("anyOf", []) if each.get("type")]
-    kinds = schema.get("type") or next(iter(others), "string")
+    other_types = [variant["type"] for variant in schema.get("anyOf", []) if variant.get("type")]
+    kinds = schema.get("type") or next(iter(other_types), "string")
     kind = kinds[0] if isinstance(kinds, list) else kinds
     if kind == "array":
         return [_value(schema.get("items") or {"type": "string"}, chance, names)]
     if kind == "object":
         return {
-            each: _value(told, chance, names) for each, told in schema.get("properties", {}).items()
+            key: _value(field_schema, chance, names)
+            for key, field_schema in schema.get("properties", {}).items()
         }
     if kind in ("integer", "number"):
         return chance.choice([1, 5, 50])
@@ -324,6 +331,6 @@ def _needed(schema: dict[str, Any]) -> dict[str, Any]:
 def _texts(house: Served) -> dict[str, str]:
     """What is Ben's on disk."""
     vault = house.config.parent / "vault"
-    theirs = {"ben", "graph", "topics"}
-    files = [each for each in vault.rglob("*.md") if theirs & {*each.parts}]
-    return {str(each): each.read_text(encoding="utf-8") for each in files}
+    hidden_folders = {"ben", "graph", "topics"}
+    files = [file for file in vault.rglob("*.md") if hidden_folders & {*file.parts}]
+    return {str(file): file.read_text(encoding="utf-8") for file in files}

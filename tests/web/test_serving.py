@@ -23,8 +23,8 @@ from tests.web.conftest import OWNER, Served
 def _refused(tmp_path: Path, *arguments: str, **env: str) -> str:
     """What a server says that does not start."""
     folder = [] if "--vault" in arguments else ["--vault", str(tmp_path / "vault")]
-    told = {**os.environ, "XDG_CONFIG_HOME": str(tmp_path / "config"), **env}
-    ended = run_program("serve", "--yes", *folder, *arguments, env=told)
+    environment = {**os.environ, "XDG_CONFIG_HOME": str(tmp_path / "config"), **env}
+    ended = run_program("serve", "--yes", *folder, *arguments, env=environment)
     assert ended.returncode == 1, ended
     assert not (tmp_path / "vault").exists()
     return ended.stderr
@@ -32,14 +32,16 @@ def _refused(tmp_path: Path, *arguments: str, **env: str) -> str:
 
 def test_an_address_that_others_reach_needs_a_name_and_a_certificate(tmp_path: Path) -> None:
     for address in ("0.0.0.0:0", "[::]:0", "192.0.2.1:0"):
-        said = _refused(tmp_path, "--http", address)
-        assert "--allow-host" in said and "--tls-cert" in said
+        message = _refused(tmp_path, "--http", address)
+        assert "--allow-host" in message and "--tls-cert" in message
     assert "--tls-cert" in _refused(
         tmp_path, "--http", "0.0.0.0:0", "--allow-host", "memory.example.org"
     )
-    said = _refused(tmp_path, "--http", "0.0.0.0:0", "--behind-proxy")
-    assert said.startswith("simplemem: missing the host name that clients use (--allow-host NAME)")
-    assert "--tls-cert" not in said
+    message = _refused(tmp_path, "--http", "0.0.0.0:0", "--behind-proxy")
+    assert message.startswith(
+        "simplemem: missing the host name that clients use (--allow-host NAME)"
+    )
+    assert "--tls-cert" not in message
     assert "too weak" in _refused(tmp_path, "--http", ":0", SIMPLEMEM_TOKEN="short")
     assert "not an address" in _refused(tmp_path, "--http", "127.0.0.1:http")
     assert "--http" in _refused(
@@ -66,7 +68,7 @@ def test_the_compose_file_starts_a_server_that_trusts_its_proxy_alone(tmp_path: 
     [network] = compose["networks"]["default"]["ipam"]["config"]
     command = compose["services"]["memory"]["command"]
     assert command[command.index("--trusted-proxy") + 1] == network["subnet"]
-    options = [each.replace("${MEMORY_HOST}", "memory.example.org") for each in command[3:]]
+    options = [option.replace("${MEMORY_HOST}", "memory.example.org") for option in command[3:]]
     options[options.index("0.0.0.0:8080")] = "127.0.0.1:0"
     server = Served(["--vault", str(tmp_path / "vault"), *options[2:]], tmp_path / "config", {})
     try:
@@ -139,8 +141,8 @@ def test_vaults_lie_side_by_side_each_with_its_face(
     two = ["--vault", f"work={tmp_path / 'work'}", "--vault", f"home={tmp_path / 'home'}"]
     server = serve(*two, "--profile", "work=memento")
     names = {
-        each: {tool["name"] for tool in server.ask("GET", f"/{each}/api/v1/tools").data["tools"]}
-        for each in ("work", "home")
+        name: {tool["name"] for tool in server.ask("GET", f"/{name}/api/v1/tools").data["tools"]}
+        for name in ("work", "home")
     }
     assert "create_entities" in names["work"] and "search_memories" in names["home"]
     assert server.ask("PUT", "/home/api/v1/memories/a", {"content": "at home"}).status == 201
@@ -162,7 +164,7 @@ def test_many_clients_at_once_lose_nothing(serve: Callable[..., Served]) -> None
         return found
 
     with ThreadPoolExecutor(20) as clients:
-        assert {each for found in clients.map(work, range(20)) for each in found} == {200}
+        assert {status for found in clients.map(work, range(20)) for status in found} == {200}
     text = server.api("GET", "/memories/log", headers={"Accept": "text/markdown"}).body.decode()
     assert all(
         f"\nline {number} {line}.\n" in text + "\n" for number in range(20) for line in range(4)
@@ -186,7 +188,7 @@ def test_settings_are_read_again_without_an_end(
     while server.api("GET", "/memories/secret/a").status != 404 and time.monotonic() < until:
         time.sleep(0.1)
     assert server.api("GET", "/memories/secret/a").status == 404
-    assert any("could not be reloaded" in each for each in server.said)
+    assert any("could not be reloaded" in record for record in server.said)
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="Windows has no such signal")
@@ -241,10 +243,10 @@ def test_a_vault_that_cannot_be_served_ends_the_server_at_its_start(
 
 
 def test_a_port_in_use_is_reported_with_the_address(tmp_path: Path) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        address = f"127.0.0.1:{taken.getsockname()[1]}"
+    with socket.socket() as occupied:
+        occupied.bind(("127.0.0.1", 0))
+        occupied.listen()
+        address = f"127.0.0.1:{occupied.getsockname()[1]}"
         refused = _refused(tmp_path, "--http", address)
     assert (
         refused

@@ -82,8 +82,8 @@ def test_a_bound_admin_token_learns_nothing_of_the_whole_server(
         answer = server.ask("GET", "/metrics", token=token)
         assert (answer.status, answer.problem["code"]) == (403, "forbidden")
     token = server.new_token("bound", "--admin", "--user", "ada")
-    told = server.api("GET", "/stats", token=token).data
-    assert str(server.config.parent) not in json.dumps(told)
+    stats = server.api("GET", "/stats", token=token).data
+    assert str(server.config.parent) not in json.dumps(stats)
     whole = server.new_token("whole", "--admin")
     assert server.ask("GET", "/metrics", token=whole).status == 200
 
@@ -92,12 +92,12 @@ def test_a_log_line_names_the_address_of_the_client(server: Served) -> None:
     server.api("GET", "/tags")
     deadline = time.monotonic() + 20
     while (
-        not any('"route": "/api/v1/tags"' in said for said in server.said)
+        not any('"route": "/api/v1/tags"' in record for record in server.said)
         and time.monotonic() < deadline
     ):
         time.sleep(0.05)
-    said = next(said for said in server.said if '"route": "/api/v1/tags"' in said)
-    assert json.loads(said[said.index("{") :])["client"] == "127.0.0.1"
+    record = next(record for record in server.said if '"route": "/api/v1/tags"' in record)
+    assert json.loads(record[record.index("{") :])["client"] == "127.0.0.1"
 
 
 def test_a_broken_file_of_tokens_lets_the_owner_in_and_names_no_folder(serve: Serve) -> None:
@@ -111,7 +111,7 @@ def test_a_broken_file_of_tokens_lets_the_owner_in_and_names_no_folder(serve: Se
     assert server.ask("GET", "/ready", token=None).status in (200, 503)
     again = serve()  # a restart does not lock the owner out either
     assert again.api("GET", "/tags").status == 200
-    assert sum("is not a token file" in said for said in [*server.said, *again.said]) >= 1
+    assert sum("is not a token file" in record for record in [*server.said, *again.said]) >= 1
 
 
 def test_errors_over_the_network_name_no_folder_of_the_machine(
@@ -156,8 +156,8 @@ def test_a_vault_whose_index_belongs_to_another_program_is_not_ready_and_names_n
     server = serve("--db", str(index))
     answer = server.ask("GET", "/ready", token=None)
     assert answer.data.keys() == {"status"}
-    told = [answer, server.api("GET", "/tags"), server.api("GET", "/search?query=x")]
-    assert not any(str(tmp_path) in each.body.decode() for each in told)
+    answers = [answer, server.api("GET", "/tags"), server.api("GET", "/search?query=x")]
+    assert not any(str(tmp_path) in answer.body.decode() for answer in answers)
 
 
 @pytest.mark.parametrize(
@@ -198,11 +198,11 @@ def test_showing_the_beginning_of_a_long_query_does_not_copy_all_of_it() -> None
     query = "word " * 1_000_000
     tracemalloc.start()
     try:
-        shown = line(query, 200)
+        shortened = line(query, 200)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert shown.startswith("word word") and len(shown) <= 201
+    assert shortened.startswith("word word") and len(shortened) <= 201
     assert peak < len(query) / 20
 
 
@@ -210,8 +210,8 @@ def test_showing_the_beginning_of_a_long_query_does_not_copy_all_of_it() -> None
     "text", ["a" * 300, " \n " * 9000 + "a", "a" + " " * 9000 + "b", "a b " * 9, "a" * 200]
 )
 def test_a_line_is_as_it_was_before_however_long_the_text(text: str) -> None:
-    shown = line(text, 200)
-    assert "\n" not in shown and shown.startswith("a") and len(shown) <= 201
-    assert shown.endswith("…") == (
-        len(" ".join(text.split())) > 200 or ("b" not in shown and "b" in text)
+    shortened = line(text, 200)
+    assert "\n" not in shortened and shortened.startswith("a") and len(shortened) <= 201
+    assert shortened.endswith("…") == (
+        len(" ".join(text.split())) > 200 or ("b" not in shortened and "b" in text)
     )

@@ -98,10 +98,10 @@ def test_without_a_client_at_the_streams_http_goes_on(tmp_path: Path) -> None:
 
 
 def test_a_second_client_is_served_where_the_port_is_taken(vault: Path) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = str(taken.getsockname()[1])
+    with socket.socket() as occupied:
+        occupied.bind(("127.0.0.1", 0))
+        occupied.listen()
+        port = str(occupied.getsockname()[1])
         with started(vault, "--rest-api-serve", env={"MCP_SERVER_PORT": port}) as bare:
             assert bare.initialize()["serverInfo"]["name"] == "simplemem"
             assert eventually(lambda: b"standard streams only" in bare.said)

@@ -30,7 +30,7 @@ def by_session(server: Served, token: str, params: Mapping[str, Any]) -> str:
 def by_itself(server: Served, token: str, params: Mapping[str, Any]) -> str:
     """A call without a session, as clients of 2026 make it."""
     about = {"protocolVersion": "2026-07-28", "clientCapabilities": {}, "clientInfo": CLIENT}
-    meta = {f"io.modelcontextprotocol/{key}": each for key, each in about.items()}
+    meta = {f"io.modelcontextprotocol/{key}": value for key, value in about.items()}
     headers = {
         **BOTH,
         "MCP-Protocol-Version": "2026-07-28",
@@ -102,18 +102,18 @@ def test_a_stream_ends_with_its_token(server: Served) -> None:
     token = server.new_token("listener")
     with (
         Events(server, "/api/v1/changes", token) as events,
-        Events(server, "/api/v1/changes", OWNER) as others,
+        Events(server, "/api/v1/changes", OWNER) as other_events,
     ):
         server.api("PUT", "/memories/a", {"content": "heard"})
         events.until('"a"')
-        others.until('"a"')
+        other_events.until('"a"')
         run_program("token", "revoke", "listener", env=server.env).check_returncode()
         server.api("PUT", "/memories/b", {"content": "not heard"})
-        others.until('"b"')
+        other_events.until('"b"')
         events.until(r"\r\n0\r\n\r\n\Z")
         assert '"b"' not in events.said
         server.api("PUT", "/memories/c", {"content": "heard by others"})
-        others.until('"c"')
+        other_events.until('"c"')
     assert not [line for line in server.said if " error " in line]
 
 
@@ -121,8 +121,8 @@ def test_a_token_ends_when_it_said(server: Served) -> None:
     token = server.new_token("brief", "--expires", "1h")
     assert server.api("GET", "/tags", token=token).status == 200
     file = server.config / "simplemem" / "tokens.json"
-    [kept] = json.loads(file.read_text())
-    file.write_text(json.dumps([kept | {"expires": 1_000_000_000}]))
+    [row] = json.loads(file.read_text())
+    file.write_text(json.dumps([row | {"expires": 1_000_000_000}]))
     assert server.api("GET", "/tags", token=token).status == 401
 
 
@@ -165,8 +165,8 @@ def test_users_whose_names_look_alike_on_a_disk_are_apart(server: Served) -> Non
         for at, user in enumerate(users)
     }
     for user, token in tokens.items():
-        said = {"content": f"My motto is {user!r}.", "user_id": user}
-        assert server.api("POST", "/memory", said, token=token).status == 202
+        memory = {"content": f"My motto is {user!r}.", "user_id": user}
+        assert server.api("POST", "/memory", memory, token=token).status == 202
         document = {
             "content": f"# A page\n\nOf {user!r}.",
             "container_tag": user,
@@ -174,12 +174,12 @@ def test_users_whose_names_look_alike_on_a_disk_are_apart(server: Served) -> Non
         }
         assert server.ask("POST", "/ingest/webhook", document, token=token).status == 202
     for user, token in tokens.items():
-        names = [each["name"] for each in server.api("GET", "/memories", token=token).data["items"]]
+        names = [item["name"] for item in server.api("GET", "/memories", token=token).data["items"]]
         texts = [
             server.api("GET", f"/memories/{quote(name)}", token=token).data["content"]
             for name in names
         ]
-        assert len(texts) >= 2 and not [each for each in texts if repr(user) not in each], (
+        assert len(texts) >= 2 and not [text for text in texts if repr(user) not in text], (
             user,
             names,
         )

@@ -53,8 +53,8 @@ def test_many_users_hold_few_indexes_open_and_each_sees_their_own(
     }
     for _ in range(2):
         for user, bearer in users.items():
-            said = {"content": f"My name is {user}.", "user_id": user}
-            assert server.api("POST", "/memory", said, token=bearer).status == 202
+            memory = {"content": f"My name is {user}.", "user_id": user}
+            assert server.api("POST", "/memory", memory, token=bearer).status == 202
             assert server.api("GET", "/memories", token=bearer).data["total"] == 1
     assert eventually(lambda: len(open_indexes(server)) <= 17)  # 16, and that of the whole vault
     assert server.api("GET", "/memories", token=users["user0"]).data["total"] == 1
