@@ -182,15 +182,21 @@ class Program(Group):
         return list(self.commands)
 
     def summaries(self, _ctx: Any) -> list[tuple[str, str, str]]:
-        """The panel, name and summary of each command, in the order of the help."""
+        """Return the panel, name and summary of each command, in the order of the help."""
         return [(command.panel, command.name, command.summary) for command in COMMANDS]
 
 
 app = typer.Typer(
     name="simplemem",
     cls=Program,
-    help="Long-term memory that agents and people share: Markdown notes in a folder, found by words, meaning and links.",
-    epilog="`simplemem COMMAND --help` shows examples. Exit codes: 0 success, 1 failure, 2 usage error.",
+    help=(
+        "Long-term memory that agents and people share: Markdown notes in a folder, found by words,"
+        " meaning and links."
+    ),
+    epilog=(
+        "`simplemem COMMAND --help` shows examples."
+        " Exit codes: 0 success, 1 failure, 2 usage error."
+    ),
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -198,8 +204,9 @@ app = typer.Typer(
 )
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(is_requested: bool) -> None:
+    """Print the version and raise typer.Exit, if `--version` is passed."""
+    if is_requested:
         typer.echo(f"simplemem {__version__}")
         raise typer.Exit
 

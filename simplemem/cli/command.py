@@ -30,7 +30,7 @@ from simplemem.errors import Invalid, SimplememError, Unavailable
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-    from simplemem.models import IndexState
+    from simplemem.models import Filter, IndexState
     from simplemem.store import EnhancedStore, SyncReport
 
 WHO = "command line"  # the author of changes by commands, in the history
@@ -41,17 +41,30 @@ _JSON = Annotated[bool, flag("--json", "Print JSON, for programs.")]
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer of a command: `facts` for programs, everything else for people."""
+    """The answer of a command: `facts` for programs, everything else for people.
+
+    Attributes:
+        facts: What `--json` prints.
+        lines: Lines of text, each as parts with their styles.
+        table: The rows of a table, printed before everything else.
+        columns: How the columns of the table are printed.
+        warnings: Sentences on stderr.
+        text: Text that a pipe gets byte for byte.
+        markdown: The text of a note, which is rendered in a terminal. None if the answer has none.
+        labelled: Texts by their labels.
+        more: How to see the rest, on stderr.
+        failed: Whether the exit code is 1.
+    """
 
     facts: Mapping[str, Any]
     lines: Sequence[Sequence[Part]] = ()
     table: Sequence[Sequence[Part]] = ()
-    columns: tuple[Column, ...] = ()  # of the table
+    columns: tuple[Column, ...] = ()
     warnings: Sequence[str] = ()
-    text: str = ""  # which a pipe gets byte for byte
-    markdown: str | None = None  # rendered in a terminal
-    labelled: Mapping[str, str] = field(default_factory=dict)  # texts by their labels
-    more: str = ""  # how to see the rest; on stderr
+    text: str = ""
+    markdown: str | None = None
+    labelled: Mapping[str, str] = field(default_factory=dict)
+    more: str = ""
     failed: bool = False
 
 
@@ -60,6 +73,7 @@ def show(answer: Answer, *, compact: bool = False) -> None:
     if for_a_program():
         print_json(answer.facts, compact=compact)
         return
+
     screen = Screen()
     screen.table(answer.table, columns=answer.columns)
     if answer.text:
@@ -163,7 +177,10 @@ def _system_error(error: OSError) -> Unavailable:
 
 @contextmanager
 def served_by(store: EnhancedStore, folder: Path) -> Iterator[None]:
-    """Run commands on the store of a server, for another process whose current folder is `folder`."""
+    """Run commands on the store of a server while the context is open.
+
+    They run for another process, whose current folder is `folder`.
+    """
     token = _SERVED.set(store)
     folder_token = _FOLDER.set(folder)
     try:
@@ -332,22 +349,19 @@ def command(
         def run(as_json: bool = False, **arguments: Any) -> None:
             if dashed_words:
                 _refuse_unknown_options(arguments, parameters)
-            for parameter, new in zip(old_parameters, old_options.values(), strict=True):
-                value = arguments.pop(parameter.name)
-                if value is not None:
-                    arguments[new] = value
+            _rename_old_options(arguments, old_options.values())
 
             def answer() -> Any:
                 for name in note_names:
                     arguments[name] = _without_paths(arguments[name], arguments.get("vault"))
                 if filters:
-                    options = {name: arguments.pop(name) for name in filters}
-                    arguments["narrowed"] = filter_of(**options)
+                    arguments["narrowed"] = _pop_filter(arguments, filters)
                 return function(**arguments)
 
             _run(answer, as_json)
 
-        run.__signature__ = inspect.Signature([*parameters, *old_parameters])  # type: ignore[attr-defined]
+        signature = inspect.Signature([*parameters, *old_parameters])
+        run.__signature__ = signature  # type: ignore[attr-defined]
         description, examples = _help_of(function)
         group.command(
             name or function.__name__,
@@ -360,6 +374,25 @@ def command(
         return function
 
     return declare
+
+
+def _rename_old_options(arguments: dict[str, Any], new_names: Iterable[str]) -> None:
+    """Replace the arguments of hidden options by those of the parameters with these names."""
+    for new_name in new_names:
+        value = arguments.pop(_old_name(new_name))
+        if value is not None:
+            arguments[new_name] = value
+
+
+def _old_name(new_name: str) -> str:
+    """Return the name of the parameter for an earlier name of an option."""
+    return f"old_{new_name}"
+
+
+def _pop_filter(arguments: dict[str, Any], filters: Sequence[str]) -> Filter:
+    """Remove the arguments of filter options, and return the filter that they describe."""
+    options = {name: arguments.pop(name) for name in filters}
+    return filter_of(**options)
 
 
 def _help_of(function: Callable[..., Any]) -> tuple[str, str]:
@@ -405,7 +438,7 @@ def _old_parameter(
     [parameter] = [parameter for parameter in parameters if parameter.name == new]
     kind = get_args(parameter.annotation)[0]
     hidden = typer.Option(old, hidden=True)
-    return _keyword(f"old_{new}", Annotated[kind | None, hidden], None)
+    return _keyword(_old_name(new), Annotated[kind | None, hidden], None)
 
 
 def _is_of_notes(parameter: inspect.Parameter) -> bool:
@@ -415,7 +448,7 @@ def _is_of_notes(parameter: inspect.Parameter) -> bool:
 
 
 def _without_paths(value: Any, vault: Path | None) -> Any:
-    """Return an argument that names notes, with paths on the disk replaced by paths in the vault."""
+    """Return an argument that names notes, with paths in the vault for paths on the disk."""
     if isinstance(value, list | tuple):
         return [_without_paths(name, vault) for name in value]
     if not isinstance(value, str) or not value.lower().endswith(".md"):

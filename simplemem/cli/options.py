@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from simplemem.store import EnhancedStore
 
 _SPECIAL = re.compile(r"[^\w@%+=:,./-]")  # which Bash needs escaped
+_MAX_DIGITS = 9  # of a number that is converted without Typer
 Completion = Callable[[typer.Context, str], list[str]]
 _ALIASES = {
     # What other programs call them.
@@ -48,7 +49,7 @@ _ALIASES = {
 
 
 class _PlainHelp:
-    """Help as plain text, without the names of Python's types: `--json`, not `--json <bool>`.
+    """Writes help as plain text, without names of Python's types: `--json`, not `--json <bool>`.
 
     Typer's own help draws boxes with Rich, which imports a Markdown parser and a syntax
     highlighter: half of what `simplemem --help` cost.
@@ -59,7 +60,10 @@ class _PlainHelp:
         super().__init__(**attributes)
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """Return the parameters without the names of their types, and with our conversion (Typer 0.29)."""
+        """Return the parameters of the command.
+
+        They show no names of types in the help, and have our conversion (read in Typer 0.29).
+        """
         params: list[Any] = super().get_params(ctx)  # type: ignore[misc]
         for param in params:
             # An argument has no `is_flag`, and its help shows no type, only its name in capitals.
@@ -86,7 +90,7 @@ class _PlainHelp:
 
 
 def _completion_item() -> Any:
-    """Return the class of a completion: from the Click inside Typer, or from Click for an older Typer."""
+    """Return the class of a completion, from the Click inside Typer or beside an older Typer."""
     try:
         module = import_module("typer._click.shell_completion")
     except ImportError:
@@ -103,53 +107,73 @@ class _Conversion:
     """
 
     def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
-        """Return the converted value.
+        """Return the value of a parameter, in the type that its command declares.
 
-        Raises what Typer raises for a value that does not fit.
+        A parameter that is not passed has the value None, or () if it takes several values. Raises
+        the usage error of Typer for a value that does not fit.
         """
         if value is None:
             is_multiple = param.multiple or param.nargs == -1
             return () if is_multiple else None
 
         descriptor = param.type_descriptor
-        kind = descriptor.annotation
-        if kind in (str, bool) and isinstance(value, kind):
-            return value
-        if kind == list[str] and _is_list_of_texts(value):
-            return list(value)
-        if kind is Path and isinstance(value, str):
-            return Path(value)
-        if kind is int and _is_whole_number(value, descriptor.parameter_info):
-            return int(value)
-        is_choice = isinstance(kind, type) and issubclass(kind, StrEnum)
-        if is_choice and value in [*kind]:
-            return kind(value)
+        converted = _convert(value, descriptor.annotation, descriptor.parameter_info)
+        if converted is not None:
+            return converted
 
         from typer._coercion import build_runtime_param
 
         return build_runtime_param(descriptor).coerce(value, param, ctx)
 
 
+def _convert(value: Any, kind: Any, bounds: Any) -> Any:
+    """Return a value in the type `kind`. Return None if Typer has to convert or to refuse it.
+
+    `bounds` has the smallest and the largest number that the option accepts.
+    """
+    if kind in (str, bool):
+        return value if isinstance(value, kind) else None
+    if kind == list[str]:
+        return list(value) if _is_list_of_texts(value) else None
+    if kind is Path:
+        return Path(value) if isinstance(value, str) else None
+    if kind is int:
+        return int(value) if _is_whole_number(value, bounds) else None
+    if isinstance(kind, type) and issubclass(kind, StrEnum):
+        return kind(value) if value in list(kind) else None
+    return None
+
+
 def _is_list_of_texts(value: Any) -> bool:
+    """Return whether a value is a list or a tuple of texts."""
     return isinstance(value, list | tuple) and all(isinstance(item, str) for item in value)
 
 
 def _is_whole_number(value: Any, bounds: Any) -> bool:
-    """Return whether a value is a number, or at most nine digits, and within the bounds of its option."""
-    if isinstance(value, str) and not (value.isascii() and value.isdecimal() and len(value) < 10):
-        return False
+    """Return whether a value is a number within the bounds of its option.
+
+    A text is one if it has at most nine digits, and nothing else.
+    """
+    if isinstance(value, str):
+        has_only_digits = value.isascii() and value.isdecimal()
+        if not has_only_digits or len(value) > _MAX_DIGITS:
+            return False
 
     number = int(value)
-    is_too_small = bounds.min is not None and number < bounds.min
-    is_too_large = bounds.max is not None and number > bounds.max
-    return not (is_too_small or is_too_large)
+    if bounds.min is not None and number < bounds.min:
+        return False
+    return bounds.max is None or number <= bounds.max
 
 
 class Command(_PlainHelp, TyperCommand):
     """A command with plain help."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Raise a usage error for an empty `--vault`, as from an unset variable: it would be the current folder."""
+        """Parse the words after the command into the context. Return those that are left over.
+
+        Raises a usage error for an empty `--vault`, which an unset variable leaves: it would be the
+        current folder.
+        """
         if find_vault_option(args) == "":
             raise typer.BadParameter("--vault is empty; name a folder, or leave the option out")
         return super().parse_args(ctx, args)
@@ -226,7 +250,10 @@ class DefaultGroup(Group):
         return next(iter(self.commands))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Put the name of the command first, unless the help or a completion of that name is requested."""
+        """Parse the words after the group, with the name of the command put first.
+
+        They are parsed unchanged if the help or a completion of that name is requested.
+        """
         is_help = args[:1] == ["--help"]
         is_completing_the_name = ctx.resilient_parsing and not args
         starts_with_name = bool(args) and not args[0].startswith("-")
@@ -313,10 +340,12 @@ def limit_option(description: str) -> Any:
 
 
 def _names(store: EnhancedStore, prefix: str) -> Iterable[str]:
+    """Return names of notes that begin with a prefix, at most 200."""
     return store.short_names(prefix, limit=200)
 
 
 def _tags(store: EnhancedStore, prefix: str) -> Iterable[str]:
+    """Return the tags that begin with a prefix."""
     return (tag for tag in store.tags() if tag.startswith(prefix))
 
 
@@ -430,7 +459,7 @@ def filter_of(
     for text in tag or ():
         key, _, value = text.removeprefix("#").partition("=")
         if value and key in tags:
-            # A filter has one value per key, so the second value becomes a nested tag: `status/done`.
+            # A filter has one value per key: the second value becomes a nested tag, `status/done`.
             key = f"{key}/{value}"
             value = ""
         tags[key] = value

@@ -50,7 +50,7 @@ class ServeCommand(Command):
 
 
 def write_out_options(words: Sequence[str], takes_value: Mapping[str, bool]) -> list[str]:
-    """Return the words with whole names of options, and with `--http=` for `--http` without a value.
+    """Return the words with whole names of options, and `--http=` for `--http` without a value.
 
     `takes_value` has the name of each option. Values of options are returned as they are, and so
     are names that begin no option, or several.
@@ -73,7 +73,7 @@ def write_out_options(words: Sequence[str], takes_value: Mapping[str, bool]) -> 
 
 
 def _complete_option(beginning: str, names: Mapping[str, bool]) -> str:
-    """Return the only long option that begins so. Return the text itself if there is not exactly one."""
+    """Return the only long option that begins so, or else the text itself."""
     if not beginning.startswith("--") or beginning in names:
         return beginning
 

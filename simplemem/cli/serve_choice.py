@@ -1,6 +1,7 @@
-"""What the options of `serve` and the environment choose: the vault, its settings, the profile and its tools.
+"""What the options of `serve` and the environment choose: vault, settings, profile and tools.
 
-`connect` asks the same questions, for the command line that it writes into the configuration of a client.
+`server_start.py` serves what is chosen. `connect` writes it as a command line into the configuration
+of a client.
 """
 
 from __future__ import annotations
@@ -43,7 +44,10 @@ def _is_enabled(variable: str) -> bool:
 
 
 def profile_name(options: ServeOptions, vault_name: str = "") -> str:
-    """Return the name of the profile for a vault, from an option or a variable. "" if none is named."""
+    """Return the name of the profile for a vault, from an option or a variable.
+
+    Returns "" if none is named.
+    """
     profiles = options.profiles_by_vault()
     if vault_name in profiles:
         return profiles[vault_name]
@@ -51,7 +55,10 @@ def profile_name(options: ServeOptions, vault_name: str = "") -> str:
 
 
 def choose_profile(options: ServeOptions, vault_name: str = "") -> Profile:
-    """Return the profile for a vault. Raises Invalid if there is none of the name that was passed."""
+    """Return the profile for a vault: the default profile if none is named.
+
+    Raises Invalid if there is no profile of the name, and Unavailable if its package cannot be loaded.
+    """
     from simplemem.profiles.registry import DEFAULT_PROFILE, find_profile
 
     return find_profile(profile_name(options, vault_name) or DEFAULT_PROFILE)
@@ -98,7 +105,10 @@ def choose_settings(options: ServeOptions, profile: Profile, root: Path) -> Sett
 
 
 def _variable_of_setting(key: str, variable: str) -> str | None:
-    """Return what a variable of another server sets, or None. A log level that is none of ours is ignored."""
+    """Return what a variable of another server sets, or None.
+
+    A log level that simplemem does not have is ignored.
+    """
     value = os.environ.get(variable)
     if key != "log_level" or not value:
         return value or None
@@ -108,7 +118,10 @@ def _variable_of_setting(key: str, variable: str) -> str | None:
 
 
 def knowledge_base_folder(options: ServeOptions) -> str | None:
-    """Return the folder of the knowledge base, from an option or a variable. None if none is named."""
+    """Return the folder of the knowledge base, from an option or a variable.
+
+    Returns None if none is named.
+    """
     if options.knowledge_base:
         return options.knowledge_base
     for variable in KNOWLEDGE_BASE_VARIABLES:

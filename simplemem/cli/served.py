@@ -1,7 +1,8 @@
-"""Runs a command of another process in a server that has its vault open, and returns what the command printed.
+"""Runs a command of another process in a server, and returns what the command printed.
 
-`local.py` is the other end. A request is declined if the command by itself would answer otherwise: if it names another
-vault, has other settings or another clock, or is not one of the commands that only read.
+`local.py` sends the request. It is declined if the command by itself would answer otherwise: if it
+names another vault, has other settings or another clock, or is not one of the commands that only
+read.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from simplemem.cli.local import READING_COMMANDS
 from simplemem.server.local import LocalServer
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
 _MAX_WORDS = 1000  # of a command line
 _MAX_SIZE = 10_000  # columns or lines: Rich fills lines up to this width
 _DEFAULT_SIZE = (80, 25)  # as Rich has it
-# Settings that do not change the answer of a reading command. Those of access are among them, because no command obeys
-# them, and a server that obeys some answers no command.
+# Settings that do not change the answer of a reading command. Those of access are among them,
+# because no command obeys them, and a server that obeys some answers no command.
 _IRRELEVANT_SETTINGS = {
     "vault",
     "log_level",
@@ -49,27 +50,31 @@ _FOLDER_VARIABLES = ("HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME")
 Piece = tuple[str, str]
 """A piece of what a command printed: where it was printed (`out`, `err`, ...), and the text."""
 Answer = dict[str, Any]
+"""What is sent back: `code` and `printed` of a command, or the `names` of a completion."""
 
 
 class _ServerLock:
-    """The file lock of a vault as the local server uses it."""
+    """The file lock of a vault, as `LocalServer` needs it: only its holder answers commands."""
 
     def __init__(self, store: EnhancedStore) -> None:
         self._lock = store.extension.lock_file(".simplemem/server.lock")
 
     def try_acquire(self) -> bool:
+        """Take the lock, and return whether this server has it now."""
         return self._lock.acquire_or_keep()
 
     def release(self) -> None:
+        """Let another server take the lock."""
         self._lock.release()
 
 
-def answer_commands(door: StoreExecutor) -> Callable[[], None]:
-    """Let commands of this user ask the store of a door. Return a function that ends this.
+def answer_commands(executor: StoreExecutor) -> Callable[[], None]:
+    """Let commands of this user ask the store of a server. Return a function that ends this.
 
-    A server that hides part of the vault answers no command, because the command line sees all of it.
+    Opens the store, if it is closed. A server that hides part of the vault answers no command,
+    because the command line sees all of it.
     """
-    store = door.store()
+    store = executor.store()
     # A read-only server must not create `.simplemem`, and so has no folder for its socket.
     may_create_socket = not store.read_only or (store.root / ".simplemem").is_dir()
     if not may_create_socket or not _sees_whole_vault(store.settings):
@@ -77,44 +82,44 @@ def answer_commands(door: StoreExecutor) -> Callable[[], None]:
 
     is_ready = partial(store.wait_until_settled, 0.0)
     server = LocalServer(
-        str(store.root), _ServerLock(store), partial(_begin_answer, door, store), is_ready
+        str(store.root), _ServerLock(store), partial(_begin_answer, executor, store), is_ready
     )
     server.start()
     return server.close
 
 
 def _sees_whole_vault(settings: Settings) -> bool:
-    """Whether a server sees all notes of a vault that is a folder with the index beside it."""
+    """Return whether a server sees all notes of a vault that is a folder with a SQLite index."""
     is_folder = settings.index.engine is None and not settings.branch.repository
     return is_folder and settings.access == AccessSettings()
 
 
 def _begin_answer(
-    door: StoreExecutor, store: EnhancedStore, request: Mapping[str, Any]
+    executor: StoreExecutor, store: EnhancedStore, request: Mapping[str, Any]
 ) -> Future[Answer | None] | None:
-    """Begin to answer a request in a thread of the door. Return None to decline it."""
+    """Begin to answer a request in a thread of the server. Return None to decline it."""
     if not _has_same_settings(store, request):
         return None
 
     if "complete" in request:
-        return door.read(
+        return executor.read(
             partial(_complete, store, str(request["complete"]), str(request.get("prefix", "")))
         )
 
     words = request.get("command")
     if not isinstance(words, list) or not 0 < len(words) <= _MAX_WORDS:
         return None
-    return door.read(partial(_run_command, store, [str(word) for word in words], request))
+    return executor.read(partial(_run_command, store, [str(word) for word in words], request))
 
 
 def _has_same_settings(store: EnhancedStore, request: Mapping[str, Any]) -> bool:
-    """Whether a command means the vault of this server, and has the same settings and the same clock."""
+    """Return whether a command has the vault, the settings and the clock of this server."""
     folder = os.stat(store.root)
     if request.get("vault") != [folder.st_dev, folder.st_ino]:
         return False
 
     env = request.get("environment")
-    if not isinstance(env, dict) or not all(isinstance(text, str) for text in env.values()):
+    if not _is_environment(env):
         return False
     if any(env.get(name) != os.environ.get(name) for name in _SAME_VARIABLES):
         return False
@@ -127,8 +132,13 @@ def _has_same_settings(store: EnhancedStore, request: Mapping[str, Any]) -> bool
     return settings.model_dump(exclude=_IRRELEVANT_SETTINGS) == own_values
 
 
+def _is_environment(described: Any) -> TypeGuard[dict[str, str]]:
+    """Return whether a value of a request is a mapping of texts."""
+    return isinstance(described, dict) and all(isinstance(text, str) for text in described.values())
+
+
 def _has_relative_path(settings: Settings, env: Mapping[str, str]) -> bool:
-    """Whether a path in the settings means another file in another current folder."""
+    """Return whether a path in the settings means another file in another current folder."""
     paths = [env[name] for name in _FOLDER_VARIABLES if env.get(name)]
     paths += [str(folder) for folder in settings.git.folders]
     if settings.db is not None:
@@ -138,7 +148,7 @@ def _has_relative_path(settings: Settings, env: Mapping[str, str]) -> bool:
 
 
 def _complete(store: EnhancedStore, kind: str, prefix: str) -> Answer | None:
-    """Return the names or tags that begin with a prefix. None for an unknown kind."""
+    """Return the names or tags that begin with a prefix. Return None for an unknown kind."""
     from simplemem.cli.options import COMPLETIONS
 
     complete = COMPLETIONS.get(kind)
@@ -150,7 +160,10 @@ def _complete(store: EnhancedStore, kind: str, prefix: str) -> Answer | None:
 def _run_command(
     store: EnhancedStore, words: list[str], request: Mapping[str, Any]
 ) -> Answer | None:
-    """Run a command as its own process would, and return what it printed. Return None to decline it."""
+    """Run a command as its own process would. Return its exit code and what it printed.
+
+    Returns None to decline it.
+    """
     import typer
 
     from simplemem.cli.app import app
@@ -189,7 +202,10 @@ def _run_command(
 
 
 def _find_click_exception() -> type[Exception]:
-    """Return the base of the errors that Click reports: of the Click within Typer, or of Click for an older Typer."""
+    """Return the base of the errors that Click reports.
+
+    Click is inside Typer, or beside an older Typer.
+    """
     import typer
 
     for kind in typer.BadParameter.__mro__:
@@ -199,14 +215,14 @@ def _find_click_exception() -> type[Exception]:
 
 
 def _is_same_vault(parsed: Path | None, assumed: Any) -> bool:
-    """Whether `--vault` is what the command assumed before its options were parsed."""
+    """Return whether `--vault` is what the command assumed before its options were parsed."""
     if parsed is None or assumed is None:
         return parsed is None and assumed is None
     return isinstance(assumed, str) and str(parsed) == str(Path(assumed))
 
 
 class _CollectingStream(io.TextIOBase):
-    """A stream that collects text in the order in which it is printed."""
+    """A stream that adds text to `printed`, in the order in which a command prints it."""
 
     encoding = "utf-8"
 
@@ -228,7 +244,7 @@ class _CollectingStream(io.TextIOBase):
 
 
 class _CollectingBuffer:
-    """The buffer of such a stream. It collects bytes, as text from which the other end restores each byte."""
+    """The buffer of a `_CollectingStream`: adds bytes, as text from which they can be restored."""
 
     def __init__(self, kind: str, printed: list[Piece]) -> None:
         self._kind = kind
@@ -249,22 +265,22 @@ def _parse_terminal(described: Any, printed: list[Piece]) -> Terminal | None:
     """
     from simplemem.cli.output import Terminal
 
-    about = described if isinstance(described, dict) else {}
+    fields = described if isinstance(described, dict) else {}
     environment: dict[str, str] = {}
-    if isinstance(about.get("environment"), dict):
-        environment = {str(name): str(text) for name, text in about["environment"].items()}
+    if isinstance(fields.get("environment"), dict):
+        environment = {str(name): str(text) for name, text in fields["environment"].items()}
 
-    size = _parse_size(about.get("size"), environment)
+    size = _parse_size(fields.get("size"), environment)
     if size is None:
         return None
 
-    out = _CollectingStream("out", is_terminal=bool(about.get("out")), printed=printed)
-    err = _CollectingStream("err", is_terminal=bool(about.get("err")), printed=printed)
+    out = _CollectingStream("out", is_terminal=bool(fields.get("out")), printed=printed)
+    err = _CollectingStream("err", is_terminal=bool(fields.get("err")), printed=printed)
     return Terminal(
         out,  # type: ignore[arg-type]
         err,  # type: ignore[arg-type]
         environment,
-        has_keyboard=bool(about.get("in")),
+        has_keyboard=bool(fields.get("in")),
         page=lambda text: printed.append(("page", text)),
         size=size,
     )
@@ -275,21 +291,32 @@ def _parse_size(measured: Any, environment: Mapping[str, str]) -> tuple[int, int
 
     Return None if one of them is too large.
     """
-    numbers = [0, 0]
-    if (
-        isinstance(measured, list | tuple)
-        and len(measured) == 2
-        and all(type(number) is int for number in measured)
-    ):
-        numbers = list(measured)
-    for position, name in enumerate(("COLUMNS", "LINES")):
-        given = environment.get(name, "")
-        if len(given) > len(str(_MAX_SIZE)):
-            return None
-        if given.isascii() and given.isdigit():
-            numbers[position] = int(given)
+    columns, lines = 0, 0
+    if _is_pair_of_numbers(measured):
+        columns, lines = measured
+    columns = _override_size(columns, environment.get("COLUMNS", ""))
+    lines = _override_size(lines, environment.get("LINES", ""))
 
-    if not all(0 <= number <= _MAX_SIZE for number in numbers):
+    is_accepted = 0 <= columns <= _MAX_SIZE and 0 <= lines <= _MAX_SIZE
+    if not is_accepted:
         return None
-    columns, lines = numbers
     return columns or _DEFAULT_SIZE[0], lines or _DEFAULT_SIZE[1]
+
+
+def _is_pair_of_numbers(value: Any) -> bool:
+    """Return whether a value is a list or a tuple of two integers."""
+    if not isinstance(value, list | tuple) or len(value) != 2:
+        return False
+    return all(type(number) is int for number in value)
+
+
+def _override_size(size: int, variable: str) -> int:
+    """Return the number in the text of an environment variable, or else the size itself.
+
+    For a text that is too long for a size, returns a number that is too large for one.
+    """
+    if len(variable) > len(str(_MAX_SIZE)):
+        return _MAX_SIZE + 1
+    if variable.isascii() and variable.isdigit():
+        return int(variable)
+    return size

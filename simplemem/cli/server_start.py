@@ -166,7 +166,7 @@ def _warn_of_unused_key(settings: Settings) -> None:
 
 
 def _warn_of_unread_variables(profile: Profile) -> None:
-    """Warn on stderr of variables that the server read that a profile replaces, and simplemem does not."""
+    """Warn on stderr of variables of the replaced server that simplemem does not read."""
     for variable, reason in profile.unread_variables.items():
         if os.environ.get(variable):
             _warn(f"{variable} is ignored: {reason}")
@@ -177,8 +177,9 @@ def _check_new_vault(
 ) -> None:
     """Raise NotFound if the server must not create a vault that does not exist.
 
-    At a terminal, the user is asked, and the vault is created. A client that starts the server has no terminal and
-    must not fail: its first call creates the vault. A service must not serve an empty vault because of a typo.
+    At a terminal, the user is asked, and the vault is created. A client that starts the server has
+    no terminal and must not fail: its first call creates the vault. A service must not serve an
+    empty vault because of a typo.
     """
     from shlex import quote
 
@@ -196,7 +197,10 @@ def _check_new_vault(
 
 
 def _confirm_new_vault(root: Path) -> None:
-    """Ask the user whether to create a vault, and create it. Raises NotFound if the answer is no."""
+    """Ask the user whether to create a vault, and create it.
+
+    Raises NotFound if the answer is no.
+    """
     print(f"There is no vault at {root}. Create it? [y/N]: ", end="", file=sys.stderr, flush=True)
     answer = sys.stdin.readline().strip().lower()
     if answer not in ("y", "yes"):
@@ -263,7 +267,10 @@ def _refuse_options_of_http(options: ServeOptions) -> None:
 
 
 def _answer_commands(executor: StoreExecutor) -> Callable[[], None]:
-    """Let commands of other processes use the store of a server. Return a function that ends this."""
+    """Let commands of other processes use the store of a server.
+
+    Returns a function that ends this.
+    """
     # Imported here: the server has answered its first client by now.
     from simplemem.cli.served import answer_commands
 

@@ -358,8 +358,7 @@ class HttpSettings(Section):
 
     url: str = setting(
         "",
-        "address of the web page, to which the profile `chatgpt` links notes; if empty, it "
-        "links them to Obsidian",
+        "address of the web page, for profiles that link to notes; if empty, they link to Obsidian",
         "no",
         eg="https://memory.example.org",
     )
@@ -435,7 +434,7 @@ class Settings(Section):
     )
     max_memory_length: int | None = setting(
         None,
-        "longest memory in the profile `simplemem`, in characters of text; 0 means no limit, "
+        "longest memory in characters of text, for profiles that limit it; 0 means no limit, "
         "unset means 2500",
         eg=2500,
     )
