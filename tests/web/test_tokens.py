@@ -8,6 +8,7 @@ import re
 import socket
 from collections.abc import Callable, Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -15,6 +16,8 @@ import pytest
 from processes import run_program
 from waiting import eventually
 
+from simplemem.errors import Unavailable
+from simplemem.web.tokens import Grant, Tokens
 from tests.web.conftest import OWNER, Served, Session
 
 CALL = {"jsonrpc": "2.0", "id": 7, "method": "tools/call"}
@@ -207,3 +210,15 @@ def test_no_grant_sees_more_than_the_settings_show(serve: Callable[..., Served])
         token = server.new_token(folder, "--folder", folder)
         assert eventually(partial(lambda *them: sees(them[0]) == them[1], token, count)), folder
     assert eventually(lambda: sees(OWNER) == 2)
+
+
+@pytest.mark.parametrize("text", ["[{]", "[1]", '[{"name": "x", "scopes": []}]', '[{"a": 1}]'])
+def test_no_token_of_a_broken_file_is_accepted(tmp_path: Path, text: str) -> None:
+    tokens = Tokens(tmp_path, "the owner's own token")
+    token = tokens.new(Grant("laptop"))
+    assert tokens.grant(token) is not None
+    tokens.path.write_text(text)
+    for _ in range(2):
+        with pytest.raises(Unavailable):
+            tokens.grant(token)
+    assert tokens.grant("the owner's own token") is not None
