@@ -239,9 +239,9 @@ def _measure_terminal() -> list[int] | None:
 def _print(kind: str, text: str) -> None:
     """Print a piece of an answer to the stream to which the command printed it."""
     if kind == "page":
-        from simplemem.cli.output import page_here
+        from simplemem.cli.pager import show_in_pager
 
-        page_here(text)
+        show_in_pager(text)
         return
 
     name, _, is_bytes = kind.partition("-")

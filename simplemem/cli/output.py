@@ -20,6 +20,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 
 from simplemem.cli.local import TERMINAL_OVERRIDES
+from simplemem.cli.pager import show_in_pager
 from simplemem.errors import Hint, HintSentence, SimplememError
 from simplemem.note.words import content_words, format_count, unique_words
 
@@ -222,14 +223,6 @@ class Terminal:
         return Console(file=stream, highlight=False, markup=False, emoji=False, **options)
 
 
-def page_here(text: str) -> None:
-    """Show a text in the pager of this process."""
-    import pydoc
-
-    os.environ.setdefault("LESS", "-FRX")  # as git sets it: colours, and no clearing of the screen
-    pydoc.pager(text)
-
-
 _TERMINAL: ContextVar[Terminal | None] = ContextVar("terminal", default=None)
 
 
@@ -243,7 +236,7 @@ def terminal() -> Terminal:
         return current
 
     has_keyboard = sys.stdin is not None and sys.stdin.isatty()
-    return Terminal(sys.stdout, sys.stderr, os.environ, has_keyboard, page_here)
+    return Terminal(sys.stdout, sys.stderr, os.environ, has_keyboard, show_in_pager)
 
 
 @contextmanager
