@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import gc
 import itertools
 import os
@@ -15,7 +14,6 @@ from pathlib import Path
 
 import hypothesis
 import pytest
-import typer.testing
 
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
@@ -42,9 +40,6 @@ hypothesis.settings.register_profile("unhurried", deadline=None)
 hypothesis.settings.load_profile("unhurried")
 # `make test` tries fewer examples; `make slow` and `make soak` try all.
 hypothesis.settings.register_profile("quick", max_examples=20)
-
-# Typer builds the whole command line anew for every call in a process, which costs more than most of the calls.
-typer.testing._get_command = functools.cache(typer.testing._get_command)
 
 
 def pytest_collection_finish() -> None:

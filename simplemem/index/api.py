@@ -27,7 +27,7 @@ SORTS = ("modified", "created", "name", "title")
 SIZE_OF_MOVED = -1
 
 # A file that was changed so shortly before it was read may change again without a new time
-# (tests/faults.md, F31).
+# (docs/internals/writing.md#faults, F31).
 RACY_NS = 2_000_000_000
 
 

@@ -377,7 +377,7 @@ class SyncPass:
         if isinstance(outcome, Unavailable):
             raise outcome
         if isinstance(outcome, Exception):
-            # The rows stay: a file that cannot be read was not deleted (tests/faults.md, F10).
+            # The rows stay: a file that cannot be read was not deleted (F10).
             reason = str(outcome)
             self.report.skipped.append((path, reason))
             self.indexer.skipped[path] = reason

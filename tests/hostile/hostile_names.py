@@ -1,7 +1,7 @@
 """Names that want out: climbing, absolute, encoded, of Windows, through links, look-alikes, broken text, too long.
 
 A few hundred of them, made for one place on the disk: some name the canary beside the vault by its real path. Whatever a
-program does with them, it stays in the vault (F33, F34, F36, F38).
+program does with them, it stays in the vault.
 """
 
 from __future__ import annotations

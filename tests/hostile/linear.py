@@ -1,4 +1,4 @@
-"""Whether work grows with its text, or with its square: asked by doubling the text (F46)."""
+"""Whether work grows with its text, or with its square: asked by doubling the text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No call of the Python interface leads out of the vault, and what it raises is one of ours (F38).
+"""No call of the Python interface leads out of the vault, and it raises only errors of simplemem.
 
 The calls are made from the signatures of EnhancedStore: a method that wants more than texts has to be named here.
 """
@@ -130,7 +130,7 @@ def test_no_answer_tells_whether_something_is_there_outside(
 def test_scanning_a_vault_full_of_ways_out_takes_none_of_them(
     room: Room, store: EnhancedStore
 ) -> None:
-    """F36, F37: links, a pipe and a folder called like a note are passed over at once, and never read."""
+    """Links, a pipe and a folder named like a note are skipped at once, and never read."""
     store.sync()
     store.doctor()
     assert [item.name for item in store.list().items if not item.name.startswith("link")] == [

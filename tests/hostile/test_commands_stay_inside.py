@@ -1,5 +1,7 @@
-"""No command leads out of the vault, whatever it is given (F34, F36, F37, F38): by sample, since
-commands call the store, whose every method is attacked in test_api_stays_inside.py."""
+"""No command leads out of the vault, whatever its arguments are.
+
+The arguments are a sample, since commands call the store, and test_api_stays_inside.py attacks each of its methods.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No text of a note or a caller is ever part of a statement (F49, F50).
+"""No text of a note or a caller is ever part of a statement.
 
 Read from the code: what an f-string puts into SQL is a name of our own. And seen at work: a mark that goes into every
 argument of every tool turns up among the bound values, and in no statement.

@@ -1,5 +1,7 @@
-"""What a vault brings along in `.simplemem` may be anybody's work: a clone, an archive, a shared folder. Links there
-lead nowhere, and nothing outside is written through one (F36)."""
+"""Nothing is read or written through links in `.simplemem`.
+
+A vault that was cloned, unpacked or shared contains that folder, which anybody may have made.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every regular expression of the code does work in proportion to its text (F46).
+"""Every regular expression of the code does work in proportion to its text.
 
 A pattern of a module is tried with every operation that the code uses its name for; one written inside a function, with
 its own operation. A pattern that is made while the program runs has to be named here.

@@ -1,5 +1,6 @@
-"""A real server, watched at the border to the kernel: no system call names anything that is neither the vault's nor the
-program's own (F36, F38). Resources, completion and prompts are asked as well as tools.
+"""The system calls of a real server name only files of the vault and of the program.
+
+The calls are traced. Resources, completion and prompts are requested as well as tools.
 """
 
 from __future__ import annotations

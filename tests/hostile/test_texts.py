@@ -1,4 +1,4 @@
-"""Whatever bytes a note holds, it is read, and in time that grows with its length (F42-F48)."""
+"""Whatever bytes a note holds, it is read, and in time that grows with its length."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_any_bytes_are_a_note() -> None:
 
 
 def test_a_question_of_any_text_is_no_error(tmp_path: Path) -> None:
-    """F48: what a person types never reaches the index as its syntax."""
+    """What a person types never reaches the index as its syntax."""
     luck = chance("questions")
     words = "plum pear \" ' * ^ - + : ( ) AND OR NOT NEAR( tag: type: path: title: { } \\ ; -- 日本 é multi-agent".split()
     words += [
@@ -180,7 +180,6 @@ POSIX = pytest.mark.skipif(sys.platform == "win32", reason="limits of a process 
 
 @POSIX
 def test_a_header_made_to_do_harm_is_served_and_searched_and_not_rewritten(tmp_path: Path) -> None:
-    """F42, F43."""
     script = """
         merged = "".join(f"k{k}: &k{k} {{<<: [{','.join([f'*k{k-1}' if k else '*b'] * 9)}]}}\\n" for k in range(9))
         laughs = "".join(f"b{k}: &b{k} [{','.join([f'*b{k-1}' if k else '*a'] * 9)}]\\n" for k in range(12))
@@ -214,7 +213,7 @@ def test_a_header_made_to_do_harm_is_served_and_searched_and_not_rewritten(tmp_p
 
 @POSIX
 def test_a_gigabyte_is_listed_as_too_large_and_not_read(tmp_path: Path) -> None:
-    """F44: a hole in a file is a gigabyte to whoever reads it."""
+    """A sparse file is a gigabyte to whoever reads it."""
     script = """
         with (root / "huge.md").open("wb") as file:
             file.truncate(1 << 30)
@@ -244,7 +243,7 @@ OTHER_TEXTS = {
 
 @pytest.mark.parametrize("data", OTHER_TEXTS.values(), ids=OTHER_TEXTS.keys())
 def test_what_is_not_utf_8_is_served_and_every_edit_refused(tmp_path: Path, data: bytes) -> None:
-    """F45: nothing is guessed, and nothing mangled."""
+    """No encoding is guessed, and no byte is changed."""
     (tmp_path / "n.md").write_bytes(data)
     with EnhancedStore(tmp_path, PLAIN) as store:
         store.sync()
@@ -263,7 +262,6 @@ def test_what_is_not_utf_8_is_served_and_every_edit_refused(tmp_path: Path, data
 
 @pytest.mark.parametrize("piece", ["- ", "> ", "1. ", ">- ", "  ", "* - + "])
 def test_three_hundred_levels_are_read_or_capped(piece: str) -> None:
-    """F47."""
     for text in (
         piece * 300 + "deep [[x]]\n",
         "".join(f"{piece * k}a\n" for k in range(300)) + "[[x]]\n",

@@ -1,4 +1,4 @@
-"""No tool leads out of the vault, whatever its arguments say (F34, F35, F36, F37, F38).
+"""No tool leads out of the vault, whatever its arguments are.
 
 The calls are made from the list of tools: a new one, or a new argument, is taken in by itself, and a tool that nobody
 has said how to call (in `tool_calls.py`) fails the first test here.
@@ -206,7 +206,7 @@ def test_a_tool_never_leaves_the_vault(tmp_path: Path, profile: Any, tool: Any, 
                         argument,
                         name,
                     )
-    # What lies in the vault now is what was there, and notes with names that every system takes (F34).
+    # The vault now has what was there, and notes with names that every system permits.
     for path in (
         each for each in room.vault.rglob("*") if each.is_file() and not each.is_symlink()
     ):
@@ -231,7 +231,7 @@ def test_reading_a_file_outside_would_have_been_seen(room: Room) -> None:
 def test_writing_a_note_that_has_a_second_name_outside_leaves_the_other_alone(
     tmp_path: Path,
 ) -> None:
-    """F35: a hard link is one file with two names. It may be read; writing gives the vault a file of its own."""
+    """A hard link is one file with two names. It may be read; writing gives the vault a file of its own."""
     room = Room(tmp_path)
     other = room.folder / "outside" / "shared.md"
     other.write_text("shared text\n")

@@ -1,4 +1,4 @@
-"""Messages that are almost right, against a real server: whatever comes, the next request is answered (F63)."""
+"""Messages that are almost right, against a real server: whatever comes, the next request is answered."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""Keys and passwords come out nowhere: not in logs at their loudest, not in errors, not in what is shown of the settings
-(F53). The program runs as a real process; everything it prints is searched."""
+"""Keys and passwords are in no log at the most verbose level, no error and no output about the settings.
+
+The program runs as a real process; everything it prints is searched.
+"""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def test_a_leader_that_is_killed_is_followed_by_exactly_one_until_none_is_left(
 
 
 def test_a_server_whose_answers_nobody_reads_does_not_spin(tmp_path: Path) -> None:
-    """F62: the pipe is full and stays so."""
+    """The pipe is full and stays full."""
     (tmp_path / "n.md").write_text("word " * 20_000)
     with Bare(tmp_path, read=False, env=WORDS) as bare:
         bare.greet()

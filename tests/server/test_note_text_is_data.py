@@ -1,4 +1,4 @@
-"""Whatever a note says stays between the marks of the answer, and what it hides is said beside them (F51).
+"""The text of a note stays between the delimiters of the answer, and hidden text is reported beside them.
 
 The official client, over a real process.
 """

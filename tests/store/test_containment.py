@@ -87,7 +87,7 @@ def test_settings_of_obsidian_that_are_a_link_are_not_read(vault: Path, outside:
 def test_a_note_swapped_for_a_link_at_any_moment_gives_nothing_away(
     vault: Path, outside: Path
 ) -> None:
-    """F39, through the whole store: reading, searching, writing, while the note flips between itself and a way out."""
+    """Read, search and write through the whole store while a link out of the vault replaces the note."""
     note, spare = vault / "note.md", vault / "spare"
     note.write_text("Oolong inside.\n")
     before = everything(outside)

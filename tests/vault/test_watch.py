@@ -212,7 +212,7 @@ def test_the_limit_of_watched_folders_falls_back_with_one_warning(vault: Path, l
 
 @ON_LINUX
 def test_a_link_to_a_folder_outside_is_not_walked_into(vault: Path) -> None:
-    """F36. A link to `/` in a vault would otherwise have us listen to the whole disk."""
+    """Otherwise a link to `/` in a vault would have the whole disk watched."""
     outside = vault.parent / "outside"
     (outside / "deep").mkdir(parents=True)
     (vault / "way").symlink_to(outside)
@@ -239,7 +239,7 @@ def watched_folders() -> int:
 def test_when_the_kernel_has_thrown_events_away_everything_is_looked_at(
     vault: Path, heard: Heard
 ) -> None:
-    """F72. Whoever takes changes in was busy too long; a folder that came meanwhile is listened to all the same."""
+    """The reader of the events was busy for too long; a folder created meanwhile is watched all the same."""
     room = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text())
     if room > 200_000:
         pytest.skip("the queue is too long to fill it")
@@ -277,8 +277,7 @@ def test_where_nothing_is_told_of_everything_may_have_changed_now_and_then(vault
 def test_watchfiles_tells_the_same_where_the_system_is_not_linux(
     vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """F72. As it does not say when the system threw events away, everything is looked at a while after it told of
-    some."""
+    """macOS does not report that it dropped events: a while after any event, the vault is scanned."""
     monkeypatch.setattr(watcher, "sys", SimpleNamespace(platform="darwin"))
     with closing(Heard(vault)) as heard:
         (vault / "note.md").write_text("two\n")

@@ -1,4 +1,4 @@
-"""What no request passes: foreign names, no token, too much, too often (F68 to F70)."""
+"""Requests with foreign host names, without a token, too large or too frequent are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Connections that say nothing, or half of what they want, keep nobody out and no server alive (F70)."""
+"""Silent connections and incomplete requests block no other client and do not keep a server alive."""
 
 from __future__ import annotations
 
