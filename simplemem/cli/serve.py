@@ -40,7 +40,7 @@ class ServeCommand(Command):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the words of a command line into the context. Return those that are left over.
 
-        Raises a usage error for words that are no options of `serve`.
+        Raises a usage error for words that are no options of `serve`, and for values that do not fit.
         """
         takes_value = dict.fromkeys(ctx.help_option_names, False)
         options: list[Any] = self.params
@@ -53,7 +53,7 @@ def write_out_options(words: Sequence[str], takes_value: Mapping[str, bool]) -> 
     """Return the words with whole names of options, and `--http=` for `--http` without a value.
 
     `takes_value` has the name of each option. Values of options are returned as they are, and so
-    are names that begin no option, or several.
+    are names that begin no option, or several. Raises a usage error for an option without its value.
     """
     written: list[str] = []
     remaining = deque(words)
@@ -68,8 +68,20 @@ def write_out_options(words: Sequence[str], takes_value: Mapping[str, bool]) -> 
         if name == "--http" and not is_followed_by_value:
             written[-1] = "--http="
         elif remaining:
-            written.append(remaining.popleft())
+            written.append(_checked_value(name, remaining.popleft()))
     return written
+
+
+def _checked_value(name: str, value: str) -> str:
+    """Return the value of an option.
+
+    Raises a usage error for one that looks like an option: `--vault --read-only` lacks a folder, and
+    would serve another folder, in which agents can write.
+    """
+    if value.startswith("--"):
+        problem = f"{name} needs a value; if {value} is the value, write {name}={value}"
+        raise typer.BadParameter(problem)
+    return value
 
 
 def _complete_option(beginning: str, names: Mapping[str, bool]) -> str:

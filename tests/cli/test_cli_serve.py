@@ -26,7 +26,6 @@ assert USAGE_ERROR is not None
         ("--prof=chatgpt --no", ServeOptions(profiles=["chatgpt"], no_delete=True)),
         ("--db a.db", ServeOptions(db="a.db")),
         ("--db-p a.db", ServeOptions(db="a.db")),
-        ("--vault --read", ServeOptions(vaults=["--read"])),
         ("--vault=--read", ServeOptions(vaults=["--read"])),
         ("--tools=-core", ServeOptions(tools=["-core"])),
     ],
@@ -41,7 +40,16 @@ def test_the_unique_beginning_of_a_long_option_stands_for_it(
 
 
 @pytest.mark.parametrize(
-    "typed", ["--tls a.pem", "--nothing", "notes", "--log-level loud", "--yes="]
+    "typed",
+    [
+        "--tls a.pem",
+        "--vault --read-only",
+        "--vault",
+        "--nothing",
+        "notes",
+        "--log-level loud",
+        "--yes=",
+    ],
 )
 def test_what_begins_no_option_or_several_is_a_usage_error(typed: str) -> None:
     with pytest.raises(USAGE_ERROR):
