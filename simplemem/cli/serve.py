@@ -40,7 +40,8 @@ class ServeCommand(Command):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the words of a command line into the context. Return those that are left over.
 
-        Raises a usage error for words that are no options of `serve`, and for values that do not fit.
+        Raises a usage error for a word that is no option of `serve`, and for a value that does not
+        fit its option.
         """
         takes_value = dict.fromkeys(ctx.help_option_names, False)
         options: list[Any] = self.params
@@ -52,8 +53,9 @@ class ServeCommand(Command):
 def write_out_options(words: Sequence[str], takes_value: Mapping[str, bool]) -> list[str]:
     """Return the words with whole names of options, and `--http=` for `--http` without a value.
 
-    `takes_value` has the name of each option. Values of options are returned as they are, and so
-    are names that begin no option, or several. Raises a usage error for an option without its value.
+    `takes_value` says of each option, by name, whether a value follows it. Values are returned as
+    they are, and so are names that begin no option, or several. Raises a usage error for an option
+    without its value.
     """
     written: list[str] = []
     remaining = deque(words)
@@ -75,8 +77,8 @@ def write_out_options(words: Sequence[str], takes_value: Mapping[str, bool]) -> 
 def _checked_value(name: str, value: str) -> str:
     """Return the value of an option.
 
-    Raises a usage error for one that looks like an option: `--vault --read-only` lacks a folder, and
-    would serve another folder, in which agents can write.
+    Raises a usage error for one that looks like an option: `--vault --read-only` lacks a folder,
+    and the server would not be read-only.
     """
     if value.startswith("--"):
         problem = f"{name} needs a value; if {value} is the value, write {name}={value}"
