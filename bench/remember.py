@@ -1,17 +1,21 @@
-"""What is remembered, measured: `python bench/remember.py [--cases FILE] [--data LOCOMO.json.gz] [--speed N] [--starts]`.
+"""How facts are reconciled with those that are current, and what that costs.
 
-`--cases` counts what the rules make of a table of cases: right, and wrongly superseding, which must be none. `--data` tells
-every sentence of LoCoMo's speakers to the rules, one after the other, prints whatever would be superseded, and the time of a
-decision. `--speed` compares, among N statements of one scope, an add with one filtered search and one step of two notes, and
-both searches with two filtered ones, in CPU seconds. `--starts` says what a server costs until its list of tools.
+    python bench/remember.py [--cases FILE] [--data LOCOMO.json.gz] [--speed N] [--starts]
+
+`--cases` counts how many cases of a table the rules decide right, and how many facts they wrongly
+supersede, which must be none. `--data` gives each sentence of LoCoMo's speakers to the rules, one
+after the other, and prints what would be superseded, and the CPU time of a decision. `--speed`
+makes a vault of N facts of one user. It compares the CPU time of an add with that of one filtered
+search and one step of two notes, and the CPU time of a recall with that of two searches.
+`--starts` prints what a server costs until it has listed its tools.
 """
 
 from __future__ import annotations
 
 import argparse
 import gzip
+import itertools
 import json
-import resource
 import statistics
 import sys
 import tempfile
@@ -19,174 +23,230 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from bench.conversation import Conversation, serve
+from bench.measure import cpu_milliseconds, peak_memory
+from simplemem.features.documents.recall import RecallRequest, recall
+from simplemem.features.facts.fact import NewFact
 from simplemem.features.facts.reading import Reading, read_statement
 from simplemem.features.facts.reconciling import Verdict, reconcile
+from simplemem.features.facts.service import fact_service
 from simplemem.features.facts.statements import statements_in
+from simplemem.models import Filter
 from simplemem.note.sentences import sentence_spans
+from simplemem.store import Draft, EnhancedStore
 
-CASES = Path(__file__).parents[1] / "tests" / "data" / "remember_cases.txt"
+CASES: Final = Path(__file__).parents[1] / "tests" / "data" / "remember_cases.txt"
 
-
-class Case(NamedTuple):
-    """A new statement, what is known, and what it does to which of that."""
-
-    wanted: str
-    known: list[str]
-    new: str
-    place: int
-    is_wrong: bool  # the rules are known to miss it
-
-    def verdict(self) -> Verdict:
-        return reconcile(read_statement(self.new), [read_statement(each) for each in self.known])
-
-    def is_right(self) -> bool:
-        found = self.verdict()
-        return (found.relation or found.event) == self.wanted and (
-            self.wanted == "ADD" or found.place == self.place
-        )
-
-
-def cases(file: Path = CASES) -> Iterator[Case]:
-    for line in file.read_text(encoding="utf-8").splitlines():
-        if line.strip() and not line.startswith("#"):
-            wanted, known, new, *place = (each.strip() for each in line.split(" | "))
-            yield Case(
-                wanted,
-                known.split(" ;; "),
-                new.removesuffix(" wrong"),
-                int((place or ["0"])[0]),
-                new.endswith(" wrong"),
-            )
-
-
-def told(file: Path) -> None:
-    """Tell every sentence of every speaker, and print what would be superseded."""
-    known: dict[tuple[str, str], list[Reading]] = defaultdict(list)
-    counts, seconds, sentences = Counter[str](), list[float](), 0
-    for doc in json.loads(gzip.decompress(file.read_bytes()))["docs"]:
-        for who, text in doc["turns"]:
-            for start, stop in sentence_spans(text):
-                sentence, mine = (
-                    " ".join(text[start:stop].split()),
-                    known[doc["id"].split("-")[1], who],
-                )
-                began = time.process_time()
-                reading = read_statement(sentence)
-                found = reconcile(reading, mine)
-                seconds.append(time.process_time() - began)
-                sentences += 1
-                counts[found.relation or found.event] += 1
-                if found.relation == "UPDATES" and found.place is not None:
-                    print(f"superseded by {found.rule}: {mine[found.place].text!r} -> {sentence!r}")
-                if found.event != "NOOP":
-                    mine.append(reading)
-    print(
-        f"{sentences} sentences: {dict(counts)}; {1000 * statistics.mean(seconds):.2f} ms of CPU a decision"
-    )
-
-
-def speed(number: int) -> None:
-    """Compare adding and asking with what they are made of."""
-    from simplemem.features.documents.recall import RecallRequest, recall
-    from simplemem.features.facts.fact import NewFact
-    from simplemem.features.facts.service import fact_service
-    from simplemem.models import Filter
-    from simplemem.store import Draft, EnhancedStore
-
-    places = [
-        f"{a}{b}"
-        for a in ("North", "South", "East", "West", "Upper")
-        for b in ("ford", "ham", "wick", "stead")
-    ]
-    things = "kayak violin atlas loom lantern compass anvil teapot barometer sextant".split()
-    with tempfile.TemporaryDirectory() as folder, EnhancedStore(Path(folder)) as store:
-        memories, notes = fact_service(store), Path(folder) / "atoms" / "ann"
-        notes.mkdir(parents=True)
-        for k in range(number):
-            said = f"The {things[k % 10]} {k} of {places[k // 10 % 20]} stands in shed {k // 7}"
-            (notes / f"{said}.md").write_text(f"{said}.\n", encoding="utf-8")
-        store.sync()
-        store.extension.expect_more()
-        memories.facts("ann")
-        narrowed, asked = Filter(prefix="atoms/ann/"), "where does the anvil of Southham stand"
-
-        def step() -> None:
-            stem = f"atoms/ann/step {time.monotonic_ns()}"
-            store.extension.change(
-                lambda: [Draft(f"{stem} {k}.md", f"Step {stem} {k}\n") for k in range(2)],
-                tool="bench",
-            )
-
-        each = iter(range(10_000))
-        search = cpu(lambda: store.search(asked, filter=narrowed))
-        add = cpu(
-            lambda: memories.add(
-                "ann", [NewFact(f"The ladder {next(each)} leans on the barn")], tool="bench"
-            )
-        )
-        found = cpu(lambda: recall(store, RecallRequest(asked, "ann")))
-        two = cpu(step)
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    shares = f"add {add / (search + two):.2f} of both, recall {found / (2 * search):.2f} of two searches; {memory:.0f} MB"
-    print(
-        f"{number}: search {search:.1f} ms, step {two:.1f}, add {add:.1f}, recall {found:.1f}; {shares}"
-    )
-
-
-def cpu(work: Callable[[], object], times: int = 15) -> float:
-    """The median of the CPU milliseconds that something takes."""
-    work()
-    taken = []
-    for _ in range(times):
-        began = time.process_time()
-        work()
-        taken.append(1000 * (time.process_time() - began))
-    return statistics.median(taken)
-
-
-def starts() -> None:
-    """What a server costs until its list of tools, by profile."""
-    for profile in ("default", "remembrances", "supermemento"):
-        costs, sizes = list[float](), list[float]()
-        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-            for _ in range(7):
-                with Conversation(serve(Path(folder), "--profile", profile), quiet=True) as talk:
-                    talk.ask("tools/list", {})
-                    figures = talk.figures()
-                    costs.append(figures.cpu)
-                    sizes.append(figures.resident)
-        print(
-            f"start, {profile}: {statistics.median(costs):.2f} s CPU, {statistics.median(sizes):.0f} MB"
-        )
+_USER: Final = "ann"
+_THINGS: Final = ("kayak violin atlas loom lantern compass anvil teapot barometer sextant").split()
+_PLACE_BEGINNINGS: Final = ("North", "South", "East", "West", "Upper")
+_PLACE_ENDINGS: Final = ("ford", "ham", "wick", "stead")
+_SPEED_QUESTION: Final = "where does the anvil of Southham stand"
+_PROFILES: Final = ("default", "remembrances", "supermemento")
+_STARTS: Final = 7  # of a server of each profile
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    """Print what the options ask for; without options, the result of the cases."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--cases", type=Path, nargs="?", const=CASES)
     parser.add_argument("--data", type=Path)
     parser.add_argument("--starts", action="store_true")
     parser.add_argument("--speed", type=int, nargs="*", default=[])
-    given = parser.parse_args()
-    if given.starts:
-        starts()
-    if given.cases or not (given.data or given.speed or given.starts):
-        every = list(cases(given.cases or CASES))
-        harmed = [
-            each for each in every if each.verdict().relation == "UPDATES" and not each.is_right()
-        ]
-        assert all(statements_in(each.new) == [each.new] for each in every)
-        print(
-            f"{sum(each.is_right() for each in every)} of {len(every)} cases right, {len(harmed)} wrongly superseding"
-        )
-    if given.data:
-        told(given.data)
-    for number in given.speed:
-        speed(number)
+    options = parser.parse_args()
+
+    has_other_options = options.data or options.speed or options.starts
+    if options.starts:
+        print_starts()
+    if options.cases or not has_other_options:
+        print_cases(options.cases or CASES)
+    if options.data:
+        print_decisions(options.data)
+    for count in options.speed:
+        print_speed(count)
+
+
+# The cases
+
+
+class Case(NamedTuple):
+    """A new statement, the current ones, and what it should do to which of them."""
+
+    expected: str  # "ADD", "UPDATES", "EXTENDS", "NOOP" or "DELETE"
+    current: list[str]
+    new: str
+    place: int  # of the current statement that the verdict should be about
+    is_wrong: bool  # the rules are known to miss it
+
+    def verdict(self) -> Verdict:
+        """Return what the rules say."""
+        readings = [read_statement(statement) for statement in self.current]
+        return reconcile(read_statement(self.new), readings)
+
+    def is_right(self) -> bool:
+        """Return whether the rules say what they should."""
+        verdict = self.verdict()
+        if (verdict.relation or verdict.event) != self.expected:
+            return False
+        return self.expected == "ADD" or verdict.place == self.place
+
+    def is_harmful(self) -> bool:
+        """Return whether the rules supersede a statement that they should not."""
+        return self.verdict().relation == "UPDATES" and not self.is_right()
+
+
+def cases(file: Path = CASES) -> Iterator[Case]:
+    """Yield the cases of a file. Its first lines describe its format."""
+    for line in file.read_text(encoding="utf-8").splitlines():
+        if line.strip() and not line.startswith("#"):
+            yield _read_case(line)
+
+
+def _read_case(line: str) -> Case:
+    fields = [field.strip() for field in line.split(" | ")]
+    expected, current, new = fields[:3]
+    place = int(fields[3]) if len(fields) > 3 else 0
+    return Case(
+        expected=expected,
+        current=current.split(" ;; "),
+        new=new.removesuffix(" wrong"),
+        place=place,
+        is_wrong=new.endswith(" wrong"),
+    )
+
+
+def print_cases(file: Path) -> None:
+    """Print how many cases of a file the rules decide right, and how many do harm.
+
+    Raises:
+        AssertionError: A new statement is more than one statement, or none.
+    """
+    cases_of_file = list(cases(file))
+    for case in cases_of_file:
+        assert statements_in(case.new) == [case.new]
+
+    right_count = sum(case.is_right() for case in cases_of_file)
+    harmful_count = sum(case.is_harmful() for case in cases_of_file)
+    print(f"{right_count} of {len(cases_of_file)} cases right, {harmful_count} wrongly superseding")
+
+
+# The sentences of LoCoMo
+
+
+def print_decisions(file: Path) -> None:
+    """Decide on each sentence of each speaker, and print which statements would be superseded.
+
+    Last come the counts of the decisions, and the CPU time of one.
+    """
+    readings_of: dict[tuple[str, str], list[Reading]] = defaultdict(list)
+    counts: Counter[str] = Counter()
+    seconds = []
+    for conversation, speaker, sentence in _read_sentences(file):
+        current = readings_of[conversation, speaker]
+        start = time.process_time()
+        reading = read_statement(sentence)
+        verdict = reconcile(reading, current)
+        seconds.append(time.process_time() - start)
+
+        counts[verdict.relation or verdict.event] += 1
+        if verdict.relation == "UPDATES" and verdict.place is not None:
+            old_text = current[verdict.place].text
+            print(f"superseded by {verdict.rule}: {old_text!r} -> {sentence!r}")
+        if verdict.event != "NOOP":
+            current.append(reading)
+
+    mean = 1000 * statistics.mean(seconds)
+    print(f"{len(seconds)} sentences: {dict(counts)}; {mean:.2f} ms of CPU a decision")
+
+
+def _read_sentences(file: Path) -> Iterator[tuple[str, str, str]]:
+    """Yield the conversation, the speaker and the text of each sentence."""
+    data = json.loads(gzip.decompress(file.read_bytes()))
+    for document in data["docs"]:
+        conversation = document["id"].split("-")[1]
+        for speaker, text in document["turns"]:
+            for start, end in sentence_spans(text):
+                yield conversation, speaker, " ".join(text[start:end].split())
+
+
+# The costs
+
+
+def print_speed(count: int) -> None:
+    """Print what an add and a recall cost among so many facts, beside what they are made of."""
+    with tempfile.TemporaryDirectory() as folder, EnhancedStore(Path(folder)) as store:
+        _write_facts(store.root / "atoms" / _USER, count)
+        store.sync()
+        store.extension.expect_more()
+        service = fact_service(store)
+        service.facts(_USER)
+        user_filter = Filter(prefix=f"atoms/{_USER}/")
+        numbers = itertools.count()
+
+        def add_fact() -> None:
+            fact = NewFact(f"The ladder {next(numbers)} leans on the barn")
+            service.add(_USER, [fact], tool="bench")
+
+        search = _median_cost(lambda: store.search(_SPEED_QUESTION, filter=user_filter))
+        add = _median_cost(add_fact)
+        found = _median_cost(lambda: recall(store, RecallRequest(_SPEED_QUESTION, _USER)))
+        step = _median_cost(lambda: _write_two_notes(store))
+
+    print(
+        f"{count}: search {search:.1f} ms, step {step:.1f}, add {add:.1f}, recall {found:.1f}; "
+        f"add {add / (search + step):.2f} of both, "
+        f"recall {found / (2 * search):.2f} of two searches; {peak_memory():.0f} MB"
+    )
+
+
+def _write_facts(folder: Path, count: int) -> None:
+    """Write the notes of so many facts, about things at places."""
+    places = []
+    for beginning, ending in itertools.product(_PLACE_BEGINNINGS, _PLACE_ENDINGS):
+        places.append(f"{beginning}{ending}")
+
+    folder.mkdir(parents=True)
+    for number in range(count):
+        thing = _THINGS[number % len(_THINGS)]
+        place = places[number // 10 % len(places)]
+        text = f"The {thing} {number} of {place} stands in shed {number // 7}"
+        (folder / f"{text}.md").write_text(f"{text}.\n", encoding="utf-8")
+
+
+def _write_two_notes(store: EnhancedStore) -> None:
+    """Write two new notes as one step."""
+    stem = f"atoms/{_USER}/step {time.monotonic_ns()}"
+    drafts = [Draft(f"{stem} {number}.md", f"Step {stem} {number}\n") for number in range(2)]
+    store.extension.change(lambda: drafts, tool="bench")
+
+
+def _median_cost(work: Callable[[], object], times: int = 15) -> float:
+    """Do some work once, then so many times, and return the median of its CPU milliseconds."""
+    work()
+    return statistics.median(cpu_milliseconds(work) for _ in range(times))
+
+
+def print_starts() -> None:
+    """Print what a server of each profile costs until it has listed its tools."""
+    for profile in _PROFILES:
+        cpu_times = []
+        sizes = []
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+            command = serve(Path(folder), "--profile", profile)
+            for _ in range(_STARTS):
+                with Conversation(command, quiet=True) as server:
+                    server.ask("tools/list", {})
+                    figures = server.figures()
+                cpu_times.append(figures.cpu)
+                sizes.append(figures.resident)
+
+        cpu = statistics.median(cpu_times)
+        size = statistics.median(sizes)
+        print(f"start, {profile}: {cpu:.2f} s CPU, {size:.0f} MB")
 
 
 if __name__ == "__main__":

@@ -1,390 +1,112 @@
-"""How turns are routed to blocks: `python bench/talk.py --data locomo_half.json.gz --scripts DIR [--seed 1] [--streams 8]`.
+"""How well turns are routed to topics.
 
-`--scripts` is the folder of talk_quality.py and talk_acceptance.py: the streams of the first (sessions of LoCoMo,
-interleaved, no cue), and the chats of the second, without a cue, with their subjects on different days, and cued. The
-governor decides in this process, without a server or a note. `--tune` looks for better numbers than those that stand in
-`english.toml`, on the streams that are named, and prints them; give it c00,c01,c02, and report the others. `--speed 1000`
-says instead what a turn, a question and the first call cost in a vault of so many blocks. `--finding` says what questions
-find of the conversations that are named, and what their form, names and days have to do with it.
+    python bench/talk.py --data locomo_half.json.gz --scripts DIR [--seed 1] [--streams 8]
+
+`--scripts` is the folder of talk_quality.py and talk_acceptance.py. The first makes streams of
+sessions of LoCoMo, interleaved and without cues. The second makes chats: without cues, with their
+subjects on different days, and with cues. The router decides in this process, without a server and
+without notes.
+
+`--tune` looks for better weights than those in `english.toml` on the conversations that are named,
+and prints them. Tune on c00,c01,c02 and report the others. `--speed 1000` prints what a turn, a
+question and the first call cost in a vault of so many topics (`talk_costs.py`). `--finding` prints
+what questions find of the conversations that are named (`talk_finding.py`).
 """
 
 from __future__ import annotations
 
 import argparse
-import gzip
 import importlib
-import json
 import random
 import statistics
 import sys
-import tempfile
-import time
 import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from itertools import product
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import Final, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.vaults import vocabulary
+from bench.talk_costs import print_costs
+from bench.talk_finding import print_findings
 from simplemem.features.conversations import router as routing
-from simplemem.features.conversations.exchange import new_exchange
-from simplemem.features.conversations.recall import recall
 from simplemem.features.conversations.router import TopicRouter
-from simplemem.features.conversations.service import conversation_service
-from simplemem.features.conversations.topic import (
-    Topic,
-    Turn,
-    insert_turn,
-    read_topic,
-    render_new_topic,
-)
-from simplemem.note.tag_changes import change_tags
+from simplemem.features.conversations.topic import Topic, Turn
 from simplemem.providers.wordllama import WordLlama
-from simplemem.store import EnhancedStore, Read, open_store
-
-Said = tuple[
-    str, str, str, int, str
-]  # session, message, reply, minute, first | shift | resume | continue
-Router = Callable[[str, datetime, Sequence[Topic], Topic | None], str]
-_START = datetime(2026, 1, 5, 9, tzinfo=UTC)
-_WORDS = WordLlama()
-_ROWS = "right kept split shift resume B3 blocks".split()
 
 
-@lru_cache(maxsize=200_000)
-def _vector(text: str) -> NDArray[np.float32]:
-    row: NDArray[np.float32] = _WORDS.unit_vectors([text])[0]
-    return row
+class Message(NamedTuple):
+    """A message of a stream, its reply, and whether it continues a session."""
+
+    session: str
+    text: str
+    reply: str
+    minute: int  # since the start of the stream
+    kind: str  # "first", "shift", "resume" or "continue"
 
 
-def vectors(texts: Sequence[str]) -> NDArray[np.float32]:
-    """Unit rows of the bundled word vectors."""
-    return np.stack([_vector(text) for text in texts])
+Stream = list[Message]
+Route = Callable[[str, datetime, Sequence[Topic], Topic | None], str]
+"""From a message, its time, all topics and the current one: the id of its topic, "" if it is new."""
 
+RouteFactory = Callable[[], Route]
+"""Makes the route of one stream, which may remember what it has compared."""
 
-def govern() -> Router:
-    """The governor as it is."""
-    made = TopicRouter(vectors)
-    return lambda *told: getattr(made.decide(*told).topic, "id", "")
+Gap = Callable[[random.Random], int]
+"""Returns a random number of minutes between two parts of a stream."""
 
+_START: Final = datetime(2026, 1, 5, 9, tzinfo=UTC)
+_ROWS: Final = ("right", "kept", "split", "shift", "resume", "B3", "blocks")
+_MINUTES_PER_DAY: Final = 1440
+_KINDS: Final = {
+    "topic_shift": "shift",
+    "topic_resumption": "resume",
+    "topic_continuation": "continue",
+}
+"""The kind of a message by its name in the acceptance script."""
 
-def always() -> Router:
-    """All in one block."""
-    return lambda _message, _at, _blocks, current: current.id if current else ""
+_STEPS: Final = (0.1, -0.1, 0.05, -0.05)
+_MIN_GAIN: Final = 0.004  # of a step; less may be chance
+_MAX_SPLIT: Final = 0.012  # share of turns that may wrongly start a topic, before it costs
 
-
-def eight_hours() -> Router:
-    """A new block after eight hours of silence."""
-    return lambda _message, at, _blocks, now: (
-        now.id if now and at - now.last < timedelta(hours=8) else ""
-    )
-
-
-def play(stream: Sequence[Said], route: Router) -> list[str]:
-    """The block that each turn of a stream comes to, each going by what became of those before."""
-    blocks: dict[str, Topic] = {}
-    current, placed = "", list[str]()
-    for number, (_, message, reply, minute, _) in enumerate(stream):
-        at = _START + timedelta(minutes=minute)
-        turn = Turn(f"turn_{number}", at, message, reply, "")
-        decided = route(message, at, list(blocks.values()), blocks.get(current))
-        current = decided or f"block_{number}"
-        old = blocks.get(current) or Topic(current, "", "active", at, (), path="")
-        blocks[current] = replace(old, turns=(*old.turns, turn), sha256=f"{number}")
-        placed.append(current)
-    return placed
-
-
-def judge(streams: Sequence[Sequence[Said]], router: Callable[[], Router]) -> dict[str, float]:
-    """How turns came right: the counts of talk_quality.py, over all streams."""
-    counts: Counter[str] = Counter()
-    b3, blocks = [], []
-    for stream in streams:
-        placed, owner, last = play(stream, router()), dict[str, str](), ""
-        by_block, by_session = (
-            defaultdict[str, Counter[str]](Counter),
-            defaultdict[str, Counter[str]](Counter),
-        )
-        for (session, _, _, _, kind), block in zip(stream, placed, strict=True):
-            is_fresh = block not in owner
-            owner.setdefault(block, session)
-            counts[kind] += 1
-            counts["kept"] += kind == "continue" and block == last
-            counts["split"] += kind == "continue" and is_fresh
-            counts["shifted"] += kind == "shift" and is_fresh
-            counts["resumed"] += kind == "resume" and not is_fresh and owner[block] == session
-            by_block[block][session] += 1
-            by_session[session][block] += 1
-            last = block
-        pairs = [(by_block[b][said[0]], b, said[0]) for b, said in zip(placed, stream, strict=True)]
-        pure = sum(n / by_block[b].total() for n, b, _ in pairs)
-        whole = sum(n / by_session[s].total() for n, _, s in pairs)
-        b3.append(2 * pure * whole / (pure + whole) / len(pairs))
-        blocks.append(len(owner))
-    judged = counts["continue"] + counts["shift"] + counts["resume"]
-    right = (counts["kept"] + counts["shifted"] + counts["resumed"]) / judged
-    share = [
-        counts[a] / max(counts[b], 1)
-        for a, b in (
-            ("kept", "continue"),
-            ("split", "continue"),
-            ("shifted", "shift"),
-            ("resumed", "resume"),
-        )
-    ]
-    return dict(
-        zip(_ROWS, (right, *share, statistics.mean(b3), statistics.mean(blocks)), strict=True)
-    )
-
-
-def chat(
-    script: Any, chance: random.Random, cued: bool, gap: Callable[[random.Random], int]
-) -> list[Said]:
-    """The chats of the acceptance script as it interleaves them, with or without its cues."""
-    kinds = {"topic_shift": "shift", "topic_resumption": "resume", "topic_continuation": "continue"}
-    plain = {text.lower(): text for texts in script.CHATS.values() for text in texts}
-    stream, minute = list[Said](), 0
-    for subject, text, kind, begins in script.script(chance):
-        minute += gap(chance) if begins else 3
-        bare = next(whole for low, whole in plain.items() if text.lower().endswith(low))
-        stream.append((subject, text if cued else bare, "", minute, kinds.get(kind, "first")))
-    return stream
-
-
-def streams_of(given: argparse.Namespace) -> dict[str, list[list[Said]]]:
-    """What is played, by its name in the table."""
-    quality, script = (
-        importlib.import_module(name) for name in ("talk_quality", "talk_acceptance")
-    )
-    if given.chats:
-        told = tomllib.loads(given.chats.read_text(encoding="utf-8"))
-        script.CHATS, script.SHIFT, script.BACK = told["chats"], told["shift"], told["back"]
-    talk, names = quality.sessions(given.data), given.conversations.split(",")
-    found = {}
-    for title, several in (("several pairs", True), ("one pair", False)):
-        chance = random.Random(given.seed)
-        found[title] = [quality.stream(talk, names, chance, several) for _ in range(given.streams)]
-    a_day: Callable[[random.Random], int] = lambda chance: 1440 * chance.randint(1, 3)  # noqa: E731
-
-    def mixed(c: random.Random) -> int:
-        return a_day(c) * 6 if c.random() < 0.35 else c.randint(1, 8)
-
-    half: Callable[[random.Random], int] = lambda _: 720  # noqa: E731
-    kinds = (
-        ("chats", False, mixed),
-        ("chats, days", False, a_day),
-        ("chats, cued", True, mixed),
-        ("half days, cued", True, half),
-    )
-    for title, cued, gap in kinds:
-        chance = random.Random(given.seed)
-        found[title] = [chat(script, chance, cued, gap) for _ in range(given.streams)]
-    return found
-
-
-def table(streams: dict[str, list[list[Said]]], routers: dict[str, Callable[[], Router]]) -> None:
-    print(f"{'':32}" + "".join(f"{title:>8}" for title in _ROWS))
-    for title, played in streams.items():
-        for name, router in routers.items():
-            figures = judge(played, router)
-            print(
-                f"{f'{title}: {name}':32}" + "".join(f"{figures[row]:8.3f}" for row in _ROWS),
-                flush=True,
-            )
-
-
-def worth(streams: dict[str, list[list[Said]]]) -> float:
-    """What tuning looks for: B3 and turns right of all, few false splits, and of cued chats every turn kept."""
-    total = 0.0
-    for title, played in streams.items():
-        figures = judge(played, govern)
-        total += figures["B3"] + 0.7 * figures["right"] - 4 * max(0.0, figures["split"] - 0.012)
-        total += 0.6 * figures["kept"] * ("cued" in title)
-    return total
-
-
-def tune(streams: dict[str, list[list[Said]]]) -> None:
-    """Move one number after the other, by large steps and by small ones, while it is worth more."""
-    best, tables = (
-        worth(streams),
-        {name: getattr(routing, name) for name in ("NEAR", "STAY", "BACK", "NEW")},
-    )
-    for step in (0.1, -0.1, 0.05, -0.05):
-        for numbers in tables.values():
-            for key in sorted(numbers.keys() - {"follows"}):
-                while True:
-                    numbers[key] = round(numbers[key] + step, 3)
-                    if (now := worth(streams)) <= best + 0.004:
-                        numbers[key] = round(numbers[key] - step, 3)
-                        break
-                    best = now
-    for name, numbers in tables.items():
-        print(f"{name.lower()} = {numbers}")
-
-
-def speed(count: int) -> None:
-    """CPU of calls in a vault of so many blocks of eight turns, as medians beside a plain write and a plain search."""
-    chance, words = random.Random(5), vocabulary(5)
-    with tempfile.TemporaryDirectory() as room:
-        for number in range(count):
-            at, text = _START - timedelta(hours=9 * (count - number)), ""
-            for k in range(8):
-                said = [" ".join(chance.choices(words, k=size)) for size in (20, 30)]
-                turn = Turn(
-                    f"turn_{at:%Y%m%d_%H%M%S}_{number:04x}{k:02x}",
-                    at + timedelta(minutes=k),
-                    *said,
-                    "",
-                )
-                known = read_topic(Read("topics/x.md", text, "", ""))
-                text = (
-                    insert_turn(known, turn)
-                    if text
-                    else render_new_topic(said[0][:30], turn, [], "", f"block_{turn.id[5:20]}")
-                )
-            note = Path(room, "topics", f"{number}.md")
-            note.parent.mkdir(exist_ok=True)
-            note.write_text(
-                change_tags(text, {"status": "active" if number == count - 1 else "paused"}),
-                encoding="utf-8",
-            )
-        with open_store(room) as store:
-            store.sync()
-        with open_store(room) as store:
-            talk = conversation_service(store)
-            sentence = lambda: " ".join(chance.choices(words, k=8))  # noqa: E731
-            began = time.process_time()
-            talk.record(new_exchange(sentence()))
-            print(
-                f"first turn in a vault of {count} blocks: {time.process_time() - began:.2f} s of CPU"
-            )
-            calls: dict[str, Callable[[], object]] = {
-                "a write": lambda: store.create(sentence(), sentence()),
-                "a turn that goes on": lambda: talk.record(new_exchange("And why?")),
-                "a turn that is routed": lambda: talk.record(new_exchange(sentence())),
-                "a search": lambda: store.search(sentence()),
-                "retrieve_memory": lambda: recall(talk, sentence()),
-            }
-            took: dict[str, list[float]] = defaultdict(list)
-            for _ in range(30):
-                for name, call in calls.items():
-                    began = time.process_time()
-                    call()
-                    took[name].append(1000 * (time.process_time() - began))
-            for name, beside in zip(calls, ("a write",) * 3 + ("a search",) * 2, strict=True):
-                mine, its = statistics.median(took[name]), statistics.median(took[beside])
-                print(
-                    f"{name:24}{mine:6.1f} ms, {mine / its:.2f} of {beside}, {mine - its:+.1f} ms"
-                )
-
-
-def finding(file: Path, conversations: Sequence[str], quality: Any) -> None:
-    """What a question finds of one conversation after the other, as plain notes and as it is told, with and without the
-    names of speakers and the days on which it was: recall@5 and MRR of the first hundred questions and of all."""
-    data = json.loads(gzip.decompress(file.read_bytes()))
-    docs, pairs = {doc["id"]: doc for doc in data["docs"]}, quality.sessions(file)
-    asked = [each for each in data["queries"] if each["gold"]]
-
-    def plain(
-        store: EnhancedStore, some: Sequence[str], named: bool, dated: bool
-    ) -> dict[str, str]:
-        for id_ in some:
-            lines = [
-                f"- **{who}:** {text}" if named else f"- {text}" for who, text in docs[id_]["turns"]
-            ]
-            day = f" ({docs[id_]['date']})" if dated else ""
-            store.create(
-                f"chats/{id_}",
-                "\n".join([f"# Chat session{day}", "", *lines]),
-                {"title": id_ + day},
-            )
-        return {f"chats/{id_}": id_ for id_ in some}
-
-    def told(store: EnhancedStore, some: Sequence[str], named: bool, dated: bool) -> dict[str, str]:
-        blocks = dict[str, str]()
-        for number, id_ in enumerate(some):
-            who = (
-                [f"{name}: " for name in dict.fromkeys(name for name, _ in docs[id_]["turns"])]
-                if named
-                else ["", ""]
-            )
-            real = datetime.strptime(docs[id_]["date"], "%I:%M %p on %d %B, %Y").replace(tzinfo=UTC)
-            at, topic = real if dated else _START - timedelta(days=700 - 5 * number), id_
-            for k, texts in enumerate(pairs[id_.split("-")[1]][id_]):
-                message, reply = (
-                    text and name + text for name, text in zip(who, texts, strict=False)
-                )
-                time = f"{at + timedelta(minutes=2 * k):%Y-%m-%dT%H:%M:%SZ}"
-                said = new_exchange(message, response=reply, timestamp=time, topic=topic)
-                turn = said.turn._replace(
-                    id=f"{said.turn.id[:21]}{number:03x}{k:03x}"
-                )  # else chance is in its words
-                topic = conversation_service(store).record(said._replace(turn=turn))["block_id"]
-            blocks[topic] = id_
-        return blocks
-
-    def ask(
-        title: str, some: Sequence[str], rows: Sequence[Any], tell: Any = plain, *said: bool
-    ) -> None:
-        with tempfile.TemporaryDirectory() as room, open_store(room) as store:
-            known, scores = tell(store, some, *said), list[tuple[float, float]]()
-            store.sync()
-            for row in rows:
-                if tell is plain:
-                    found = [known[hit.name] for hit in store.search(row["query"], limit=10).hits]
-                else:
-                    memories = recall(conversation_service(store), row["query"], 10)["memories"]
-                    found = [known[each["block_id"]] for each in memories]
-                gold = set(row["gold"])
-                rank = next((number for number, id_ in enumerate(found, 1) if id_ in gold), 0)
-                scores.append((len(gold & set(found[:5])) / len(gold), 1 / rank if rank else 0.0))
-        parts = (scores[:100], scores) if len(some) < len(docs) else (scores,)
-        figures = "".join(
-            f"{statistics.mean(each):8.3f}" for part in parts for each in zip(*part, strict=True)
-        )
-        print(f"{title:54}{figures:>32}", flush=True)
-
-    print(f"{'':54}" + "".join(f"{each:>8}" for each in ("@5, 100", "MRR", "@5, all", "MRR")))
-    for name in conversations:
-        some = [id_ for id_ in sorted(docs) if name in id_]
-        rows = [row for row in asked if name in row["gold"][0]]
-        best = [min(5, len(set(row["gold"]))) / len(set(row["gold"])) for row in rows]
-        print(
-            f"{f'{name}: the best there could be':54}{statistics.mean(best[:100]):8.3f}{statistics.mean(best):16.3f}"
-        )
-        for tell, form in ((plain, "plain notes"), (told, "told")):
-            for said in product((True, False), repeat=2):
-                with_ = " and ".join(
-                    what for what, is_there in zip(("names", "days"), said, strict=True) if is_there
-                )
-                ask(
-                    f"{name}: {form}, {f'with {with_}' if with_ else 'no names or days'}",
-                    some,
-                    rows,
-                    tell,
-                    *said,
-                )
-    for tell, form in ((plain, "plain notes"), (told, "told")):
-        ask(
-            f"every second question of all: {form}, names, days",
-            sorted(docs),
-            asked[::2],
-            tell,
-            True,
-            True,
-        )
+_WORD_VECTORS: Final = WordLlama()
 
 
 def main() -> None:
+    """Print the costs, the findings, or the table of routers, as the options say."""
+    parser = _make_parser()
+    options = parser.parse_args()
+    if options.speed:
+        print_costs(options.speed)
+        return
+    if not (options.data and options.scripts):
+        parser.error("give --data and --scripts, or --speed")
+
+    sys.path.insert(0, str(options.scripts))
+    if options.finding:
+        quality = importlib.import_module("talk_quality")
+        print_findings(options.data, options.conversations.split(","), quality)
+        return
+
+    streams = make_streams(options)
+    routers = {"governor": route_by_rules}
+    if options.tune:
+        tune(streams)
+    else:
+        routers["one block"] = route_to_one_topic
+        routers["8 hours"] = route_by_silence
+    print_table(streams, routers)
+
+
+def _make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--data", type=Path)
     parser.add_argument("--scripts", type=Path)
@@ -399,24 +121,311 @@ def main() -> None:
     parser.add_argument("--tune", action="store_true")
     parser.add_argument("--finding", action="store_true")
     parser.add_argument("--speed", type=int, metavar="BLOCKS")
-    given = parser.parse_args()
-    if given.speed:
-        return speed(given.speed)
-    if not (given.data and given.scripts):
-        parser.error("give --data and --scripts, or --speed")
-    sys.path.insert(0, str(given.scripts))
-    if given.finding:
-        return finding(
-            given.data, given.conversations.split(","), importlib.import_module("talk_quality")
-        )
-    streams = streams_of(given)
-    if given.tune:
-        tune(streams)
-    return table(
-        streams,
-        {"governor": govern}
-        | ({} if given.tune else {"one block": always, "8 hours": eight_hours}),
-    )
+    return parser
+
+
+# The routers
+
+
+@lru_cache(maxsize=200_000)
+def _unit_vector(text: str) -> NDArray[np.float32]:
+    vector: NDArray[np.float32] = _WORD_VECTORS.unit_vectors([text])[0]
+    return vector
+
+
+def unit_vectors(texts: Sequence[str]) -> NDArray[np.float32]:
+    """Return the unit vectors of texts by the bundled word vectors, a row per text."""
+    return np.stack([_unit_vector(text) for text in texts])
+
+
+def route_by_rules() -> Route:
+    """Return the route of a new router of the program."""
+    router = TopicRouter(unit_vectors)
+
+    def route(text: str, at: datetime, topics: Sequence[Topic], current: Topic | None) -> str:
+        topic = router.decide(text, at, topics, current).topic
+        return topic.id if topic else ""
+
+    return route
+
+
+def route_to_one_topic() -> Route:
+    """Return a route by which all messages are in one topic."""
+
+    def route(_text: str, _at: datetime, _topics: Sequence[Topic], current: Topic | None) -> str:
+        return current.id if current else ""
+
+    return route
+
+
+def route_by_silence() -> Route:
+    """Return a route that starts a topic after eight hours of silence."""
+
+    def route(_text: str, at: datetime, _topics: Sequence[Topic], current: Topic | None) -> str:
+        if current is None or at - current.last >= timedelta(hours=8):
+            return ""
+        return current.id
+
+    return route
+
+
+# The streams
+
+
+def make_streams(options: argparse.Namespace) -> dict[str, list[Stream]]:
+    """Return the streams to play by their title in the table.
+
+    `--chats` replaces the chats of the acceptance script, which is a module of this process.
+    """
+    quality = importlib.import_module("talk_quality")
+    script = importlib.import_module("talk_acceptance")
+    if options.chats:
+        chats = tomllib.loads(options.chats.read_text(encoding="utf-8"))
+        script.CHATS = chats["chats"]
+        script.SHIFT = chats["shift"]
+        script.BACK = chats["back"]
+
+    streams = _session_streams(quality, options)
+    streams["chats"] = _chat_streams(script, options, mixed_gap)
+    streams["chats, days"] = _chat_streams(script, options, gap_of_days)
+    streams["chats, cued"] = _chat_streams(script, options, mixed_gap, has_cues=True)
+    streams["half days, cued"] = _chat_streams(script, options, half_a_day, has_cues=True)
+    return streams
+
+
+def _session_streams(quality: ModuleType, options: argparse.Namespace) -> dict[str, list[Stream]]:
+    """Return streams of LoCoMo's sessions: of several pairs of speakers, and of one pair."""
+    sessions = quality.sessions(options.data)
+    names = options.conversations.split(",")
+    streams: dict[str, list[Stream]] = {}
+    for title, has_several_pairs in (("several pairs", True), ("one pair", False)):
+        rng = random.Random(options.seed)
+        streams[title] = []
+        for _ in range(options.streams):
+            rows = quality.stream(sessions, names, rng, has_several_pairs)
+            streams[title].append([Message(*row) for row in rows])
+    return streams
+
+
+def _chat_streams(
+    script: ModuleType, options: argparse.Namespace, gap: Gap, *, has_cues: bool = False
+) -> list[Stream]:
+    """Return streams of the acceptance script's chats, all from one random generator."""
+    rng = random.Random(options.seed)
+    return [make_chat(script, rng, gap, has_cues=has_cues) for _ in range(options.streams)]
+
+
+def make_chat(script: ModuleType, rng: random.Random, gap: Gap, *, has_cues: bool) -> Stream:
+    """Return the chats of the acceptance script as it interleaves them.
+
+    Without cues, a message is the text that the script put its cue in front of.
+    """
+    texts = {}
+    for chat in script.CHATS.values():
+        for text in chat:
+            texts[text.lower()] = text
+
+    stream = []
+    minute = 0
+    for subject, text, scenario, starts_part in script.script(rng):
+        minute += gap(rng) if starts_part else 3
+        message = text if has_cues else _without_cue(text, texts)
+        kind = _KINDS.get(scenario, "first")
+        stream.append(Message(subject, message, "", minute, kind))
+    return stream
+
+
+def _without_cue(text: str, texts: dict[str, str]) -> str:
+    """Return the text of a chat that a message ends with. `texts` are all by their lower case.
+
+    Raises:
+        LookupError: The message ends with none of them.
+    """
+    for lower_case, original in texts.items():
+        if text.lower().endswith(lower_case):
+            return original
+    raise LookupError(f"no chat has the text {text!r}")
+
+
+def gap_of_days(rng: random.Random) -> int:
+    """Return the minutes of one to three days."""
+    return _MINUTES_PER_DAY * rng.randint(1, 3)
+
+
+def mixed_gap(rng: random.Random) -> int:
+    """Return the minutes of several days, or, two times of three, a few minutes."""
+    if rng.random() < 0.35:
+        return 6 * gap_of_days(rng)
+    return rng.randint(1, 8)
+
+
+def half_a_day(_rng: random.Random) -> int:
+    """Return the minutes of half a day."""
+    return _MINUTES_PER_DAY // 2
+
+
+# The figures
+
+
+def play(stream: Stream, route: Route) -> list[str]:
+    """Return the id of the topic of each message. Each decision sees the topics made before."""
+    topics: dict[str, Topic] = {}
+    current_id = ""
+    topic_ids = []
+    for number, message in enumerate(stream):
+        at = _START + timedelta(minutes=message.minute)
+        current = topics.get(current_id)
+        current_id = route(message.text, at, list(topics.values()), current) or f"block_{number}"
+
+        topic = topics.get(current_id)
+        if topic is None:
+            topic = Topic(
+                id=current_id,
+                label="",
+                status="active",
+                created=at,
+                turns=(),
+                path="",
+            )
+        turn = Turn(f"turn_{number}", at, message.text, message.reply, "")
+        topics[current_id] = replace(topic, turns=(*topic.turns, turn), sha256=f"{number}")
+        topic_ids.append(current_id)
+    return topic_ids
+
+
+def judge(streams: Sequence[Stream], make_route: RouteFactory) -> dict[str, float]:
+    """Return the figures of a router over all streams by the titles of `_ROWS`.
+
+    They are those of talk_quality.py: the share of turns that were routed right, and of those that
+    were kept in their topic, split from it, shifted and resumed; B-cubed F1; topics per stream.
+    """
+    counts: Counter[str] = Counter()
+    b3_scores = []
+    topic_counts = []
+    for stream in streams:
+        topic_ids = play(stream, make_route())
+        counts.update(count_decisions(stream, topic_ids))
+        b3_scores.append(b3_score(stream, topic_ids))
+        topic_counts.append(len(set(topic_ids)))
+
+    right_count = counts["kept"] + counts["shifted"] + counts["resumed"]
+    judged_count = counts["continue"] + counts["shift"] + counts["resume"]
+    return {
+        "right": right_count / judged_count,
+        "kept": counts["kept"] / max(counts["continue"], 1),
+        "split": counts["split"] / max(counts["continue"], 1),
+        "shift": counts["shifted"] / max(counts["shift"], 1),
+        "resume": counts["resumed"] / max(counts["resume"], 1),
+        "B3": statistics.mean(b3_scores),
+        "blocks": statistics.mean(topic_counts),
+    }
+
+
+def count_decisions(stream: Stream, topic_ids: Sequence[str]) -> Counter[str]:
+    """Count the messages of each kind, and those of each kind that were routed right.
+
+    "kept", "shifted" and "resumed" are right. "split" counts those that continue a session and
+    were put into a new topic.
+    """
+    counts: Counter[str] = Counter()
+    session_of: dict[str, str] = {}
+    last_id = ""
+    for message, topic_id in zip(stream, topic_ids, strict=True):
+        is_new = topic_id not in session_of
+        session_of.setdefault(topic_id, message.session)
+        counts[message.kind] += 1
+        if message.kind == "continue":
+            counts["kept"] += topic_id == last_id
+            counts["split"] += is_new
+        elif message.kind == "shift":
+            counts["shifted"] += is_new
+        elif message.kind == "resume":
+            counts["resumed"] += not is_new and session_of[topic_id] == message.session
+        last_id = topic_id
+    return counts
+
+
+def b3_score(stream: Stream, topic_ids: Sequence[str]) -> float:
+    """Return the B-cubed F1 of topics and sessions.
+
+    It is the harmonic mean of two shares, as means over all messages: the messages of its topic
+    that are of its session, and the messages of its session that are in its topic.
+    """
+    by_topic: dict[str, Counter[str]] = defaultdict(Counter)
+    by_session: dict[str, Counter[str]] = defaultdict(Counter)
+    for message, topic_id in zip(stream, topic_ids, strict=True):
+        by_topic[topic_id][message.session] += 1
+        by_session[message.session][topic_id] += 1
+
+    precision = 0.0
+    recall = 0.0
+    for message, topic_id in zip(stream, topic_ids, strict=True):
+        shared = by_topic[topic_id][message.session]
+        precision += shared / by_topic[topic_id].total()
+        recall += shared / by_session[message.session].total()
+    return 2 * precision * recall / (precision + recall) / len(stream)
+
+
+def print_table(streams: dict[str, list[Stream]], routers: dict[str, RouteFactory]) -> None:
+    """Print a row for each kind of stream and each router, and a column for each figure."""
+    print(f"{'':32}" + "".join(f"{title:>8}" for title in _ROWS))
+    for title, streams_of_kind in streams.items():
+        for name, make_route in routers.items():
+            figures = judge(streams_of_kind, make_route)
+            cells = "".join(f"{figures[row]:8.3f}" for row in _ROWS)
+            label = f"{title}: {name}"
+            print(f"{label:32}{cells}", flush=True)
+
+
+# Tuning
+
+
+def tune(streams: dict[str, list[Stream]]) -> None:
+    """Change the router's weights in this process as long as that is worth it, and print them.
+
+    One weight after the other is moved, by large steps first. `follows` stays: it is the unit.
+    """
+    tables = {name: getattr(routing, name) for name in ("NEAR", "STAY", "BACK", "NEW")}
+    best_worth = rate_routing(streams)
+    for step in _STEPS:
+        for weights in tables.values():
+            for key in sorted(weights.keys() - {"follows"}):
+                best_worth = _move_weight(weights, key, step, streams, best_worth)
+    for name, weights in tables.items():
+        print(f"{name.lower()} = {weights}")
+
+
+def _move_weight(
+    weights: dict[str, float],
+    key: str,
+    step: float,
+    streams: dict[str, list[Stream]],
+    best_worth: float,
+) -> float:
+    """Add a step to a weight until that is not worth it any more. Return the best worth."""
+    while True:
+        weights[key] = round(weights[key] + step, 3)
+        worth = rate_routing(streams)
+        if worth <= best_worth + _MIN_GAIN:
+            weights[key] = round(weights[key] - step, 3)
+            return best_worth
+        best_worth = worth
+
+
+def rate_routing(streams: dict[str, list[Stream]]) -> float:
+    """Return how good the router is on all streams; more is better.
+
+    B-cubed F1 and turns that were routed right add to it, false splits subtract. Of chats with
+    cues, each turn that was kept adds to it.
+    """
+    total = 0.0
+    for title, streams_of_kind in streams.items():
+        figures = judge(streams_of_kind, route_by_rules)
+        penalty = 4 * max(0.0, figures["split"] - _MAX_SPLIT)
+        total += figures["B3"] + 0.7 * figures["right"] - penalty
+        if "cued" in title:
+            total += 0.6 * figures["kept"]
+    return total
 
 
 if __name__ == "__main__":
