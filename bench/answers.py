@@ -62,7 +62,7 @@ def call(store: EnhancedStore, name: str, /, **arguments: object) -> Reply[objec
     for profile in _PROFILES:
         tools |= {tool.name: tool for tool in choose_tools(built_in_profiles()[profile])}
     tool = tools[name]
-    return tool(store, {"who": "bench", "tool": name}, tool.manner.read(tool, arguments))
+    return tool(store, {"who": "bench", "tool": name}, tool.adapter.read(tool, arguments))
 
 
 def calls(store: EnhancedStore) -> list[tuple[str, Data]]:

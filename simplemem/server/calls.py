@@ -283,7 +283,7 @@ def run_tool(tool: Tool, executor: StoreExecutor, call: ToolCall) -> Reply[Any]:
     store = executor.store()
     store.extension.take_notices()  # of an earlier call in this thread
 
-    validated = tool.manner.read(tool, arguments)
+    validated = tool.adapter.read(tool, arguments)
     caller: Caller = {"who": _author(call.client, call.grant), "tool": tool.name}
     reply = tool(store, caller, validated, call.session)
     return replace(reply, notices=tuple(store.extension.take_notices()))
@@ -321,7 +321,7 @@ def answer_call(tool: Tool, executor: StoreExecutor, call: ToolCall) -> types.Ca
         )
 
     error.hint = hint_for_tools(error.hint, executor.tools)
-    return _result(*tool.manner.failed(error))
+    return _result(*tool.adapter.failed(error))
 
 
 def _run_for_answer(tool: Tool, executor: StoreExecutor, call: ToolCall) -> types.CallToolResult:

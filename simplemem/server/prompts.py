@@ -14,7 +14,7 @@ import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
 from simplemem.models import Listed, Page
-from simplemem.tools.arguments import Narrowing, about
+from simplemem.tools.arguments import FilterArgs, about
 from simplemem.tools.render import answer, index_line, line, tags_line
 from simplemem.tools.tool import Caller, Reply, Tool, tool
 from simplemem.tools.wording import read_prompt
@@ -87,7 +87,7 @@ def review(
     tag: OnlyTag = "",
 ) -> Reply[None]:
     """Review recent changes and open tasks."""
-    narrowing = Narrowing(since=since, tags=tag or None)
+    narrowing = FilterArgs(since=since, tags=tag or None)
     page = store.list(filter=narrowing.filter(), sort="modified", limit=_MAX_NOTES)
 
     tagged = ""
@@ -165,7 +165,7 @@ async def get_prompt(
 
     passed = params.arguments or {}
     non_empty = {name: text for name, text in passed.items() if text.strip()}
-    arguments = prompt.manner.read(prompt, non_empty)
+    arguments = prompt.adapter.read(prompt, non_empty)
 
     def run() -> Reply[Any]:
         caller: Caller = {"who": "", "tool": prompt.name}

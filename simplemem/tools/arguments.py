@@ -123,7 +123,7 @@ def _read_hash(value: object) -> Any:
     return value.strip(" `").lower() or None
 
 
-def at_most(maximum: int) -> AfterValidator:
+def clamp(maximum: int) -> AfterValidator:
     """Return a validator that reduces a number to `maximum`."""
     return AfterValidator(lambda value: min(value, maximum))
 
@@ -146,7 +146,7 @@ def about(text: str) -> Any:
     return Field(description=text)
 
 
-def also(*names: str) -> Any:
+def aliases(*names: str) -> Any:
     """Return the names of an argument, the one that is listed first."""
     return Field(validation_alias=AliasChoices(*names))
 
@@ -189,12 +189,12 @@ Sort = Literal["modified", "created", "name", "title"]
 class EditIn(Arguments):
     """A text that occurs once in a note, and the text that replaces it."""
 
-    old: Annotated[str, also(*OLD_TEXT_NAMES)]
-    new: Annotated[str, also(*NEW_TEXT_NAMES)]
+    old: Annotated[str, aliases(*OLD_TEXT_NAMES)]
+    new: Annotated[str, aliases(*NEW_TEXT_NAMES)]
 
 
 @dataclass(frozen=True)
-class Narrowing:
+class FilterArgs:
     """The arguments that filter notes by their properties. A tool has them as one parameter."""
 
     tags: Annotated[Tags, about("{status: 'done', todo: ''}; '' is any value")] = None
@@ -210,7 +210,7 @@ class Narrowing:
 
 
 @dataclass(frozen=True)
-class LinkNarrowing(Narrowing):
+class LinkFilterArgs(FilterArgs):
     """The arguments that filter notes by their properties and links."""
 
     link_to: Annotated[Name | None, about("must link to this memory")] = None

@@ -10,7 +10,7 @@ from pydantic import Field
 from simplemem.errors import Hint, Invalid
 from simplemem.models import HistoryEntry, UndoneMany, UndoneNote
 from simplemem.tools import render
-from simplemem.tools.arguments import Name, about, at_most
+from simplemem.tools.arguments import Name, about, clamp
 from simplemem.tools.change_replies import MAX_NAMES, UndoAnswer, UndoPurpose, change_reply
 from simplemem.tools.reading import read_memory
 from simplemem.tools.session import Session
@@ -61,7 +61,7 @@ Versions = TypedDict(
 def memory_history(
     store: EnhancedStore,
     name: Annotated[Name | None, about("all memories if omitted")] = None,
-    limit: Annotated[int, at_most(200), Field(ge=1)] = 20,
+    limit: Annotated[int, clamp(200), Field(ge=1)] = 20,
     diff: Annotated[bool, about("include diffs")] = False,
 ) -> Reply[Versions]:
     """List the versions of a memory, or the latest changes: when, who, what."""

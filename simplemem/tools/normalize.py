@@ -1,7 +1,8 @@
 """Argument names: what models write instead, parts passed by themselves, and messages about errors.
 
 A tool declares which parts it puts together (`tool(…, gather=gather_edits)`). An argument declares
-its other names (`also("limit", "topK")`). Each tool accepts the names in `COMMON_NAMES` too.
+its other names (`aliases("limit", "topK")`). The adapter of a tool declares which names the tool
+accepts besides; those in `SYNONYMS`, if it declares none of its own.
 """
 
 from __future__ import annotations
@@ -21,7 +22,10 @@ Passed = dict[str, Any]
 Gather = Callable[[Passed], Passed]
 """Puts parts of one argument together that were passed by themselves. It may raise Invalid."""
 
-COMMON_NAMES: Final[Mapping[str, frozenset[str]]] = {
+Synonyms = Mapping[str, frozenset[str]]
+"""Argument -> what models write in its place, in lower case and without `_` and `-`."""
+
+SYNONYMS: Final[Synonyms] = {
     "query": frozenset({"q", "text", "question", "search", "searchquery", "keywords"}),
     "tags": frozenset({"tag", "labels"}),
     "prefix": frozenset({"folder", "path", "directory"}),
@@ -48,7 +52,6 @@ COMMON_NAMES: Final[Mapping[str, frozenset[str]]] = {
     "since": frozenset({"after", "from"}),
     "until": frozenset({"before", "to"}),
 }
-"""Argument -> what models write in its place, in lower case and without `_` and `-`."""
 
 _PROPERTIES: Final = ("title", "description", "type", "tags", "aliases")
 _EDIT_PARTS: Final = dict.fromkeys(OLD_TEXT_NAMES, "old") | dict.fromkeys(NEW_TEXT_NAMES, "new")
@@ -76,7 +79,10 @@ _MESSAGES: Final = {
 
 
 def normalize_arguments(
-    fields: Fields, arguments: Mapping[str, Any], gather: Gather | None = None
+    fields: Fields,
+    arguments: Mapping[str, Any],
+    gather: Gather | None = None,
+    synonyms: Synonyms = SYNONYMS,
 ) -> Passed:
     """Return arguments under the names that a tool lists, without those that are null.
 
@@ -85,7 +91,7 @@ def normalize_arguments(
     if not fields:
         return {}  # A tool without arguments accepts any: some clients cannot send none.
 
-    names = _ArgumentNames(fields)
+    names = _ArgumentNames(fields, synonyms)
     passed = {key: value for key, value in arguments.items() if value is not None}
     if "tag" in passed and "tag" not in names.listed:
         passed["tag"] = _single_tag(passed["tag"])
@@ -104,7 +110,8 @@ def normalize_arguments(
 class _ArgumentNames:
     """The names that the arguments of one tool are listed under, and the others that they have."""
 
-    def __init__(self, fields: Fields) -> None:
+    def __init__(self, fields: Fields, synonyms: Synonyms) -> None:
+        self._synonyms = synonyms
         self._listed_of: dict[str, str] = {}
         for field, (hint, _) in fields.items():
             names = names_of(field, hint)
@@ -119,7 +126,7 @@ class _ArgumentNames:
             return self._listed_of[bare_key]
 
         candidates = [
-            name for name in self.listed if bare_key in COMMON_NAMES.get(name, frozenset())
+            name for name in self.listed if bare_key in self._synonyms.get(name, frozenset())
         ]
         if len(candidates) == 1:
             return candidates[0]
@@ -147,7 +154,7 @@ def gather_metadata(passed: Passed) -> Passed:
     if "tag" in gathered and "tags" not in gathered:
         gathered["tags"] = gathered.pop("tag")
 
-    names = COMMON_NAMES["name"] | {"name"}
+    names = SYNONYMS["name"] | {"name"}
     has_name = any(_bare(key) in names for key in passed if key != "title")
     properties = {}
     for key in _PROPERTIES:

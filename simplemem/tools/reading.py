@@ -14,7 +14,7 @@ from pydantic import Field
 from simplemem.models import IndexState, LinkOut, Memory, Page
 from simplemem.note.words import count_tokens
 from simplemem.tools import render
-from simplemem.tools.arguments import Name, Narrowing, Sort, about, at_most
+from simplemem.tools.arguments import FilterArgs, Name, Sort, about, clamp
 from simplemem.tools.pages import LongPage, asked_page, page_of, page_size
 from simplemem.tools.session import Session
 from simplemem.tools.short import MAX_LIST_TOKENS, ListedShort, shorten_listed, unique_names
@@ -289,9 +289,9 @@ class MemoryList(TypedDict):
 )
 def list_memories(
     store: EnhancedStore,
-    where: Narrowing,
+    where: FilterArgs,
     sort: Sort = "modified",
-    limit: Annotated[int, at_most(200), Field(ge=1)] = 50,
+    limit: Annotated[int, clamp(200), Field(ge=1)] = 50,
     cursor: Annotated[str | None, about("next_cursor of the previous page")] = None,
 ) -> Reply[MemoryList]:
     """List memories by folder, type, tags or date, newest first. To find text, call
@@ -316,7 +316,7 @@ def list_memories(
 
 
 def _fitting_page(
-    store: EnhancedStore, where: Narrowing, sort: Sort, limit: int, cursor: str | None
+    store: EnhancedStore, where: FilterArgs, sort: Sort, limit: int, cursor: str | None
 ) -> tuple[Page, list[ListedShort]]:
     """Return a page of the list, with fewer notes than `limit` if they have too many tokens."""
     while True:

@@ -175,7 +175,7 @@ def nothing_found(about: str, index: IndexState) -> str:
     return f"Nothing found{about}, in {format_count(index.notes, 'memory', 'memories')}."
 
 
-def unheld(absent: Sequence[str], not_searched: int = 0) -> str:
+def missing_terms(absent: Sequence[str], not_searched: int = 0) -> str:
     """Return which words of a question no note contains, and how many notes were not searched."""
     if not absent:
         return ""

@@ -11,7 +11,7 @@ from pydantic import Field, WithJsonSchema
 from simplemem.errors import Hint, Invalid
 from simplemem.models import NO_WORD_FOUND, IndexState, Pack
 from simplemem.tools import render
-from simplemem.tools.arguments import LinkNarrowing, Mode, Name, Words, about, also, at_most
+from simplemem.tools.arguments import LinkFilterArgs, Mode, Name, Words, about, aliases, clamp
 from simplemem.tools.reading import list_memories
 from simplemem.tools.short import ShortBacklink, ShortHit, shorten_backlink, shorten_hit
 from simplemem.tools.tool import Data, Reply, Result, tool
@@ -33,7 +33,7 @@ _HIDDEN_EXPLANATION: Final = frozenset(
 
 _Limit = Annotated[
     int | None,
-    at_most(50),
+    clamp(50),
     WithJsonSchema({"type": "integer", "minimum": 1, "default": 5}),
     Field(ge=1),
 ]
@@ -56,7 +56,7 @@ class SearchAnswer(Result):
 @tool("Search memories", routes=("GET /search", "POST /search"))
 def search_memories(
     store: EnhancedStore,
-    where: LinkNarrowing,
+    where: LinkFilterArgs,
     query: Annotated[
         str,
         about(
@@ -89,7 +89,7 @@ def search_memories(
     subject = ""
     if result.query.strip():
         subject = f' for "{render.line(result.query, 80)}"'
-    missing_terms = render.unheld(result.absent, result.not_searched)
+    missing_terms = render.missing_terms(result.absent, result.not_searched)
     index_state = render.index_line(result.index, result.degraded)
     state = f"{missing_terms} {index_state}".strip()
     nothing_found = render.nothing_found(subject, result.index)
@@ -180,7 +180,7 @@ def get_backlinks(
     store: EnhancedStore,
     name: Name,
     query: Annotated[str | None, about("rank by similarity to this")] = None,
-    limit: Annotated[int, at_most(50), Field(ge=1)] = 5,
+    limit: Annotated[int, clamp(50), Field(ge=1)] = 5,
     kinds: Annotated[Words, about("link: links to it; semantic: same subject")] = _KINDS,
 ) -> Reply[BacklinkList]:
     """List the memories that link to a memory or share its subject."""
@@ -237,10 +237,10 @@ class ContextPack(Result):
 @tool("Build context", routes=("GET /context", "POST /context"))
 def build_context(
     store: EnhancedStore,
-    where: LinkNarrowing,
+    where: LinkFilterArgs,
     query: str,
     budget_tokens: Annotated[
-        int, at_most(20_000), Field(ge=50), also("budget_tokens", "budget")
+        int, clamp(20_000), Field(ge=50), aliases("budget_tokens", "budget")
     ] = 1500,
 ) -> Reply[ContextPack]:
     """Collect the best passages about a question, with sources, within a token budget. Replaces a
@@ -251,7 +251,7 @@ def build_context(
         _context_head(pack, render.line(query, 80), budget_tokens),
         pack.text,
         _context_size(pack),
-        render.unheld(pack.absent, pack.not_searched),
+        render.missing_terms(pack.absent, pack.not_searched),
         render.index_line(pack.index, pack.degraded),
     )
     items = [{field: item[field] for field in _PACK_ITEM_FIELDS} for item in pack.items]

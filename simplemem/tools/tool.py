@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib
 import inspect
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -25,10 +24,17 @@ from typing import (
 from pydantic import BaseModel, ValidationError, create_model
 
 from simplemem.errors import HintSentence, Invalid, SimplememError
+from simplemem.features.services import ServiceOf
 from simplemem.models import Value
 from simplemem.tools import render
-from simplemem.tools.arguments import Arguments, Narrowing, is_user_argument
-from simplemem.tools.normalize import Gather, describe_errors, normalize_arguments
+from simplemem.tools.arguments import Arguments, FilterArgs, is_user_argument
+from simplemem.tools.normalize import (
+    SYNONYMS,
+    Gather,
+    Synonyms,
+    describe_errors,
+    normalize_arguments,
+)
 from simplemem.tools.schema import (
     Schema,
     names_of,
@@ -113,42 +119,11 @@ def _to_json(value: object) -> Any:
     return value
 
 
-@dataclass(frozen=True)
-class _Service:
-    """A service of a feature. Its module is imported in a call, not to list the tools."""
-
-    type_name: str
-    module: str
-    factory: str
-
-    def of(self, store: EnhancedStore) -> object:
-        """Return the service of a store."""
-        module = importlib.import_module(f"simplemem.features.{self.module}")
-        return getattr(module, self.factory)(store)
+_CONTEXT_TYPES: Final = {"store": "EnhancedStore", "caller": "Caller", "session": "Session"}
+"""Parameters that each call has a value for, with the names of their types."""
 
 
-_SERVICES: Final = {
-    "graph": _Service("KnowledgeGraph", "graph.service", "graph_of"),
-    "lessons": _Service("LessonService", "lessons.service", "lesson_service"),
-    "conversations": _Service(
-        "ConversationService", "conversations.service", "conversation_service"
-    ),
-    "memories": _Service("FactService", "facts.service", "fact_service"),
-    "documents": _Service("DocumentService", "documents.service", "document_service"),
-    "base": _Service("KnowledgeBase", "documents.knowledge_base", "knowledge_base_of"),
-}
-"""Parameters of tools that are services: a call passes the service of its store."""
-
-_CONTEXT_TYPES: Final = {
-    "store": "EnhancedStore",
-    "caller": "Caller",
-    "session": "Session",
-    **{name: service.type_name for name, service in _SERVICES.items()},
-}
-"""Parameters of tools that are not arguments, with the names of their types."""
-
-
-class Manner:
+class ToolAdapter:
     """How a tool is listed, validates its arguments and reports an error.
 
     This one is lenient about the form of arguments, and an error has a code. A profile that emulates
@@ -156,6 +131,9 @@ class Manner:
     """
 
     base: type[BaseModel] = Arguments
+    """The base of the models that validate arguments."""
+    synonyms: Synonyms = SYNONYMS
+    """What models write in place of the names of arguments."""
     failure = ""
     """What the text of an error begins with, in place of its code."""
 
@@ -182,7 +160,7 @@ class Manner:
 
     def read(self, tool: Tool, sent: Mapping[str, Any] | None) -> BaseModel:
         """Validate arguments. Raise Invalid that names every error."""
-        normalized = normalize_arguments(tool.arguments, sent or {}, tool.gather)
+        normalized = normalize_arguments(tool.arguments, sent or {}, tool.gather, self.synonyms)
         try:
             return tool.model.model_validate(normalized, extra="forbid")
         except ValidationError as error:
@@ -211,7 +189,7 @@ def _answer_or_error(answer: Schema) -> Schema:
     }
 
 
-OURS: Final = Manner()
+DEFAULT_ADAPTER: Final = ToolAdapter()
 
 
 CallForm: TypeAlias = Callable[["Tool", str], str]
@@ -239,7 +217,7 @@ class Tool:
     """A function, and how it is listed and called.
 
     Attributes:
-        run: The function. Its parameters are the arguments, a filter (a `Narrowing`), the store, the
+        run: The function. Its parameters are the arguments, a filter (a `FilterArgs`), the store, the
             caller, the session and services of features.
         writes: Whether it changes notes. It then runs alone, and is finished once begun.
         creates: Whether it creates a note. Over HTTP, the answer has the status 201 and the address.
@@ -248,9 +226,9 @@ class Tool:
         phrases: What hints of errors say about it, by the key of a `HintSentence`. `{call}` becomes its
             name or its route, and `{call:version="{version}"}` its call with this argument.
         gather: Puts parts of one argument together that were passed as arguments of their own.
-        manner: How it is listed, validates its arguments and reports errors.
-        hints: Type hints in place of those of the function.
-        given: Values of parameters that are not arguments.
+        adapter: How it is listed, validates its arguments and reports errors.
+        type_hints: Type hints in place of those of the function.
+        fixed_values: Values of parameters that are not arguments.
     """
 
     run: Callable[..., Reply[Any]]
@@ -265,9 +243,9 @@ class Tool:
     routes: tuple[str, ...] = ()
     phrases: Mapping[str, str] = field(default_factory=dict)
     gather: Gather | None = None
-    manner: Manner = OURS
-    hints: Mapping[str, Any] = field(default_factory=dict)
-    given: Mapping[str, Any] = field(default_factory=dict)
+    adapter: ToolAdapter = DEFAULT_ADAPTER
+    type_hints: Mapping[str, Any] = field(default_factory=dict)
+    fixed_values: Mapping[str, Any] = field(default_factory=dict)
 
     def __call__(
         self,
@@ -287,20 +265,19 @@ class Tool:
 
         context: Data = {"store": store, "caller": caller, "session": session or Session()}
         for parameter in self._hints.keys() & _CONTEXT_TYPES:
-            if parameter in _SERVICES:
-                values[parameter] = _SERVICES[parameter].of(store)
-            else:
-                values[parameter] = context[parameter]
+            values[parameter] = context[parameter]
+        for parameter, service in self._services.items():
+            values[parameter] = service.of(store)
 
         began = time.perf_counter()
         try:
-            return self.run(**values, **self.given)
+            return self.run(**values, **self.fixed_values)
         finally:
-            self.manner.record_duration(self, store, time.perf_counter() - began)
+            self.adapter.record_duration(self, store, time.perf_counter() - began)
 
     def listing(self) -> Data:
         """Return the tool as `tools/list` shows it."""
-        return self.manner.listing(self)
+        return self.adapter.listing(self)
 
     def say(self, key: str, values: Mapping[str, str], form: CallForm = call_by_name) -> str:
         """Return the sentence of `phrases` with this key, with values in it.
@@ -330,12 +307,12 @@ class Tool:
     def model(self) -> type[BaseModel]:
         """The model that validates the arguments. It is built for the first call."""
         fields: dict[str, Any] = dict(self.arguments)
-        return create_model(self.name, __base__=self.manner.base, **fields)
+        return create_model(self.name, __base__=self.adapter.base, **fields)
 
     @cached_property
     def arguments(self) -> dict[str, tuple[Any, Any]]:
         """The arguments with types and defaults (`...` for none), those of a filter last."""
-        excluded = _CONTEXT_TYPES.keys() | self.given.keys() | self._groups.keys()
+        excluded = {*_CONTEXT_TYPES, *self._services, *self.fixed_values, *self._groups}
         arguments = {}
         for name, parameter in inspect.signature(self.run).parameters.items():
             if name not in excluded:
@@ -362,19 +339,29 @@ class Tool:
         )
 
     @cached_property
-    def _groups(self) -> dict[str, type[Narrowing]]:
+    def _services(self) -> dict[str, ServiceOf]:
+        """The parameters that get the service of a feature."""
+        return {
+            name: annotation
+            for name, hint in self._hints.items()
+            for annotation in getattr(hint, "__metadata__", ())
+            if isinstance(annotation, ServiceOf)
+        }
+
+    @cached_property
+    def _groups(self) -> dict[str, type[FilterArgs]]:
         """The parameters that are several arguments in one."""
         return {
             name: hint
             for name, hint in self._hints.items()
-            if isinstance(hint, type) and issubclass(hint, Narrowing)
+            if isinstance(hint, type) and issubclass(hint, FilterArgs)
         }
 
     @cached_property
     def _hints(self) -> dict[str, Any]:
         not_imported = dict.fromkeys(_CONTEXT_TYPES.values(), Any)
         hints = get_type_hints(self.run, localns=not_imported, include_extras=True)
-        return hints | dict(self.hints)
+        return hints | dict(self.type_hints)
 
 
 def tool(title: str, **options: Any) -> Callable[[Callable[..., Reply[Any]]], Tool]:

@@ -29,7 +29,7 @@ from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 from simplemem.tools.core import TOOLS
 from simplemem.tools.render import line, warnings_of
-from simplemem.tools.tool import OURS
+from simplemem.tools.tool import DEFAULT_ADAPTER
 
 PLAIN = Settings.model_validate({"embed": {"provider": "none"}})
 SEARCH = next(tool for tool in TOOLS if tool.name == "search_memories")
@@ -59,8 +59,8 @@ WORK: dict[str, Callable[[str], object]] = {
     "a sentence": sentences,
     "a line of an answer": line,
     "a warning": warnings_of,
-    "the query of a call": lambda text: OURS.read(SEARCH, {"query": text, "tags": text}),
-    "the name of a call": lambda text: OURS.read(READ, {"name": text, "section": text}),
+    "the query of a call": lambda text: DEFAULT_ADAPTER.read(SEARCH, {"query": text, "tags": text}),
+    "the name of a call": lambda text: DEFAULT_ADAPTER.read(READ, {"name": text, "section": text}),
 }
 
 

@@ -527,7 +527,7 @@ def test_a_document_is_not_replaced_when_somebody_changed_what_this_client_wrote
     tool = {listed.name: listed for listed in KNOWLEDGE_BASE}["update_knowledge_base"]
 
     def write(content: str) -> Any:
-        arguments = tool.manner.read(tool, {"file_path": "fog.md", "content": content})
+        arguments = tool.adapter.read(tool, {"file_path": "fog.md", "content": content})
         return tool(call.store, {"who": "test 1", "tool": tool.name}, arguments, session)
 
     write("# Fog\n")

@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 
 from simplemem.errors import Invalid
-from simplemem.tools.arguments import Narrowing
+from simplemem.tools.arguments import FilterArgs
 from simplemem.tools.core import TOOLS
-from simplemem.tools.tool import OURS
+from simplemem.tools.tool import DEFAULT_ADAPTER
 
 BY_NAME = {tool.name: tool for tool in TOOLS}
 
 
 def read(tool: str, **sent: Any) -> Any:
-    return OURS.read(BY_NAME[tool], sent)
+    return DEFAULT_ADAPTER.read(BY_NAME[tool], sent)
 
 
 @pytest.mark.parametrize(
@@ -76,9 +76,9 @@ def test_tags_may_come_in_any_notation() -> None:
         ["todo", "status=done"],
     ):
         asked = read("search_memories", query="", tags=sent)
-        assert Narrowing(tags=asked.tags).filter() == Filter(tags={"todo": "", "status": "done"}), (
-            sent
-        )
+        assert FilterArgs(tags=asked.tags).filter() == Filter(
+            tags={"todo": "", "status": "done"}
+        ), sent
 
 
 def test_a_tag_that_is_the_text_true_is_only_there() -> None:

@@ -12,7 +12,7 @@ from simplemem.profiles.registry import all_profiles, tool_groups
 from simplemem.server.calls import ToolCall, run_tool
 from simplemem.server.executor import StoreExecutor
 from simplemem.store import EnhancedStore
-from simplemem.tools.arguments import about, also, names_user
+from simplemem.tools.arguments import about, aliases, names_user
 from simplemem.tools.tool import Reply, Tool, tool
 from simplemem.web.tokens import Grant
 
@@ -22,7 +22,9 @@ ADA = Grant("of ada", user="ada")
 @tool("Find recipes")
 def find_recipes(
     query: str,
-    cook: Annotated[str | None, about("whose recipes"), also("cook", "chef"), names_user()] = None,
+    cook: Annotated[
+        str | None, about("whose recipes"), aliases("cook", "chef"), names_user()
+    ] = None,
 ) -> Reply[None]:
     """Find recipes."""
     return Reply(f"{query} of {cook}")
@@ -30,7 +32,7 @@ def find_recipes(
 
 @tool("Find recipes")
 def find_unmarked(
-    query: str, cook: Annotated[str | None, about("whose recipes"), also("cook", "chef")] = None
+    query: str, cook: Annotated[str | None, about("whose recipes"), aliases("cook", "chef")] = None
 ) -> Reply[None]:
     """Find recipes."""
     return Reply(f"{query} of {cook}")

@@ -12,7 +12,7 @@ from simplemem.errors import SimplememError
 from simplemem.features import files
 from simplemem.store import EnhancedStore
 from simplemem.tools.arguments import about
-from simplemem.tools.tool import Caller, Data, Manner, Reply, tool
+from simplemem.tools.tool import Caller, Data, Reply, ToolAdapter, tool
 
 Command = Literal["view", "create", "str_replace", "insert", "delete", "rename"]
 Text = str | None
@@ -27,7 +27,7 @@ Line = Annotated[
 ]
 
 
-class _TextAdapter(Manner):
+class _TextAdapter(ToolAdapter):
     """Reports an error as its message, without fields."""
 
     def failed(self, error: SimplememError) -> tuple[str, Data | None]:
@@ -35,7 +35,7 @@ class _TextAdapter(Manner):
         return error.message, None
 
 
-@tool("Memory", writes=True, destructive=True, idempotent=False, manner=_TextAdapter())
+@tool("Memory", writes=True, destructive=True, idempotent=False, adapter=_TextAdapter())
 def memory(
     store: EnhancedStore,
     caller: Caller,

@@ -16,10 +16,10 @@ from simplemem.profiles.basic_memory.arguments import ProjectArguments
 from simplemem.profiles.basic_memory.project import Project, Result
 from simplemem.store import EnhancedStore
 from simplemem.tools.session import Session
-from simplemem.tools.tool import Caller, Data, Manner, Reply, Tool
+from simplemem.tools.tool import Caller, Data, Reply, Tool, ToolAdapter
 
 
-class BasicMemoryAdapter(Manner):
+class BasicMemoryAdapter(ToolAdapter):
     """Lists tools with pydantic's schemas, as FastMCP does, and reports errors as text only."""
 
     def listing(self, tool: Tool) -> Data:
@@ -95,7 +95,7 @@ def basic_memory_tool(
         """Return the tool of a function, whose name and docstring it has."""
         description = " ".join((run.__doc__ or "").split())
         return BasicMemoryTool(
-            run, run.__name__, title, description, manner=BasicMemoryAdapter(), **options
+            run, run.__name__, title, description, adapter=BasicMemoryAdapter(), **options
         )
 
     return make_tool

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final, Literal, Protocol
 
 from pydantic import Field
 
-from simplemem.tools.arguments import Arguments, Object, Words, also
+from simplemem.tools.arguments import Arguments, Object, Words, aliases
 
 MAX_HITS: Final = 200
 """The highest page size, and the number of hits that one search looks through."""
@@ -26,8 +26,8 @@ EditOperation = Literal[
 ]
 DirectorySort = Literal["title_asc", "title_desc", "updated_asc", "updated_desc"]
 LineNumber = Annotated[int, Field(ge=1)]
-PageNumber = Annotated[int, Field(ge=1), also("page", "page_number")]
-PageSize = Annotated[int, Field(ge=1, le=MAX_HITS), also("page_size", "limit", "per_page")]
+PageNumber = Annotated[int, Field(ge=1), aliases("page", "page_number")]
+PageSize = Annotated[int, Field(ge=1, le=MAX_HITS), aliases("page_size", "limit", "per_page")]
 
 
 class ProjectArguments(Protocol):
@@ -79,7 +79,7 @@ class WriteNoteArguments(Arguments):
 
     title: str
     content: str
-    directory: Annotated[str, also("directory", "folder", "dir", "path")]
+    directory: Annotated[str, aliases("directory", "folder", "dir", "path")]
     project: str | None = None
     workspace: str | None = None
     project_id: str | None = None
@@ -116,7 +116,7 @@ class EditNoteArguments(Arguments):
     workspace: str | None = None
     project_id: str | None = None
     section: str | None = None
-    find_text: Annotated[str | None, also("find_text", "find", "old_text")] = None
+    find_text: Annotated[str | None, aliases("find_text", "find", "old_text")] = None
     expected_replacements: int | None = None
     replace_subsections: bool | None = None
     metadata: Object | None = None
@@ -127,7 +127,7 @@ class EditNoteArguments(Arguments):
 class SearchNotesArguments(Arguments):
     """The arguments of `search_notes`."""
 
-    query: Annotated[str | None, also("query", "q", "text")] = None
+    query: Annotated[str | None, aliases("query", "q", "text")] = None
     project: str | None = None
     project_id: str | None = None
     search_all_projects: bool = False
@@ -136,28 +136,30 @@ class SearchNotesArguments(Arguments):
     page_size: PageSize = 10
     search_type: str | None = None
     output_format: OutputFormat = "text"
-    note_types: Annotated[Words | None, also("note_types", "types")] = None
+    note_types: Annotated[Words | None, aliases("note_types", "types")] = None
     entity_types: Words | None = None
     categories: Words | None = None
-    after_date: Annotated[str | None, also("after_date", "since")] = None
+    after_date: Annotated[str | None, aliases("after_date", "since")] = None
     metadata_filters: Object | None = None
     tags: Words | None = None
     status: str | None = None
     min_similarity: float | None = None
-    valid_at: Annotated[str | None, also("valid_at", "as_of", "valid_on")] = None
-    valid_overlaps: Annotated[str | None, also("valid_overlaps", "overlaps", "valid_during")] = None
-    time_kind: Annotated[str | None, also("time_kind", "kind")] = None
+    valid_at: Annotated[str | None, aliases("valid_at", "as_of", "valid_on")] = None
+    valid_overlaps: Annotated[str | None, aliases("valid_overlaps", "overlaps", "valid_during")] = (
+        None
+    )
+    time_kind: Annotated[str | None, aliases("time_kind", "kind")] = None
     compact: bool = False
 
 
 class BuildContextArguments(Arguments):
     """The arguments of `build_context`."""
 
-    url: Annotated[str, also("url", "uri", "memory_url")]
+    url: Annotated[str, aliases("url", "uri", "memory_url")]
     project: str | None = None
     project_id: str | None = None
     depth: str | int | None = 1
-    timeframe: Annotated[str | None, also("timeframe", "since")] = "7d"
+    timeframe: Annotated[str | None, aliases("timeframe", "since")] = "7d"
     page: PageNumber = 1
     page_size: PageSize = 10
     max_related: Annotated[int, Field(ge=1, le=MAX_HITS)] = 10
@@ -168,9 +170,9 @@ class BuildContextArguments(Arguments):
 class RecentActivityArguments(Arguments):
     """The arguments of `recent_activity`."""
 
-    type: Annotated[str | list[str], also("type", "types")] = ""
+    type: Annotated[str | list[str], aliases("type", "types")] = ""
     depth: int = 1
-    timeframe: Annotated[str, also("timeframe", "since", "time_range", "lookback")] = "7d"
+    timeframe: Annotated[str, aliases("timeframe", "since", "time_range", "lookback")] = "7d"
     page: PageNumber = 1
     page_size: PageSize = 10
     project: str | None = None
@@ -181,9 +183,9 @@ class RecentActivityArguments(Arguments):
 class ListDirectoryArguments(Arguments):
     """The arguments of `list_directory`."""
 
-    dir_name: Annotated[str, also("dir_name", "directory", "folder", "dir", "path")] = "/"
+    dir_name: Annotated[str, aliases("dir_name", "directory", "folder", "dir", "path")] = "/"
     depth: int = 1
-    file_name_glob: Annotated[str | None, also("file_name_glob", "glob", "pattern")] = None
+    file_name_glob: Annotated[str | None, aliases("file_name_glob", "glob", "pattern")] = None
     sort: DirectorySort | None = None
     page: PageNumber = 1
     page_size: PageSize = 10
@@ -206,7 +208,7 @@ class MoveNoteArguments(Arguments):
     """The arguments of `move_note`."""
 
     identifier: str
-    destination_path: Annotated[str, also("destination_path", "destination", "new_path")] = ""
+    destination_path: Annotated[str, aliases("destination_path", "destination", "new_path")] = ""
     destination_folder: str | None = None
     is_directory: bool = False
     project: str | None = None

@@ -25,10 +25,10 @@ from simplemem.features.answers import (
 from simplemem.features.conversations.context import build_context
 from simplemem.features.conversations.exchange import new_exchange
 from simplemem.features.conversations.recall import recall
-from simplemem.features.conversations.service import ConversationService
 from simplemem.features.conversations.topic import Topic, summary_of, turns_out
+from simplemem.features.services import ConversationService
 from simplemem.note.dates import format_moment
-from simplemem.tools.arguments import Arguments, Several, about, also
+from simplemem.tools.arguments import Arguments, Several, about, aliases
 from simplemem.tools.tool import Caller, Reply, as_json, tool
 
 _MAX_RESULTS: Final = 50  # topics of one answer
@@ -83,7 +83,9 @@ def store_conversation(
 def retrieve_memory(
     conversations: ConversationService,
     query: Annotated[str, about("a question in plain words")],
-    max_results: Annotated[int, AfterValidator(_limit_results), also("max_results", "limit")] = 5,
+    max_results: Annotated[
+        int, AfterValidator(_limit_results), aliases("max_results", "limit")
+    ] = 5,
 ) -> Reply[ConversationRecall]:
     """Find what was said about a subject, by words and meaning. Returns facts, and topics with the
     turns that answer."""
@@ -151,7 +153,9 @@ def _most_frequent_labels(topics: Iterable[Topic]) -> list[str]:
 def talk_context(
     conversations: ConversationService,
     message: Annotated[str, about("the user's current message")],
-    budget_tokens: Annotated[int, Field(ge=50, le=100_000), also("budget_tokens", "budget")] = 1500,
+    budget_tokens: Annotated[
+        int, Field(ge=50, le=100_000), aliases("budget_tokens", "budget")
+    ] = 1500,
     session_id: str = "",
 ) -> Reply[MessageContext]:
     """Collect what to know before you answer a message, within a token budget: constraints, the

@@ -15,6 +15,7 @@ from pydantic import AwareDatetime, Field, WithJsonSchema
 
 from simplemem.errors import Invalid
 from simplemem.features.graph.values import Graph, Relation
+from simplemem.features.services import KnowledgeGraph
 from simplemem.note.dates import now
 from simplemem.profiles.memento.rows import (
     STATED_AT,
@@ -29,20 +30,19 @@ from simplemem.profiles.memento.rows import (
 from simplemem.profiles.server_memory.arguments import Addition, GraphArguments, RelationIn
 from simplemem.profiles.server_memory.tools import HINTS, RULES
 from simplemem.profiles.server_memory.verbs import VERBS, graph_tools
-from simplemem.tools.arguments import Several, Share, about, also
+from simplemem.tools.arguments import Several, Share, about, aliases
 from simplemem.tools.render import pretty
 from simplemem.tools.tool import Caller, Data, Reply, tool
 
 if TYPE_CHECKING:
-    from simplemem.features.graph.service import KnowledgeGraph
     from simplemem.store import EnhancedStore
 
 # A note keeps a number as it was sent: 0 does not become 0.0.
 Number = Annotated[int | float, Field(ge=0, le=1), WithJsonSchema({"type": "number"})]
 Milliseconds = Annotated[AwareDatetime, WithJsonSchema({"type": "number"})]
 Moment = Annotated[Milliseconds, about("Milliseconds since 1970")]
-Source = Annotated[str, also("from"), about("The entity that the relation starts from")]
-Target = Annotated[str, also("to"), about("The entity that the relation leads to")]
+Source = Annotated[str, aliases("from"), about("The entity that the relation starts from")]
+Target = Annotated[str, aliases("to"), about("The entity that the relation leads to")]
 
 _HALF_LIFE_DAYS: Final = 30
 _MIN_CONFIDENCE: Final = 0.1  # decay does not go below it
@@ -88,7 +88,7 @@ class WeighedAddition(_Weighed, Addition):
 # Relations and entities
 
 
-@tool("Get Relation", manner=_ADAPTER)
+@tool("Get Relation", adapter=_ADAPTER)
 def get_relation(
     graph: KnowledgeGraph,
     source: Source,
@@ -102,7 +102,7 @@ def get_relation(
     return Reply(pretty(relation_row(relation, graph.relation_history(relation))))
 
 
-@tool("Update Relation", writes=True, destructive=True, manner=_ADAPTER)
+@tool("Update Relation", writes=True, destructive=True, adapter=_ADAPTER)
 def update_relation(
     graph: KnowledgeGraph, caller: Caller, relation: WeighedRelation
 ) -> Reply[None]:
@@ -111,7 +111,7 @@ def update_relation(
     return Reply("Relation updated successfully")
 
 
-@tool("Get Entity Embedding", manner=_ADAPTER)
+@tool("Get Entity Embedding", adapter=_ADAPTER)
 def get_entity_embedding(
     store: EnhancedStore, graph: KnowledgeGraph, entity_name: str
 ) -> Reply[None]:
@@ -137,7 +137,7 @@ def get_entity_embedding(
 # History
 
 
-@tool("Get Entity History", manner=_ADAPTER)
+@tool("Get Entity History", adapter=_ADAPTER)
 def get_entity_history(graph: KnowledgeGraph, entityName: str) -> Reply[None]:
     """List all versions of an entity, oldest first"""
     periods = graph.entity_history(entityName)
@@ -147,7 +147,7 @@ def get_entity_history(graph: KnowledgeGraph, entityName: str) -> Reply[None]:
     return Reply(pretty(rows))
 
 
-@tool("Get Relation History", manner=_ADAPTER)
+@tool("Get Relation History", adapter=_ADAPTER)
 def get_relation_history(
     graph: KnowledgeGraph,
     source: Source,
@@ -163,7 +163,7 @@ def get_relation_history(
     return Reply(pretty(rows))
 
 
-@tool("Get Graph At Time", manner=_ADAPTER)
+@tool("Get Graph At Time", adapter=_ADAPTER)
 def get_graph_at_time(graph: KnowledgeGraph, timestamp: Moment) -> Reply[None]:
     """Get the knowledge graph as it was at a given time, including what was deleted since"""
     started = datetime.now(UTC)
@@ -173,7 +173,7 @@ def get_graph_at_time(graph: KnowledgeGraph, timestamp: Moment) -> Reply[None]:
 # Decay
 
 
-@tool("Get Decayed Graph", manner=_ADAPTER)
+@tool("Get Decayed Graph", adapter=_ADAPTER)
 def get_decayed_graph(
     graph: KnowledgeGraph,
     reference_time: Annotated[
@@ -242,7 +242,7 @@ def _with_attribute(relation: Relation, key: str, value: float) -> Relation:
 # Search by meaning
 
 
-@tool("Semantic Search", manner=_ADAPTER)
+@tool("Semantic Search", adapter=_ADAPTER)
 def semantic_search(
     store: EnhancedStore,
     graph: KnowledgeGraph,

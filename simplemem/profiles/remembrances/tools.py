@@ -20,16 +20,16 @@ from simplemem.features.answers import (
     ReviewRequest,
     SavedDocument,
 )
+from simplemem.features.services import DocumentService, KnowledgeBase
 from simplemem.note.names import name_of
 from simplemem.tools import render
-from simplemem.tools.arguments import Object, about, also, names_user
+from simplemem.tools.arguments import Object, about, aliases, names_user
 from simplemem.tools.session import Session, replaced_and_undo
 from simplemem.tools.tool import Caller, Reply, tool
 
 if TYPE_CHECKING:
     from simplemem.features.documents.hits import Hit
-    from simplemem.features.documents.knowledge_base import KnowledgeBase, WrittenFile
-    from simplemem.features.documents.service import DocumentService
+    from simplemem.features.documents.knowledge_base import WrittenFile
     from simplemem.store import EnhancedStore
 
 _MAX_LINE: Final = 4_000  # characters of a fact or passage in the text of an answer
@@ -38,7 +38,7 @@ _MIN_RANK_OF_ANSWER: Final = 0.5  # a fact up to this rank is similar, and answe
 User = Annotated[
     str,
     about("the user it belongs to"),
-    also("user_id", "user", "container_tag", "scope"),
+    aliases("user_id", "user", "container_tag", "scope"),
     names_user(),
 ]
 Query = Annotated[str, about("a question in plain words")]

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Final
 from pydantic import Field
 
 from simplemem.features.lessons.service import lesson_service
-from simplemem.tools.arguments import about, at_most
-from simplemem.tools.tool import Manner, Tool
+from simplemem.tools.arguments import about, clamp
+from simplemem.tools.tool import Tool, ToolAdapter
 
 if TYPE_CHECKING:
     from simplemem.store import EnhancedStore
 
 Query = Annotated[str, about("up to 500 characters"), Field(max_length=500)]
-Limit = Annotated[int, at_most(100), Field(ge=1)]
+Limit = Annotated[int, clamp(100), Field(ge=1)]
 
 
-class _LessonAdapter(Manner):
+class _LessonAdapter(ToolAdapter):
     """Words failures like self-improving-memory, and records how long each tool takes."""
 
     failure = "Error: "

@@ -14,15 +14,14 @@ from pydantic import Field
 
 from simplemem.features.lessons.analysis import Analysis, analysis_of
 from simplemem.features.lessons.export import MARKDOWN, export_text
+from simplemem.features.services import KnowledgeGraph, LessonService
 from simplemem.profiles.self_improving.adapter import ADAPTER, Limit
 from simplemem.tools import render
-from simplemem.tools.arguments import Share, about, also
+from simplemem.tools.arguments import Share, about, aliases
 from simplemem.tools.tool import Caller, Data, Reply, Tool, as_json, tool
 
 if TYPE_CHECKING:
-    from simplemem.features.graph.service import KnowledgeGraph
     from simplemem.features.lessons.contradictions import Contradiction
-    from simplemem.features.lessons.service import LessonService
     from simplemem.store import EnhancedStore
 
 _MAX_FINDINGS: Final = 30
@@ -33,7 +32,7 @@ _EXPORT_ENDINGS: Final = {"d3": "-d3.json", "cytoscape": "-cytoscape.json"}
 
 Notes = Annotated[str, about("analyze ordinary notes, not entries: a folder, type:NAME or *")]
 MinSize = Annotated[int, Field(ge=2)]
-GraphFormat = Annotated[Literal["html", "json", "dot", "d3", "cytoscape"], also("format")]
+GraphFormat = Annotated[Literal["html", "json", "dot", "d3", "cytoscape"], aliases("format")]
 Apply = Annotated[bool, about("false only previews")]
 
 
@@ -163,7 +162,7 @@ def _with_fewer_entries(finding: Data, max_entries: int) -> Data:
     return finding | {"entries": finding["entries"][:max_entries]}
 
 
-@tool("Statistics", manner=ADAPTER)
+@tool("Statistics", adapter=ADAPTER)
 def get_stats(store: EnhancedStore, lessons: LessonService, graph: KnowledgeGraph) -> Reply[Stats]:
     """Show totals by type and confidence, verified and most read entries, and response times."""
     whole_graph = graph.read()
@@ -193,7 +192,7 @@ def _latency(lessons: LessonService) -> dict[str, Data]:
     return latency
 
 
-@tool("Detect contradictions", manner=ADAPTER)
+@tool("Detect contradictions", adapter=ADAPTER)
 def detect_contradictions(
     store: EnhancedStore,
     similarityThreshold: Share = 0.85,
@@ -214,7 +213,7 @@ def detect_contradictions(
     return _answer(analysis, "contradictions", findings, method)
 
 
-@tool("Resolve contradictions", writes=True, destructive=True, manner=ADAPTER)
+@tool("Resolve contradictions", writes=True, destructive=True, adapter=ADAPTER)
 def auto_resolve_contradictions(
     store: EnhancedStore,
     lessons: LessonService,
@@ -258,7 +257,7 @@ def _resolution_head(count: int, version: str, *, is_applied: bool) -> str:
     return f"Resolved {contradictions}. To revert this, run `simplemem undo {version}`."
 
 
-@tool("Superseded entries", manner=ADAPTER)
+@tool("Superseded entries", adapter=ADAPTER)
 def get_superseded_history(store: EnhancedStore, notes: Notes = "") -> Reply[SupersededLessons]:
     """List entries that no longer hold, with what replaced them, when and why."""
     analysis = analysis_of(store, notes)
@@ -266,7 +265,7 @@ def get_superseded_history(store: EnhancedStore, notes: Notes = "") -> Reply[Sup
     return _answer(analysis, "superseded", superseded, "read from the notes' frontmatter")
 
 
-@tool("Analyze patterns", manner=ADAPTER)
+@tool("Analyze patterns", adapter=ADAPTER)
 def analyze_patterns(store: EnhancedStore, notes: Notes = "") -> Reply[Patterns]:
     """Show recurring entries, counts by type, tag and the last 7, 30 and 90 days, and confidence
     by type."""
@@ -277,7 +276,7 @@ def analyze_patterns(store: EnhancedStore, notes: Notes = "") -> Reply[Patterns]
     return _answer(analysis, "recurring", recurring, method, more=patterns)
 
 
-@tool("Generate insights", manner=ADAPTER)
+@tool("Generate insights", adapter=ADAPTER)
 def generate_insights(
     store: EnhancedStore,
     similarityThreshold: Share = 0.75,
@@ -290,14 +289,14 @@ def generate_insights(
     return _answer(analysis, "insights", findings, f"counts, and clusters by {analysis.method}")
 
 
-@tool("Detect antipatterns", manner=ADAPTER)
+@tool("Detect antipatterns", adapter=ADAPTER)
 def detect_antipatterns(store: EnhancedStore, notes: Notes = "") -> Reply[Antipatterns]:
     """List duplicates, entries with low confidence or no tags, and errors without a solution."""
     analysis = analysis_of(store, notes)
     return _answer(analysis, "antipatterns", analysis.antipatterns(), "counted")
 
 
-@tool("Suggest tags", manner=ADAPTER)
+@tool("Suggest tags", adapter=ADAPTER)
 def suggest_tags(
     store: EnhancedStore, similarityThreshold: Share = 0.75, notes: Notes = ""
 ) -> Reply[Suggestions]:
@@ -308,7 +307,7 @@ def suggest_tags(
     return _answer(analysis, "suggestions", suggestions, method)
 
 
-@tool("Cluster knowledge", manner=ADAPTER)
+@tool("Cluster knowledge", adapter=ADAPTER)
 def cluster_knowledge(
     store: EnhancedStore,
     similarityThreshold: Share = 0.75,
@@ -323,13 +322,13 @@ def cluster_knowledge(
     return _answer(analysis, "clusters", clusters, method)
 
 
-@tool("Export as Markdown", manner=ADAPTER)
+@tool("Export as Markdown", adapter=ADAPTER)
 def export_markdown(store: EnhancedStore, lessons: LessonService) -> Reply[Export]:
     """Write all entries to one Markdown file, grouped by type."""
     return _export(store, lessons, MARKDOWN)
 
 
-@tool("Export the graph", manner=ADAPTER)
+@tool("Export the graph", adapter=ADAPTER)
 def export_graph(
     store: EnhancedStore, lessons: LessonService, form: GraphFormat = "html"
 ) -> Reply[Export]:

@@ -37,7 +37,7 @@ class Persisted(TypedDict):
     says: str
 
 
-@tool("Cache statistics", manner=ADAPTER)
+@tool("Cache statistics", adapter=ADAPTER)
 def get_cache_stats(store: EnhancedStore) -> Reply[CacheStats]:
     """Show how many vectors are stored, and their size."""
     stats = store.stats()
@@ -58,7 +58,7 @@ def get_cache_stats(store: EnhancedStore) -> Reply[CacheStats]:
     )
 
 
-@tool("Clear the cache", writes=True, destructive=True, manner=ADAPTER)
+@tool("Clear the cache", writes=True, destructive=True, adapter=ADAPTER)
 def clear_cache(store: EnhancedStore) -> Reply[Cleared]:
     """Does nothing: there is no cache."""
     store.extension.must_be_writable()
@@ -66,7 +66,7 @@ def clear_cache(store: EnhancedStore) -> Reply[Cleared]:
     return Reply(text, {"cleared": 0, "says": text})
 
 
-@tool("Persist the cache", manner=ADAPTER)
+@tool("Persist the cache", adapter=ADAPTER)
 def persist_cache(store: EnhancedStore) -> Reply[Persisted]:
     """Does nothing: stored vectors are always on disk already."""
     size = store.stats()["vectors"]

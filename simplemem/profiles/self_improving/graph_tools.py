@@ -12,16 +12,16 @@ from pydantic import BeforeValidator, Field
 
 from simplemem.features.graph.page import ENTITY
 from simplemem.features.lessons.note_search import search_notes, with_falling_scores
+from simplemem.features.services import KnowledgeGraph
 from simplemem.profiles.self_improving.adapter import ADAPTER, Limit, Query
 from simplemem.profiles.server_memory import verbs
 from simplemem.profiles.server_memory.answers import RelationOut
 from simplemem.profiles.server_memory.arguments import Addition, EntityIn, RelationIn
 from simplemem.profiles.server_memory.verbs import Rules, graph_tools
-from simplemem.tools.arguments import Several, about, also, one_of
+from simplemem.tools.arguments import Several, about, aliases, one_of
 from simplemem.tools.tool import Data, Reply, Tool, as_json, tool
 
 if TYPE_CHECKING:
-    from simplemem.features.graph.service import KnowledgeGraph
     from simplemem.store import EnhancedStore
 
 ENTITY_TYPES: Final = (
@@ -68,8 +68,8 @@ class TypedEntityIn(EntityIn):
 class ShortRelationIn(RelationIn):
     """A relation whose names and type have a limited length."""
 
-    source: Annotated[_Name, also("from")]
-    target: Annotated[_Name, also("to")]
+    source: Annotated[_Name, aliases("from")]
+    target: Annotated[_Name, aliases("to")]
     relationType: _RelationType
 
 
@@ -95,7 +95,7 @@ class FoundNodes(TypedDict):
     degraded: NotRequired[str]
 
 
-@tool("Search nodes", manner=ADAPTER)
+@tool("Search nodes", adapter=ADAPTER)
 def search_nodes(
     store: EnhancedStore, graph: KnowledgeGraph, query: Query, limit: Limit = 10
 ) -> Reply[FoundNodes]:

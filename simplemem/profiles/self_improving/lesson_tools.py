@@ -9,14 +9,14 @@ from pydantic import Field
 
 from simplemem.features.lessons import TYPES
 from simplemem.features.lessons.service import DEFAULT_CONFIDENCE, SUPERSEDING, LessonChange
+from simplemem.features.services import LessonService
 from simplemem.profiles.self_improving.adapter import ADAPTER, Limit, Query
 from simplemem.tools import render
-from simplemem.tools.arguments import Share, Words, about, also
+from simplemem.tools.arguments import Share, Words, about, aliases
 from simplemem.tools.tool import Caller, Data, Reply, Tool, tool
 
 if TYPE_CHECKING:
     from simplemem.features.lessons.lesson import Lesson
-    from simplemem.features.lessons.service import LessonService
 
 _MAX_TWINS: Final = 5  # that an answer names
 _FIELDS: Final = ("content", "context", "confidence", "verified", "tags")
@@ -34,7 +34,7 @@ Relationship = Annotated[
 ]
 LessonId = Annotated[
     str,
-    also("id", "entryId", "knowledgeId"),
+    aliases("id", "entryId", "knowledgeId"),
     about("its id, the first characters of the id, or its note's name"),
 ]
 
@@ -85,11 +85,11 @@ class Linked(TypedDict):
     superseded: NotRequired[list[str]]
 
 
-@tool("Save knowledge", writes=True, idempotent=False, manner=ADAPTER)
+@tool("Save knowledge", writes=True, idempotent=False, adapter=ADAPTER)
 def save_knowledge(
     lessons: LessonService,
     caller: Caller,
-    kind: Annotated[LessonType, also("type")],
+    kind: Annotated[LessonType, aliases("type")],
     content: Content,
     confidence: Annotated[Share | None, about(f"0 to 1; default {DEFAULT_CONFIDENCE}")] = None,
     tags: Words = [],  # noqa: B006
@@ -141,11 +141,11 @@ def _changed_fields(previous: Lesson, current: Lesson) -> list[str]:
     return [field for field in _FIELDS if getattr(previous, field) != getattr(current, field)]
 
 
-@tool("Search knowledge", manner=ADAPTER)
+@tool("Search knowledge", adapter=ADAPTER)
 def search_knowledge(
     lessons: LessonService,
     query: Query,
-    kind: Annotated[LessonType | None, also("type")] = None,
+    kind: Annotated[LessonType | None, aliases("type")] = None,
     minConfidence: Share = 0.0,
     limit: Limit = 10,
 ) -> Reply[FoundLessons]:
@@ -171,7 +171,7 @@ def search_knowledge(
     return Reply(render.pretty(results), data)
 
 
-@tool("Link knowledge", writes=True, manner=ADAPTER)
+@tool("Link knowledge", writes=True, adapter=ADAPTER)
 def link_knowledge(
     lessons: LessonService,
     caller: Caller,
@@ -203,7 +203,7 @@ def link_knowledge(
     return Reply(text, data)
 
 
-@tool("Update knowledge", writes=True, destructive=True, manner=ADAPTER)
+@tool("Update knowledge", writes=True, destructive=True, adapter=ADAPTER)
 def update_knowledge(
     lessons: LessonService,
     caller: Caller,
@@ -232,7 +232,7 @@ def update_knowledge(
     return Reply("\n".join([text, *warnings]), data)
 
 
-@tool("Delete knowledge", writes=True, destructive=True, deletes=True, manner=ADAPTER)
+@tool("Delete knowledge", writes=True, destructive=True, deletes=True, adapter=ADAPTER)
 def delete_knowledge(
     lessons: LessonService,
     caller: Caller,

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import ConfigDict
 
 from simplemem.features.graph.values import Relation
-from simplemem.tools.arguments import Arguments, Several, about, also, names_user
+from simplemem.tools.arguments import Arguments, Several, about, aliases, names_user
 
 
 class GraphArguments(Arguments):
@@ -19,18 +19,20 @@ class GraphArguments(Arguments):
 class EntityIn(GraphArguments):
     """An entity to create, with its observations."""
 
-    name: Annotated[str, also("name", "entityName", "entity")]
-    entityType: Annotated[str, also("entityType", "entity_type", "type")]  # noqa: N815
-    observations: Annotated[Several[str], also("observations", "contents"), about("one fact each")]
+    name: Annotated[str, aliases("name", "entityName", "entity")]
+    entityType: Annotated[str, aliases("entityType", "entity_type", "type")]  # noqa: N815
+    observations: Annotated[
+        Several[str], aliases("observations", "contents"), about("one fact each")
+    ]
 
 
 class RelationIn(GraphArguments):
     """A relation to create or delete."""
 
-    source: Annotated[str, also("from", "source")]
-    target: Annotated[str, also("to", "target")]
+    source: Annotated[str, aliases("from", "source")]
+    target: Annotated[str, aliases("to", "target")]
     relationType: Annotated[  # noqa: N815
-        str, also("relationType", "relation_type", "type", "relation")
+        str, aliases("relationType", "relation_type", "type", "relation")
     ]
 
     def relation(self) -> Relation:
@@ -41,9 +43,9 @@ class RelationIn(GraphArguments):
 class Addition(GraphArguments):
     """Observations to add to one entity."""
 
-    entityName: Annotated[str, also("entityName", "entity_name", "entity", "name")]  # noqa: N815
+    entityName: Annotated[str, aliases("entityName", "entity_name", "entity", "name")]  # noqa: N815
     contents: Annotated[
-        Several[str], also("contents", "observations", "content"), about("one fact each")
+        Several[str], aliases("contents", "observations", "content"), about("one fact each")
     ]
 
     def attributes(self) -> dict[str, Any]:
@@ -54,19 +56,19 @@ class Addition(GraphArguments):
 class Removal(GraphArguments):
     """Observations to delete from one entity."""
 
-    entityName: Annotated[str, also("entityName", "entity_name", "entity", "name")]  # noqa: N815
-    observations: Annotated[Several[str], also("observations", "contents", "content")]
+    entityName: Annotated[str, aliases("entityName", "entity_name", "entity", "name")]  # noqa: N815
+    observations: Annotated[Several[str], aliases("observations", "contents", "content")]
 
 
 Owner = Annotated[
     str | None,
-    also("container_tag", "user_id", "scope"),
+    aliases("container_tag", "user_id", "scope"),
     names_user(),
     about("whose entities: only these are found, and new ones are of this tag"),
 ]
 Relations = Several[RelationIn]
 Additions = Several[Addition]
-Removals = Annotated[Several[Removal], also("deletions", "observations")]
-DeletedNames = Annotated[Several[str], also("entityNames", "entity_names", "names", "name")]
-OpenedNames = Annotated[Several[str], also("names", "name", "entityNames")]
+Removals = Annotated[Several[Removal], aliases("deletions", "observations")]
+DeletedNames = Annotated[Several[str], aliases("entityNames", "entity_names", "names", "name")]
+OpenedNames = Annotated[Several[str], aliases("names", "name", "entityNames")]
 SearchText = Annotated[str, about("a text that name, type or an observation contains")]

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 from pydantic import Field
 
 from simplemem.features.graph.values import Direction, Graph, walk
+from simplemem.features.services import KnowledgeGraph
 from simplemem.note.words import count_tokens
 from simplemem.profiles.server_memory.answers import ConnectedEntities
 from simplemem.profiles.server_memory.verbs import (
@@ -20,11 +21,8 @@ from simplemem.profiles.server_memory.verbs import (
     graph_tools,
 )
 from simplemem.tools import render
-from simplemem.tools.arguments import about, also, at_most, one_of
+from simplemem.tools.arguments import about, aliases, clamp, one_of
 from simplemem.tools.tool import Data, Reply, Tool, tool
-
-if TYPE_CHECKING:
-    from simplemem.features.graph.service import KnowledgeGraph
 
 _MAX_OBSERVATION_LENGTH: Final = 4096  # characters, in a text
 _MAX_GRAPH_TOKENS: Final = 8000  # of a graph in an answer
@@ -34,13 +32,13 @@ _NAMES_OF_READING_VERBS: Final = frozenset(verb.__name__ for verb in READING_VER
 @tool("Traverse graph")
 def traverse_graph(
     graph: KnowledgeGraph,
-    start: Annotated[str, also("start", "name", "entity")],
+    start: Annotated[str, aliases("start", "name", "entity")],
     relation: Annotated[str | None, about("only relations of this type")] = None,
-    depth: Annotated[int, at_most(10), Field(ge=1)] = 2,
+    depth: Annotated[int, clamp(10), Field(ge=1)] = 2,
     direction: Annotated[
         Direction, one_of("both", "out", "in", outgoing="out", incoming="in")
     ] = "both",
-    limit: Annotated[int, at_most(500), Field(ge=1)] = 100,
+    limit: Annotated[int, clamp(500), Field(ge=1)] = 100,
 ) -> Reply[ConnectedEntities]:
     """List the entities that relations lead to from an entity, nearest first,
     each with its path."""

@@ -16,12 +16,12 @@ from simplemem.tools import render
 from simplemem.tools.arguments import EXACT
 from simplemem.tools.normalize import describe_errors
 from simplemem.tools.schema import closed
-from simplemem.tools.tool import Data, Manner, Reply, Tool
+from simplemem.tools.tool import Data, Reply, Tool, ToolAdapter
 
 _SCHEMA_DIALECT: Final = "http://json-schema.org/draft-07/schema#"
 
 
-class ReferenceAdapter(Manner):
+class ReferenceAdapter(ToolAdapter):
     """Lists tools, validates arguments and reports errors like graph memory servers.
 
     An error is a text without a code, and arguments must have exactly their types.

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
 from simplemem.errors import NotFound
 from simplemem.features.graph.values import Entity, Observation, Relation
+from simplemem.features.services import KnowledgeGraph
 from simplemem.profiles.server_memory.answers import (
     CreatedEntities,
     CreatedRelations,
@@ -35,10 +36,7 @@ from simplemem.profiles.server_memory.arguments import (
 )
 from simplemem.tools import render
 from simplemem.tools.arguments import Several
-from simplemem.tools.tool import OURS, Caller, Data, Manner, Reply, Tool, tool
-
-if TYPE_CHECKING:
-    from simplemem.features.graph.service import KnowledgeGraph
+from simplemem.tools.tool import DEFAULT_ADAPTER, Caller, Data, Reply, Tool, ToolAdapter, tool
 
 Verb = Callable[..., Reply[Any]]
 """One of the functions of this module that `graph_tools` makes a tool of."""
@@ -60,7 +58,7 @@ class Rules:
     """
 
     reply: Callable[[str, Data], Reply[Any]]
-    adapter: Manner = OURS
+    adapter: ToolAdapter = DEFAULT_ADAPTER
     extends_existing: bool = False
     is_reference: bool = False
     hints: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -84,9 +82,10 @@ def _tool_of(verb: Verb, rules: Rules) -> Tool:
     adds = name.startswith(("create_", "add_"))
     deletes = name.startswith("delete_")
 
-    given: dict[str, Any] = {"rules": rules}
+    fixed_values: dict[str, Any] = {"rules": rules}
     if verb in _VERBS_WITH_OWNER and not rules.has_owners:
-        given["container_tag"] = None  # it is no argument then: the entities of all users count
+        # It is no argument then: the entities of all users count.
+        fixed_values["container_tag"] = None
 
     decorate = tool(
         title,
@@ -94,9 +93,9 @@ def _tool_of(verb: Verb, rules: Rules) -> Tool:
         deletes=deletes,
         destructive=deletes,
         idempotent=not (adds and rules.is_reference),
-        manner=rules.adapter,
-        hints=rules.hints.get(name, {}),
-        given=given,
+        adapter=rules.adapter,
+        type_hints=rules.hints.get(name, {}),
+        fixed_values=fixed_values,
     )
     return decorate(verb)
 

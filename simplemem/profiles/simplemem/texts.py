@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from simplemem.models import NO_WORD_FOUND
 from simplemem.note.note import map_entries
-from simplemem.tools.render import brief, index_line, line, name_of, nothing_found, unheld
+from simplemem.tools.render import brief, index_line, line, missing_terms, name_of, nothing_found
 
 if TYPE_CHECKING:
     from simplemem.models import Backlink, Found, Hit, LinkOut, Memory, Page
@@ -145,7 +145,7 @@ def render_hits(found: Found, searched: str, memories: Mapping[str, Memory]) -> 
 
     `memories` are the memories of the hits, by name.
     """
-    state = f"{unheld(found.absent)} {index_line(found.index, found.degraded)}".strip()
+    state = f"{missing_terms(found.absent)} {index_line(found.index, found.degraded)}".strip()
     if not found.hits:
         nothing = f"No memories were found {searched}."
         if not found.index.is_ready:

@@ -15,12 +15,12 @@ from simplemem.note.names import path_of
 from simplemem.note.tag_requests import parse_tag_request, respelling_warnings, without_header
 from simplemem.profiles.simplemem import texts
 from simplemem.tools.arguments import (
+    FilterArgs,
     Name,
-    Narrowing,
     Object,
     Tags,
     about,
-    at_most,
+    clamp,
 )
 from simplemem.tools.normalize import gather_metadata, gather_tag_changes
 from simplemem.tools.render import index_line, line, name_of
@@ -223,7 +223,7 @@ def read_memory(store: EnhancedStore, session: Session, name: Name) -> Reply[Non
 def list_memories(
     store: EnhancedStore,
     cursor: str | None = None,
-    limit: Annotated[int, at_most(100), Field(ge=1)] = 50,
+    limit: Annotated[int, clamp(100), Field(ge=1)] = 50,
 ) -> Reply[None]:
     """List memories with their metadata.
 
@@ -248,7 +248,7 @@ def search_memories(
     if not query.strip() and not tags:
         raise Invalid("the search has no query and no tags", hint="Pass a query, tags, or both.")
 
-    conditions = Narrowing(tags=tags, require_all=require_all).filter()
+    conditions = FilterArgs(tags=tags, require_all=require_all).filter()
     found = store.search(query, filter=conditions, limit=_MAX_HITS)
     searched = texts.describe_search(found.query, conditions.tags, require_all=require_all)
     memories = {hit.name: store.read(hit.name) for hit in found.hits}

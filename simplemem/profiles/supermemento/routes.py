@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from simplemem.features.answers import IngestResult
+from simplemem.features.services import DocumentService
 from simplemem.profiles.route import CompatibilityRoute
 from simplemem.profiles.supermemento.tools import Tag, Text, Title
 from simplemem.tools.arguments import Object
 from simplemem.tools.tool import Caller, Reply, tool
-
-if TYPE_CHECKING:
-    from simplemem.features.documents.service import DocumentService
 
 
 @tool("Store a document", writes=True)

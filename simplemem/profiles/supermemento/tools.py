@@ -21,21 +21,19 @@ from simplemem.features.answers import (
     RecallStep,
     ScopeProfile,
 )
+from simplemem.features.services import DocumentService, FactService, KnowledgeGraph
 from simplemem.note.dates import now
 from simplemem.profiles.memento import tools as memento
 from simplemem.profiles.server_memory import verbs
-from simplemem.tools.arguments import Several, Share, about, also, names_user
+from simplemem.tools.arguments import Several, Share, about, aliases, names_user
 from simplemem.tools.tool import Caller, Data, Reply, as_json, tool
 
 if TYPE_CHECKING:
     from simplemem.features.documents.recall import RecallRequest
-    from simplemem.features.documents.service import DocumentService
     from simplemem.features.fact import Fact
-    from simplemem.features.facts.service import FactService
-    from simplemem.features.graph.service import KnowledgeGraph
     from simplemem.store import EnhancedStore, ExtensionAPI
 
-_TAG_NAMES: Final = also("container_tag", "user_id", "scope")
+_TAG_NAMES: Final = aliases("container_tag", "user_id", "scope")
 Tag = Annotated[str, about("the user it belongs to"), _TAG_NAMES, names_user()]
 OptionalTag = Annotated[str | None, about("only this user; default all"), _TAG_NAMES, names_user()]
 SearchMode = Annotated[
@@ -129,7 +127,7 @@ def _search_nodes(graph: KnowledgeGraph, **arguments: Any) -> Reply[Any]:
     return reply
 
 
-@tool("Semantic Search", manner=memento.semantic_search.manner)
+@tool("Semantic Search", adapter=memento.semantic_search.adapter)
 def semantic_search(
     store: EnhancedStore,
     graph: KnowledgeGraph,
