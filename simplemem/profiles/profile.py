@@ -1,4 +1,4 @@
-"""A profile: the server that simplemem presents to a client, as its tools, its instructions and its defaults."""
+"""A profile: the server that simplemem presents to a client."""
 
 from __future__ import annotations
 
@@ -14,40 +14,42 @@ from simplemem.profiles.references import resolve
 class Profile:
     """One kind of server: the tools that it shows, and what else a client knows it by.
 
-    Text of the form "module:attribute" refers to an object that is imported when it is needed: listing
-    the profiles imports no tools.
+    Text of the form "module:attribute" refers to an object that is imported when it is needed:
+    listing the profiles imports no tools.
 
     Attributes:
         name: What `--profile` calls it.
         title: One line about it.
-        default_groups: The tool groups that it shows, in their order. They may be of other profiles.
-        tool_groups: The tool groups that it contributes, by name: "module:attribute" of a sequence of
-            tools. `--tools` adds such a group to any profile.
-        setting_groups: Tool groups that a setting adds to every profile, by the setting's dotted name.
-            Only those of the built-in profiles count.
+        default_groups: The tool groups that it shows, in their order. They may be of other
+            profiles.
+        tool_groups: The tool groups that it contributes, by name: "module:attribute" of a sequence
+            of tools. `--tools` adds such a group to any profile.
+        setting_groups: Tool groups that a setting adds to every profile, by the setting's dotted
+            name. Only those of the built-in profiles count.
         examples: Command lines that `simplemem serve --help` shows. Only those of the built-in
             profiles are shown.
         order: Its place in lists of profiles; those with the same number are sorted by name.
-        instructions_file: How to use the tools well, for models: a paragraph per block of lines. None
-            if a client gets no instructions.
-        known_as: The name and version of the graph memory server that it replaces. Such a server has one
-            resource, the graph, and no prompts.
+        instructions_file: How to use the tools well, for models: a paragraph per block of lines.
+            None if a client gets no instructions.
+        known_as: The name and version of the graph memory server that it replaces. Such a server
+            has one resource, the graph, and no prompts.
         vault: The folder that it works in if the user names none.
         vault_env: The variable that named the folder of the server that it replaces.
-        file_env: The variable that named the graph file of that server. The vault lies beside the file,
-            and takes it in.
-        settings_env: Variables of that server by the setting that they set, if nothing else sets it.
+        file_env: The variable that named the graph file of that server. The vault lies beside the
+            file, and takes it in.
+        settings_env: Variables of that server by the setting that they set, if nothing else sets
+            it.
         settings_reader: "module:function" that reads the settings file of that server. It is called
             with the working folder, the environment and the file of `--config` or None, and returns
             settings by dotted name.
-        unread_variables: Variables of that server that simplemem ignores, with the reason or with what
-            to set instead.
-        has_users: Whether each call names the user that it is for. Resources and completion, which name
-            none, then show no user's notes.
+        unread_variables: Variables of that server that simplemem ignores, with the reason or with
+            what to set instead.
+        has_users: Whether each call names the user that it is for. Resources and completion, which
+            name none, then show no user's notes.
         port: The port over HTTP if none is given.
         health: Fields of that server's answer to `GET /health`.
-        routes: "module:attribute" of that server's routes over HTTP: a mapping from "METHOD /path" to
-            a `CompatibilityRoute`. Those of the built-in profiles are served with every profile.
+        routes: "module:attribute" of that server's routes over HTTP: a mapping from "METHOD /path"
+            to a `CompatibilityRoute`. Those of the built-in profiles are served with every profile.
     """
 
     name: str
@@ -81,7 +83,10 @@ class Profile:
         return read_for_models(self.instructions_file)
 
     def folder(self, env: Mapping[str, str]) -> Path | None:
-        """Return the folder to serve if the user names none, or None to search for the nearest vault."""
+        """Return the folder to serve if the user names none.
+
+        Returns None if the nearest vault is to be served. The folder need not exist.
+        """
         if self.vault:
             named = Path(env.get(self.vault_env) or self.vault)
             return Path.cwd() / named.expanduser()
@@ -94,7 +99,7 @@ class Profile:
         return file.with_name(f"{file.name}-notes")
 
     def graph_file(self, env: Mapping[str, str]) -> Path | None:
-        """Return the graph file that `file_env` names, or None."""
+        """Return the graph file that the variable `file_env` names; None if it names none."""
         if not self.file_env:
             return None
         named = env.get(self.file_env, "")
@@ -103,7 +108,11 @@ class Profile:
     def read_settings_file(
         self, folder: Path, env: Mapping[str, str], named: Path | None
     ) -> dict[str, Any]:
-        """Return what the settings file of the replaced server says; nothing if the profile has none."""
+        """Return settings of the replaced server's own file, by dotted name.
+
+        `folder` is the working folder, and `named` the file of `--config`, or None. Returns no
+        settings if the profile has no such file. Raises what its reader raises.
+        """
         if not self.settings_reader:
             return {}
         settings: dict[str, Any] = resolve(self.settings_reader)(folder, env, named)

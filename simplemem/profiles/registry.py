@@ -1,8 +1,8 @@
 """The profiles that there are, and the tools that a choice of tool groups makes.
 
-Each package of this folder is a built-in profile: `__init__.py` declares its PROFILE. Other packages
-offer profiles as entry points of the group `simplemem.profiles` (docs/plugins.md), which are read only
-for a name that is not built in, and to list all profiles.
+Each package of this folder is a built-in profile: `__init__.py` declares its PROFILE. Other
+packages offer profiles as entry points of the group `simplemem.profiles` (docs/plugins.md). These
+are read only for a name that is not built in, and to list all profiles.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from simplemem.errors import Invalid
 from simplemem.plugins import Plugin, load_named, load_plugins, plugins_of
 from simplemem.profiles.profile import Profile
 from simplemem.profiles.references import resolve
+from simplemem.settings.section import split_names
 
 if TYPE_CHECKING:
     from simplemem.profiles.route import CompatibilityRoute
@@ -38,9 +39,8 @@ def find_profile(name: str) -> Profile:
     plugin = plugins_of("profiles").get(name)
     if plugin is not None:
         return load_profile(plugin)
-    raise Invalid(
-        f"no profile called {name!r}", hint=f"The profiles are {', '.join(all_profiles())}."
-    )
+    names = ", ".join(all_profiles())
+    raise Invalid(f"no profile called {name!r}", hint=f"The profiles are {names}.")
 
 
 @cache
@@ -56,8 +56,11 @@ def all_profiles() -> dict[str, Profile]:
     A plug-in that cannot be loaded is logged and left out.
     """
     built_in = built_in_profiles()
-    others = load_plugins("profiles", load_profile, built_in=built_in)
-    return {**built_in, **{profile.name: profile for profile in sorted(others, key=_place)}}
+    plugins = load_plugins("profiles", load_profile, built_in=built_in)
+    profiles = dict(built_in)
+    for profile in sorted(plugins, key=_place):
+        profiles[profile.name] = profile
+    return profiles
 
 
 def load_profile(plugin: Plugin) -> Profile:
@@ -84,31 +87,45 @@ def choose_tools(profile: Profile, changes: str = "") -> tuple[Tool, ...]:
     Raises:
         Invalid: There is no such group, two groups have a tool of one name, or no tool is left.
     """
-    chosen = dict.fromkeys(profile.default_groups)
-    for change in filter(None, map(str.strip, changes.split(","))):
-        name = change.lstrip("+-")
-        _find_group(profile, name)
-        chosen[name] = None
-        if change.startswith("-"):
-            del chosen[name]
+    groups = _choose_groups(profile, changes)
 
     tools: dict[str, Tool] = {}
-    for name in chosen:
-        for tool in resolve(_find_group(profile, name)):
+    for group in groups:
+        for tool in resolve(_find_group(profile, group)):
             if tools.setdefault(tool.name, tool) is not tool:
-                first = next(iter(chosen))
+                names = ", ".join(groups)
                 raise Invalid(
-                    f"two tool groups have a tool {tool.name!r}: {', '.join(chosen)}",
-                    hint=f"Choose one of them, or remove one with `--tools=-{first},{name}`.",
+                    f"two tool groups have a tool {tool.name!r}: {names}",
+                    hint=f"Choose one of them, or remove one with `--tools=-{groups[0]},{group}`.",
                 )
+
     if not tools:
         hint = "--tools adds tool groups; a minus before a name removes one."
         raise Invalid("no tool is left", hint=hint)
     return tuple(tools.values())
 
 
+def _choose_groups(profile: Profile, changes: str) -> list[str]:
+    """Return the names of the tool groups of a profile, with some added or removed.
+
+    `changes` are as for `choose_tools`. Raise Invalid if there is no group of a name.
+    """
+    groups = list(profile.default_groups)
+    for change in split_names(changes):
+        name = change.lstrip("+-")
+        _find_group(profile, name)
+        if change.startswith("-"):
+            groups = [group for group in groups if group != name]
+        elif name not in groups:
+            groups.append(name)
+    return groups
+
+
 def tool_groups(profiles: Mapping[str, Profile]) -> dict[str, str]:
-    """Return the tool groups that these profiles contribute by name: "module:attribute" of their tools."""
+    """Return the tool groups of these profiles by name: "module:attribute" of their tools.
+
+    Of several with one name, the first counts.
+    """
     groups: dict[str, str] = {}
     for profile in profiles.values():
         for name, reference in profile.tool_groups.items():
@@ -126,7 +143,10 @@ def groups_of_setting(key: str) -> list[str]:
 
 
 def compatibility_routes(profile: Profile) -> dict[str, CompatibilityRoute]:
-    """Return the routes of replaced servers by "METHOD /path": the built-in ones and those of a profile."""
+    """Return the routes of replaced servers by "METHOD /path".
+
+    They are those of the built-in profiles and of this profile. Imports their tools.
+    """
     routes: dict[str, CompatibilityRoute] = {}
     for owner in (*built_in_profiles().values(), profile):
         if owner.routes:
@@ -135,7 +155,11 @@ def compatibility_routes(profile: Profile) -> dict[str, CompatibilityRoute]:
 
 
 def _find_group(profile: Profile, name: str) -> str:
-    """Return where the tools of a group are: one of the profile itself, else of another. Raises Invalid."""
+    """Return where the tools of a group are, as "module:attribute".
+
+    The profile's own groups come before those of other profiles. Raise Invalid, with all names, if
+    no profile has the group.
+    """
     if name in profile.tool_groups:
         return profile.tool_groups[name]
 
@@ -145,28 +169,29 @@ def _find_group(profile: Profile, name: str) -> str:
 
     groups = tool_groups({**all_profiles(), profile.name: profile})
     if name not in groups:
-        raise Invalid(
-            f"no tool group called {name!r}",
-            hint="The tool groups are " + ", ".join(groups) + ".",
-        )
+        names = ", ".join(groups)
+        raise Invalid(f"no tool group called {name!r}", hint=f"The tool groups are {names}.")
     return groups[name]
 
 
 @cache
 def _built_in_packages() -> Mapping[str, str]:
     """Return the packages of the built-in profiles by the name of the profile."""
-    folder = Path(__file__).parent
-    return {
-        package.name.replace("_", "-"): f"{__package__}.{package.name}"
-        for package in os.scandir(folder)
-        if os.path.isfile(os.path.join(package, "__init__.py"))
-    }
+    packages = {}
+    for entry in os.scandir(Path(__file__).parent):
+        if os.path.isfile(os.path.join(entry, "__init__.py")):
+            name = entry.name.replace("_", "-")
+            packages[name] = f"{__package__}.{entry.name}"
+    return packages
 
 
 def _built_in_profile(name: str) -> Profile:
-    profile: Profile = importlib.import_module(_built_in_packages()[name]).PROFILE
+    """Return a profile of simplemem itself. Raise KeyError if it has none of this name."""
+    package = importlib.import_module(_built_in_packages()[name])
+    profile: Profile = package.PROFILE
     return profile
 
 
 def _place(profile: Profile) -> tuple[int, str]:
+    """Return the key by which profiles are sorted in lists."""
     return profile.order, profile.name

@@ -36,9 +36,9 @@ class CompatibilityRoute:
         fields: The fields of the tool's data that the answer has; None for all.
         needs_content: Whether a request without a field `content` is refused with 422.
         needs_knowledge_base: Whether it exists only if the server has a knowledge base.
-        find_note: For a path with `{id}`: returns the note with this id of a user, or of any user if
-            the user is "". Raises NotFound. The note's user becomes the tool's argument that names
-            a user, which the request may then omit.
+        find_note: For a path with `{id}`: returns the note with this id of a user, or of any user
+            if the user is "". Raises NotFound. The note's user becomes the tool's argument that
+            names a user, which the request may then omit.
         id_argument: For a path with `{id}`: the argument of the tool that the id becomes.
         sends_etag: Whether the answer has the hash of the note as its `ETag`.
         is_idempotent: Whether a repeated `Idempotency-Key` gets the first answer again.

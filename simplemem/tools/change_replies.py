@@ -105,8 +105,8 @@ def change_reply(
     """Return a reply to a change, as text and as the fields of `answer_type`.
 
     The text has `lines`, the hash, the hint and the warnings. A field is taken from `fields`,
-    otherwise from `change`. It is left out if it is empty and not required. With `undo_to`, the hint
-    says how to undo the change; the text names its version, which the fields have already.
+    otherwise from `change`. It is left out if it is empty and not required. With `undo_to`, the
+    hint says how to undo the change; the text names its version, which the fields have already.
     """
     names = [name for name in answer_type.__annotations__ if name != "hint"]
     data: Data = {name: fields[name] if name in fields else getattr(change, name) for name in names}

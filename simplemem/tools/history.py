@@ -140,7 +140,10 @@ def _extent(entry: HistoryEntry) -> str:
 
 
 def _short_hash(entry: HistoryEntry) -> str | None:
-    return entry.sha256 and entry.sha256[:SHORT_HASH_LENGTH]
+    """Return the first digits of the hash after a change; None if the note is gone since."""
+    if entry.sha256 is None:
+        return None
+    return entry.sha256[:SHORT_HASH_LENGTH]
 
 
 @tool(
@@ -190,9 +193,11 @@ def undo_change(
     undone = store.undo(version or store.next_to_undo(name), reason=reason, **caller)
     session.record_step(store, undone.version)
 
-    sentence = undone.what[:1].upper() + undone.what[1:] + "."
-    head = render.line(sentence, _MAX_LINE_LENGTH)
-    name_now = f"Its name is {render.name_of(undone.name)}." if undone.sha256 else ""
+    what = undone.what[:1].upper() + undone.what[1:]
+    head = render.line(f"{what}.", _MAX_LINE_LENGTH)
+    name_now = ""
+    if undone.sha256:
+        name_now = f"Its name is {render.name_of(undone.name)}."
     return change_reply(UndoAnswer, undone, head, name_now, undo_to="redo", notes=None, left=None)
 
 
@@ -215,15 +220,7 @@ def _undone_many_reply(
     """Return what an undo of a client's changes did, or what it would do."""
     undone = result.notes[:MAX_NAMES]
     left = result.left[:MAX_NAMES]
-
-    action = "undid"
-    if is_preview:
-        action = "would undo"
-    elif not result.version:
-        action = "undid nothing of"
-    summary = f"{action} what {by} changed since {since}"
-    if result.notes:
-        summary += f" in {render.format_count(len(result.notes), 'memory', 'memories')}"
+    summary = _summarize_undone(result, by, since, is_preview=is_preview)
 
     hint = ""
     undo_to: UndoPurpose | None = None
@@ -250,6 +247,21 @@ def _undone_many_reply(
         undo_to=undo_to,
         hint=hint,
     )
+
+
+def _summarize_undone(result: UndoneMany, by: str, since: str, *, is_preview: bool) -> str:
+    """Return in how many notes the changes of a client were undone, or would be."""
+    action = "undid"
+    if is_preview:
+        action = "would undo"
+    elif not result.version:
+        action = "undid nothing of"
+
+    summary = f"{action} what {by} changed since {since}"
+    if not result.notes:
+        return summary
+    memories = render.format_count(len(result.notes), "memory", "memories")
+    return f"{summary} in {memories}"
 
 
 def _describe_undone(note: UndoneNote) -> str:

@@ -1,8 +1,8 @@
 """Argument names: what models write instead, parts passed by themselves, and messages about errors.
 
-A tool declares which parts it puts together (`tool(…, gather=gather_edits)`). An argument declares
-its other names (`aliases("limit", "topK")`). The adapter of a tool declares which names the tool
-accepts besides; those in `SYNONYMS`, if it declares none of its own.
+A tool declares which parts it puts together (`tool(…, gather=gather_edits)`). An argument
+declares its other names (`aliases("limit", "topK")`). The adapter of a tool declares which names
+the tool accepts besides: those in `SYNONYMS`, if it declares none of its own.
 """
 
 from __future__ import annotations
@@ -140,12 +140,17 @@ class _ArgumentNames:
         raise Invalid(f"no argument {key[:_MAX_KEY_LENGTH]!r}", hint=hint)
 
     def _similar(self, bare_key: str) -> list[str]:
+        """Return the listed names of arguments that are spelt nearly so."""
         matches = difflib.get_close_matches(bare_key, self._listed_of)
         return [self._listed_of[match] for match in matches]
 
 
 def gather_metadata(passed: Passed) -> Passed:
-    """Move properties into `metadata`. Without another name, the title is the name of the note."""
+    """Return arguments with properties moved into `metadata`.
+
+    If no other argument names the note, the title does, and stays where it is. Raise Invalid if a
+    property is passed twice with different values.
+    """
     metadata = from_json(passed.get("metadata") or {})
     if not isinstance(metadata, Mapping):
         return passed  # validation refuses it
@@ -154,28 +159,39 @@ def gather_metadata(passed: Passed) -> Passed:
     if "tag" in gathered and "tags" not in gathered:
         gathered["tags"] = gathered.pop("tag")
 
-    names = SYNONYMS["name"] | {"name"}
-    has_name = any(_bare(key) in names for key in passed if key != "title")
     properties = {}
-    for key in _PROPERTIES:
-        if key in gathered and (has_name or key != "title"):
+    for key in _movable_properties(passed):
+        if key in gathered:
             properties[key] = gathered.pop(key)
-
     for key, value in properties.items():
         if metadata.get(key, value) != value:
             raise Invalid(f"{key!r} is given twice, once in metadata", hint="Pass it once.")
+
     if properties:
         gathered["metadata"] = {**metadata, **properties}
     return gathered
 
 
+def _movable_properties(passed: Passed) -> list[str]:
+    """Return the properties that belong into `metadata`: all but a title that names the note."""
+    names = SYNONYMS["name"] | {"name"}
+    other_keys = [key for key in passed if key != "title"]
+    has_name = any(_bare(key) in names for key in other_keys)
+    return [key for key in _PROPERTIES if has_name or key != "title"]
+
+
 def gather_edits(passed: Passed) -> Passed:
-    """Make an edit of an old and a new text that are passed without a list around them."""
-    edit = {_EDIT_PARTS[key]: value for key, value in passed.items() if key in _EDIT_PARTS}
+    """Return arguments in which an old and a new text, passed by themselves, are one of `edits`."""
+    edit = {}
+    gathered = {}
+    for key, value in passed.items():
+        if key in _EDIT_PARTS:
+            edit[_EDIT_PARTS[key]] = value
+        else:
+            gathered[key] = value
     if not edit:
         return passed
 
-    gathered = {key: value for key, value in passed.items() if key not in _EDIT_PARTS}
     edits = from_json(gathered.get("edits", []))
     if not isinstance(edits, list):
         edits = [edits]
@@ -184,15 +200,18 @@ def gather_edits(passed: Passed) -> Passed:
 
 
 def gather_tag_changes(passed: Passed) -> Passed:
-    """Make one map of the tags to `add` and to `remove`, passed beside `tags` or within."""
+    """Return arguments in which tags to `add` and to `remove` are one map, `tags`.
+
+    They are passed beside `tags` or within. A tag to remove has the value None.
+    """
     tags = read_tags(passed.get("tags"))
     is_nested = isinstance(tags, Mapping) and bool(tags) and tags.keys() <= {"add", "remove"}
     source = tags if is_nested else passed
-    changes = {
-        key: parse_tag_request(read_tags(source[key]))
-        for key in ("add", "remove")
-        if source.get(key)
-    }
+
+    changes = {}
+    for key in ("add", "remove"):
+        if source.get(key):
+            changes[key] = parse_tag_request(read_tags(source[key]))
     if not changes:
         return passed
 
@@ -201,7 +220,8 @@ def gather_tag_changes(passed: Passed) -> Passed:
         requested.update(parse_tag_request(tags))
     requested.update(changes.get("add", {}))
     for key, value in changes.get("remove", {}).items():
-        requested[key if value is True else f"{key}/{value}"] = None
+        tag = key if value is True else f"{key}/{value}"
+        requested[tag] = None
 
     gathered = {key: value for key, value in passed.items() if key not in changes}
     gathered["tags"] = requested
@@ -221,6 +241,7 @@ def describe_errors(error: ValidationError) -> dict[tuple[str, str], None]:
 
 
 def _message_of(error_type: str, context: Mapping[str, Any]) -> str:
+    """Return the message for an error of pydantic: its type, and what pydantic says about it."""
     for part, message in _MESSAGES.items():
         if part in error_type:
             return message.format(**context)
@@ -230,7 +251,9 @@ def _message_of(error_type: str, context: Mapping[str, Any]) -> str:
 def _single_tag(tag: object) -> object:
     """Return one tag as a list, so that its spaces do not separate tags. A comma does."""
     text = from_json(tag)
-    return [text] if isinstance(text, str) and "," not in text else tag
+    if isinstance(text, str) and "," not in text:
+        return [text]
+    return tag
 
 
 def _bare(name: str) -> str:

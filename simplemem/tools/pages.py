@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Final
 
 from simplemem.errors import NotFound
@@ -29,7 +28,10 @@ class LongPage:
 
 
 def asked_page(section: str | None) -> tuple[str | None, int]:
-    """Return the heading and the page that `section` asks for: `"Log [2]"` is page 2 of Log."""
+    """Return the heading and the page that `section` asks for: `"Log [2]"` is page 2 of Log.
+
+    The heading is None for the whole note. The page is 1 if none is named.
+    """
     text = (section or "").strip()
     number = _PAGE_NUMBER.search(text)
     if number is None:
@@ -39,7 +41,10 @@ def asked_page(section: str | None) -> tuple[str | None, int]:
 
 
 def page_size(text: str, tokens: int) -> int:
-    """Return the characters on a page, so that pages of any script have as many tokens."""
+    """Return how many characters a page has, so that pages of any script have as many tokens.
+
+    `tokens` is the number of tokens of the whole text; 0 if it was not counted.
+    """
     if not tokens:
         return _PAGE_LENGTH
     size = len(text) * _PAGE_LENGTH // (_CHARACTERS_PER_TOKEN * tokens)
@@ -47,9 +52,10 @@ def page_size(text: str, tokens: int) -> int:
 
 
 def page_of(text: str, section: str | None, number: int, size: int = _PAGE_LENGTH) -> LongPage:
-    """Return page `number` of a text. Raise NotFound if it has fewer pages.
+    """Return page `number` of a text, which counts from 1. Raise NotFound if it has fewer pages.
 
-    A text of the same `size` is always cut in the same places.
+    `section` is the heading that the text belongs to, for the name of the next page. With the same
+    `size`, in characters, a text is always cut in the same places.
     """
     starts = _page_starts(text, size)
     total = len(starts)
@@ -57,26 +63,32 @@ def page_of(text: str, section: str | None, number: int, size: int = _PAGE_LENGT
         message = f"no page {number}; the text has {format_count(total, 'page', 'pages')}"
         raise NotFound(message, hint='Pass section="[1]" for the first page.')
 
-    start, end = list(pairwise([*starts, len(text)]))[number - 1]
-    following = None
-    if number < total:
-        following = f"{section or ''} [{number + 1}]".strip()
-    return LongPage(text[start:end], number, total, following, start)
+    start = starts[number - 1]
+    if number == total:
+        return LongPage(text[start:], number, total, None, start)
+
+    following = f"{section or ''} [{number + 1}]".strip()
+    return LongPage(text[start : starts[number]], number, total, following, start)
 
 
 def _page_starts(text: str, size: int) -> list[int]:
-    """Return where each page begins."""
-    starts = [0]
-    while len(text) - starts[-1] > size:
-        starts.append(_page_end(text, starts[-1] + size // 2, starts[-1] + size))
+    """Return where each page begins, in characters. No page is longer than `size`."""
+    start = 0
+    starts = [start]
+    while len(text) - start > size:
+        start = _page_end(text, start + size // 2, start + size)
+        starts.append(start)
     return starts
 
 
 def _page_end(text: str, middle: int, limit: int) -> int:
-    """Return where to cut a page: before the last section, or after the last gap."""
-    sections = [section.start() for section in _SECTION.finditer(text, middle, limit)]
+    """Return where to cut a page: before the last section, else after the last gap.
+
+    Looks between `middle` and `limit`. Without either, returns `limit`.
+    """
+    sections = list(_SECTION.finditer(text, middle, limit))
     if sections:
-        return sections[-1]
+        return sections[-1].start()
     for gap in _GAPS:
         position = text.rfind(gap, middle, limit)
         if position >= 0:

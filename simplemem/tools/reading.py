@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any, Final, NotRequired, TypedDict, cast
 
 from pydantic import Field
@@ -99,7 +100,11 @@ def read_memory(
 def _read_version(
     store: EnhancedStore, session: Session, name: str, heading: str | None, version: str | None
 ) -> Memory:
-    """Read the current text of a note, or that of a version or a date. Raise NotFound."""
+    """Return the current text of a note, or that of a version or a date.
+
+    Records that the client has read a current text. Raise NotFound if there is no such note,
+    heading or version.
+    """
     if version is None:
         memory = store.read(name, section=heading)
         session.record_read(memory)
@@ -121,6 +126,7 @@ class _Reading:
 
     @cached_property
     def first_line(self) -> int:
+        """The line of the file where the page begins."""
         return self.memory.content_line + self.memory.content.count("\n", 0, self.page.start)
 
     @cached_property
@@ -133,15 +139,22 @@ class _Reading:
 
     @cached_property
     def resolved_links(self) -> list[str]:
-        return unique_names((link.target for link in self.links if link.resolved), _MAX_NAMES)
+        """The first notes that the page links to, each once."""
+        targets = [link.target for link in self.links if link.resolved]
+        return unique_names(targets, _MAX_NAMES)
 
     @cached_property
     def unresolved_links(self) -> list[str]:
-        return unique_names((link.target for link in self.links if not link.resolved), _MAX_NAMES)
+        """The first targets of links that lead to no note, each once."""
+        targets = [link.target for link in self.links if not link.resolved]
+        return unique_names(targets, _MAX_NAMES)
 
     @cached_property
     def backlinks(self) -> list[str]:
-        return unique_names(self.memory.backlinks, _MAX_NAMES) if self.is_whole else []
+        """The first notes that link to this one; none beside its first page."""
+        if not self.is_whole:
+            return []
+        return unique_names(self.memory.backlinks, _MAX_NAMES)
 
     @cached_property
     def outline(self) -> list[str]:
@@ -184,7 +197,9 @@ class _Reading:
             "version": self.version,
             "warnings": warnings,
         }
-        fields.update((name, value) for name, value in optional.items() if value)
+        for name, value in optional.items():
+            if value:
+                fields[name] = value
         return cast("MemoryPage", fields)
 
     def head(self) -> str:
@@ -206,6 +221,7 @@ class _Reading:
         return "\n".join(lines) + "\n\n" + self.page.text
 
     def _property_lines(self) -> list[str]:
+        """Return the frontmatter of the note, one property per line; none beside its first page."""
         if not self.is_whole:
             return []
 
@@ -219,18 +235,22 @@ class _Reading:
             lines.append(f"created: {memory.created}")
         if memory.modified:
             lines.append(f"modified: {memory.modified}")
+        return lines + self._other_property_lines()
 
-        listed = list(self.properties.items())[:_MAX_PROPERTIES]
-        lines.extend(
-            f"{render.line(key, 60)}: {render.line(value)}"
-            for key, value in listed
-            if value not in (None, "")
-        )
-        if len(self.properties) > _MAX_PROPERTIES:
-            lines.append(f"({len(self.properties) - _MAX_PROPERTIES} more properties)")
+    def _other_property_lines(self) -> list[str]:
+        """Return the properties without a field of their own, and the number of those left out."""
+        lines = []
+        for key, value in islice(self.properties.items(), _MAX_PROPERTIES):
+            if value not in (None, ""):
+                lines.append(f"{render.line(key, 60)}: {render.line(value)}")
+
+        more = len(self.properties) - _MAX_PROPERTIES
+        if more > 0:
+            lines.append(f"({more} more properties)")
         return lines
 
     def _link_lines(self) -> list[str]:
+        """Return the headings and linked notes of the page, one line per kind that it has."""
         names_of_label = {
             "sections": self.outline,
             "links to": self.resolved_links,
@@ -298,7 +318,8 @@ def list_memories(
     search_memories."""
     page, items = _fitting_page(store, where, sort, limit, cursor)
 
-    head = f"# {render.format_count(page.total, 'memory', 'memories')}"
+    count = render.format_count(page.total, "memory", "memories")
+    head = f"# {count}"
     if len(items) < page.total:
         head += f", the first {len(items)} shown"
     listing = "\n".join(_listed_text(item) for item in items)
@@ -322,8 +343,8 @@ def _fitting_page(
     while True:
         page = store.list(filter=where.filter(), sort=sort, limit=limit, cursor=cursor)
         items = [shorten_listed(note) for note in page.items]
-        as_json = json.dumps([item.as_dict() for item in items], ensure_ascii=False)
-        tokens = count_tokens(as_json)
+        fields = [item.as_dict() for item in items]
+        tokens = count_tokens(json.dumps(fields, ensure_ascii=False))
 
         if tokens <= MAX_LIST_TOKENS or len(items) <= 1:
             return page, items
@@ -332,8 +353,13 @@ def _fitting_page(
 
 def _listed_text(item: ListedShort) -> str:
     """Return a note as an item of a list."""
-    problem = "its frontmatter cannot be read" if item.problem else ""
-    note_type = "" if item.type == "memory" else item.type
+    problem = ""
+    if item.problem:
+        problem = "its frontmatter cannot be read"
+    note_type = ""
+    if item.type != "memory":
+        note_type = item.type
+
     facts = render.facts(
         ("", item.title),
         ("", item.description),

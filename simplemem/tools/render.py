@@ -66,8 +66,11 @@ def brief(value: object, max_tokens: int) -> str:
         return text
 
     # In a script without spaces, each letter is a token.
+    def tokens_until(end: int) -> int:
+        return count_tokens(text[:end])
+
     lengths = range(len(text))
-    length = bisect_left(lengths, max_tokens, key=lambda end: count_tokens(text[:end])) - 1
+    length = bisect_left(lengths, max_tokens, key=tokens_until) - 1
     return line(text, max(1, length))
 
 
@@ -83,7 +86,8 @@ def brief_lines(text: str, max_tokens: int) -> str:
 
         tokens_left -= count_tokens(shortened) + 1
         if tokens_left < 0 and shortened_lines:
-            shortened_lines.append(f"… ({len(lines) - len(shortened_lines)} more lines)")
+            more = len(lines) - len(shortened_lines)
+            shortened_lines.append(f"… ({more} more lines)")
             break
         shortened_lines.append(shortened)
     return "\n".join(shortened_lines)
@@ -137,16 +141,20 @@ def warnings_of(text: str, first_line: int = 1) -> list[str]:
 def listed(names: Iterable[str], max_names: int = _MAX_NAMES) -> str:
     """Return the first names on one line, and the number of the rest."""
     all_names = list(names)
-    text = ", ".join(name_of(name) for name in all_names[:max_names])
-    if len(all_names) > max_names:
-        text += f" and {len(all_names) - max_names} more"
+    first_names = [name_of(name) for name in all_names[:max_names]]
+    text = ", ".join(first_names)
+
+    more = len(all_names) - max_names
+    if more > 0:
+        text += f" and {more} more"
     return text
 
 
 def tags_line(tags: Sequence[str], more: int = 0) -> str:
     """Return tags as a person writes them: `#todo #status/done`. `more` counts missing ones."""
     first_tags = tags[:_MAX_TAGS]
-    text = " ".join("#" + line(tag, 60).replace(" ", "") for tag in first_tags)
+    words = [line(tag, 60).replace(" ", "") for tag in first_tags]
+    text = " ".join(f"#{word}" for word in words)
     missing = more + len(tags) - len(first_tags)
     if missing:
         text += f" and {missing} more"
@@ -155,11 +163,11 @@ def tags_line(tags: Sequence[str], more: int = 0) -> str:
 
 def facts(*pairs: tuple[str, object]) -> str:
     """Return labelled values on one line: `a x · b y`. Empty values are left out."""
-    return " · ".join(
-        f"{label} {line(value)}".strip()
-        for label, value in pairs
-        if value not in (None, "", (), [], {})
-    )
+    labelled = []
+    for label, value in pairs:
+        if value not in (None, "", (), [], {}):
+            labelled.append(f"{label} {line(value)}".strip())
+    return " · ".join(labelled)
 
 
 def format_count(count: int, one: str, many: str) -> str:
@@ -169,17 +177,25 @@ def format_count(count: int, one: str, many: str) -> str:
 
 
 def nothing_found(about: str, index: IndexState) -> str:
-    """Return that nothing was found, or not yet because the index lacks notes."""
+    """Return a sentence that nothing was found, or not yet because the index lacks notes.
+
+    `about` is put into it, with a space before it: ` for "wind"`.
+    """
     if not index.is_ready:
         return f"No answer{about} yet."
-    return f"Nothing found{about}, in {format_count(index.notes, 'memory', 'memories')}."
+    memories = format_count(index.notes, "memory", "memories")
+    return f"Nothing found{about}, in {memories}."
 
 
 def missing_terms(absent: Sequence[str], not_searched: int = 0) -> str:
-    """Return which words of a question no note contains, and how many notes were not searched."""
+    """Return which words of a question no note contains, and how many notes were not searched.
+
+    Returns "" if notes contain each of the words.
+    """
     if not absent:
         return ""
-    text = line(f"No memory contains: {', '.join(absent)}.", 300)
+    words = ", ".join(absent)
+    text = line(f"No memory contains: {words}.", 300)
     if not_searched:
         memories = format_count(not_searched, "memory", "memories")
         text += f" Not looked at: {memories} excluded from search."
@@ -194,7 +210,7 @@ def index_line(index: IndexState, degraded: str = "") -> str:
         state = f"The index is still being built. {reason} Ask again for the rest."
     elif index.state == "partial":
         state = f"The index is incomplete. {reason}".strip()
-    return " ".join(filter(None, [state, line(degraded, 300)]))
+    return f"{state} {line(degraded, 300)}".strip()
 
 
 def error_data(error: SimplememError) -> dict[str, Any]:
@@ -219,8 +235,12 @@ def _shorten_merge(merged: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def error_text(data: Mapping[str, Any]) -> str:
-    """Return the fields of an error as text: what happened, what to do, what to use instead."""
-    lines = [f"{data['code']}: {line(data['message'], 600)}", line(data.get("hint") or "", 600)]
+    """Return the fields of an error as text: what happened, what to do, what to use instead.
+
+    Names of notes and diffs stand between marks, because notes wrote them.
+    """
+    message = line(data["message"], 600)
+    lines = [f"{data['code']}: {message}", line(data.get("hint") or "", 600)]
     if data.get("current_sha256"):
         lines.append(f"current sha256: {data['current_sha256']}")
 

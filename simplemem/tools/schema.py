@@ -80,8 +80,8 @@ def schema_of_record(record: type, *, answer: bool) -> Schema:
 def schema_of(hint: object, *, answer: bool, is_optional: bool = False) -> Schema:
     """Return the schema of a type.
 
-    An argument that is null counts as absent. So `null` is listed only in an answer, for a field that
-    is always there.
+    An argument that is null counts as absent. So `null` is listed only in an answer (`answer`), for
+    a field that is always there (not `is_optional`).
     """
     origin = get_origin(hint)
     parameters = list(get_args(hint))
@@ -140,17 +140,18 @@ def names_of(name: str, hint: object) -> list[str]:
 
 
 def _required_fields(record: type, hints: Mapping[str, Any]) -> set[str]:
-    """Return the fields that have no default."""
+    """Return the fields of a dataclass, a model or a TypedDict that have no default."""
     if dataclasses.is_dataclass(record):
-        missing = dataclasses.MISSING
-        return {
-            field.name
-            for field in dataclasses.fields(record)
-            if field.default is missing and field.default_factory is missing
-        }
+        return {field.name for field in dataclasses.fields(record) if _has_no_default(field)}
     if issubclass(record, BaseModel):
         return {name for name, field in record.model_fields.items() if field.is_required()}
     return {name for name, hint in hints.items() if get_origin(hint) is not NotRequired}
+
+
+def _has_no_default(field: dataclasses.Field[Any]) -> bool:
+    """Return whether a field of a dataclass must be given."""
+    missing = dataclasses.MISSING
+    return field.default is missing and field.default_factory is missing
 
 
 def _in_declared_order(record: type, hints: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -163,11 +164,14 @@ def _in_declared_order(record: type, hints: Mapping[str, Any]) -> Mapping[str, A
 
 
 def _schema_of_union(parameters: Sequence[Any], *, answer: bool, has_null: bool) -> Schema:
+    """Return the schema of a union of types. `null` is one of them only with `has_null`."""
     null = type(None)
     schemas = [schema_of(hint, answer=answer) for hint in parameters if hint is not null]
     if has_null and null in parameters:
         schemas.append({"type": "null"})
-    return schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
+    if len(schemas) == 1:
+        return schemas[0]
+    return {"anyOf": schemas}
 
 
 def _schema_of_annotated(hint: object, *, answer: bool) -> Schema:
@@ -185,6 +189,7 @@ def _schema_of_annotated(hint: object, *, answer: bool) -> Schema:
 
 
 def _bounds_of(field: FieldInfo, *, is_array: bool) -> Schema:
+    """Return the bounds of a value, or of the length of a text or list, as JSON Schema has them."""
     keywords = _ARRAY_BOUNDS if is_array else _BOUNDS
     bounds = {}
     for constraint in field.metadata:

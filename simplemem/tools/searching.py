@@ -1,4 +1,4 @@
-"""The default tools that search: for notes, for backlinks, and for passages that answer a question."""
+"""The default tools that search: for notes, backlinks, and passages that answer a question."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NotRequired, TypedDict
 from pydantic import Field, WithJsonSchema
 
 from simplemem.errors import Hint, Invalid
-from simplemem.models import NO_WORD_FOUND, IndexState, Pack
+from simplemem.models import NO_WORD_FOUND, Found, IndexState, Pack
 from simplemem.tools import render
 from simplemem.tools.arguments import LinkFilterArgs, Mode, Name, Words, about, aliases, clamp
 from simplemem.tools.reading import list_memories
@@ -76,16 +76,19 @@ def search_memories(
 
     result = store.search(query, filter=where.filter(), limit=limit, mode=mode, explain=explain)
 
-    snippet_size = store.settings.search.snippet_characters // _CHARACTERS_PER_TOKEN
-    hits = [shorten_hit(hit, snippet_size + _SPARE_SNIPPET_TOKENS) for hit in result.hits]
-    explanation = _explanation(result.explain)
+    snippet_tokens = store.settings.search.snippet_characters // _CHARACTERS_PER_TOKEN
+    max_tokens = snippet_tokens + _SPARE_SNIPPET_TOKENS
     answer = SearchAnswer.of(
         result,
         query=render.line(result.query, 1000),
-        hits=hits,
-        explain=explanation or None,
+        hits=[shorten_hit(hit, max_tokens) for hit in result.hits],
+        explain=_explanation(result.explain) or None,
     )
+    return Reply(_search_text(result, answer), answer)
 
+
+def _search_text(result: Found, answer: SearchAnswer) -> str:
+    """Return the text of an answer to a search: its hits, and what makes them incomplete."""
     subject = ""
     if result.query.strip():
         subject = f' for "{render.line(result.query, 80)}"'
@@ -94,37 +97,48 @@ def search_memories(
     state = f"{missing_terms} {index_state}".strip()
     nothing_found = render.nothing_found(subject, result.index)
 
-    if not hits:
-        return Reply(f"{nothing_found} {state}".strip(), answer)
+    if not answer.hits:
+        return f"{nothing_found} {state}".strip()
 
-    head = f"# {render.format_count(len(hits), 'memory', 'memories')}{subject}"
+    count = render.format_count(len(answer.hits), "memory", "memories")
+    head = f"# {count}{subject}"
+    state_below = state
+    if result.notice:
+        state_below = ""
+        head = f"# {nothing_found} {state} Nearest:"
     if result.notice == NO_WORD_FOUND:
         head = f"# {result.notice.removesuffix('.')}{subject}. {state}"
-    elif result.notice:
-        head = f"# {nothing_found} {state} Nearest:"
-    state_below = "" if result.notice else state
 
-    listing = "\n\n".join(_hit_text(number, hit) for number, hit in enumerate(hits, 1))
     explained = ""
-    if explanation:
-        explained = f"Explained: {json.dumps(explanation, ensure_ascii=False)}"
-    return Reply(render.answer(head, listing, explained, state_below, flagged=True), answer)
+    if answer.explain:
+        explained = f"Explained: {json.dumps(answer.explain, ensure_ascii=False)}"
+    items = [_hit_text(number, hit) for number, hit in enumerate(answer.hits, 1)]
+    return render.answer(head, "\n\n".join(items), explained, state_below, flagged=True)
 
 
 def _explanation(explanation: Mapping[str, Any] | None) -> Data:
     """Return the part of an explanation that an answer has."""
     if explanation is None:
         return {}
-    return {
-        key: value for key, value in explanation.items() if value and key not in _HIDDEN_EXPLANATION
-    }
+    shown_keys = explanation.keys() - _HIDDEN_EXPLANATION
+    return {key: value for key, value in explanation.items() if value and key in shown_keys}
 
 
 def _hit_text(number: int, hit: ShortHit) -> str:
     """Return a hit as an item of a numbered list."""
-    heading = f"{number}. **{render.name_of(hit.name)}**{_title_after_name(hit.name, hit.title)}"
-    snippet = f"> {hit.snippet}" if hit.snippet else ""
-    rows = [heading, hit.description, snippet, _hit_facts(hit), _rank_facts(hit.why or {})]
+    name = render.name_of(hit.name)
+    title = _title_after_name(hit.name, hit.title)
+    snippet = ""
+    if hit.snippet:
+        snippet = f"> {hit.snippet}"
+
+    rows = [
+        f"{number}. **{name}**{title}",
+        hit.description,
+        snippet,
+        _hit_facts(hit),
+        _rank_facts(hit.why or {}),
+    ]
     return "\n   ".join(filter(None, rows))
 
 
@@ -134,14 +148,14 @@ def _hit_facts(hit: ShortHit) -> str:
     if hit.heading:
         place = f"{hit.heading}, {place}"
     authors = render.line(" and ".join(hit.authors), 60)
-    written = (hit.written or "")[:10]
+    written = _day(hit.written)
 
     return render.facts(
         ("", place),
         ("type", _special_type(hit.type)),
         ("", render.tags_line(hit.tags, hit.more_tags)),
-        ("created", (hit.created or "")[:10]),
-        ("modified", hit.modified[:10]),
+        ("created", _day(hit.created)),
+        ("modified", _day(hit.modified)),
         ("by", f"{authors} {written}".strip()),
         ("score", f"{hit.score:.2f}"),
         ("sha256", hit.sha256),
@@ -149,14 +163,21 @@ def _hit_facts(hit: ShortHit) -> str:
     )
 
 
+def _day(moment: str | None) -> str:
+    """Return the day of an ISO time; "" for None."""
+    return moment[:10] if moment else ""
+
+
 def _rank_facts(why: Mapping[str, Any]) -> str:
     """Return the numbers behind the rank of a hit, if they were asked for."""
-    numbers = [f"{signal} {why[signal]:.2f}" for signal in _SIGNALS if why.get(signal)]
-    missing = why.get("missing", ())[:_MAX_MISSING_WORDS]
-    return render.facts(("why:", ", ".join(numbers)), ("missing", ", ".join(missing)))
+    signals = [signal for signal in _SIGNALS if why.get(signal)]
+    numbers = ", ".join(f"{signal} {why[signal]:.2f}" for signal in signals)
+    missing = ", ".join(why.get("missing", ())[:_MAX_MISSING_WORDS])
+    return render.facts(("why:", numbers), ("missing", missing))
 
 
 def _title_after_name(name: str, title: str) -> str:
+    """Return a title with a space before it; "" if it says no more than the name."""
     return "" if title in ("", name) else f" {title}"
 
 
@@ -210,9 +231,10 @@ def _backlink_text(item: ShortBacklink) -> str:
 
     if item.snippet:
         rows.append(f"> {item.snippet}")
-    rows.extend(f"> line {place['line']}: {place['snippet']}" for place in item.also)
+    rows += [f"> line {place['line']}: {place['snippet']}" for place in item.also]
     if item.more_places:
-        rows.append(f"and {render.format_count(item.more_places, 'more place', 'more places')}")
+        count = render.format_count(item.more_places, "more place", "more places")
+        rows.append(f"and {count}")
     return "\n  ".join(rows)
 
 
@@ -254,9 +276,14 @@ def build_context(
         render.missing_terms(pack.absent, pack.not_searched),
         render.index_line(pack.index, pack.degraded),
     )
-    items = [{field: item[field] for field in _PACK_ITEM_FIELDS} for item in pack.items]
+    items = [_pack_item(item) for item in pack.items]
     flags = tuple(render.flags_of(pack.text))
     return Reply(text, ContextPack.of(pack, items=items, flags=flags))
+
+
+def _pack_item(item: Mapping[str, Any]) -> Data:
+    """Return the fields of a passage that an answer has."""
+    return {field: item[field] for field in _PACK_ITEM_FIELDS}
 
 
 def _context_size(pack: Pack) -> str:

@@ -54,7 +54,10 @@ class Session:
             self._follow(saved.path, saved.path, saved.previous_sha256, saved.sha256)
 
     def record_step(self, store: EnhancedStore, version: str) -> None:
-        """Record a change of several notes, such as a move that rewrote links, by its version."""
+        """Record a change of several notes, such as a move that rewrote links, by its version.
+
+        For "", nothing is recorded.
+        """
         if not version:
             return
         for entry in store.history(version, limit=_MAX_NOTES_OF_CHANGE):
@@ -65,14 +68,17 @@ class Session:
     def _follow(
         self, old_path: str, new_path: str, old_hash: str | None, new_hash: str | None
     ) -> None:
+        """Replace what is recorded of a note that changed, was moved, or is gone (`new_hash` None).
+
+        The client knows the new text only if it knew the old one.
+        """
         with self._lock:
-            known_hash = self._hashes.get(old_path)
-            if known_hash is None:
+            known_hash = self._hashes.pop(old_path, None)
+            if known_hash is None or new_hash is None:
                 return
-            del self._hashes[old_path]
-            if new_hash is None:
-                return
-            self._hashes[new_path] = new_hash if known_hash == old_hash else known_hash
+            if known_hash == old_hash:
+                known_hash = new_hash
+            self._hashes[new_path] = known_hash
 
     def record_hash(self, path: str, sha256: str) -> None:
         """Record the hash of the text that the client knows at a path."""

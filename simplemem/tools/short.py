@@ -120,6 +120,7 @@ def unique_names(names: Iterable[str], max_names: int) -> list[str]:
 
 
 def _shorten_texts(note: Hit | Listed) -> dict[str, str]:
+    """Return the title, description and type of a note, each cut to fit into an answer."""
     return {
         "title": render.brief(note.title, _TITLE_TOKENS),
         "description": render.brief(note.description, _DESCRIPTION_TOKENS),
@@ -129,10 +130,12 @@ def _shorten_texts(note: Hit | Listed) -> dict[str, str]:
 
 def _shorten_tags(tags: Sequence[str]) -> tuple[str, ...]:
     """Return the first tags, as many as fit, but at least one."""
-    sizes = accumulate(count_tokens(tag) + 2 for tag in tags)
-    fitting = sum(size <= _ALL_TAGS_TOKENS for size in sizes)
-    return tuple(render.brief(tag, _TAG_TOKENS) for tag in tags[: max(1, fitting)])
+    sizes = [count_tokens(tag) + 2 for tag in tags]
+    fitting = [size for size in accumulate(sizes) if size <= _ALL_TAGS_TOKENS]
+    first_tags = tags[: max(1, len(fitting))]
+    return tuple(render.brief(tag, _TAG_TOKENS) for tag in first_tags)
 
 
 def _flags_of(*texts: str) -> tuple[str, ...]:
+    """Return what a reader of these texts does not see, such as hidden characters."""
     return tuple(render.flags_of(*texts))

@@ -14,12 +14,15 @@ _HASH_LENGTH: Final = 64
 
 
 def resolved(store: EnhancedStore, name: str) -> str:
-    """Return the note with this name, title or alias. NotFound says what happened to it."""
+    """Return the name of the note with this name, title or alias.
+
+    Raise NotFound, which says what happened to the note, or Ambiguous if several notes are meant.
+    """
     return store.resolve(name)
 
 
 def to_change(store: EnhancedStore, name: str) -> str:
-    """Return the note to change.
+    """Return the name of the note to change, by its name, title or alias.
 
     Raise NotFound if a note had this name and was moved or deleted, although another note has it as
     title or alias.

@@ -89,29 +89,28 @@ class Result(Value):
     @classmethod
     def of(cls, value: DataclassInstance, **replaced: Any) -> Self:
         """Return a result with the fields of another value, some of them replaced."""
-        own_names = {own.name for own in dataclasses.fields(cls)}
-        values = {
-            other.name: getattr(value, other.name)
-            for other in dataclasses.fields(value)
-            if other.name in own_names
-        }
+        own_names = {own_field.name for own_field in dataclasses.fields(cls)}
+        names = [field.name for field in dataclasses.fields(value) if field.name in own_names]
+        values = {name: getattr(value, name) for name in names}
         return cls(**(values | replaced))
 
     def as_dict(self) -> Data:
         """Return the fields that do not have their default, as JSON."""
         data = {}
-        for own in dataclasses.fields(self):
-            value = getattr(self, own.name)
-            if value != own.default:
-                data[own.name] = _to_json(value)
+        for own_field in dataclasses.fields(self):
+            value = getattr(self, own_field.name)
+            if value != own_field.default:
+                data[own_field.name] = _to_json(value)
         return data
 
 
 def _to_json(value: object) -> Any:
     """Return a value as dictionaries, lists and plain values."""
     if isinstance(value, Value):
-        # The state of an index has no reason while the index is ready.
-        return {key: item for key, item in value.as_dict().items() if key != "reason" or item}
+        fields = value.as_dict()
+        if not fields.get("reason", "is there"):
+            del fields["reason"]  # the state of an index has none while the index is ready
+        return fields
     if isinstance(value, dict):
         return {key: _to_json(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -126,8 +125,8 @@ _CONTEXT_TYPES: Final = {"store": "EnhancedStore", "caller": "Caller", "session"
 class ToolAdapter:
     """How a tool is listed, validates its arguments and reports an error.
 
-    This one is lenient about the form of arguments, and an error has a code. A profile that emulates
-    another server overrides it.
+    This one is lenient about the form of arguments, and an error has a code. A profile that
+    emulates another server overrides it.
     """
 
     base: type[BaseModel] = Arguments
@@ -159,7 +158,10 @@ class ToolAdapter:
         return listing
 
     def read(self, tool: Tool, sent: Mapping[str, Any] | None) -> BaseModel:
-        """Validate arguments. Raise Invalid that names every error."""
+        """Return the validated arguments of a call, of the tool's model.
+
+        Raise Invalid that names each wrong argument and lists those that there are.
+        """
         normalized = normalize_arguments(tool.arguments, sent or {}, tool.gather, self.synonyms)
         try:
             return tool.model.model_validate(normalized, extra="forbid")
@@ -172,7 +174,7 @@ class ToolAdapter:
         """Record how long a call took, whether it failed or not. Nothing is recorded by default."""
 
     def failed(self, error: SimplememError) -> tuple[str, Data | None]:
-        """Return an error as text and as fields."""
+        """Return an error as text, which a model reads, and as fields; None for text only."""
         data = render.error_data(error)
         text = render.error_text(data)
         if self.failure:
@@ -217,14 +219,15 @@ class Tool:
     """A function, and how it is listed and called.
 
     Attributes:
-        run: The function. Its parameters are the arguments, a filter (a `FilterArgs`), the store, the
-            caller, the session and services of features.
+        run: The function. Its parameters are the arguments, a filter (a `FilterArgs`), the store,
+            the caller, the session and services of features.
         writes: Whether it changes notes. It then runs alone, and is finished once begun.
-        creates: Whether it creates a note. Over HTTP, the answer has the status 201 and the address.
+        creates: Whether it creates a note. Over HTTP, the answer has the status 201 and the
+            address.
         deletes: Whether it deletes notes. It is not offered where deleting is forbidden.
         routes: The routes that call it over HTTP, such as `GET /memories/{name}`.
-        phrases: What hints of errors say about it, by the key of a `HintSentence`. `{call}` becomes its
-            name or its route, and `{call:version="{version}"}` its call with this argument.
+        phrases: What hints of errors say about it, by the key of a `HintSentence`. `{call}` becomes
+            its name or its route, and `{call:version="{version}"}` its call with this argument.
         gather: Puts parts of one argument together that were passed as arguments of their own.
         adapter: How it is listed, validates its arguments and reports errors.
         type_hints: Type hints in place of those of the function.
@@ -260,7 +263,8 @@ class Tool:
         """
         values = {name: getattr(arguments, name) for name in self.arguments}
         for parameter, group in self._groups.items():
-            members = {member.name: values.pop(member.name) for member in dataclasses.fields(group)}
+            names = [member.name for member in dataclasses.fields(group)]
+            members = {name: values.pop(name) for name in names}
             values[parameter] = group(**members)
 
         context: Data = {"store": store, "caller": caller, "session": session or Session()}
@@ -359,6 +363,7 @@ class Tool:
 
     @cached_property
     def _hints(self) -> dict[str, Any]:
+        """The type hints of the function, with those that replace them."""
         not_imported = dict.fromkeys(_CONTEXT_TYPES.values(), Any)
         hints = get_type_hints(self.run, localns=not_imported, include_extras=True)
         return hints | dict(self.type_hints)

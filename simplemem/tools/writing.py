@@ -241,12 +241,13 @@ def move_memory(
 
 
 def _current_name(store: EnhancedStore, former_name: str) -> str | None:
-    """Return the name that a note has now, by one that it had."""
+    """Return the name that a note has now, by one that it had; None if it is gone or unknown."""
     former = store.extension.find_former_note(former_name)
     return None if former is None else former.current_name
 
 
 def _already_moved(store: EnhancedStore, name: str) -> Reply[Renamed]:
+    """Return the reply to a repeated move, whose note has the new name already."""
     memory = store.read(name)
     head = f"The memory is already called {render.name_of(memory.name)}."
     return change_reply(Renamed, memory, head, rewritten=[], warnings=[])
