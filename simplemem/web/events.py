@@ -9,6 +9,7 @@ import asyncio
 import json
 import re
 import secrets
+import threading
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
@@ -169,6 +170,7 @@ class ChangeFeed:
         self._changes: deque[_StoredChange] = deque(maxlen=_MAX_CHANGES)
         self._last_number = 0
         self._is_subscribed = False
+        self._subscribing = threading.Lock()  # so that two threads do not subscribe twice
         self._has_ended = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._news = asyncio.Event()  # set by the next change, and then replaced
@@ -178,13 +180,15 @@ class ChangeFeed:
         self._loop = asyncio.get_running_loop()
 
     def subscribe(self) -> None:
-        """Receive the changes of the store from now on. Further calls do nothing.
+        """Receive the changes of the store from now on. Does nothing if this succeeded before.
 
-        Call it in a thread, because it opens the store.
+        Call it in a thread, because it opens the store. Raises Unavailable or another
+        SimplememError if the store cannot be opened; the next call tries again.
         """
-        if not self._is_subscribed:
-            self._is_subscribed = True
-            self._subscribe(self._receive)
+        with self._subscribing:
+            if not self._is_subscribed:
+                self._subscribe(self._receive)
+                self._is_subscribed = True
 
     def _receive(self, names: frozenset[str]) -> None:
         """Pass a change from a thread of the store to the event loop."""

@@ -146,43 +146,55 @@ class Tokens:
         self._owner: Grant | None = None
         if owner_token:
             self._owner = Grant(_OWNER, SCOPES, sha256=digest(owner_token))
-        self._read_state: tuple[int, int] | None = (
-            None  # time and size of the file when it was read
-        )
+        # The time and the size of the file when it was read; None if it must be read again.
+        self._read_state: tuple[int, int] | None = None
         self._grants: tuple[Grant, ...] = ()
-        self._problem = ""  # why the file as it was read is not valid
+        self._problem = ""  # why the file cannot be used; "" if it can, or does not exist
 
     def all(self) -> tuple[Grant, ...]:
         """Return the grants of the file in the order of their creation; () if there is no file.
 
         Raises Unavailable if the file cannot be read.
         """
-        try:
-            stat = self.path.stat()
-        except FileNotFoundError:
-            self._read_state = None
-            self._grants = ()
-            self._problem = ""
-            return ()
-
-        state = (stat.st_mtime_ns, stat.st_size)
-        if state != self._read_state:
-            self._read_state = state
-            self._read_file()
+        self._read_if_changed()
         if self._problem:
             hint = "Correct the file, or remove it and create new tokens."
             raise Unavailable(self._problem, hint=hint)
         return self._grants
 
-    def _read_file(self) -> None:
-        """Read the file. If it is not valid, log that once, and accept none of its tokens."""
+    def _read_if_changed(self) -> None:
+        """Read the file again if it has changed since it was read.
+
+        If it cannot be read or is not valid, `_problem` says why from then on, and none of its
+        tokens is accepted. Each new problem is logged once.
+        """
         try:
+            stat = self.path.stat()
+            state = (stat.st_mtime_ns, stat.st_size)
+            if state == self._read_state:
+                return
+
+            self._grants = ()
+            self._read_state = state
             self._grants = _read_grants(self.path)
             self._problem = ""
-        except SimplememError as error:
+        except FileNotFoundError:
+            self._read_state = None
             self._grants = ()
-            self._problem = error.message
-            log.error("%s", error.message)
+            self._problem = ""
+        except OSError as error:
+            # The next call tries again: a change of permissions does not change time and size.
+            self._read_state = None
+            self._grants = ()
+            self._set_problem(f"cannot read {self.path}: {error.strerror}")
+        except SimplememError as error:
+            self._set_problem(error.message)
+
+    def _set_problem(self, problem: str) -> None:
+        """Record why the file is not valid, and log that unless it is recorded already."""
+        if problem != self._problem:
+            log.error("%s", problem)
+        self._problem = problem
 
     def grant(self, token: str) -> Grant | None:
         """Return what a token allows, or None if it is unknown or expired.
@@ -302,9 +314,10 @@ def _check_distinct(name: str, existing_name: str) -> None:
 
 
 def _read_grants(path: Path) -> tuple[Grant, ...]:
-    """Return the grants of a file of tokens. Raises Unavailable if the file is not valid.
+    """Return the grants of a file of tokens, in its order.
 
-    No part of such a file is used: who may have access is not guessed.
+    Raises Unavailable if any part of the file is not valid, because who may have access must not be
+    guessed. Raises Invalid if it is no regular file or too large, and OSError if it cannot be read.
     """
     try:
         rows: list[dict[str, Any]] = json.loads(read_bounded(path, _MAX_FILE_BYTES))
@@ -313,7 +326,7 @@ def _read_grants(path: Path) -> tuple[Grant, ...]:
             tuples = {field: tuple(row[field]) for field in _TUPLE_FIELDS}
             grants.append(Grant(**(row | tuples)))
         return tuple(grants)
-    except (ValueError, TypeError, AttributeError, KeyError):
+    except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
         message = f"{path} is not a token file: only the owner's token is accepted"
         raise Unavailable(message) from None
 
@@ -323,9 +336,9 @@ def write_private(path: Path, text: str) -> None:
 
     Creates its folder if necessary. Raises Unavailable if the file cannot be written.
     """
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(text)

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from simplemem.web.events import ChangeFeed
+from simplemem.errors import Unavailable
+from simplemem.web.events import ChangeFeed, Listener
 from tests.web.conftest import OWNER, Served, running
 
 CHANGES = "/api/v1/changes"
@@ -158,3 +159,22 @@ def test_who_is_too_slow_is_told_so_and_goes_on() -> None:
         return heard
 
     assert asyncio.run(slow()) == ["changed"] * 3 + ["missed", '{"names": ["last"], "more": 0}']
+
+
+def test_a_feed_whose_store_could_not_be_opened_tries_again() -> None:
+    listeners: list[Listener] = []
+    attempts = 0
+
+    def subscribe(listener: Listener) -> None:
+        nonlocal attempts
+        attempts += 1
+        if attempts == 1:
+            raise Unavailable("the index is in use")
+        listeners.append(listener)
+
+    feed = ChangeFeed(subscribe)
+    with pytest.raises(Unavailable):
+        feed.subscribe()
+    feed.subscribe()
+    feed.subscribe()
+    assert len(listeners) == 1

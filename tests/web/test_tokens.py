@@ -17,7 +17,7 @@ from processes import run_program
 from waiting import eventually
 
 from simplemem.errors import Unavailable
-from simplemem.web.tokens import Grant, Tokens
+from simplemem.web.tokens import Grant, Tokens, write_private
 from tests.web.conftest import OWNER, Served, Session
 
 CALL = {"jsonrpc": "2.0", "id": 7, "method": "tools/call"}
@@ -212,7 +212,9 @@ def test_no_grant_sees_more_than_the_settings_show(serve: Callable[..., Served])
     assert eventually(lambda: sees(OWNER) == 2)
 
 
-@pytest.mark.parametrize("text", ["[{]", "[1]", '[{"name": "x", "scopes": []}]', '[{"a": 1}]'])
+@pytest.mark.parametrize(
+    "text", ["[{]", "[1]", '[{"name": "x", "scopes": []}]', '[{"a": 1}]', "[" * 100_000]
+)
 def test_no_token_of_a_broken_file_is_accepted(tmp_path: Path, text: str) -> None:
     tokens = Tokens(tmp_path, "the owner's own token")
     token = tokens.new(Grant("laptop"))
@@ -222,3 +224,32 @@ def test_no_token_of_a_broken_file_is_accepted(tmp_path: Path, text: str) -> Non
         with pytest.raises(Unavailable):
             tokens.grant(token)
     assert tokens.grant("the owner's own token") is not None
+
+
+def test_no_token_is_accepted_while_their_file_cannot_be_read(tmp_path: Path) -> None:
+    tokens = Tokens(tmp_path, "the owner's own token")
+    token = tokens.new(Grant("laptop"))
+    grant = tokens.grant(token)
+    assert grant is not None
+    text = tokens.path.read_text()
+
+    tokens.path.unlink()
+    tokens.path.mkdir()
+    for _ in range(2):
+        with pytest.raises(Unavailable):
+            tokens.grant(token)
+        assert not tokens.is_valid(grant)
+    assert tokens.grant("the owner's own token") is not None
+
+    tokens.path.rmdir()
+    tokens.path.write_text(text)
+    assert tokens.grant(token) == grant
+
+
+def test_a_folder_that_cannot_be_used_is_an_error_of_ours(tmp_path: Path) -> None:
+    file = tmp_path / "config"
+    file.write_text("")
+    with pytest.raises(Unavailable):
+        Tokens(file / "simplemem").all()
+    with pytest.raises(Unavailable):
+        write_private(file / "simplemem" / "token", "secret")
