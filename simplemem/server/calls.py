@@ -270,7 +270,7 @@ class ToolCall:
 def run_tool(tool: Tool, executor: StoreExecutor, call: ToolCall) -> Reply[Any]:
     """Run a tool in this thread, as far as the token of the call allows.
 
-    The reply has the notices of the store, such as notes that are not indexed yet. Raise ReadOnly
+    The reply has the notices of the store, such as notes that are not indexed yet. Raises ReadOnly
     if the token may only read, Invalid if an argument is wrong, and what the tool raises.
     """
     arguments = call.arguments

@@ -251,7 +251,7 @@ class LocalServer:
         return local_protocol.receive(connection, MAX_REQUEST_BYTES, deadline)
 
     def _begin(self, request: dict[str, Any]) -> Future[Answer | None] | None:
-        """Begin to answer a request. Return None to decline it."""
+        """Begin to answer a request. Returns None to decline it."""
         try:
             return self._begin_answer(request)
         except (SimplememError, OSError) as error:

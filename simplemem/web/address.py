@@ -127,7 +127,7 @@ def _check_network(text: str) -> None:
 def parse_address(text: str, default_port: int) -> tuple[str, int]:
     """Return the host and the port of HOST:PORT, HOST, :PORT or PORT.
 
-    Raise Invalid for another port.
+    Raises Invalid for another port.
     """
     host, port = _split_port(text.strip())
     if not port:
@@ -156,7 +156,7 @@ def _split_port(text: str) -> tuple[str, str]:
 
 
 def open_socket(address: Address) -> socket.socket:
-    """Return a socket that listens on an address. Raise Unavailable if the system refuses it."""
+    """Return a socket that listens on an address. Raises Unavailable if the system refuses it."""
     _raise_file_limit()
     try:
         family = socket.AF_INET

@@ -34,7 +34,7 @@ def load_certificate(
 ) -> None:
     """Call `load`, which reads a certificate and its key.
 
-    Raise Invalid with the names of the files.
+    Raises Invalid with the names of the files.
     """
     check_is_readable(certificate, "--tls-cert")
     check_is_readable(key, "--tls-key")

@@ -114,7 +114,7 @@ class Connections:
             self._idle[connection] = holder
 
     def close_least_important(self) -> bool:
-        """Close the least important connection. Return whether there was one."""
+        """Close the least important connection. Returns whether there was one."""
         connection = self._find_least_important()
         if connection is None:
             return False
@@ -177,7 +177,7 @@ def _first_of_largest_holder(holder_of: Mapping[Connection, str]) -> Connection:
 def client_address(address: str) -> str:
     """Return an IPv4 address as such, also if an IPv6 socket reports it as `::ffff:192.0.2.1`.
 
-    Return anything that is not an IP address unchanged.
+    Returns anything that is not an IP address unchanged.
     """
     try:
         parsed = ipaddress.ip_address(address)

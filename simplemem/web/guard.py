@@ -99,7 +99,7 @@ class AuthMiddleware:
     async def _check_and_pass(self, scope: Scope, receive: Receive, exchange: _Exchange) -> None:
         """Pass a request to the application, with its grant in `scope["grant"]`; None without one.
 
-        Raise HTTPError if it fails a check or exceeds a quota.
+        Raises HTTPError if it fails a check or exceeds a quota.
         """
         headers = exchange.headers
         _check_headers(headers)
@@ -130,7 +130,7 @@ class AuthMiddleware:
     def _check_host_and_origin(self, headers: _Headers) -> str:
         """Return the header `Origin`, or "" if there is none.
 
-        Raise HTTPError for an unknown `Host` or a foreign origin: no page but our own may send
+        Raises HTTPError for an unknown `Host` or a foreign origin: no page but our own may send
         requests (DNS rebinding, CSRF).
         """
         host_names = {name.lower() for name in self._access.host_names()}
@@ -158,8 +158,8 @@ class AuthMiddleware:
     async def _identify(self, scope: Scope, headers: _Headers, origin: str) -> Grant | None:
         """Return the grant of a request, by its token, its API key or its cookie.
 
-        Return None if a browser asks for a page without a token: the routes of the page show the
-        sign-in page. Raise HTTPError if a token is wrong, or missing otherwise.
+        Returns None if a browser asks for a page without a token: the routes of the page show the
+        sign-in page. Raises HTTPError if a token is wrong, or missing otherwise.
         """
         address = _client_address(scope)
         authorization = headers.first(b"authorization").decode("latin-1")
@@ -183,7 +183,7 @@ class AuthMiddleware:
         raise self._unauthorized("a token is needed")
 
     async def _authenticate_bearer(self, authorization: str, address: str) -> Grant:
-        """Return the grant of the header `Authorization`. Raise HTTPError if it is not valid.
+        """Return the grant of the header `Authorization`. Raises HTTPError if it is not valid.
 
         Each invalid one counts as a guess of the address.
         """
@@ -202,7 +202,7 @@ class AuthMiddleware:
         return grant
 
     async def _authenticate_api_key(self, api_key: str, address: str) -> Grant:
-        """Return the grant of the header `X-API-Key`. Raise HTTPError if it is not valid.
+        """Return the grant of the header `X-API-Key`. Raises HTTPError if it is not valid.
 
         Each invalid one counts as a guess of the address.
         """

@@ -46,8 +46,9 @@ class LimitedBody:
     async def receive(self) -> Message:
         """Return the next part of the body, as the `receive` of ASGI.
 
-        After the last part, wait until the client disconnects or its token ends. Raise HTTPError if
-        the body is too large, takes too long to arrive, or exceeds the quota of its token.
+        After the last part, waits until the client disconnects or its token ends. Raises HTTPError
+        if the body is larger than `MAX_BODY_BYTES` (413), has not arrived after 30 seconds (408),
+        or exceeds the quota of its token (429).
         """
         if self._is_complete:
             return await self._wait_for_end()
@@ -63,7 +64,7 @@ class LimitedBody:
         return message
 
     async def _receive_in_time(self) -> Message:
-        """Return the next part of the body. Raise HTTPError if the time for the body is over."""
+        """Return the next part of the body. Raises HTTPError if the time for the body is over."""
         seconds_left = self._deadline - time.monotonic()
         try:
             async with asyncio.timeout(max(0.0, seconds_left)):
@@ -101,7 +102,7 @@ class RequestCounter:
 
     @contextmanager
     def count(self, grant: Grant) -> Iterator[None]:
-        """Count a request until it ends. Raise HTTPError if its token has too many."""
+        """Count a request until it ends. Raises HTTPError if its token has too many."""
         max_requests = _MAX_IN_FLIGHT
         if grant.may("admin"):
             max_requests = _MAX_IN_FLIGHT_OF_ADMIN
@@ -142,7 +143,7 @@ class RateLimiter:
         self._buckets: OrderedDict[tuple[str, str], _Bucket] = OrderedDict()
 
     def count_call(self, grant: Grant) -> None:
-        """Count a call of a token. Raise HTTPError if it has made too many in a minute.
+        """Count a call of a token. Raises HTTPError if it has made too many in a minute.
 
         Does nothing for a token without such a limit.
         """
@@ -154,7 +155,7 @@ class RateLimiter:
             raise _too_many(f"this token is limited to {grant.calls} calls per minute", wait)
 
     def count_bytes(self, grant: Grant | None, size: int) -> None:
-        """Count bytes that a token sends. Raise HTTPError if it has sent too many in an hour.
+        """Count bytes that a token sends. Raises HTTPError if it has sent too many in an hour.
 
         Does nothing without a token, or for a token without such a limit.
         """
@@ -167,7 +168,7 @@ class RateLimiter:
             raise _too_many(message, wait)
 
     def count_guess(self, address: str) -> None:
-        """Count a wrong token. Raise HTTPError if its address has sent too many in a minute."""
+        """Count a wrong token. Raises HTTPError if its address has sent too many in a minute."""
         wait = self._take(("guess", client_block(address)), 1, _MAX_GUESSES, _MINUTE)
         if wait:
             raise _too_many("too many wrong tokens came from this address", wait)
@@ -175,7 +176,7 @@ class RateLimiter:
     def _take(self, key: tuple[str, str], amount: float, capacity: float, seconds: float) -> float:
         """Take an amount from a bucket that refills within some seconds.
 
-        Return 0, or the seconds until there is enough, in which case nothing is taken.
+        Returns 0, or the seconds until there is enough, in which case nothing is taken.
         """
         now = time.monotonic()
         bucket = self._buckets.pop(key, _Bucket(capacity, now))
@@ -207,7 +208,7 @@ class GuessLimiter:
         self._limiter = RateLimiter()
 
     def count(self, address: str) -> None:
-        """Count a wrong token. Raise HTTPError if the address has sent too many."""
+        """Count a wrong token. Raises HTTPError if the address has sent too many."""
         self._limiter.count_guess(address)
 
 

@@ -215,7 +215,7 @@ async def _call_any_tool(request: Request, view: VaultView, grant: Grant) -> Res
 
 
 def find_tool(view: VaultView, name: str) -> Tool:
-    """Return a tool of the vault's profile. Raise NotFound if it has none of this name."""
+    """Return a tool of the vault's profile. Raises NotFound if it has none of this name."""
     for tool in view.vault.tools:
         if tool.name == name:
             return tool
@@ -309,7 +309,7 @@ def _etag_header(data: Data) -> dict[str, str]:
 
 
 def expected_hash(request: Request) -> str:
-    """Return the hash that `If-Match` names, or "" for any. Raise HTTPError if it is no hash."""
+    """Return the hash that `If-Match` names, or "" for any. Raises HTTPError if it is no hash."""
     condition = request.headers.get("if-match", "*").strip()
     if condition == "*":
         return ""
@@ -328,7 +328,7 @@ def expected_hash(request: Request) -> str:
 async def read_arguments(request: Request) -> dict[str, Any]:
     """Return the arguments of a request: of its query, its body and its path, which counts most.
 
-    The body is a JSON object or Markdown. Raise Invalid or HTTPError if it is neither.
+    The body is a JSON object or Markdown. Raises Invalid or HTTPError if it is neither.
     """
     arguments: dict[str, Any] = {}
     for name in request.query_params:
@@ -361,7 +361,7 @@ async def _read_body(request: Request) -> dict[str, Any]:
 def _parse_object(body: bytes, media_type: str) -> dict[str, Any]:
     """Return the JSON object in a body.
 
-    Raise HTTPError for another media type, and Invalid if the body is not a JSON object.
+    Raises HTTPError for another media type, and Invalid if the body is not a JSON object.
     """
     if media_type not in ("application/json", ""):
         hint = "Send it with `Content-Type: application/json`."
@@ -379,7 +379,7 @@ def _parse_object(body: bytes, media_type: str) -> dict[str, Any]:
 
 
 def _decode(body: bytes) -> str:
-    """Return the text of a body, without a byte order mark. Raise Invalid if it is not UTF-8."""
+    """Return the text of a body, without a byte order mark. Raises Invalid if it is not UTF-8."""
     try:
         return body.decode("utf-8-sig")
     except UnicodeDecodeError:

@@ -31,7 +31,7 @@ Handler = Callable[[Request, VaultView, Grant], Awaitable[Response]]
 
 
 def require_grant(scope: Scope, right: Right) -> Grant:
-    """Return the grant of a request. Raise HTTPError if there is none, or it lacks a right."""
+    """Return the grant of a request. Raises HTTPError if there is none, or it lacks a right."""
     grant: Grant | None = scope.get("grant")
     if grant is None:
         headers = {"WWW-Authenticate": "Bearer"}

@@ -55,7 +55,7 @@ def serve_http(
 ) -> NoReturn:
     """Serve until a signal ends the server, and then end the process.
 
-    Raise Invalid or Unavailable, before anything is served, if the options are wrong, the address
+    Raises Invalid or Unavailable, before anything is served, if the options are wrong, the address
     is taken or the owner's token cannot be read. With `streams`, MCP is served over standard input
     and output, too, and the server ends when that client goes. Never returns.
     """
@@ -143,7 +143,7 @@ def _create_app(
 
 
 def _create_config(app: ASGIApp, address: Address) -> uvicorn.Config:
-    """Return uvicorn's configuration. Raise Invalid if the certificate cannot be loaded."""
+    """Return uvicorn's configuration. Raises Invalid if the certificate cannot be loaded."""
     config = uvicorn.Config(
         app,
         http=HTTPConnection,
@@ -218,7 +218,7 @@ def _run_to_end(
     address: Address,
     streams: StandardStreams | None,
 ) -> int:
-    """Run a server to its end. Return the exit code of the process."""
+    """Run a server to its end. Returns the exit code of the process."""
     try:
         asyncio.run(_run(server, listening, registry, address, streams))
     except KeyboardInterrupt:
