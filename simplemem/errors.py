@@ -41,6 +41,7 @@ class Hint(str):
         return hint
 
     def __getnewargs__(self) -> tuple[str | HintSentence, ...]:  # type: ignore[override]
+        """Return the arguments of `__new__`, for `pickle` and `copy`."""
         return self.sentences
 
     def with_replaced(self, old: str, new: str) -> Hint:

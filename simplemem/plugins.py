@@ -94,9 +94,10 @@ def load_named(
 
 
 def load_plugins(kind: str, load: Callable[[Plugin], T], *, built_in: Container[str]) -> list[T]:
-    """Return what `load` makes of the plug-ins of a kind whose names are not `built_in`, by name.
+    """Return what `load` makes of the plug-ins of a kind, sorted by their names.
 
-    A plug-in for which it raises is logged and left out.
+    Leaves out plug-ins with a name in `built_in`, and those for which `load` raises, which are
+    logged.
     """
     loaded = []
     for name, plugin in plugins_of(kind).items():
@@ -123,7 +124,9 @@ def _entry_points(kind: str) -> dict[str, EntryPoint]:
 
 
 def _describe(kind: str, entry: EntryPoint) -> Plugin:
-    package, version = "", ""
+    """Return an entry point as a plug-in. Without metadata, the package has no name or version."""
+    package = ""
+    version = ""
     if entry.dist is not None:
         package = entry.dist.name
         version = entry.dist.version

@@ -110,6 +110,7 @@ class PluginEmbedder:
     """
 
     def __init__(self, plugin_name: str, embedder: Embedder) -> None:
+        """Wrap an embedder. Raises TypeError if its batch is no number."""
         self._embedder = embedder
         self.name = f"{plugin_name}/{embedder.name}"
         self.remote = bool(embedder.remote)
@@ -178,6 +179,7 @@ class PluginReranker:
     """A reranker of another package, with the methods of `Reranker`. Checks the scores."""
 
     def __init__(self, plugin_name: str, reranker: Reranker) -> None:
+        """Wrap a reranker. Sends nothing."""
         self._reranker = reranker
         self.name = f"{plugin_name}/{reranker.name}"
         self.remote = bool(reranker.remote)

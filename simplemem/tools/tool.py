@@ -373,6 +373,7 @@ def tool(title: str, **options: Any) -> Callable[[Callable[..., Reply[Any]]], To
     """Return a decorator that makes a tool of a function. `options` are fields of `Tool`."""
 
     def decorate(run: Callable[..., Reply[Any]]) -> Tool:
+        """Return the tool with the name and the docstring of the function."""
         description = " ".join((run.__doc__ or "").split())
         return Tool(run, run.__name__, title, description, **options)
 

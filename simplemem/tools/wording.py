@@ -36,15 +36,20 @@ def hint_for_tools(hint: str, tools: Collection[Tool]) -> str:
 
 
 def _words_for_tools(sentence: HintSentence, tools: Collection[Tool]) -> str | None:
-    """Return the words of a sentence with the names of tools; None if none of them can do it."""
+    """Return the words of a sentence for a client with these tools.
+
+    The first tool that has a phrase for it says it. Otherwise the words are those for Python, or
+    None if the sentence is about a default tool or an argument that the client lacks.
+    """
     for tool in tools:
         if sentence.key in tool.phrases:
             return tool.say(sentence.key, sentence.values)
 
     from simplemem.tools.core import TOOLS  # not needed to start a server
 
+    is_missing = any(sentence.key in tool.phrases for tool in TOOLS)
     if sentence.argument:
-        has_argument = any(sentence.argument in tool.arguments for tool in tools)
-        return sentence.text if has_argument else None
-    is_about_tool = any(sentence.key in tool.phrases for tool in TOOLS)
-    return None if is_about_tool else sentence.text
+        is_missing = not any(sentence.argument in tool.arguments for tool in tools)
+    if is_missing:
+        return None
+    return sentence.text
