@@ -1,20 +1,26 @@
-"""Runs a command in a running server of the vault, instead of opening the vault in this process.
+"""Run a command in a running server of the vault, instead of opening the vault in this process.
 
-The server runs the same command on its open store and sends back what the command printed, so the output is the same
-byte for byte. In case of doubt, the command opens the vault itself: without a server, with an old one, for another
-vault, with other settings, or if another user could have created the socket.
+The server runs the same command on its open store and sends back what the command printed, so the
+output is the same byte for byte. In case of doubt, the command opens the vault itself: without a
+server, with an old one, for another vault, with other settings, or if another user could have
+created the socket. `served.py` is the other end.
 
-Only the standard library is imported, and as little of it as possible: most of the time of such a command is the start
-of Python itself.
+Only the standard library is imported, and as little of it as possible: most of the time of such a
+command is the start of Python itself.
 """
 
 from __future__ import annotations
 
 import os
 import socket
-import sys
 import time
 
+from simplemem.cli.terminal import (
+    PIECE_KINDS,
+    TERMINAL_OVERRIDES,
+    describe_terminal,
+    print_piece,
+)
 from simplemem.server import local_protocol
 from simplemem.server.local_protocol import (
     MAX_ANSWER_BYTES,
@@ -32,70 +38,72 @@ if TYPE_CHECKING:
 READING_COMMANDS = frozenset({"search", "list", "ls", "show", "cat", "backlinks", "context"})
 """The commands that a server runs for others. None of them changes a note."""
 
-TERMINAL_OVERRIDES = (
-    "FORCE_COLOR",
-    "TTY_COMPATIBLE",
-    "TTY_INTERACTIVE",
-    "JUPYTER_COLUMNS",
-    "JUPYTER_LINES",
-)
-"""Variables that make Rich treat a stream as a terminal, or as none, whatever it is."""
-
 _HELLO_SECONDS = 0.5  # a server that sends nothing for so long is stopped or overloaded
 _ANSWER_SECONDS = 15.0
-_PRINTING_VARIABLES = (
-    "COLUMNS",
-    "LINES",
-    "NO_COLOR",
-    "TERM",
-    "COLORTERM",
-)  # change how an answer is printed
-_SETTINGS_VARIABLES = (
-    "HOME",
-    "XDG_CONFIG_HOME",
-    "XDG_CACHE_HOME",
-    "TZ",
-)  # change the settings, or the clock
-_KINDS = frozenset({"out", "out-bytes", "err", "err-bytes", "page"})
+# These variables change the settings or the clock.
+_SETTINGS_VARIABLES = ("HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "TZ")
 
 
 def run_on_server(arguments: Sequence[str]) -> int | None:
     """Run a command on the server of its vault and print the answer. Return its exit code.
 
-    Return None, and print nothing, if the command has to run in this process.
+    `arguments` are the words of the command line after `simplemem`. Return None, and print nothing,
+    if the command has to run in this process: it is not one of READING_COMMANDS, no server answers
+    it, or only this process can print to its terminal. Never raises because of a server.
     """
-    if not arguments or arguments[0] not in READING_COMMANDS or "--help" in arguments:
-        return None
-    if any(name in os.environ for name in TERMINAL_OVERRIDES):
+    if not _may_run_on_server(arguments):
         return None
 
-    terminal = _describe_terminal()
+    terminal = describe_terminal()
     if terminal is None:
         return None
 
-    vault_option = find_vault_option(arguments)
-    if vault_option == "":  # the command itself reports the error
-        return None
-
-    answer = ask_server(vault_option, {"command": list(arguments), "terminal": terminal})
+    request = {"command": list(arguments), "terminal": terminal}
+    answer = ask_server(find_vault_option(arguments), request)
     if answer is None:
         return None
 
-    try:
-        code = int(answer["code"])
-        printed = [(str(kind), str(text)) for kind, text in answer["printed"]]
-    except (KeyError, TypeError, ValueError):
-        return None
-    if any(kind not in _KINDS for kind, _ in printed):
+    output = _parse_output(answer)
+    if output is None:
         return None
 
-    for kind, text in printed:
-        _print(kind, text)
-    return code
+    exit_code, pieces = output
+    for kind, text in pieces:
+        print_piece(kind, text)
+    return exit_code
+
+
+def _may_run_on_server(arguments: Sequence[str]) -> bool:
+    """Return whether a server could print to this terminal what this command prints."""
+    if not arguments or arguments[0] not in READING_COMMANDS or "--help" in arguments:
+        return False
+    if find_vault_option(arguments) == "":  # the command itself reports the error
+        return False
+    return not any(name in os.environ for name in TERMINAL_OVERRIDES)
+
+
+def _parse_output(answer: Mapping[str, Any]) -> tuple[int, list[tuple[str, str]]] | None:
+    """Return the exit code of a command, and what it printed: pieces of a kind and a text.
+
+    Return None if the answer has another form, as that of a newer server could have.
+    """
+    try:
+        exit_code = int(answer["code"])
+        pieces = [(str(kind), str(text)) for kind, text in answer["printed"]]
+    except (KeyError, TypeError, ValueError):
+        return None
+    if any(kind not in PIECE_KINDS for kind, _ in pieces):
+        return None
+    return exit_code, pieces
 
 
 def ask_server(vault_option: str | None, request: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the answer of the vault's server to a request. Return None if there is no server, or it declines."""
+    """Return the answer of the vault's server to a request.
+
+    `vault_option` is the value of `--vault`, or None. `request` says what to do; the vault, the
+    current folder and the environment are added here. Return None if there is no server, if it
+    fails, or if it declines because this process would answer otherwise.
+    """
     if not local_protocol.is_supported():
         return None
 
@@ -109,20 +117,24 @@ def ask_server(vault_option: str | None, request: dict[str, Any]) -> dict[str, A
             return None
 
         folder = os.stat(root)
-        request = {
+        complete_request = {
             **request,
             "vault": [folder.st_dev, folder.st_ino],
             "vault_option": vault_option,
             "directory": os.getcwd(),
             "environment": _select_environment(os.environ),
         }
-        return _exchange(path, request)
+        return _exchange(path, complete_request)
     except (OSError, ProtocolError):
         return None
 
 
 def _exchange(path: str, request: dict[str, Any]) -> dict[str, Any] | None:
-    """Send a request and return the answer, or None if the server is not the right one or declines."""
+    """Send a request to a socket and return the answer.
+
+    Return None if the server is another user's, has another version, or declines. Raises OSError or
+    ProtocolError if it does not answer in time, or not by the protocol.
+    """
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         deadline = time.monotonic() + _HELLO_SECONDS
         connection.settimeout(_HELLO_SECONDS)
@@ -131,10 +143,9 @@ def _exchange(path: str, request: dict[str, Any]) -> dict[str, Any] | None:
             return None
 
         hello = local_protocol.receive(connection, MAX_REQUEST_BYTES, deadline)
-        if (
-            hello.get("protocol") != PROTOCOL
-            or hello.get("version") != local_protocol.code_version()
-        ):
+        if hello.get("protocol") != PROTOCOL:
+            return None
+        if hello.get("version") != local_protocol.code_version():
             return None
 
         deadline = time.monotonic() + _ANSWER_SECONDS
@@ -147,9 +158,10 @@ def _exchange(path: str, request: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def find_vault_option(arguments: Sequence[str]) -> str | None:
-    """Return the value of `--vault`, or None.
+    """Return the value of `--vault` on a command line, or None.
 
-    This is a guess, because the options of the command are not loaded. The server compares it with what they say.
+    This is a guess, because the options of the command are not loaded. The server compares it with
+    what they say.
     """
     value = None
     for position, argument in enumerate(arguments):
@@ -163,30 +175,32 @@ def find_vault_option(arguments: Sequence[str]) -> str | None:
 
 
 def _find_root(vault_option: str | None, env: Mapping[str, str]) -> str | None:
-    """Return the folder of the vault as `config.find_vault` does. Return None where that raises an error.
+    """Return the folder of the vault as `settings.find_vault` does.
 
-    Raises OSError if the current folder was deleted.
+    Return None where that raises an error. Raises OSError if the current folder was deleted.
     """
-    here = os.getcwd()
-
-    named = vault_option or env.get(f"{location.ENV_PREFIX}VAULT")
-    if not named:
+    folder = os.getcwd()
+    name = vault_option or env.get(f"{location.ENV_PREFIX}VAULT")
+    if not name:
         try:
-            named = _read_vault_setting(location.user_config_file(env))
+            name = _read_vault_setting(location.user_config_file(env))
         except (OSError, ValueError, RecursionError):
             return None
-    if named:
-        return location.named_vault(named, here)
+    if name:
+        return location.named_vault(name, folder)
 
-    enclosing = location.enclosing_vault(here)
+    enclosing = location.enclosing_vault(folder)
     home = os.path.expanduser("~")
-    if enclosing is None and location.may_use_home_vault(here, home):
+    if enclosing is None and location.may_use_home_vault(folder, home):
         return location.home_vault(home)
     return enclosing
 
 
 def _read_vault_setting(config_file: str) -> str | None:
-    """Return the vault that the user's own settings name, or None. Raises ValueError if the file is not valid."""
+    """Return the vault that the user's own settings name, or None.
+
+    Raises OSError or ValueError if the file cannot be read or is not valid.
+    """
     if not os.path.exists(config_file):
         return None
 
@@ -206,51 +220,3 @@ def _select_environment(env: Mapping[str, str]) -> dict[str, str]:
         for name, value in env.items()
         if name.startswith(location.ENV_PREFIX) or name in _SETTINGS_VARIABLES
     }
-
-
-def _describe_terminal() -> dict[str, Any] | None:
-    """Return what a server must know of the streams of this process. None if only this process can print to them."""
-    streams = {"out": sys.stdout, "err": sys.stderr, "in": sys.stdin}
-    try:
-        are_terminals = {name: stream.isatty() for name, stream in streams.items()}
-    except (AttributeError, ValueError):  # a stream is missing or closed
-        return None
-
-    if are_terminals["out"] or are_terminals["err"]:
-        is_dumb = os.environ.get("TERM", "").lower() in ("dumb", "unknown", "")
-        encodings = {(stream.encoding or "").lower() for stream in (sys.stdout, sys.stderr)}
-        if is_dumb or encodings != {"utf-8"}:
-            return None
-
-    environment = {name: os.environ[name] for name in _PRINTING_VARIABLES if name in os.environ}
-    return {**are_terminals, "size": _measure_terminal(), "environment": environment}
-
-
-def _measure_terminal() -> list[int] | None:
-    """Return the columns and lines of the first standard stream that is a terminal, or None."""
-    for descriptor in range(3):
-        try:
-            return list(os.get_terminal_size(descriptor))
-        except OSError:
-            continue
-    return None
-
-
-def _print(kind: str, text: str) -> None:
-    """Print a piece of an answer to the stream to which the command printed it."""
-    if kind == "page":
-        from simplemem.cli.pager import show_in_pager
-
-        show_in_pager(text)
-        return
-
-    name, _, is_bytes = kind.partition("-")
-    stream = sys.stderr if name == "err" else sys.stdout
-    if is_bytes:
-        stream.flush()
-        stream.buffer.write(text.encode("utf-8", "surrogateescape"))
-        stream.buffer.flush()
-    else:
-        stream.write(text)
-    if name == "err":
-        stream.flush()

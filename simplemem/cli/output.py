@@ -19,8 +19,7 @@ from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 
-from simplemem.cli.local import TERMINAL_OVERRIDES
-from simplemem.cli.pager import show_in_pager
+from simplemem.cli.terminal import TERMINAL_OVERRIDES, show_in_pager
 from simplemem.errors import Hint, HintSentence, SimplememError
 from simplemem.note.words import content_words, format_count, unique_words
 
@@ -55,7 +54,8 @@ Part: TypeAlias = str | tuple[str, str]
 """A text, or a text and its style."""
 Lines: TypeAlias = list[list[Part]]
 
-# A note may contain any characters, but no escape sequence in it may reach a terminal. Tab and newline may.
+# A note may contain any characters, but no escape sequence in it may reach a terminal.
+# Tab and newline may.
 _CONTROLS: dict[int, str | int] = {code: 0x2400 + code for code in range(32) if code not in (9, 10)}
 _CONTROLS |= {0x7F: "\u2421", **dict.fromkeys(range(0x80, 0xA0), "\ufffd")}
 # These change the order of letters on the screen.
@@ -83,7 +83,7 @@ _SENTENCES_FOR_PEOPLE = {
 
 
 def plain(text: str) -> str:
-    """Return a text that is safe to print in a terminal: its control characters are made visible."""
+    """Return a text that is safe to print in a terminal: control characters are made visible."""
     return text.replace("\r\n", "\n").translate(_CONTROLS)
 
 
@@ -105,53 +105,76 @@ def short_title(title: str, name: str) -> str:
 
 
 def in_words(value: Any) -> str:
-    """Return a JSON value as a person reads it."""
+    """Return a JSON value as a person reads it: "yes" for true, and "none" if it is empty."""
     if isinstance(value, bool):
         return "yes" if value else "no"
+
     if isinstance(value, Mapping):
-        return ", ".join(f"{key} {in_words(item)}" for key, item in value.items()) or "none"
+        words = [f"{key} {in_words(item)}" for key, item in value.items()]
+        return ", ".join(words) or "none"
     if isinstance(value, list | tuple):
-        return ", ".join(in_words(item) for item in value) or "none"
-    if value in (None, ""):
+        words = [in_words(item) for item in value]
+        return ", ".join(words) or "none"
+
+    if value is None or value == "":
         return "none"
     return one_line(str(value))
 
 
 def day(moment: str | None) -> str:
-    """Return the day of an ISO time, or ""."""
-    return (moment or "")[:10]
+    """Return the day of an ISO time, such as "2026-01-24"; "" if there is no time."""
+    if not moment:
+        return ""
+    return moment[:10]
+
+
+_UNITS = (("minute", 60, 60), ("hour", 3600, 24), ("day", 86400, 7))
+"""Units of time: the name, the length in seconds, and how many of them are at most counted."""
 
 
 def ago(moment: str, now: datetime | None = None) -> str:
-    """Return how long ago an ISO time was, or its date if that was more than a week ago."""
+    """Return how long ago an ISO time was, or its date if that was more than a week ago.
+
+    Any other text is returned as it is.
+    """
     try:
-        then = datetime.fromisoformat(moment)
+        time = datetime.fromisoformat(moment)
     except ValueError:
         return moment
 
-    if then.tzinfo is None:
-        then = then.astimezone()
-    seconds = ((now or datetime.now(UTC)) - then).total_seconds()
+    if time.tzinfo is None:
+        time = time.astimezone()
+    if now is None:
+        now = datetime.now(UTC)
+    seconds = (now - time).total_seconds()
+
     if 0 <= seconds < 60:
         return "just now"
-    for unit, size, limit in (("minute", 60, 60), ("hour", 3600, 24), ("day", 86400, 7)):
-        if 0 <= seconds < size * limit:
-            return f"{format_count(int(seconds // size), unit)} ago"
-    return then.astimezone().strftime("%Y-%m-%d %H:%M")
+    for unit, unit_seconds, limit in _UNITS:
+        if 0 <= seconds < unit_seconds * limit:
+            count = int(seconds // unit_seconds)
+            return f"{format_count(count, unit)} ago"
+    return time.astimezone().strftime("%Y-%m-%d %H:%M")
+
+
+_DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
+"""The style of a line of a unified diff, by its first character."""
 
 
 def diff_lines(diff: str | None) -> Lines:
-    """Return the lines of a unified diff in its usual colours."""
+    """Return the lines of a unified diff in its usual colours; [] if there is no difference."""
     if not diff:
         return []
 
-    styles = {"+": "green", "-": "red", "@": "cyan"}
-    lines = diff.removesuffix("\n").split("\n")
-    return [[(line.removesuffix("\r"), styles.get(line[:1], ""))] for line in lines]
+    lines: Lines = []
+    for line in diff.removesuffix("\n").split("\n"):
+        style = _DIFF_STYLES.get(line[:1], "")
+        lines.append([(line.removesuffix("\r"), style)])
+    return lines
 
 
 def labelled(facts: Mapping[str, Any]) -> dict[str, str]:
-    """Return the keys and values of facts in words, for a person."""
+    """Return the keys and values of facts in words, for a person: `has_links: true` as "yes"."""
     return {key.replace("_", " "): in_words(value) for key, value in facts.items()}
 
 
@@ -182,8 +205,11 @@ def styled(*parts: Part) -> Text:
 
     line = Text()
     for part in parts:
-        style = "" if isinstance(part, str) else part[1]
-        line.append(plain(_text_of(part)), style)
+        if isinstance(part, str):
+            line.append(plain(part))
+        else:
+            text, style = part
+            line.append(plain(text), style)
     return line
 
 
@@ -226,23 +252,23 @@ class Terminal:
 _TERMINAL: ContextVar[Terminal | None] = ContextVar("terminal", default=None)
 
 
-def terminal() -> Terminal:
-    """Return where this command prints.
+def _current_terminal() -> Terminal:
+    """Return where this command prints: to another process, or to the streams of this one.
 
     Call it for each output, because streams can be replaced.
     """
-    current = _TERMINAL.get()
-    if current is not None:
-        return current
+    terminal = _TERMINAL.get()
+    if terminal is not None:
+        return terminal
 
     has_keyboard = sys.stdin is not None and sys.stdin.isatty()
     return Terminal(sys.stdout, sys.stderr, os.environ, has_keyboard, show_in_pager)
 
 
 @contextmanager
-def printing_to(other: Terminal) -> Iterator[None]:
-    """Print to the streams of another process."""
-    token = _TERMINAL.set(other)
+def printing_to(terminal: Terminal) -> Iterator[None]:
+    """Print to a terminal, such as that of another process, as long as the context is open."""
+    token = _TERMINAL.set(terminal)
     try:
         yield
     finally:
@@ -254,7 +280,8 @@ def fitted_widths(
 ) -> dict[int, int]:
     """Return the widths with which the columns of a table fit into `room`.
 
-    Columns that are left out are absent.
+    `widths` and `kinds` have the columns by their numbers. Columns that are left out are absent
+    from the result.
 
     Columns that shrink are narrowed first. If that is not enough, a column that is not WHOLE is
     left out, the last one first. If the WHOLE columns do not fit by themselves, the widest of them
@@ -273,6 +300,8 @@ def fitted_widths(
         if not dispensable:
             _narrow(fitted, list(fitted), _MIN_WRAPPED, excess)
             return fitted
+
+        # The columns that were narrowed get their full widths again for the next attempt.
         fitted = {number: widths[number] for number in fitted if number != dispensable[-1]}
 
 
@@ -291,21 +320,23 @@ def _narrow(widths: dict[int, int], numbers: Sequence[int], min_width: int, exce
 
 
 class Screen:
-    """The terminal or the pipe that a command prints to.
+    """The terminal or the pipe that a command prints to: stdout, or with `stderr` stderr.
 
-    Create one for each output, because streams can be replaced.
+    It keeps the stream, and whether that is a terminal and needs Rich. Create one for each output,
+    because streams can be replaced.
     """
 
     def __init__(self, *, stderr: bool = False) -> None:
-        self._terminal = terminal()
+        self._terminal = _current_terminal()
         self._stream = self._terminal.err if stderr else self._terminal.out
         # Importing Rich costs a tenth of a search. A pipe needs it only if the environment says so.
         if self._terminal.is_forced:
             self.is_terminal = self.console.is_terminal
         else:
             self.is_terminal = self._stream.isatty()
-        needs_rich = self.is_terminal or self._terminal.is_forced or self._terminal.is_width_given
-        self._is_plain = not needs_rich
+        self._needs_rich = (
+            self.is_terminal or self._terminal.is_forced or self._terminal.is_width_given
+        )
 
     @cached_property
     def console(self) -> Console:
@@ -326,22 +357,29 @@ class Screen:
         line = styled(*parts)
         if hang is None:
             hang = len(line.plain) - len(line.plain.lstrip(" "))
-        width = self.console.width
-        if line.cell_len <= width or width - hang < _MIN_TEXT:
+        room = self.console.width - hang
+        if line.cell_len <= self.console.width or room < _MIN_TEXT:
             self.console.print(line, soft_wrap=True)
-            return
+        else:
+            self._say_wrapped(line, hang, room)
+
+    def _say_wrapped(self, line: Text, hang: int, room: int) -> None:
+        """Print a line on several lines, of which each has `room` columns after `hang` columns."""
+        prefix = styled()
+        text = line
+        if hang:
+            prefix, text = line.divide([hang])
 
         indent = styled(" " * hang)
-        first, rest = line.divide([hang]) if hang else (styled(), line)
-        for number, piece in enumerate(rest.divide(_line_ends(rest.plain, width - hang))):
+        for piece in text.divide(_line_ends(text.plain, room)):
             piece.rstrip()
-            prefix = indent if number else first
             self.console.print(prefix + piece, soft_wrap=True)
+            prefix = indent
 
     def _say_plainly(self, parts: Iterable[Part]) -> bool:
-        """Print a line without Rich. Return False if that would look different."""
-        text = "".join(map(_text_of, parts))
-        if not self._is_plain or "\t" in text:  # Rich replaces tabs with spaces
+        """Print a line without Rich. Return False, and print nothing, if Rich has to print it."""
+        text = "".join(_text_of(part) for part in parts)
+        if self._needs_rich or "\t" in text:  # Rich replaces tabs with spaces
             return False
 
         self._stream.write(plain(text) + "\n")
@@ -367,7 +405,10 @@ class Screen:
             self.say((line.removesuffix("\r"), style))
 
     def note(self, facts: Mapping[str, str], content: str) -> None:
-        """Print a rendered note, in a pager if it is longer than the screen."""
+        """Print a rendered note, its properties first.
+
+        A pager shows it if it is longer than the screen and there is a keyboard.
+        """
         from rich.markdown import Markdown
 
         with self.console.capture() as capture:
@@ -375,6 +416,7 @@ class Screen:
             if facts:
                 self.console.print("")
             self.console.print(Markdown(plain(content), hyperlinks=False))
+
         rendered = capture.get()
         is_long = rendered.count("\n") >= self.console.height
         if is_long and self._terminal.has_keyboard:
@@ -383,23 +425,20 @@ class Screen:
             self._stream.write(rendered)
 
     def table(self, rows: Iterable[Sequence[Part]], *, columns: Sequence[Column] = ()) -> None:
-        """Print rows as aligned columns.
+        """Print rows as aligned columns. All rows have the same number of cells.
 
-        Empty columns are left out; those without a declaration are WHOLE.
+        Empty columns are left out; those without a declaration are WHOLE. A terminal gets as many
+        columns as fit into it.
         """
         rows = [list(row) for row in rows]
         if self._print_plainly(rows):
             return
 
-        lines = [[styled(cell) for cell in row] for row in rows]
-        cells = {
-            number: column for number, column in enumerate(zip(*lines, strict=True)) if any(column)
-        }
+        cells = _cells_by_column(rows)
         if not cells:
             return
 
-        kinds = {number: columns[number] if number < len(columns) else WHOLE for number in cells}
-        table = self._grid(cells, kinds)
+        table = self._grid(cells, columns)
         if self.is_terminal:
             self.console.print(table)
             return
@@ -409,14 +448,19 @@ class Screen:
         for line in capture.get().split("\n")[:-1]:
             self._stream.write(f"{line.rstrip()}\n")
 
-    def _grid(self, cells: Mapping[int, Sequence[Text]], kinds: Mapping[int, Column]) -> Table:
+    def _grid(self, cells: Mapping[int, Sequence[Text]], columns: Sequence[Column]) -> Table:
         """Return a table of Rich that fits into the terminal.
 
-        `cells` are its columns by their numbers.
+        `cells` are its columns by their numbers, `columns` the declarations of the first columns.
         """
         from rich.table import Table
 
-        widths = {number: max(cell.cell_len for cell in column) for number, column in cells.items()}
+        widths = {}
+        kinds = {}
+        for number, column in cells.items():
+            widths[number] = max(cell.cell_len for cell in column)
+            kinds[number] = columns[number] if number < len(columns) else WHOLE
+
         fitted = fitted_widths(widths, kinds, self.console.width)
         table = Table.grid(padding=(0, _GAP))
         for number, width in fitted.items():
@@ -424,33 +468,58 @@ class Screen:
                 table.add_column(no_wrap=True, overflow="ellipsis", width=width)
             else:
                 table.add_column(no_wrap=False, overflow="fold", width=width)
-        for row in zip(*(cells[number] for number in fitted), strict=True):
+
+        fitted_cells = [cells[number] for number in fitted]
+        for row in zip(*fitted_cells, strict=True):
             table.add_row(*row)
         return table
 
     def _print_plainly(self, rows: Sequence[Sequence[Part]]) -> bool:
         """Print rows to a pipe as Rich would, without Rich.
 
-        Return False if only Rich can print them.
+        Return False, and print nothing, if only Rich can print them.
         """
-        if not self._is_plain:
+        if self._needs_rich:
             return False
 
         lines = [[plain(_text_of(part)) for part in row] for row in rows]
-        if any("\n" in cell or "\t" in cell for line in lines for cell in line):
+        if any(_needs_layout(cell) for cells in lines for cell in cells):
             return False
 
         widths = [max(map(_width, column)) for column in zip(*lines, strict=True)]
-        columns = [number for number, width in enumerate(widths) if width]
-        if not columns:
-            return True
-
-        for line in lines:
-            cells = [
-                line[number] + " " * (widths[number] - _width(line[number])) for number in columns
-            ]
-            self._stream.write(f"{(' ' * _GAP).join(cells).rstrip()}\n")
+        for cells in lines:
+            line = _aligned(cells, widths)
+            if line is not None:
+                self._stream.write(line + "\n")
         return True
+
+
+def _cells_by_column(rows: Iterable[Sequence[Part]]) -> dict[int, Sequence[Text]]:
+    """Return the cells of each column that is not empty, for Rich, by the number of the column."""
+    lines = [[styled(cell) for cell in row] for row in rows]
+    columns = enumerate(zip(*lines, strict=True))
+    return {number: column for number, column in columns if any(column)}
+
+
+def _needs_layout(cell: str) -> bool:
+    """Return whether a cell takes several lines, or has tabs, which Rich replaces with spaces."""
+    return "\n" in cell or "\t" in cell
+
+
+def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str | None:
+    """Return a row of a table as a line. Columns without a width are left out.
+
+    None if no column has a width.
+    """
+    padded = []
+    for cell, width in zip(cells, widths, strict=True):
+        if width:
+            padded.append(cell + " " * (width - _width(cell)))
+    if not padded:
+        return None
+
+    gap = " " * _GAP
+    return gap.join(padded).rstrip()
 
 
 def _line_ends(text: str, width: int) -> list[int]:
@@ -481,18 +550,27 @@ def _width(text: str) -> int:
 
 
 def print_json(value: Any, *, compact: bool = False) -> None:
-    """Print a value for programs. `compact` puts it on one line, for a stream of values."""
+    """Print a value to stdout for programs. `compact` puts it on one line, for a stream of values.
+
+    Characters that could control a terminal are escaped.
+    """
     text = json.dumps(value, ensure_ascii=False, indent=None if compact else 2)
-    out = terminal().out
-    out.write(_UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text) + "\n")
+    safe_text = _UNSAFE.sub(_json_escape, text)
+    out = _current_terminal().out
+    out.write(safe_text + "\n")
     if compact:
         out.flush()
 
 
-def print_error(error: SimplememError, *, as_json: bool) -> None:
-    """Print an error: a red line and a hint on stderr, or with `--json` an object on stdout.
+def _json_escape(match: re.Match[str]) -> str:
+    """Return the one character that was matched as JSON escapes it."""
+    return f"\\u{ord(match[0]):04x}"
 
-    Rewords the hint of the error, which names tools of agents.
+
+def print_error(error: SimplememError, *, as_json: bool) -> None:
+    """Print an error: a red line and a hint on stderr, or as JSON an object on stdout.
+
+    Changes the hint of the error, which names tools of agents, so that it names commands.
     """
     error.hint = _for_people(error.hint)
     if as_json:
@@ -501,10 +579,11 @@ def print_error(error: SimplememError, *, as_json: bool) -> None:
 
     screen = Screen(stderr=True)
     screen.say(("error: ", "bold red"), (one_line(error.message), "red"))
+    message_and_hint = error.message + error.hint
     candidates = [
         candidate
         for candidate in error.details.get("candidates", ())
-        if candidate not in error.message + error.hint
+        if candidate not in message_and_hint
     ]
     if candidates:
         screen.say(("near: ", "dim"), ", ".join(candidates))
@@ -523,22 +602,32 @@ def _for_people(hint: str) -> str:
 
 def _words_for_people(sentence: HintSentence) -> str:
     """Return the words of a sentence for a person, or those for Python if there are no others."""
-    if sentence.key not in _SENTENCES_FOR_PEOPLE:
+    words = _SENTENCES_FOR_PEOPLE.get(sentence.key)
+    if words is None:
         return sentence.text
-    return _SENTENCES_FOR_PEOPLE[sentence.key].format(**sentence.values)
+    return words.format(**sentence.values)
 
 
 def words_asked(query: str) -> list[str]:
     """Return the words that a query searches for: no fields, nothing excluded, no "the"."""
-    parts = (part for part in query.split() if part[0] != "-" and ":" not in part)
-    return list(content_words(unique_words(" ".join(parts))))
+    words = []
+    for word in query.split():
+        is_excluded = word.startswith("-")
+        is_field = ":" in word
+        if not is_excluded and not is_field:
+            words.append(word)
+    return list(content_words(unique_words(" ".join(words))))
 
 
 def highlighted(text: str, query: str) -> list[Part]:
-    """Return a text with the words of a query in bold: no fields, nothing excluded, no "the"."""
-    words = "|".join(map(re.escape, words_asked(query)))
+    """Return a text with the words that a query searches for in bold."""
+    words = "|".join(re.escape(word) for word in words_asked(query))
     if not words:
         return [(text, "")]
 
-    pieces = re.split(f"({words})", text, flags=re.IGNORECASE)  # every second piece is a word
-    return [(piece, "bold" if number % 2 else "") for number, piece in enumerate(pieces)]
+    parts: list[Part] = []
+    pieces = re.split(f"({words})", text, flags=re.IGNORECASE)
+    for number, piece in enumerate(pieces):
+        is_word = number % 2 == 1  # the pieces between the words come first
+        parts.append((piece, "bold" if is_word else ""))
+    return parts
