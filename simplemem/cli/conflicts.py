@@ -44,13 +44,14 @@ def list_copies(vault: VaultOption = None) -> Answer:
     $ simplemem conflicts list --json"""
     with opened(vault) as store:
         copies = store.conflict_copies()
-    table: Lines = [[(copy.path, "cyan"), f"of {copy.of}", (copy.maker, "dim")] for copy in copies]
-    next_step: list[Part] = [
-        ("  `simplemem conflicts merge NAME --dry-run` shows the differences", "dim")
-    ]
+
     facts = {"conflicts": [copy.as_dict() for copy in copies]}
-    lines = [next_step if copies else [("No conflict copies.", "green")]]
-    return Answer(facts, lines, table, columns=(WHOLE, WHOLE, SHRINKS))
+    if not copies:
+        return Answer(facts, [[("No conflict copies.", "green")]])
+
+    rows: Lines = [[(copy.path, "cyan"), f"of {copy.of}", (copy.maker, "dim")] for copy in copies]
+    next_step = ("  `simplemem conflicts merge NAME --dry-run` shows the differences", "dim")
+    return Answer(facts, [[next_step]], rows, columns=(WHOLE, WHOLE, SHRINKS))
 
 
 @command(_conflicts)
@@ -67,57 +68,72 @@ def merge(
 ) -> Answer:
     """Merge conflict copies into their note.
 
-    The note is written and the copies are moved to the trash, as one change that `undo` takes back. If the history has
-    the text that both started from, lines that either side removed are removed; otherwise all lines are kept. If both
-    sides changed the same lines, nothing is written: choose with --keep.
+    The note is written and the copies are moved to the trash, as one change that `undo` takes back.
+    If the history has the text that both started from, lines that either side removed are removed;
+    otherwise all lines are kept. If both sides changed the same lines, nothing is written: choose
+    with --keep.
 
     $ simplemem conflicts merge Kite --dry-run
     $ simplemem conflicts merge Kite --keep note"""
     with opened(vault) as store:
         merges = store.conflict_merges(name, in_sequence=True)
         if dry_run:
-            return Answer({"merges": [planned.as_dict() for planned in merges]}, _planned(merges))
-        done: list[ConflictMerged] = []
+            facts = {"merges": [merge.as_dict() for merge in merges]}
+            return Answer(facts, _plan_lines(merges))
+
+        results: list[ConflictMerged] = []
         lines = Lines()
-        for of_note in _by_note(merges):
-            preview(Answer({}, _planned(of_note)))
+        for merges_of_note in _group_by_note(merges):
+            preview(Answer({}, _plan_lines(merges_of_note)))
             with finish():
-                merged = store.merge_conflicts(of_note, keep=_MODES[keep], who=WHO)
-            for each in merged:
-                verb = "Merged " if each.changed else "Dropped "
-                lines.append([(verb, "green"), (each.copy, "cyan")])
-            lines.append(undo_with(merged[0].version))
-            done += merged
-    warnings = [warning for each in done for warning in each.warnings]
-    return Answer({"merged": [each.as_dict() for each in done]}, lines, warnings=warnings)
+                merged = store.merge_conflicts(merges_of_note, keep=_MODES[keep], who=WHO)
+            lines += _merged_lines(merged)
+            results += merged
+
+    warnings = [warning for result in results for warning in result.warnings]
+    return Answer({"merged": [result.as_dict() for result in results]}, lines, warnings=warnings)
 
 
-def _by_note(merges: Sequence[ConflictMerge]) -> list[list[ConflictMerge]]:
-    """The merges of each note, those first that cannot be made without a decision."""
+def _group_by_note(merges: Sequence[ConflictMerge]) -> list[list[ConflictMerge]]:
+    """Return the merges of each note; first the notes that need a decision of the user."""
     by_note: dict[str, list[ConflictMerge]] = {}
     for merge in merges:
         by_note.setdefault(merge.copy.original, []).append(merge)
-    return sorted(by_note.values(), key=lambda of_note: all(merge.clean for merge in of_note))
+    return sorted(by_note.values(), key=_are_clean)
 
 
-def _planned(merges: Sequence[ConflictMerge]) -> Lines:
+def _are_clean(merges: Sequence[ConflictMerge]) -> bool:
+    """Return whether all merges are possible without a decision of the user."""
+    return all(merge.clean for merge in merges)
+
+
+def _merged_lines(merged: Sequence[ConflictMerged]) -> Lines:
+    """Return what was done with the copies of a note, and how to undo it."""
+    lines = Lines()
+    for result in merged:
+        verb = "Merged " if result.changed else "Dropped "
+        lines.append([(verb, "green"), (result.copy, "cyan")])
+    lines.append(undo_with(merged[0].version))
+    return lines
+
+
+def _plan_lines(merges: Sequence[ConflictMerge]) -> Lines:
+    """Return what each merge would do, and the changes that it makes in the note."""
     lines = Lines()
     for merge in merges:
-        if merge.conflicts:
-            found = f"both changed the same text in {format_count(merge.conflicts, 'place')}"
-        elif not merge.diff:
-            found = "the note already contains everything in the copy"
-        elif merge.base:
-            found = f"no conflicts; the common base is most likely {merge.base}"
-        else:
-            found = "no conflicts; the common base is not known, so all lines are kept"
-        lines.append(
-            [
-                (merge.copy.path, "cyan"),
-                " into ",
-                (merge.copy.of, "cyan"),
-                f": {merge.problem or found}",
-            ]
-        )
+        copy: Part = (merge.copy.path, "cyan")
+        note: Part = (merge.copy.of, "cyan")
+        lines.append([copy, " into ", note, f": {merge.problem or _outcome(merge)}"])
         lines += diff_lines(merge.diff)
     return lines
+
+
+def _outcome(merge: ConflictMerge) -> str:
+    """Return in words how a merge ends, and where both texts come from."""
+    if merge.conflicts:
+        return f"both changed the same text in {format_count(merge.conflicts, 'place')}"
+    if not merge.diff:
+        return "the note already contains everything in the copy"
+    if merge.base:
+        return f"no conflicts; the common base is most likely {merge.base}"
+    return "no conflicts; the common base is not known, so all lines are kept"

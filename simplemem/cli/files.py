@@ -8,27 +8,30 @@ from pathlib import Path
 from simplemem.errors import Conflict, Unavailable
 
 
-def replace_text(file: Path, before: str | None, after: str | None, backup_name: str = "") -> None:
-    """Replace the text `before` of a file with `after`. None stands for no file.
+def replace_text(
+    file: Path, old_text: str | None, new_text: str | None, backup_name: str = ""
+) -> None:
+    """Replace the text of a file, which was `old_text` when it was read. None stands for no file.
 
-    With `backup_name`, the old file is kept under that name beside it. Raises Unavailable if the file is
-    write-protected, and Conflict if it is no longer what was read.
+    If `file` is a link, the file behind it is replaced. Missing folders are created. With
+    `backup_name`, the old file is kept under that name beside it. Raises Unavailable if the file is
+    write-protected, and Conflict if it is no longer what was read; nothing is changed then.
     """
     from simplemem.store import ConcurrentWrite, change_file
 
-    real = Path(os.path.realpath(file))  # it may be a link
-    if before is not None and not os.access(real, os.W_OK):
+    real_file = Path(os.path.realpath(file))
+    if old_text is not None and not os.access(real_file, os.W_OK):
         raise Unavailable(f"{file} is write-protected", hint="Allow writing to it first.")
 
-    old = None if before is None else before.encode()
-    if after is None and real.is_file() and real.read_bytes() == old:
-        real.unlink()
+    old_data = None if old_text is None else old_text.encode()
+    if new_text is None and real_file.is_file() and real_file.read_bytes() == old_data:
+        real_file.unlink()
         return
 
-    real.parent.mkdir(parents=True, exist_ok=True)
+    new_data = b"" if new_text is None else new_text.encode()
+    real_file.parent.mkdir(parents=True, exist_ok=True)
     try:
-        change_file(real, old, (after or "").encode(), backup_name)
+        change_file(real_file, old_data, new_data, backup_name)
     except (ConcurrentWrite, FileExistsError) as error:
-        raise Conflict(
-            f"another program changed {file} just now", current_sha256=None, hint="Try again."
-        ) from error
+        message = f"another program changed {file} just now"
+        raise Conflict(message, current_sha256=None, hint="Try again.") from error

@@ -8,57 +8,81 @@ from pathlib import Path
 from simplemem.errors import Ambiguous, Invalid
 
 
-def path_in_vault(typed: str, root: Path, here: Path) -> str:
-    """The path inside a vault that was typed as an absolute path, or as one relative to the folder `here`.
+def path_in_vault(typed: str, root: Path, folder: Path) -> str:
+    """Return the path in a vault that a user typed as a path on the disk.
 
-    Anything else is returned as it is. Raises Ambiguous for `a.md` if the vault has one note at that path, and the
-    folder `here` another; `./a.md` always means the latter.
+    `root` is the vault. `typed` may be absolute, or relative to `folder`, the current folder of the
+    user. A text that is no such path, such as the name of a note, is returned as it is.
+
+    Raises Invalid for a file outside the vault. Raises Ambiguous for `a.md` if the vault has one
+    note at that path, and `folder` another; `./a.md` always means the latter.
     """
-    path = _absolute(typed, here)
-    inside = _inside(path, root)
+    path = _absolute(typed, folder)
+    inside = _path_below(path, root)
     is_explicit = _is_path(typed)
+    is_file = os.path.isfile(path)
+
     if inside is None:
-        if is_explicit and os.path.isfile(path):
+        if is_explicit and is_file:
             raise Invalid(
                 f"{path} is outside the vault {root}",
                 hint="To use another vault, pass `--vault FOLDER`.",
             )
         return typed
-    if not os.path.isfile(path):
-        return inside if is_explicit else typed
-    if not is_explicit and inside != typed and (root / typed).is_file():
-        hint = f"Use `./{typed}` for the note in the current folder, `{typed.removesuffix('.md')}` for the other one."
+    if is_explicit:
+        return inside
+    if not is_file:
+        return typed
+
+    if inside != typed and (root / typed).is_file():
+        name = typed.removesuffix(".md")
         raise Ambiguous(
             f"{typed} could mean two notes: {inside} and {typed}",
             candidates=[inside, typed],
-            hint=hint,
+            hint=f"Use `./{typed}` for the note in the current folder, `{name}` for the other one.",
         )
     return inside
 
 
 def new_name_in_vault(typed: str, root: Path) -> str:
-    """The name for a note that was typed as a name, as an absolute path, or as a path that begins with `./` or `../`."""
-    inside = _inside(_absolute(typed, Path.cwd()), root) if _is_path(typed) else None
+    """Return the name in a vault for a new note, or a folder that ends with `/`.
+
+    A path on the disk that is absolute, or begins with `./`, `../` or `~/`, becomes one in the
+    vault. Any other text, and a path outside the vault, is returned as it is: the check of names
+    rejects the latter.
+    """
+    if not _is_path(typed):
+        return typed
+    inside = _path_below(_absolute(typed, Path.cwd()), root)
     if inside is None:
         return typed
     return f"{inside}/" if typed.endswith("/") else inside
 
 
 def _is_path(typed: str) -> bool:
-    """Whether what was typed can only be a path on the disk, and not one in the vault."""
+    """Return whether what was typed can only be a path on the disk, and not one in the vault."""
     return typed.startswith(("./", "../", "~/")) or os.path.isabs(typed)
 
 
-def _absolute(typed: str, here: Path) -> str:
-    return os.path.abspath(os.path.join(here, os.path.expanduser(typed)))
+def _absolute(typed: str, folder: Path) -> str:
+    """Return a path that was typed in a folder as an absolute path. Links are not followed."""
+    return os.path.abspath(os.path.join(folder, os.path.expanduser(typed)))
 
 
-def _inside(path: str, root: Path) -> str | None:
-    """The path in the vault of a path on the disk; None for one outside. Links are followed only if need be."""
-    return _relative(path, str(root)) or _relative(os.path.realpath(path), os.path.realpath(root))
+def _path_below(path: str, root: Path) -> str | None:
+    """Return the path in a vault of an absolute path, or None for one outside.
+
+    Links are followed only if the path is not below the vault as it is.
+    """
+    relative = _relative(path, str(root))
+    if relative is not None:
+        return relative
+    return _relative(os.path.realpath(path), os.path.realpath(root))
 
 
 def _relative(path: str, folder: str) -> str | None:
-    """The path below a folder, with `/`; None if it is not below it."""
-    below = path.removeprefix(os.path.join(folder, ""))
-    return None if below == path else below.replace(os.sep, "/")
+    """Return the path below a folder, with `/` as the separator; None if it is not below it."""
+    prefix = os.path.join(folder, "")
+    if not path.startswith(prefix):
+        return None
+    return path.removeprefix(prefix).replace(os.sep, "/")

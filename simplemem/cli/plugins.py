@@ -14,39 +14,40 @@ from simplemem.plugins import KINDS, Plugin, plugins_of
 commands = typer.Typer()
 
 
-@command(commands, panel="Agents and servers")
-def plugins() -> Answer:
+@command(commands, "Agents and servers", name="plugins")
+def list_plugins() -> Answer:
     """List what other packages add to simplemem.
 
     Each plug-in is loaded. If that fails, the reason is shown.
 
     $ simplemem plugins
     $ simplemem plugins --json"""
-    found = [plugin for kind in KINDS for plugin in plugins_of(kind).values()]
-    errors = {plugin: _problem_with(plugin) for plugin in found}
+    plugins = [plugin for kind in KINDS for plugin in plugins_of(kind).values()]
+    facts = []
+    rows = Lines()
+    for plugin in plugins:
+        problem = _problem_with(plugin)
+        facts.append(
+            {
+                "kind": plugin.kind,
+                "name": plugin.name,
+                "package": plugin.package,
+                "version": plugin.version,
+                "error": problem or None,
+            }
+        )
+        rows.append(
+            [
+                (plugin.kind, "dim"),
+                (plugin.name, "cyan"),
+                f"{plugin.package} {plugin.version}",
+                (problem, "red"),
+            ]
+        )
 
-    facts = [
-        {
-            "kind": plugin.kind,
-            "name": plugin.name,
-            "package": plugin.package,
-            "version": plugin.version,
-            "error": errors[plugin] or None,
-        }
-        for plugin in found
-    ]
-    rows: Lines = [
-        [
-            (plugin.kind, "dim"),
-            (plugin.name, "cyan"),
-            f"{plugin.package} {plugin.version}",
-            (errors[plugin], "red"),
-        ]
-        for plugin in found
-    ]
     lines: Lines = []
-    if not found:
-        lines = [["No installed package adds a plug-in."]]
+    if not plugins:
+        lines.append(["No installed package adds a plug-in."])
     return Answer({"plugins": facts}, lines, rows, columns=(WHOLE, WHOLE, WHOLE, SHRINKS))
 
 
@@ -60,7 +61,7 @@ def _problem_with(plugin: Plugin) -> str:
 
 
 def _loader_of(kind: str) -> Callable[[Plugin], object]:
-    """Return the function that loads and checks plug-ins of a kind."""
+    """Return the function that loads and checks plug-ins of a kind, which is one of KINDS."""
     if kind == "profiles":
         from simplemem.profiles.registry import load_profile
 

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
-from contextlib import nullcontext
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -76,35 +75,83 @@ def new(
     $ simplemem new 'flights/Flight 5 Fulmar' --tag status=planned --property payload_grams=540"""
     from simplemem.cli.editor import DraftFile
 
-    if stdin not in (None, "-"):
-        message = f"only `-` may follow the name, not {stdin!r}; give the text with --content"
-        raise typer.BadParameter(message)
-    if stdin and (content is not None or edit):
-        other = "--edit" if edit else "--content"
-        raise typer.BadParameter(f"`-` and {other} cannot be combined")
+    _check_text_options(stdin, content, edit=edit)
+    text = content or ""
+    if stdin is not None:
+        text = _read_stdin()
+    metadata = _metadata(properties or (), tag or (), title, description, kind)
 
-    text = _read_stdin() if stdin else content or ""
-    metadata: dict[str, Any] = dict(map(_property, properties or ()))
-    header = {"title": title, "description": description, "type": kind}
-    metadata |= {key: value for key, value in header.items() if value is not None}
-    if tag:
-        metadata["tags"] = dict(map(_tag_change, tag))
-    with (
-        opened(vault, make=True) as store,
-        DraftFile(store, name, text) if edit else nullcontext() as draft,
-    ):
-        name = new_name_in_vault(name, store.root)
-        if draft is not None:
-            text = draft.edited()
+    with opened(vault, make=True) as store:
+        name_in_vault = new_name_in_vault(name, store.root)
+        if not edit:
+            finish()
+            return _create(store, name_in_vault, text, metadata, template, overwrite=overwrite)
+
+        with DraftFile(store, name, text) as draft:
+            text = draft.edit()
             if not text.strip():
                 hint = "To create an empty note, leave out --edit."
                 raise Invalid("the text is empty: no note was created", hint=hint)
+            finish()
+            return _create(store, name_in_vault, text, metadata, template, overwrite=overwrite)
 
-        finish()
-        if template:
-            return _saved(_create_from_template(store, template, name, text, metadata))
-        result = store.create(name, text, metadata, overwrite=overwrite, who=WHO, tool="new")
-        return _saved(with_replaced(store, result))
+
+def _check_text_options(stdin: str | None, content: str | None, *, edit: bool) -> None:
+    """Raise a usage error unless the text of a new note comes from one place.
+
+    `stdin` is the word after the name, which can only be `-`.
+    """
+    if stdin is None:
+        return
+    if stdin != "-":
+        message = f"only `-` may follow the name, not {stdin!r}; give the text with --content"
+        raise typer.BadParameter(message)
+    if content is not None or edit:
+        option_name = "--edit" if edit else "--content"
+        raise typer.BadParameter(f"`-` and {option_name} cannot be combined")
+
+
+def _metadata(
+    properties: Iterable[str],
+    tags: Sequence[str],
+    title: str | None,
+    description: str | None,
+    kind: str | None,
+) -> dict[str, Any]:
+    """Return the properties of a new note by their keys.
+
+    `properties` and `tags` are as the user typed them. Raises a usage error for a property that is
+    not KEY=VALUE.
+    """
+    metadata = dict(_parse_property(typed) for typed in properties)
+    if title is not None:
+        metadata["title"] = title
+    if description is not None:
+        metadata["description"] = description
+    if kind is not None:
+        metadata["type"] = kind
+    if tags:
+        metadata["tags"] = _parse_tag_changes(tags)
+    return metadata
+
+
+def _create(
+    store: EnhancedStore,
+    name: str,
+    text: str,
+    metadata: Mapping[str, Any],
+    template: str,
+    *,
+    overwrite: bool,
+) -> Answer:
+    """Create a note, from a template if one is named, and return the answer of the command.
+
+    Raises what `create`, `create_from` and `update` of the store raise.
+    """
+    if template:
+        return _saved_answer(_create_from_template(store, template, name, text, metadata))
+    saved = store.create(name, text, metadata, overwrite=overwrite, who=WHO, tool="new")
+    return _saved_answer(with_replaced(store, saved))
 
 
 def _read_stdin() -> str:
@@ -120,12 +167,15 @@ def _read_stdin() -> str:
 def _create_from_template(
     store: EnhancedStore, template: str, name: str, text: str, metadata: Mapping[str, Any]
 ) -> Saved:
-    """Create a note from a template, then add a text at its end and properties."""
-    result = store.create_from(template, name, who=WHO, tool="new")
+    """Create a note from a template, then add a text at its end, and properties.
+
+    Raises what `create_from` and `update` of the store raise.
+    """
+    saved = store.create_from(template, name, who=WHO, tool="new")
     if not text and not metadata:
-        return result
+        return saved
     return store.update(
-        result.name, append=text or None, metadata=metadata or None, who=WHO, tool="new"
+        saved.name, append=text or None, metadata=metadata or None, who=WHO, tool="new"
     )
 
 
@@ -143,25 +193,27 @@ def daily(
     $ simplemem daily '- [ ] Order helium'"""
     with opened(vault, make=True) as store:
         finish()
-        result = store.daily(who=WHO, tool="daily")
+        saved = store.daily(who=WHO, tool="daily")
         if text:
-            result = store.update(result.name, append=" ".join(text), who=WHO, tool="daily")
-        return _saved(result)
+            saved = store.update(saved.name, append=" ".join(text), who=WHO, tool="daily")
+        return _saved_answer(saved)
 
 
-def _property(typed: str) -> tuple[str, Any]:
-    """One `key=value`.
+def _parse_property(typed: str) -> tuple[str, Any]:
+    """Return the key and the value of a property that was typed as `key=value`.
 
-    Values that read as JSON (numbers, true, lists) are that, anything else is text.
+    A value that is valid JSON (a number, true, a list) is parsed; any other is text. Raises a usage
+    error if the key or the `=` is missing.
     """
     key, sign, value = typed.partition("=")
-    if not sign or not key.strip():
+    key = key.strip()
+    if not sign or not key:
         raise typer.BadParameter(f"a property is KEY=VALUE, not {typed!r}")
     try:
         # NaN and the infinities, which are Python's additions to JSON, are words here.
-        return key.strip(), json.loads(value, parse_constant=str)
+        return key, json.loads(value, parse_constant=str)
     except (ValueError, RecursionError):
-        return key.strip(), value
+        return key, value
 
 
 @command(commands, _PANEL)
@@ -184,11 +236,15 @@ def edit(
     from simplemem.cli.editor import edit_note
 
     with opened(vault) as store:
-        return _saved(edit_note(store, name, merge=merge))
+        return _saved_answer(edit_note(store, name, merge=merge))
 
 
 def with_replaced(store: EnhancedStore, saved: Saved) -> Saved:
-    """Return a write with a warning that says which text it replaced, if any, and how to undo that."""
+    """Return the result of a write with a warning about the text that it replaced.
+
+    The warning describes that text and says how to undo the write. If nothing was replaced, the
+    result is returned as it is.
+    """
     from simplemem.tools.session import text_replaced
 
     if not saved.changed or saved.previous_sha256 is None:
@@ -198,16 +254,20 @@ def with_replaced(store: EnhancedStore, saved: Saved) -> Saved:
     return replace(saved, warnings=(*saved.warnings, warning))
 
 
-def _saved(saved: Saved) -> Answer:
-    done = (
-        "Created"
-        if saved.previous_sha256 is None
-        else "Saved"
-        if saved.changed
-        else "Nothing changed in"
-    )
-    line = (f"{done} {saved.name}", "green" if saved.changed else "")
-    return Answer(saved.as_dict(), [[line]], warnings=saved.warnings)
+def _saved_answer(saved: Saved) -> Answer:
+    """Return the answer about a note that was created, saved or left as it was."""
+    verdict = "Saved"
+    if saved.previous_sha256 is None:
+        verdict = "Created"
+    elif not saved.changed:
+        verdict = "Nothing changed in"
+    style = _style_of(saved)
+    return Answer(saved.as_dict(), [[(f"{verdict} {saved.name}", style)]], warnings=saved.warnings)
+
+
+def _style_of(saved: Saved) -> str:
+    """Return the style of the line about a write: green if it changed something."""
+    return "green" if saved.changed else ""
 
 
 @command(commands, _PANEL, dashed_words=True)
@@ -222,21 +282,31 @@ def tag(name: Name, changes: Changes = None, vault: VaultOption = None) -> Answe
         if not changes:
             memory = store.read(name).as_dict()
             facts = {key: memory[key] for key in ("name", "sha256", "tags", "tag_map")}
-            return Answer(facts, [[(tags_shown(memory["tags"]) or "No tags.", "green")]])
+            tags = tags_shown(memory["tags"]) or "No tags."
+            return Answer(facts, [[(tags, "green")]])
+
         finish()
-        saved = store.change_tags(name, dict(map(_tag_change, changes)), who=WHO, tool="tag")
-    tags = f"{saved.name}: {tags_shown(saved.tags) or 'no tags'}"
-    return Answer(
-        saved.as_dict(), [[(tags, "green" if saved.changed else "")]], warnings=saved.warnings
-    )
+        saved = store.change_tags(name, _parse_tag_changes(changes), who=WHO, tool="tag")
+
+    tags = tags_shown(saved.tags) or "no tags"
+    line: Part = (f"{saved.name}: {tags}", _style_of(saved))
+    return Answer(saved.as_dict(), [[line]], warnings=saved.warnings)
 
 
-def _tag_change(typed: str) -> tuple[str, str | bool | None]:
-    """What `todo`, `status=done`, `+todo` and `-old` ask for."""
-    if typed.startswith("-"):
-        return typed[1:].removeprefix("#").partition("=")[0], None
-    key, sign, value = typed.removeprefix("+").removeprefix("#").partition("=")
-    return key, value if sign else True
+def _parse_tag_changes(typed: Iterable[str]) -> dict[str, str | bool | None]:
+    """Return the changes that `todo`, `status=done`, `+todo` and `-old` mean, by their tags.
+
+    True adds a tag, a text gives it this value, and None removes it.
+    """
+    changes: dict[str, str | bool | None] = {}
+    for change in typed:
+        if change.startswith("-"):
+            key, _, _ = change[1:].removeprefix("#").partition("=")
+            changes[key] = None
+        else:
+            key, sign, value = change.removeprefix("+").removeprefix("#").partition("=")
+            changes[key] = value if sign else True
+    return changes
 
 
 @command(commands, _PANEL)
@@ -259,11 +329,12 @@ def move(
             new_name += name.rsplit("/", 1)[-1]
         finish()
         moved = store.move(name, new_name, who=WHO, tool="move")
-    done: list[Part] = [("Moved ", "green"), f"{moved.previous_name} to ", (moved.name, "cyan")]
-    rewritten: Lines = [["  links rewritten in ", (each, "cyan")] for each in moved.rewritten]
-    return Answer(
-        moved.as_dict(), [done, *rewritten, undo_with(moved.version)], warnings=moved.warnings
-    )
+
+    lines: Lines = [[("Moved ", "green"), f"{moved.previous_name} to ", (moved.name, "cyan")]]
+    for note in moved.rewritten:
+        lines.append(["  links rewritten in ", (note, "cyan")])
+    lines.append(undo_with(moved.version))
+    return Answer(moved.as_dict(), lines, warnings=moved.warnings)
 
 
 @command(commands, _PANEL)
@@ -281,17 +352,20 @@ def delete(
     with opened(vault) as store:
         finish()
         deleted = store.delete_all(names, who=WHO, tool="delete")
-    lines: Lines = [[("Deleted ", "green"), (each.name, "cyan")] for each in deleted]
+
+    lines = Lines()
+    warnings = []
+    for note in deleted:
+        lines.append([("Deleted ", "green"), (note.name, "cyan")])
+        if note.links_left_unresolved:
+            links = format_count(note.links_left_unresolved, "link")
+            verb = "is" if note.links_left_unresolved == 1 else "are"
+            warnings.append(f"{links} to {note.name} {verb} broken now")
     lines.append(undo_with(deleted[0].version))
-    broken = list[str]()
-    for each in deleted:
-        if count := each.links_left_unresolved:
-            broken.append(
-                f"{format_count(count, 'link')} to {each.name} {'is' if count == 1 else 'are'} broken now"
-            )
-    return Answer({"deleted": [each.as_dict() for each in deleted]}, lines, warnings=broken)
+    facts = {"deleted": [note.as_dict() for note in deleted]}
+    return Answer(facts, lines, warnings=warnings)
 
 
 def undo_with(version: str) -> list[Part]:
-    """How to undo a change."""
+    """Return the line that says how to undo a change."""
     return [(f"  undo with: simplemem undo {version}", "dim")]
