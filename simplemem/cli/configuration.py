@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -22,24 +23,28 @@ _config = default_group(
     "Vault",
     "config",
     "Show and change settings.\n\n"
-    "A flag overrides the environment, which overrides the vault's own `.simplemem/config.toml`, which overrides your "
-    "`~/.config/simplemem/config.toml`, which overrides the default.\n\n"
-    "The vault is `--vault`, else `$SIMPLEMEM_VAULT`, else the setting `vault`, else the nearest folder, from the "
-    "current one upwards, that contains `.simplemem/` or `.obsidian/`, else `./.memories`, else `~/simplemem`. If the "
-    "current folder is among other Markdown notes, `~/simplemem` is not used.",
-    "$ simplemem config\n$ simplemem config get search.limit\n$ simplemem config set search.limit 10",
+    "A flag overrides the environment, which overrides the vault's own `.simplemem/config.toml`,"
+    " which overrides your `~/.config/simplemem/config.toml`, which overrides the default.\n\n"
+    "The vault is `--vault`, else `$SIMPLEMEM_VAULT`, else the setting `vault`, else the nearest"
+    " folder, from the current one upwards, that contains `.simplemem/` or `.obsidian/`, else"
+    " `./.memories`, else `~/simplemem`. If the current folder is among other Markdown notes,"
+    " `~/simplemem` is not used.",
+    "$ simplemem config\n"
+    "$ simplemem config get search.limit\n"
+    "$ simplemem config set search.limit 10",
 )
 _COVERED = "**********"  # printed in place of a secret
-_READ_AT_START = (  # settings that a running server does not read again
-    "access.hidden",
-    "access.only",
-    "access.read_only",
-    "embed.private",
-)
+_OTHER_PLACES = """'{ env = "NAME" }' or '{ path = "FILE" }'"""
+_MAX_FILE_BYTES = 64_000  # of a settings file
+_USER_AND_PASSWORD = re.compile(r"(?<=://)[^/@\s]+@")  # in a URL
+
+# Rules that name folders and notes. A running server does not read these settings again.
+_ACCESS_RULES = ("access.hidden", "access.only", "access.read_only", "embed.private")
 _RESTART = "If a server is running, restart it to apply this."
 
 
 def _keys() -> list[str]:
+    """Return the keys of all settings, for completion."""
     from simplemem.settings.model import fields
 
     return [key for key, _ in fields()]
@@ -47,6 +52,13 @@ def _keys() -> list[str]:
 
 InVault = Annotated[bool, flag("--in-vault", "Write to the vault's own `.simplemem/config.toml`.")]
 Key = Annotated[str, argument("KEY", "A setting, such as `search.limit`.", completing(_keys))]
+
+
+class _Setting(NamedTuple):
+    """The value of a setting as in JSON, without readable secrets, and where it comes from."""
+
+    value: Any
+    source: str
 
 
 @command(_config, name="list")
@@ -66,7 +78,8 @@ def list_settings(
     from simplemem.settings.loading import unknown_variables
 
     if example:
-        return Answer({"example": example_config()}, text=example_config())
+        text = example_config()
+        return Answer({"example": text}, text=text)
 
     warnings = unknown_variables(os.environ)
     try:
@@ -76,10 +89,10 @@ def list_settings(
 
     rows = Lines()
     facts = {}
-    for key, (value, source) in _in_force(vault).items():
-        style = "" if source == "default" else "bold"
-        rows.append([key, (in_words(value), style), (source, "dim")])
-        facts[key] = {"value": value, "source": source}
+    for key, setting in _settings_in_force(vault).items():
+        style = "" if setting.source == "default" else "bold"
+        rows.append([key, (in_words(setting.value), style), (setting.source, "dim")])
+        facts[key] = {"value": setting.value, "source": setting.source}
     return Answer(facts, table=rows, columns=(WHOLE, WHOLE, SHRINKS), warnings=warnings)
 
 
@@ -94,16 +107,16 @@ def get(key: Key, vault: VaultOption = None) -> Answer:
     from simplemem.settings.loading import check_is_setting
 
     check_is_setting(key)
-    value, source = _in_force(vault)[key]
-    text = in_words(value)
-    if isinstance(value, list):
-        text = "\n".join(map(str, value))
-    facts = {"key": key, "value": value, "source": source}
+    setting = _settings_in_force(vault)[key]
+    facts = {"key": key, "value": setting.value, "source": setting.source}
+    text = in_words(setting.value)
+    if isinstance(setting.value, list):
+        text = "\n".join(map(str, setting.value))
     return Answer(facts, [[text]] if text else [])
 
 
 @command(_config, name="set")
-def set_(
+def set_setting(
     key: Key,
     values: Annotated[
         list[str],
@@ -125,43 +138,60 @@ def set_(
 
     value = _one_value(key, values)
     file = _file_to_change(vault, in_vault)
-    before = _text_of(file)
-    after = with_setting(before or "", key, value, file, is_of_vault=in_vault)
-    is_changed = after != before
-    old = value_in(before or "", key, file)
+    old_text = _text_of(file)
+    new_text = with_setting(old_text or "", key, value, file, is_of_vault=in_vault)
+    old_value = value_in(old_text or "", key, file)
+
+    is_changed = new_text != old_text
     if is_changed:
         finish()
-        replace_text(file, before, after)
-        if before is None and not in_vault:
+        replace_text(file, old_text, new_text)
+        is_new_user_file = old_text is None and not in_vault
+        if is_new_user_file:
             file.chmod(0o600)  # it may contain keys later
 
-    printed = _COVERED if is_secret(key) else _as_json(value)
+    printed_value = _COVERED if is_secret(key) else _as_json(value)
     verdict = "Set" if is_changed else "Already set:"
-    lines: Lines = [[(verdict, "green"), f" {key} = {printed}", (f"  in {file}", "dim")]]
-    if is_changed and old is not None:
-        lines.append(_old_value_line(key, old))
-    if is_changed and key in _READ_AT_START:
-        lines.append([_RESTART])
+    lines: Lines = [[(verdict, "green"), f" {key} = {printed_value}", (f"  in {file}", "dim")]]
+    if is_changed:
+        if old_value is not None:
+            lines.append(_old_value_line(key, old_value))
+        lines += _restart_lines(key)
 
-    in_force, source = _in_force(vault)[key]
-    warnings = []
-    if str(file) not in source:
-        value_in_force = in_words(in_force)
-        warnings.append(f"{key} is still {value_in_force}, from {source}, which has precedence")
-    if is_secret(key) and not value.startswith("{"):
-        elsewhere = """'{ env = "NAME" }' or '{ path = "FILE" }'"""
-        problem = f"{file} contains the secret in plain text"
-        warnings.append(f"{problem}; to store it elsewhere, set {elsewhere}")
-    if key in _READ_AT_START:
-        warnings += _without_a_match(value_in(after, key, file), vault)
-
+    setting = _settings_in_force(vault)[key]
+    warnings = [*_precedence_warning(key, setting, file), *_secret_warning(key, value, file)]
+    if key in _ACCESS_RULES:
+        warnings += _warnings_about_rules(value_in(new_text, key, file), vault)
     facts = {
         "key": key,
-        "value": _COVERED if is_secret(key) else in_force,
+        "value": _COVERED if is_secret(key) else setting.value,
         "file": str(file),
         "changed": is_changed,
     }
     return Answer(facts, lines, warnings=warnings)
+
+
+def _restart_lines(key: str) -> Lines:
+    """Return the advice to restart a server, if that is necessary after a change of a setting."""
+    if key in _ACCESS_RULES:
+        return [[_RESTART]]
+    return []
+
+
+def _precedence_warning(key: str, setting: _Setting, file: Path) -> Iterator[str]:
+    """Yield a warning if the setting in force does not come from the file that was changed."""
+    if str(file) not in setting.source:
+        value = in_words(setting.value)
+        yield f"{key} is still {value}, from {setting.source}, which has precedence"
+
+
+def _secret_warning(key: str, typed: str, file: Path) -> Iterator[str]:
+    """Yield a warning if a file now contains a secret, and not where the secret is stored."""
+    from simplemem.settings.editing import is_secret
+
+    if is_secret(key) and not typed.startswith("{"):
+        problem = f"{file} contains the secret in plain text"
+        yield f"{problem}; to store it elsewhere, set {_OTHER_PLACES}"
 
 
 @command(_config)
@@ -176,25 +206,26 @@ def unset(key: Key, in_vault: InVault = False, vault: VaultOption = None) -> Ans
     from simplemem.settings.editing import is_secret, value_in, without_setting
 
     file = _file_to_change(vault, in_vault)
-    before = _text_of(file)
-    after = without_setting(before or "", key, file, is_of_vault=in_vault)
-    old = value_in(before or "", key, file)
+    old_text = _text_of(file)
+    new_text = without_setting(old_text or "", key, file, is_of_vault=in_vault)
+    old_value = value_in(old_text or "", key, file)
     finish()
-    replace_text(file, before, after)
+    replace_text(file, old_text, new_text)
 
-    in_force, source = _in_force(vault)[key]
-    text = _COVERED if is_secret(key) and in_force else in_words(in_force)
+    setting = _settings_in_force(vault)[key]
+    current_value = in_words(setting.value)
+    if is_secret(key) and setting.value:
+        current_value = _COVERED
     lines: Lines = [
         [("Removed", "green"), f" {key}", (f"  from {file}", "dim")],
-        _old_value_line(key, old),
-        [f"now: {text}", (f"  from {source}", "dim")],
+        _old_value_line(key, old_value),
+        [f"now: {current_value}", (f"  from {setting.source}", "dim")],
+        *_restart_lines(key),
     ]
-    if key in _READ_AT_START:
-        lines.append([_RESTART])
     facts = {
         "key": key,
-        "value": in_force,
-        "source": source,
+        "value": setting.value,
+        "source": setting.source,
         "file": str(file),
         "changed": True,
     }
@@ -202,9 +233,9 @@ def unset(key: Key, in_vault: InVault = False, vault: VaultOption = None) -> Ans
 
 
 def _one_value(key: str, values: list[str]) -> str:
-    """Return the value that was typed as one or several words.
+    """Return the value that was typed as one or several words, with commas between several.
 
-    Raises Invalid for several words if the setting is not a list.
+    Raises NotFound for an unknown setting, and Invalid for several words if it is not a list.
     """
     from simplemem.settings.editing import is_list
 
@@ -215,15 +246,17 @@ def _one_value(key: str, values: list[str]) -> str:
 
 
 def _file_to_change(vault: Path | None, in_vault: bool) -> Path:
-    """Return the user's settings file, or the vault's own.
+    """Return the path of the user's settings file, or with `in_vault` of the vault's own.
 
-    Raises Invalid if the vault's own is a link.
+    The file need not exist. Raises Invalid if the vault's own is reached through a link, and
+    NotFound if there is no vault.
     """
     from simplemem.settings.files import user_config_path
     from simplemem.settings.find_vault import find_existing_vault
 
     if not in_vault:
         return user_config_path(os.environ)
+
     file = find_existing_vault(vault) / ".simplemem" / "config.toml"
     if file.is_symlink() or file.parent.is_symlink():
         hint = "Replace the link with a file or folder."
@@ -231,39 +264,35 @@ def _file_to_change(vault: Path | None, in_vault: bool) -> Path:
     return file
 
 
-def _old_value_line(key: str, old: Any) -> list[Part]:
-    """Return the line with the value that was replaced or removed."""
+def _old_value_line(key: str, old_value: Any) -> list[Part]:
+    """Return the line with the value that was replaced or removed. A secret is not readable."""
     from simplemem.settings.editing import is_secret
 
     if is_secret(key):
         text = _COVERED
-    elif isinstance(old, list):
-        text = in_words(old)
+    elif isinstance(old_value, list):
+        text = in_words(old_value)
     else:
-        text = in_words(_as_json(old))
+        text = in_words(_as_json(old_value))
     return [(f"was: {text}", "dim")]
 
 
-def _without_a_match(rules: Any, vault: Path | None) -> list[str]:
-    """Return a warning for each rule that names one folder or note which the vault does not contain.
+def _warnings_about_rules(rules: Iterable[str], vault: Path | None) -> list[str]:
+    """Return a warning for each rule that names one folder or note which the vault does not have.
 
-    The warning suggests the most similar name.
+    Each warning suggests the most similar name. Without a vault, there are no warnings.
     """
-    from simplemem.note.scopes import is_private_by_rule
     from simplemem.settings.find_vault import find_existing_vault
 
     try:
-        folders, notes = _folders_and_notes(find_existing_vault(vault))
+        root = find_existing_vault(vault)
     except NotFound:
         return []
 
-    paths = notes + [f"{folder}any.md" for folder in folders]
+    folders, notes = _folders_and_notes(root)
     warnings = []
     for rule in rules:
-        has_wildcard = "*" in rule or "?" in rule
-        if has_wildcard or not rule.strip("./\\ "):
-            continue
-        if any(is_private_by_rule(path, [rule]) for path in paths):
+        if not _names_one_place(rule) or _matches_any(rule, folders, notes):
             continue
 
         names = folders
@@ -275,36 +304,57 @@ def _without_a_match(rules: Any, vault: Path | None) -> list[str]:
     return warnings
 
 
-def _most_similar(rule: str, names: list[str]) -> str:
-    """Return the name that is most similar to a rule, or ""."""
+def _names_one_place(rule: str) -> bool:
+    """Return whether a rule names one folder or note: it has no wildcard, and is not the vault."""
+    has_wildcard = "*" in rule or "?" in rule
+    is_vault = not rule.strip("./\\ ")
+    return not has_wildcard and not is_vault
+
+
+def _matches_any(rule: str, folders: Iterable[str], notes: Iterable[str]) -> bool:
+    """Return whether a rule matches a note, or would match a note in one of the folders."""
+    from simplemem.note.scopes import is_private_by_rule
+
+    paths = [*notes, *(f"{folder}any.md" for folder in folders)]
+    return any(is_private_by_rule(path, [rule]) for path in paths)
+
+
+def _most_similar(rule: str, names: Iterable[str]) -> str:
+    """Return the name that is most similar to a rule; "" if none is similar."""
     from simplemem.note.names import compare_key
 
-    by_key = {compare_key(name): name for name in names}
-    keys = get_close_matches(compare_key(rule.removeprefix("./")), by_key, 1)
-    return by_key[keys[0]] if keys else ""
+    names_by_key = {compare_key(name): name for name in names}
+    rule_key = compare_key(rule.removeprefix("./"))
+    similar_keys = get_close_matches(rule_key, names_by_key, 1)
+    return names_by_key[similar_keys[0]] if similar_keys else ""
 
 
 def _folders_and_notes(root: Path) -> tuple[list[str], list[str]]:
-    """Return the folders of a vault, each with a slash at its end, and its notes, without hidden folders."""
+    """Return the paths of the folders of a vault, and of its notes, without hidden folders.
+
+    The path of a folder ends with a slash.
+    """
     folders: list[str] = []
     notes: list[str] = []
     for path, subfolders, files in os.walk(root):
+        # `os.walk` enters only the folders that are left in its list.
         subfolders[:] = [name for name in subfolders if not name.startswith(".")]
         folder = Path(path).relative_to(root)
+        names_of_notes = [name for name in files if name.lower().endswith(".md")]
         folders += [f"{(folder / name).as_posix()}/" for name in subfolders]
-        notes += [(folder / name).as_posix() for name in files if name.lower().endswith(".md")]
+        notes += [(folder / name).as_posix() for name in names_of_notes]
     return folders, notes
 
 
 def _text_of(file: Path) -> str | None:
     """Return the text of a settings file, or None if there is none.
 
-    Raises Unreadable if it is not UTF-8.
+    Raises Unreadable if it is not UTF-8, and OSError if it cannot be read.
     """
     from simplemem.settings.files import read_bounded
 
     try:
-        return read_bounded(file, 64_000).decode("utf-8")
+        return read_bounded(file, _MAX_FILE_BYTES).decode("utf-8")
     except (FileNotFoundError, NotADirectoryError):
         return None
     except UnicodeDecodeError as error:
@@ -312,8 +362,11 @@ def _text_of(file: Path) -> str | None:
         raise Unreadable(message, hint="Save it as UTF-8 first.") from error
 
 
-def _in_force(vault: Path | None) -> dict[str, tuple[Any, str]]:
-    """Return each setting by its key: its value as in JSON, and its source."""
+def _settings_in_force(vault: Path | None) -> dict[str, _Setting]:
+    """Return all settings by their keys. `vault` is the value of `--vault`.
+
+    Raises Invalid if a settings file or variable is not valid.
+    """
     from simplemem.settings.find_vault import find_vault
     from simplemem.settings.loading import settings_with_sources
 
@@ -322,23 +375,24 @@ def _in_force(vault: Path | None) -> dict[str, tuple[Any, str]]:
     except NotFound:
         root = None
 
-    settings: dict[str, tuple[Any, str]] = {}
+    settings = {}
     for key, value, source in settings_with_sources({"vault": vault}, vault=root):
-        settings[key] = (_as_json(value), source)
-    _, source = settings["vault"]
-    path = None if root is None else str(root)
-    settings["vault"] = (path, _source_of_vault(root, source))
+        settings[key] = _Setting(_as_json(value), source)
+
+    source = _source_of_vault(root, settings["vault"].source)
+    settings["vault"] = _Setting(None if root is None else str(root), source)
     return settings
 
 
 def _source_of_vault(root: Path | None, source: str) -> str:
-    """Return where the vault was found if no setting names it, or else the source of the setting."""
+    """Return where the vault was found, if no setting names it; otherwise `source`."""
     if source != "default" or root is None:
         return source
-    here = Path.cwd()
-    if root in (here, *here.parents):
+
+    folder = Path.cwd()
+    if root in (folder, *folder.parents):
         return "the nearest vault upward"
-    if root == here / ".memories":
+    if root == folder / ".memories":
         return "./.memories"
     return source
 
@@ -348,7 +402,7 @@ def _as_json(value: Any) -> Any:
     if isinstance(value, tuple):
         return list(value)
     if isinstance(value, str):
-        return re.sub(r"(?<=://)[^/@\s]+@", f"{_COVERED}@", value)  # user and password in a URL
+        return _USER_AND_PASSWORD.sub(f"{_COVERED}@", value)
     if value is None or isinstance(value, (int, float, dict)):
         return value
-    return str(value)
+    return str(value)  # of a path, or of a secret, which pydantic covers
