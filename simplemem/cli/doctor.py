@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -16,11 +17,13 @@ from simplemem.cli.write import undo_with
 from simplemem.note.words import format_count
 
 if TYPE_CHECKING:
-    from simplemem.models import Finding, FixPlan, FixResult
+    from simplemem.models import Finding, FixPlan, FixResult, OwnFile
+    from simplemem.store import EnhancedStore
 
 commands = typer.Typer()
+_LEVELS = ("error", "warning", "note")  # the worst first
 _LABELS = {"error": "error", "warning": "warning", "note": "remark"}
-_STYLES = {"error": "bold red", "warning": "yellow", "note": "dim"}  # the worst level first
+_STYLES = {"error": "bold red", "warning": "yellow", "note": "dim"}
 _MAX_ALIKE = 3  # findings of one check and level that are shown
 
 
@@ -49,52 +52,83 @@ def doctor(
 
     $ simplemem doctor --only links,headers --json
     $ simplemem doctor --fix"""
-    checks = [name.strip() for names in only or () for name in names.split(",")]
-    plan: FixPlan | None = None
-    result: FixResult | None = None
+    checks = _parse_checks(only or ())
     with opened(vault) as store:
+        if fix:
+            return _fix(store, checks, dry_run=dry_run, yes=yes)
+
         with progress_bar() as progress:
-            if fix:
-                plan = store.plan_fixes(progress, only=checks)
-                findings = plan.left
-            else:
-                findings = store.doctor(progress, only=checks)
-        own_files = store.own_files()
+            findings = store.doctor(progress, only=checks)
+        return _report(findings, store.own_files(), checks)
 
-        if plan is not None and dry_run:
-            findings = plan.findings
-        elif plan is not None and plan.changes:
-            _confirm(plan, yes=yes)
-            finish()
-            result = store.fix(plan, who=WHO)
 
+def _parse_checks(options: Iterable[str]) -> list[str]:
+    """Return the names of checks in options such as `links,headers`."""
+    names = [name for option_value in options for name in option_value.split(",")]
+    return [name.strip() for name in names]
+
+
+def _report(
+    findings: Sequence[Finding], own_files: Sequence[OwnFile], checks: Sequence[str]
+) -> Answer:
+    """Return the answer about what the doctor found. It failed if there is an error or a warning.
+
+    With `checks`, all findings of these checks are shown, and nothing else.
+    """
     failed = any(finding.level != "note" for finding in findings)
-    facts: dict[str, Any] = {
+    facts = {
         "ok": not failed,
         "findings": [finding.as_dict() for finding in findings],
         "folder": [file.as_dict() for file in own_files],
     }
-    lines = _finding_lines(findings, show_all=bool(only))
-    if not only:
+    lines = _finding_lines(findings, show_all=bool(checks))
+    if not checks:
         lines += list_own_files(own_files)
-    if plan is None:
-        return Answer(facts, lines, failed=failed)
+    return Answer(facts, lines, failed=failed)
 
-    facts["fix"] = _fix_facts(plan, result)
-    if result is None:
-        nothing: Lines = [[("Nothing can be fixed automatically.", "green")]]
-        lines = (_change_lines(plan) or nothing) + lines
-        return Answer(facts, lines, warnings=plan.problems, failed=failed)
 
-    done: Part = (f"Fixed {format_count(len(result.changed), 'file')} in one step", "green")
-    lines = [[done], undo_with(result.version), *lines]
-    return Answer(facts, lines, warnings=result.warnings, failed=failed)
+def _fix(store: EnhancedStore, checks: Sequence[str], *, dry_run: bool, yes: bool) -> Answer:
+    """Fix what can be fixed, after the user has confirmed it, and return the answer.
+
+    With `dry_run`, nothing is changed. With `yes`, the user is not asked. Raises Invalid if the
+    user has to be asked and there is no terminal, and what `fix` of the store raises.
+    """
+    with progress_bar() as progress:
+        plan = store.plan_fixes(progress, only=checks)
+    own_files = store.own_files()
+
+    if dry_run or not plan.changes:
+        findings = plan.findings if dry_run else plan.left
+        report = _report(findings, own_files, checks)
+        change_lines: Lines = _change_lines(plan)
+        if not change_lines:
+            change_lines = [[("Nothing can be fixed automatically.", "green")]]
+        return replace(
+            report,
+            facts={**report.facts, "fix": _fix_facts(plan, None)},
+            lines=[*change_lines, *report.lines],
+            warnings=plan.problems,
+        )
+
+    _confirm(plan, yes=yes)
+    finish()
+    result = store.fix(plan, who=WHO)
+
+    report = _report(plan.left, own_files, checks)
+    files = format_count(len(result.changed), "file")
+    verdict: Part = (f"Fixed {files} in one step", "green")
+    return replace(
+        report,
+        facts={**report.facts, "fix": _fix_facts(plan, result)},
+        lines=[[verdict], undo_with(result.version), *report.lines],
+        warnings=result.warnings,
+    )
 
 
 def _confirm(plan: FixPlan, *, yes: bool) -> None:
-    """Show the planned changes, and have the user confirm them.
+    """Show the planned changes, and have the user confirm them. A no ends the command.
 
-    Raises Invalid without a terminal.
+    Raises Invalid without a terminal. With `yes`, the user is not asked.
     """
     preview(Answer({}, _change_lines(plan)))
     action = f"change {format_count(len(plan.changes), 'file')} in one step"
@@ -109,10 +143,10 @@ def _fix_facts(plan: FixPlan, result: FixResult | None) -> dict[str, Any]:
     `result` is None if nothing was changed.
     """
     changes = [
-        {"path": change.path, "what": [*change.what], "diff": change.diff}
+        {"path": change.path, "what": list(change.what), "diff": change.diff}
         for change in plan.changes
     ]
-    facts = {"done": result is not None, "changes": changes, "unmended": [*plan.problems]}
+    facts = {"done": result is not None, "changes": changes, "unmended": list(plan.problems)}
     if result is not None:
         facts |= result.as_dict()
     return facts
@@ -122,7 +156,7 @@ def _change_lines(plan: FixPlan) -> Lines:
     """Return the planned changes, with a diff of each file."""
     lines = Lines()
     for change in plan.changes:
-        descriptions = "; ".join(map(one_line, change.what))
+        descriptions = "; ".join(one_line(sentence) for sentence in change.what)
         lines.append([(change.path, "cyan"), ": ", descriptions])
         lines += diff_lines(change.diff)
     return lines
@@ -137,16 +171,17 @@ def _finding_lines(findings: Sequence[Finding], *, show_all: bool) -> Lines:
         return [[("No problems found.", "green")]]
 
     lines: Lines = [_summary(findings)]
-    for (_, check), alike in _grouped(findings).items():
-        shown_count = len(alike)
-        if not show_all and len(alike) > _MAX_ALIKE + 1:
-            shown_count = _MAX_ALIKE
-        for finding in alike[:shown_count]:
+    for (_, check), similar in _grouped(findings).items():
+        max_shown = len(similar)
+        if not show_all and len(similar) > _MAX_ALIKE + 1:
+            max_shown = _MAX_ALIKE
+        for finding in similar[:max_shown]:
             lines += _lines_of(finding)
 
-        hidden_count = len(alike) - shown_count
+        hidden_count = len(similar) - max_shown
         if hidden_count:
-            notes = format_count(len({finding.path for finding in alike}), "note")
+            paths = {finding.path for finding in similar}
+            notes = format_count(len(paths), "note")
             command_line = f"simplemem doctor --only {check}"
             text = f"  and {hidden_count} more like these, in {notes} in all: {command_line}"
             lines.append([(text, "dim")])
@@ -154,28 +189,36 @@ def _finding_lines(findings: Sequence[Finding], *, show_all: bool) -> Lines:
 
 
 def _summary(findings: Sequence[Finding]) -> list[Part]:
-    """Return the line with the number of findings of each level, in the style of the worst one."""
-    levels = Counter[str](finding.level for finding in findings)
-    text = ", ".join(format_count(levels[level], _LABELS[level]) for level in _STYLES)
-    fixable = sum(bool(finding.fix) for finding in findings)
-    if fixable:
-        part = "all of it" if fixable == len(findings) else str(fixable)
-        text += f"; `simplemem doctor --fix` can fix {part}"
-    worst_style = next(style for level, style in _STYLES.items() if levels[level])
-    return [(f"{text}.", worst_style)]
+    """Return the line with the number of findings of each level, in the style of the worst one.
+
+    There is at least one finding.
+    """
+    counts = Counter[str](finding.level for finding in findings)
+    texts = [format_count(counts[level], label) for level, label in _LABELS.items()]
+    text = ", ".join(texts)
+
+    fixable = [finding for finding in findings if finding.fix]
+    if len(fixable) == len(findings):
+        text += "; `simplemem doctor --fix` can fix all of it"
+    elif fixable:
+        text += f"; `simplemem doctor --fix` can fix {len(fixable)}"
+
+    worst_level = next(level for level in _LEVELS if counts[level])
+    return [(f"{text}.", _STYLES[worst_level])]
 
 
 def _grouped(findings: Sequence[Finding]) -> dict[tuple[str, str], list[Finding]]:
-    """Return the findings by level and check, the worst level first."""
-    levels = list(_STYLES)
+    """Return the findings by their level and check, the worst level first."""
     groups: dict[tuple[str, str], list[Finding]] = {}
-    for finding in sorted(findings, key=lambda finding: levels.index(finding.level)):
-        groups.setdefault((finding.level, finding.check), []).append(finding)
+    for level in _LEVELS:
+        for finding in findings:
+            if finding.level == level:
+                groups.setdefault((level, finding.check), []).append(finding)
     return groups
 
 
 def _lines_of(finding: Finding) -> Lines:
-    """Return a finding with its place, its hint, and what `--fix` would do about it."""
+    """Return the lines of a finding: its place and message, its hint, and its fix."""
     place = ""
     if finding.line:
         place = f"{finding.path}:{finding.line}: "

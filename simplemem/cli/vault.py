@@ -55,31 +55,21 @@ def init(
     $ simplemem init . --json"""
     if folder is not None and vault is not None:
         raise typer.BadParameter("FOLDER and --vault cannot be combined")
-    root = (folder or vault or Path()).expanduser()
-    if root.exists() and not root.is_dir():
-        hint = "A vault is a folder. Name the folder that contains the file."
-        raise Invalid(f"{root} is a file", hint=hint)
-
-    is_new = not (root / ".simplemem").exists()
-    warnings: list[str] = []
+    folder = (folder or vault or Path()).expanduser()
+    is_new = not (folder / ".simplemem").exists()
+    is_created = not folder.exists()
+    _check_is_folder(folder)
     if is_new:
-        _refuse_home(root)
-    outer = marked_vault(os.path.dirname(os.path.abspath(root))) if is_new else None
-    inner = vault_directly_below(os.path.abspath(root)) if is_new else None
-    is_created = not root.exists()
-    root.mkdir(parents=True, exist_ok=True)
+        _check_is_not_home(folder)
+    folder.mkdir(parents=True, exist_ok=True)
 
-    with opened(root, embed=True) as store:
-        (store.root / ".simplemem").mkdir(exist_ok=True)
+    with opened(folder, embed=True) as store:
         root = store.root
+        (root / ".simplemem").mkdir(exist_ok=True)
         state = store.state()
         facts = store.stats()
         own_files = store.own_files()
 
-    if outer is not None:
-        warnings.append(f"{root} is inside the vault {outer}, which contains the same notes")
-    if inner is not None:
-        warnings.append(f"{inner} is a vault of its own, whose notes this vault also contains")
     lines: Lines = [
         _ready_line(root, state.notes, is_new=is_new, is_created=is_created),
         *_content_lines(root, state, facts),
@@ -91,24 +81,54 @@ def init(
     if state.pending:
         answer["pending_vectors"] = state.pending
     answer["folder"] = [file.as_dict() for file in own_files]
+    warnings = _overlap_warnings(folder, root) if is_new else []
     return Answer(answer, lines, warnings=warnings)
 
 
-def _refuse_home(root: Path) -> None:
+def _check_is_folder(path: Path) -> None:
+    """Raise Invalid if there is a file at the path of a vault."""
+    if path.exists() and not path.is_dir():
+        hint = "A vault is a folder. Name the folder that contains the file."
+        raise Invalid(f"{path} is a file", hint=hint)
+
+
+def _overlap_warnings(folder: Path, root: Path) -> list[str]:
+    """Return a warning for a vault around a new vault, and one for a vault directly in it.
+
+    `folder` is the new vault as the user names it, `root` as warnings name it.
+    """
+    path = os.path.abspath(folder)
+    outer_vault = marked_vault(os.path.dirname(path))
+    inner_vault = vault_directly_below(path)
+
+    warnings = []
+    if outer_vault is not None:
+        warnings.append(f"{root} is inside the vault {outer_vault}, which contains the same notes")
+    if inner_vault is not None:
+        warnings.append(
+            f"{inner_vault} is a vault of its own, whose notes this vault also contains"
+        )
+    return warnings
+
+
+def _check_is_not_home(folder: Path) -> None:
     """Raise Invalid for the home folder and the folders above it.
 
     A vault there would contain everything on the disk.
     """
     from simplemem.settings.location import contains_home
 
-    path = root.absolute()
+    path = folder.absolute()
     if contains_home(str(path), str(Path.home())):
         message = f"{path} contains more than notes: it is or contains your home folder"
         raise Invalid(message, hint="Name the folder of notes, as in `simplemem init ~/notes`.")
 
 
 def _ready_line(root: Path, notes: int, *, is_new: bool, is_created: bool) -> list[Part]:
-    """Return the line that says whether `init` made a vault, a folder, or nothing."""
+    """Return the line that says what `init` made, and how many notes there are.
+
+    It made a vault if `is_new`, and also the folder if `is_created`.
+    """
     count = format_count(notes, "note")
     verdict: Part = ("Vault ready" if is_new else "Already a vault", "green")
     if is_created:
@@ -117,19 +137,23 @@ def _ready_line(root: Path, notes: int, *, is_new: bool, is_created: bool) -> li
 
 
 def _content_lines(root: Path, state: IndexState, facts: Mapping[str, Any]) -> Lines:
-    """Return what the vault contains, and what limits search."""
-    lines: Lines = [["  No note yet"]]
+    """Return what the vault contains, and what limits search.
+
+    `facts` are those of `store.stats`.
+    """
+    content = "No note yet"
     if state.notes:
-        lines = [[f"  {_links(facts)}, {format_count(facts['tags'], 'tag')}"]]
+        content = f"{_link_counts(facts)}, {format_count(facts['tags'], 'tag')}"
+    lines: Lines = [[f"  {content}"]]
     if (root / ".obsidian").is_dir():
         lines.append(["  Obsidian's settings are used"])
     for reason, count in facts["hidden"].items():
+        notes = format_count(count, "note")
         verb = "is" if count == 1 else "are"
-        lines.append([f"  {format_count(count, 'note')} {verb} not searched: {reason}"])
+        lines.append([f"  {notes} {verb} not searched: {reason}"])
     if state.pending:
-        missing = format_count(state.pending, "note")
-        text = f"  No vectors yet for {missing}: until they are made, search uses words only"
-        lines.append([text])
+        notes = format_count(state.pending, "note")
+        lines.append([f"  No vectors yet for {notes}: until they are made, search uses words only"])
     return lines
 
 
@@ -145,10 +169,13 @@ def _next_steps(root: Path, state: IndexState) -> Lines:
     steps.append(("connect", "connects an agent"))
     steps.append(("doctor", "checks the notes and the index"))
 
-    vault_option = "" if _is_found_from_here(root) else f" --vault {shlex.quote(str(root))}"
-    return [
-        [(f"  simplemem {step}{vault_option}", "bold"), f"  {purpose}"] for step, purpose in steps
-    ]
+    vault_option = ""
+    if not _is_found_from_here(root):
+        vault_option = f" --vault {shlex.quote(str(root))}"
+    lines = Lines()
+    for step, purpose in steps:
+        lines.append([(f"  simplemem {step}{vault_option}", "bold"), f"  {purpose}"])
+    return lines
 
 
 def _is_found_from_here(root: Path) -> bool:
@@ -163,26 +190,33 @@ def _is_found_from_here(root: Path) -> bool:
 
 def list_own_files(own_files: Sequence[OwnFile]) -> Lines:
     """Return what `.simplemem/` contains, and that only the index may be deleted."""
-    rebuilt = ", ".join(f"{file.path} ({file.holds})" for file in own_files if file.can_be_rebuilt)
-    permanent = ", ".join(
-        f"{file.path} ({file.holds})" for file in own_files if not file.can_be_rebuilt
-    )
+    rebuildable = []
+    permanent = []
+    for file in own_files:
+        description = f"{file.path} ({file.holds})"
+        if file.can_be_rebuilt:
+            rebuildable.append(description)
+        else:
+            permanent.append(description)
+
     texts = []
-    if rebuilt:
-        texts.append(f"  {rebuilt} can be rebuilt with `simplemem index --rebuild`")
+    if rebuildable:
+        names = ", ".join(rebuildable)
+        texts.append(f"  {names} can be rebuilt with `simplemem index --rebuild`")
     if permanent:
-        texts.append(f"  These cannot be rebuilt, so keep them: {permanent}")
+        texts.append(f"  These cannot be rebuilt, so keep them: {', '.join(permanent)}")
     else:
         folders = ".simplemem/history and .simplemem/trash"
         texts.append(f"  Keep {folders}: they will contain earlier and deleted notes")
     return [[(text, "dim")] for text in texts]
 
 
-def _links(facts: Mapping[str, Any]) -> str:
+def _link_counts(facts: Mapping[str, Any]) -> str:
     """Return the number of links, and of those that are unresolved."""
     links = format_count(facts["links"], "link")
-    unresolved = facts["unresolved_links"]
-    return f"{links} ({amount(unresolved)} unresolved)" if unresolved else links
+    if not facts["unresolved_links"]:
+        return links
+    return f"{links} ({amount(facts['unresolved_links'])} unresolved)"
 
 
 @command(commands, _PANEL)
@@ -195,41 +229,53 @@ def stats(vault: VaultOption = None) -> Answer:
     $ simplemem stats --json | jq .notes"""
     with opened(vault) as store:
         facts = store.stats()
-    rows = {
-        "vault": facts["vault"] + (", read-only" if facts["read_only"] else ""),
-        "notes of": _commit(facts),
-        "links": _link_facts(facts),
-        "not searched": _hidden_notes(facts),
-        "problems": _problems(facts),
-        "index": _index_facts(facts),
-        "vectors": _vector_facts(facts),
+
+    texts = {
+        "vault": _vault_text(facts),
+        "notes of": _commit_text(facts),
+        "links": _links_text(facts),
+        "not searched": _hidden_text(facts),
+        "problems": _problems_text(facts),
+        "index": _index_text(facts),
+        "vectors": _vectors_text(facts),
         "reranker": facts["reranker"].removeprefix("none"),
-        "state": one_line(f"{facts['state']['state']}. {facts['state']['reason']}"),
+        "state": _state_text(facts),
     }
-    labelled = {label: text for label, text in rows.items() if text}
+    labelled = {label: text for label, text in texts.items() if text}
     summary: Part = (f"{amount(facts['notes'])} notes, {amount(facts['words'])} words", "bold")
     warnings = [str(warning) for warning in facts.get("warnings", ())]
     return Answer(facts, [[summary]], labelled=labelled, warnings=warnings)
 
 
-def _commit(facts: Mapping[str, Any]) -> str:
+# The functions below return one text of `stats`. Their argument is the facts of `store.stats`.
+
+
+def _vault_text(facts: Mapping[str, Any]) -> str:
+    """Return the path of the vault, and whether it is read-only."""
+    path: str = facts["vault"]
+    return f"{path}, read-only" if facts["read_only"] else path
+
+
+def _commit_text(facts: Mapping[str, Any]) -> str:
     """Return the branch and commit of a vault that is read from a git repository, or ""."""
     if "branch" not in facts:
         return ""
     return f"{facts['branch']}, commit {facts['commit'][:12]}"
 
 
-def _link_facts(facts: Mapping[str, Any]) -> str:
+def _links_text(facts: Mapping[str, Any]) -> str:
+    """Return the numbers of links, tags and files."""
     tags = format_count(facts["tags"], "tag")
-    return f"{_links(facts)}, {tags}, {amount(facts['files'])} files in all"
+    return f"{_link_counts(facts)}, {tags}, {amount(facts['files'])} files in all"
 
 
-def _hidden_notes(facts: Mapping[str, Any]) -> str:
+def _hidden_text(facts: Mapping[str, Any]) -> str:
+    """Return how many notes are not searched for each reason, or ""."""
     return "; ".join(f"{reason}: {amount(count)}" for reason, count in facts["hidden"].items())
 
 
-def _problems(facts: Mapping[str, Any]) -> str:
-    """Return the first problems of notes, and the number of the others."""
+def _problems_text(facts: Mapping[str, Any]) -> str:
+    """Return the first problems of notes and the number of the others; "" if there is none."""
     problems = [f"{note['path']}: {note['problem']}" for note in facts["problems"]]
     problems += [f"{file['path']}: {file['why']}" for file in facts["skipped"]]
     text = "; ".join(problems[:_MAX_PROBLEMS])
@@ -239,21 +285,14 @@ def _problems(facts: Mapping[str, Any]) -> str:
     return text
 
 
-def _index_facts(facts: Mapping[str, Any]) -> str:
+def _index_text(facts: Mapping[str, Any]) -> str:
+    """Return the engine of the index, if it is no SQLite, and its size and place."""
     size = megabytes(facts["index_bytes"])
     passages = amount(facts["passages"])
-    return f"{_index_in_server(facts)}{size}, {passages} passages, {facts['index_path']}"
+    return f"{_engine_text(facts)}{size}, {passages} passages, {facts['index_path']}"
 
 
-def _vector_facts(facts: Mapping[str, Any]) -> str:
-    embedding = facts["embedding"]
-    text = f"{amount(embedding['notes_with_vectors'])} notes by {embedding['wanted']}"
-    if facts["pending_vectors"]:
-        text += f", {amount(facts['pending_vectors'])} missing"
-    return text
-
-
-def _index_in_server(facts: Mapping[str, Any]) -> str:
+def _engine_text(facts: Mapping[str, Any]) -> str:
     """Return the engine of an index in a database server, and how current it is; "" for SQLite."""
     engine: str = facts["engine"]
     if engine.startswith("SQLite"):
@@ -262,6 +301,21 @@ def _index_in_server(facts: Mapping[str, Any]) -> str:
     if seconds is None:
         return f"{engine}, not yet compared with the notes, "
     return f"{engine}, compared with the notes {seconds} s ago, "
+
+
+def _vectors_text(facts: Mapping[str, Any]) -> str:
+    """Return how many notes have vectors, of which model, and how many lack them."""
+    embedding = facts["embedding"]
+    text = f"{amount(embedding['notes_with_vectors'])} notes by {embedding['wanted']}"
+    if facts["pending_vectors"]:
+        text += f", {amount(facts['pending_vectors'])} missing"
+    return text
+
+
+def _state_text(facts: Mapping[str, Any]) -> str:
+    """Return how complete the index is, and why."""
+    state = facts["state"]
+    return one_line(f"{state['state']}. {state['reason']}")
 
 
 @command(commands, _PANEL)
@@ -274,16 +328,20 @@ def inspect(vault: VaultOption = None) -> Answer:
     $ simplemem inspect --json | jq '."README.md".links'"""
     with opened(vault) as store:
         notes = store.inspect()
-    rows = Lines()
-    for path, facts in notes.items():
-        tags = tags_shown(tag.lstrip("#") for tag in facts["tags"])
-        unresolved = ", ".join(facts["unresolved"])
-        row: list[Part] = [
-            (path, "cyan"),
-            f"{len(facts['links'])} out",
-            f"{len(facts['backlinks'])} in",
-            (tags, "green"),
-            (f"unresolved: {unresolved}" if unresolved else "", "yellow"),
-        ]
-        rows.append(row)
+    rows = [_inspected_row(path, facts) for path, facts in notes.items()]
     return Answer(notes, table=rows, columns=(WHOLE, OPTIONAL, OPTIONAL, SHRINKS, SHRINKS))
+
+
+def _inspected_row(path: str, facts: Mapping[str, Any]) -> list[Part]:
+    """Return the row of `inspect` for a note: its path, links, tags and unresolved links."""
+    tags = tags_shown(tag.lstrip("#") for tag in facts["tags"])
+    unresolved = ", ".join(facts["unresolved"])
+    if unresolved:
+        unresolved = f"unresolved: {unresolved}"
+    return [
+        (path, "cyan"),
+        f"{len(facts['links'])} out",
+        f"{len(facts['backlinks'])} in",
+        (tags, "green"),
+        (unresolved, "yellow"),
+    ]
