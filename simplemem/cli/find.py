@@ -55,6 +55,7 @@ if TYPE_CHECKING:
         Listed,
         Memory,
         Pack,
+        Page,
     )
     from simplemem.store import EnhancedStore
 
@@ -133,21 +134,25 @@ def search(
             authors=authors,
             rerank=not no_rerank,
         )
-    results = replace(results, index=with_next_step(results.index))
+    return _search_answer(replace(results, index=with_next_step(results.index)))
 
+
+def _search_answer(results: Found) -> Answer:
+    """Return the answer of a search: hits, or with `--explain-note` the reasons for one note."""
     lines = Lines()
     labels: dict[str, str] = {}
     warnings: list[str] = []
-    if results.why is None or results.explain is not None:
+    shows_hits = results.why is None or results.explain is not None
+    if shows_hits:
         lines += _result_lines(results)
         if results.explain is not None:
-            labels = _explained(results.explain)
+            labels = _explanation_of_query(results.explain)
             warnings += _exclusions(results.explain)
         # A search for words alone does not depend on the vectors that the index still lacks.
         index = None if results.mode == "text" else results.index
         warnings += _limitations(results.degraded, index)
     if results.why is not None:
-        lines += _explained_note(results.why)
+        lines += _explanation_of_note(results.why)
     if labels:
         lines.append([])  # between the hits and the labels
     return Answer(results.as_dict(), lines, labelled=labels, warnings=warnings)
@@ -158,35 +163,43 @@ def _result_lines(results: Found) -> Lines:
 
     If the hits are only the nearest notes, these words come first: they are the reason.
     """
-    lines = Lines()
-    is_absence_first = bool(results.absent and results.hits and results.only_nearest)
-    if is_absence_first:
-        lines.append([(_absent_words(results.absent, results.not_searched), "dim")])
-
-    if not results.hits:
-        lines.append(["Nothing found." if results.index.is_ready else "No answer yet."])
-    elif results.notice:
-        lines.append([results.notice])
+    hit_lines = Lines()
+    if results.notice and results.hits:
+        hit_lines.append([results.notice])
     for rank, hit in enumerate(results.hits, 1):
-        lines += _hit_lines(rank, hit, results.query, show_score=not results.only_nearest)
+        hit_lines += _hit_lines(rank, hit, results.query, show_score=not results.only_nearest)
+    if not results.hits:
+        hit_lines.append([_nothing_found(results.index)])
 
-    if results.absent and not is_absence_first:
-        text = _absent_words(results.absent, results.not_searched)
-        if results.hits:
-            text += f" The hits {_reason_of_hits(results)}."
-        lines.append([(text, "dim")])
-    return lines
+    if not results.absent:
+        return hit_lines
+
+    text = _absent_words(results.absent, results.not_searched)
+    if not results.hits:
+        return [*hit_lines, [(text, "dim")]]
+    if results.only_nearest:
+        return [[(text, "dim")], *hit_lines]
+    reason = f"The hits {_reason_of_hits(results)}."
+    return [*hit_lines, [(f"{text} {reason}", "dim")]]
+
+
+def _nothing_found(index: IndexState) -> str:
+    """Return the sentence for no hits: nothing is found, or not everything is indexed yet."""
+    return "Nothing found." if index.is_ready else "No answer yet."
 
 
 def _reason_of_hits(results: Found) -> str:
-    """Say why there are hits, although no note contains some words of the query."""
+    """Return why there are hits, although no note contains some words of the query."""
     if set(words_asked(results.query)) <= set(results.absent):
         return "are the nearest by meaning"
     return "were found by the rest of the query"
 
 
 def _exclusions(explain: Mapping[str, Any]) -> list[str]:
-    """Return a warning for each reason why notes were not searched."""
+    """Return a warning for each reason why notes were not searched.
+
+    `explain` is the explanation of a search, as in the JSON answer.
+    """
     warnings = []
     for key, notes in explain["not_searched"].items():
         if notes:
@@ -195,10 +208,13 @@ def _exclusions(explain: Mapping[str, Any]) -> list[str]:
     return warnings
 
 
-def _explained_note(why: Mapping[str, Any]) -> Lines:
-    """Return the answer to `--explain-note`: whether the note is a hit, and why."""
-    verdict = (why["because"], "green" if why["verdict"] == "hit" else "yellow")
-    lines: Lines = [[(why["name"], "bold cyan"), "  ", verdict]]
+def _explanation_of_note(why: Mapping[str, Any]) -> Lines:
+    """Return the answer to `--explain-note`: whether the note is a hit, and why.
+
+    `why` is the explanation of one note, as in the JSON answer.
+    """
+    style = "green" if why["verdict"] == "hit" else "yellow"
+    lines: Lines = [[(why["name"], "bold cyan"), "  ", (why["because"], style)]]
     if why["hint"]:
         lines.append(["    ", why["hint"]])
     if why.get("matched") or why.get("missing"):
@@ -207,7 +223,7 @@ def _explained_note(why: Mapping[str, Any]) -> Lines:
 
 
 def _absent_words(words: Sequence[str], not_searched: int) -> str:
-    """Say which words of a query no note contains, and how many notes were not looked at."""
+    """Return which words of a query no note contains, and how many notes were not looked at."""
     text = one_line(f"No note contains: {', '.join(words)}.")
     if not_searched:
         text += f" Not looked at: {format_count(not_searched, 'note')} excluded from search."
@@ -234,18 +250,19 @@ def _hit_lines(rank: int, hit: Hit, query: str, *, show_score: bool) -> Lines:
         lines.append(["    ", *highlighted(one_line(hit.snippet), query)])
     if hit.authors:
         authors = one_line(" and ".join(hit.authors))
-        written = f", {day(hit.written)}" if hit.written else ""
-        lines.append(["    ", (f"by {authors}{written}", "dim")])
+        date = f", {day(hit.written)}" if hit.written else ""
+        lines.append(["    ", (f"by {authors}{date}", "dim")])
     if hit.why:
         lines.append(["    ", (_score_parts(hit.why), "dim")])
     return lines
 
 
 def _place(hit: Hit) -> str:
-    """Return the headings above a hit, its line and its tags, or ""."""
+    """Return the headings above a hit, its line and its tags; "" if it has none of them."""
     parts = []
     if hit.heading:
-        parts.append(" › ".join(heading.strip() for heading in hit.heading.split(" > ")))
+        headings = [heading.strip() for heading in hit.heading.split(" > ")]
+        parts.append(" › ".join(headings))
     if hit.line:
         parts.append(f"line {hit.line}")
     if hit.tags:
@@ -254,30 +271,38 @@ def _place(hit: Hit) -> str:
 
 
 def _score_parts(why: Mapping[str, Any]) -> str:
-    """Return what each part of the formula gave a hit, and which words it contains."""
-    numbers = [
-        f"{part.replace('_', ' ')} {number:.2f}"
-        for part, number in why.items()
-        if isinstance(number, float) and number
-    ]
+    """Return what each part of the formula contributed to a score, and which words a hit contains.
+
+    `why` is the explanation of one hit, as in the JSON answer.
+    """
+    numbers = []
+    for part, number in why.items():
+        if isinstance(number, float) and number:
+            numbers.append(f"{part.replace('_', ' ')} {number:.2f}")
     return f"why  {', '.join(numbers)} · {_matched_words(why)}"
 
 
 def _limitations(degraded: str, index: IndexState | None) -> list[str]:
-    """Return what an answer lacks: a part of the search that failed, or notes that are not indexed yet."""
-    warnings = [degraded] if degraded else []
-    # `opened` warns of notes that disappeared all at once.
-    if index is None or not (index.state == "indexing" or index.pending):
+    """Return warnings about what an answer lacks.
+
+    `degraded` is the part of the search that failed, or "". `index` is the index if the answer
+    depends on all of it: some notes may not be indexed yet.
+    """
+    warnings = _warnings_of(degraded)
+    if index is None:
         return warnings
 
-    late = index.reason or f"{index.pending} notes are not indexed yet"
-    if late.rstrip(".") not in degraded:
-        warnings.append(late)
+    # Any other reason for an incomplete index is notes that disappeared all at once, of which
+    # `opened` warns.
+    is_behind = index.state == "indexing" or index.pending > 0
+    reason = index.reason or f"{index.pending} notes are not indexed yet"
+    if is_behind and reason.rstrip(".") not in degraded:
+        warnings.append(reason)
     return warnings
 
 
 def _matched_words(why: Mapping[str, Any]) -> str:
-    """Return `contains launch, budget · lacks quetzal`."""
+    """Return which words of the query a note has: `contains launch, budget · lacks quetzal`."""
     text = "contains none of the words"
     if why["matched"]:
         text = f"contains {', '.join(why['matched'])}"
@@ -286,20 +311,23 @@ def _matched_words(why: Mapping[str, Any]) -> str:
     return text
 
 
-def _explained(explain: Mapping[str, Any]) -> dict[str, str]:
-    """Return how a query was parsed and answered, without what only `--json` contains."""
+def _explanation_of_query(explain: Mapping[str, Any]) -> dict[str, str]:
+    """Return how a query was parsed and answered, as texts by their labels.
+
+    `explain` is the explanation of a search, of which the JSON answer contains more.
+    """
     words = [f"{word} in {count}" for word, count in explain["notes_with"].items()]
     removed = [
         f"{step['filter']} {step['value']}: {step['removed']}" for step in explain["filters"]
     ]
     total = format_count(explain["notes"], "note")
-    facts = {
+    texts = {
         "formula": explain["formula"],
         "notes with": ", ".join(words),
         "searched": f"{explain['notes_after_filter']} of {total}",
         "removed": ", ".join(removed),
     }
-    return {key: one_line(value) for key, value in facts.items() if value}
+    return {label: one_line(text) for label, text in texts.items() if text}
 
 
 @command(commands, _PANEL, name="list", filters=NOTES)
@@ -318,26 +346,36 @@ def list_notes(
     $ simplemem list --tag status=active --sort name
     $ simplemem list --prefix meetings/ --since 2025-11 --limit 100
     $ simplemem list --all-notes --json | jq -r '.items[].name'"""
-    items: list[Listed] = []
-    cursor: str | None = None
     with opened(vault) as store:
-        while True:
-            page_size = _PAGE if all_notes else min(_PAGE, limit - len(items))
-            page = store.list(filter=narrowed, sort=sort.value, limit=page_size, cursor=cursor)
-            items += page.items
-            cursor = page.next_cursor
-            if cursor is None or not (all_notes or len(items) < limit):
-                break
+        page = _listed(store, narrowed, sort, limit=None if all_notes else limit)
 
-    facts = replace(page, items=tuple(items)).as_dict()
-    if not items:
-        return Answer(facts, [["No notes."]], warnings=[page.degraded] if page.degraded else [])
+    facts = page.as_dict()
+    if not page.items:
+        return Answer(facts, [["No notes."]], warnings=_warnings_of(page.degraded))
 
+    rows = [_row(item) for item in page.items]
     columns = (WHOLE, SHRINKS, SHRINKS, WHOLE, OPTIONAL)
     more = ""
-    if len(items) < page.total:
-        more = f"Shown: {len(items)} of {page.total} notes; --limit or --all-notes shows more"
-    return Answer(facts, table=[_row(item) for item in items], columns=columns, more=more)
+    if len(rows) < page.total:
+        more = f"Shown: {len(rows)} of {page.total} notes; --limit or --all-notes shows more"
+    return Answer(facts, table=rows, columns=columns, more=more)
+
+
+def _listed(store: EnhancedStore, narrowed: Filter, sort: Sort, *, limit: int | None) -> Page:
+    """Return the first notes that match a filter, at most `limit`, as one page.
+
+    None is no limit. The page has the state and the cursor of the last page that was read.
+    """
+    items: list[Listed] = []
+    cursor: str | None = None
+    while True:
+        page_size = _PAGE if limit is None else min(_PAGE, limit - len(items))
+        page = store.list(filter=narrowed, sort=sort.value, limit=page_size, cursor=cursor)
+        items += page.items
+        cursor = page.next_cursor
+        is_full = limit is not None and len(items) >= limit
+        if cursor is None or is_full:
+            return replace(page, items=tuple(items))
 
 
 def _row(item: Listed) -> list[Part]:
@@ -363,17 +401,17 @@ def tasks(narrowed: Filter, vault: VaultOption = None) -> Answer:
     from simplemem.note.note import read_note
 
     narrowed = replace(narrowed, tags={**narrowed.tags, "task": "open"}, require_all=True)
-    tasks: list[dict[str, Any]] = []
+    facts = []
+    lines = Lines()
     with opened(vault) as store:
         for item in store.list(filter=narrowed, limit=_PAGE).items:
             note = store.read(item.name)
             for line, text in read_note(note.text.encode()).open_tasks:
-                tasks.append({"name": note.name, "line": line, "text": text})
-
-    lines: Lines = [
-        [(f"{task['name']}:{task['line']}  ", "cyan"), one_line(task["text"])] for task in tasks
-    ]
-    return Answer({"tasks": tasks}, lines or [["No open tasks."]])
+                facts.append({"name": note.name, "line": line, "text": text})
+                lines.append([(f"{note.name}:{line}  ", "cyan"), one_line(text)])
+    if not lines:
+        lines.append(["No open tasks."])
+    return Answer({"tasks": facts}, lines)
 
 
 @command(commands, _PANEL)
@@ -405,23 +443,29 @@ def show(
     if at and version:
         raise Invalid("--at and --version cannot be combined", hint="Leave one of them out.")
     is_rendered = Screen().is_terminal and not raw
+    needs_parts = links or is_rendered or bool(section) or for_a_program()
     with opened(vault) as store:
         name, warnings = _without_accents(store, name)
-        if not (links or section or is_rendered or for_a_program()):
+        if not needs_parts:
             note = store.read_text(name, version=version, at=at)
-            warnings += [note.problem] if note.problem else []
-            return Answer({}, text=note.text, warnings=warnings)
+            return Answer({}, text=note.text, warnings=[*warnings, *_warnings_of(note.problem)])
         memory = store.read(name, section=section, version=version, at=at)
+
+    facts = memory.as_dict()
     if links:
-        return Answer(memory.as_dict(), _link_lines(memory))
+        return Answer(facts, _link_lines(memory))
 
-    warnings += [memory.problem] if memory.problem else []
+    warnings += _warnings_of(memory.problem)
     if is_rendered:
-        facts = {} if section else labelled(memory.frontmatter)
-        return Answer(memory.as_dict(), labelled=facts, markdown=memory.content, warnings=warnings)
-
+        labels = {} if section else labelled(memory.frontmatter)
+        return Answer(facts, labelled=labels, markdown=memory.content, warnings=warnings)
     text = memory.content if section else memory.text
-    return Answer(memory.as_dict(), text=text, warnings=warnings)
+    return Answer(facts, text=text, warnings=warnings)
+
+
+def _warnings_of(trouble: str | None) -> list[str]:
+    """Return the trouble as a list of warnings: [] if it is None or ""."""
+    return [trouble] if trouble else []
 
 
 def _link_lines(memory: Memory) -> Lines:
@@ -438,32 +482,37 @@ def _link_lines(memory: Memory) -> Lines:
         lines.append([("links to     ", "dim"), target, place, (problems, "yellow")])
     for source in memory.backlinks:
         lines.append([("linked from  ", "dim"), (source, "cyan")])
-    return lines or [["No links."]]
+    if not lines:
+        lines.append(["No links."])
+    return lines
 
 
 def _without_accents(store: EnhancedStore, name: str) -> tuple[str, list[str]]:
-    """Return the name of the note to show, and a warning if it differs from the given one by accents.
+    """Return the name of the note to show, and a warning if it differs from `name` by accents.
 
-    A note is shown for a name without accents only if it is the only one.
+    A note is shown for a name without its accents if there is only one such note. If there is none
+    or several, `name` is returned: reading the note then raises the error.
     """
     try:
         store.resolve(name)
     except NotFound as error:
-        letters = _plain_letters(name)
-        similar = [
-            candidate
-            for candidate in error.details.get("candidates", ())
-            if letters in (_plain_letters(candidate), _plain_letters(candidate.rsplit("/", 1)[-1]))
-        ]
+        candidates = error.details.get("candidates", ())
+        similar = [candidate for candidate in candidates if _differs_by_accents(name, candidate)]
         if len(similar) == 1:
             return similar[0], [f"this is {similar[0]}"]
     return name, []
 
 
+def _differs_by_accents(typed: str, name: str) -> bool:
+    """Return whether a text is a name, or its last part, but for accents and upper case."""
+    last_part = name.rsplit("/", 1)[-1]
+    return _plain_letters(typed) in (_plain_letters(name), _plain_letters(last_part))
+
+
 def _plain_letters(text: str) -> str:
     """Return a text in lower case without accents."""
-    letters = unicodedata.normalize("NFD", text.casefold())
-    return "".join(letter for letter in letters if not unicodedata.combining(letter))
+    characters = unicodedata.normalize("NFD", text.casefold())
+    return "".join(char for char in characters if not unicodedata.combining(char))
 
 
 @command(commands, _PANEL)
@@ -486,10 +535,10 @@ def backlinks(
     $ simplemem backlinks 'Ida Marsh'
     $ simplemem backlinks Dipper --kind link --limit 50
     $ simplemem backlinks 'Helium for lift' --query price --json"""
-    kinds = [chosen.value for chosen in kind or list(LinkKind)]
+    kinds = [link_kind.value for link_kind in kind or LinkKind]
     with opened(vault, embed="semantic" in kinds) as store:
-        resolved = store.resolve(name)
-        items = store.backlinks(resolved, query=query, limit=limit, kinds=kinds)
+        full_name = store.resolve(name)
+        items = store.backlinks(full_name, query=query, limit=limit, kinds=kinds)
         trouble = store.rerank_trouble if query else ""
 
     lines = Lines()
@@ -499,8 +548,8 @@ def backlinks(
             lines.append(["    ", one_line(item.snippet)])
     if not items:
         lines.append(["No note links to this note, and no note is similar to it."])
-    facts = {"name": resolved, "items": [item.as_dict() for item in items]}
-    return Answer(facts, lines, warnings=[trouble] if trouble else [])
+    facts = {"name": full_name, "items": [item.as_dict() for item in items]}
+    return Answer(facts, lines, warnings=_warnings_of(trouble))
 
 
 def _place_of_link(item: Backlink) -> str:
@@ -508,9 +557,10 @@ def _place_of_link(item: Backlink) -> str:
     if item.kind != "link":
         return f"similarity {item.score:.2f}"
 
-    numbers = ", ".join(map(str, [item.line, *(other.line for other in item.also)]))
+    numbers = [str(item.line)]
+    numbers += [str(link.line) for link in item.also]
     noun = "lines" if item.also else "line"
-    return f"{item.form}, {noun} {numbers}"
+    return f"{item.form}, {noun} {', '.join(numbers)}"
 
 
 @command(commands, _PANEL, filters=(*NOTES, *LINKS), dashed_words=True)
@@ -544,14 +594,17 @@ def context(
         text = f"{pack.notice}\n\n{pack.text}" if pack.notice else pack.text
         return Answer(pack.as_dict(), text=text.removesuffix("\n") + "\n", warnings=warnings)
 
-    verdict = "Nothing found." if pack.index.is_ready else "No answer yet."
+    verdict = _nothing_found(pack.index)
     if pack.left_out:
         verdict = "No passage fits into the budget. Pass a larger --budget."
     return Answer(pack.as_dict(), [[verdict]], warnings=warnings)
 
 
 def _omitted(pack: Pack) -> str:
-    """Return the length of the text and how many passages it leaves out, or "" if it leaves out none."""
+    """Return the length of a context and how many passages it leaves out.
+
+    "" if it leaves out none.
+    """
     reasons = []
     if pack.left_out:
         reasons.append(f"{pack.left_out} over the budget")

@@ -6,7 +6,6 @@ Each restore or undo can itself be undone.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -29,7 +28,7 @@ from simplemem.errors import Conflict, Invalid
 from simplemem.note.words import format_count
 
 if TYPE_CHECKING:
-    from simplemem.models import HistoryEntry, Undone, UndoneMany
+    from simplemem.models import Difference, HistoryEntry, Synced, Undone, UndoneMany
     from simplemem.store import EnhancedStore
 
 commands = typer.Typer()
@@ -42,7 +41,10 @@ _PLANNED = {  # how a plan words the outcome for a note
 }
 _MAX_SEARCHED = 1000  # changes that are searched for other authors
 _MAX_AUTHORS = 10
-_AUTHOR = "The version of a client can be left out. The name of a token includes each client that used it."
+_AUTHOR = (
+    "The version of a client can be left out. The name of a token includes each client that used"
+    " it."
+)
 NoteOrVersion = Annotated[
     str | None, argument("NAME|VERSION", "A note, or the version of a step.", complete_name)
 ]
@@ -79,14 +81,12 @@ def history(
         )
         warnings = [store.git_trouble] if name and store.git_trouble else []
         if not entries:
-            lines: Lines = [["No changes through simplemem."]]
-            if author:
-                lines = _nothing_by(author, store.history(name, limit=_MAX_SEARCHED))
+            lines = _nothing_found(store, name, author)
             return Answer({"versions": []}, lines, warnings=warnings)
 
     facts = {"versions": [entry.as_dict() for entry in entries]}
     if diff:
-        lines = []
+        lines = Lines()
         for entry in entries:
             lines += _entry_with_diff(entry)
         return Answer(facts, lines, warnings=warnings)
@@ -97,19 +97,22 @@ def history(
 
 
 def _blame(store: EnhancedStore, name: str | None) -> Answer:
-    """Return who last changed each line of a note. Raises Invalid if no note is named."""
+    """Return who last changed each line of a note. Raises Invalid if no note is named.
+
+    Raises NotFound or Ambiguous for the name.
+    """
     if name is None:
         raise Invalid("--blame needs a note", hint="Use `simplemem history NAME --blame`.")
 
     lines = store.blame(name)
     facts = {"name": store.resolve(name), "lines": [line.as_dict() for line in lines]}
-    table: Lines = [[line.who or line.kind, (ago(line.when), "dim"), line.text] for line in lines]
-    return Answer(facts, table=table)
+    rows: Lines = [[line.who or line.kind, (ago(line.when), "dim"), line.text] for line in lines]
+    return Answer(facts, table=rows)
 
 
 def _entry_row(entry: HistoryEntry) -> list[Part]:
     """Return a change as a row of the table."""
-    title = f"{entry.name} → {entry.new_name}" if entry.new_name else entry.name
+    title = _name_and_new_name(entry.name, entry.new_name)
     if entry.notes > 1:
         title += f" and {format_count(entry.notes - 1, 'more note')}"
     return [
@@ -131,12 +134,25 @@ def _entry_with_diff(entry: HistoryEntry) -> Lines:
     return [heading, *diff_lines(entry.diff), []]
 
 
-def _nothing_by(author: str, entries: Sequence[HistoryEntry]) -> Lines:
-    """Return that an author has changed nothing, and who has."""
-    others = list(dict.fromkeys(entry.who for entry in entries if entry.who))[:_MAX_AUTHORS]
+def _name_and_new_name(name: str, new_name: str | None) -> str:
+    """Return the name of a note, with the new one if a change moved it."""
+    return f"{name} → {new_name}" if new_name else name
+
+
+def _nothing_found(store: EnhancedStore, name: str | None, author: str) -> Lines:
+    """Return that there is no change, and for an author who has made changes instead.
+
+    `name` is the note whose history was read, or None for all notes.
+    """
+    if not author:
+        return [["No changes through simplemem."]]
+
     lines: Lines = [[f"{one_line(author)} has changed nothing here."]]
-    if others:
-        lines.append([("near: ", "dim"), ", ".join(map(one_line, others))])
+    entries = store.history(name, limit=_MAX_SEARCHED)
+    authors = list(dict.fromkeys(entry.who for entry in entries if entry.who))
+    if authors:
+        names = [one_line(other_author) for other_author in authors[:_MAX_AUTHORS]]
+        lines.append([("near: ", "dim"), ", ".join(names)])
     return lines
 
 
@@ -159,19 +175,30 @@ def diff(
     $ simplemem diff Dipper --since 'last week'"""
     with opened(vault) as store:
         differences = store.diff(what, other, since=since)
+
     lines = Lines()
+    warnings = []
     for difference in differences:
-        is_moved = other is None and difference.name != difference.new_name
-        if is_moved:
-            lines.append([(f"{difference.name} → {difference.new_name}", "cyan")])
-        lines += diff_lines(difference.diff)
-        if not (difference.diff or difference.doubt or is_moved):
-            lines.append([f"{difference.new_name}: no difference."])
+        lines += _difference_lines(difference, is_of_versions=other is not None)
+        if difference.doubt:
+            warnings.append(f"{difference.name}: {difference.doubt}")
     facts = {"differences": [difference.as_dict() for difference in differences]}
-    warnings = [
-        f"{difference.name}: {difference.doubt}" for difference in differences if difference.doubt
-    ]
     return Answer(facts, lines, warnings=warnings)
+
+
+def _difference_lines(difference: Difference, *, is_of_versions: bool) -> Lines:
+    """Return what changed in a note: its name, its text, or nothing.
+
+    The names that a note had in two versions that are compared are not shown.
+    """
+    lines = Lines()
+    is_moved = not is_of_versions and difference.name != difference.new_name
+    if is_moved:
+        lines.append([(f"{difference.name} → {difference.new_name}", "cyan")])
+    lines += diff_lines(difference.diff)
+    if not (difference.diff or difference.doubt or is_moved):
+        lines.append([f"{difference.new_name}: no difference."])
+    return lines
 
 
 @command(commands, _PANEL)
@@ -196,26 +223,38 @@ def restore(
         try:
             restored = store.restore(name, at=at, new_name=new_name, who=WHO)
         except Invalid as error:
-            if at is None and "`at`" in error.hint:
-                hint = _restore_command(store, name, new_name)
-                raise Invalid(error.message, hint=hint) from error
-            raise
+            needs_at = at is None and "`at`" in error.hint
+            if not needs_at:
+                raise
+            hint = _hint_with_at(store, name, new_name)
+            raise Invalid(error.message, hint=hint) from error
 
+    time = restored.at
+    if not time.startswith("before "):
+        time = f"at {time}"
     already = "" if restored.changed else "already "
-    time = restored.at if restored.at.startswith("before ") else f"at {restored.at}"
     text = f"{restored.name} is {already}as it was {time}."
     return Answer(restored.as_dict(), [[(text, "green")]], warnings=restored.warnings)
 
 
-def _restore_command(store: EnhancedStore, name: str, new_name: str | None) -> str:
-    """Return a hint with the command that restores the text before the last change of an existing note."""
-    latest = store.history(name, limit=1)
-    at = shlex.quote(f"before {latest[0].version}") if latest else "WHEN"
-    words = ["simplemem restore", shlex.quote(name), "--at", at]
+def _hint_with_at(store: EnhancedStore, name: str, new_name: str | None) -> str:
+    """Return a hint for `restore` of a note that still exists, so that `--at` is necessary.
+
+    It has the command that restores the text before the last change.
+    """
+    quoted_name = shlex.quote(name)
+    at = "WHEN"
+    entries = store.history(name, limit=1)
+    if entries:
+        at = shlex.quote(f"before {entries[0].version}")
+
+    command_line = f"simplemem restore {quoted_name} --at {at}"
     if new_name is not None:
-        words += ["--as", shlex.quote(new_name)]
-    restores = f"Pass `--at`: `{' '.join(words)}` restores an earlier text"
-    return f"{restores}; `simplemem history {shlex.quote(name)}` lists the versions."
+        command_line += f" --as {shlex.quote(new_name)}"
+    return (
+        f"Pass `--at`: `{command_line}` restores an earlier text;"
+        f" `simplemem history {quoted_name}` lists the versions."
+    )
 
 
 @command(commands, _PANEL, old_options={"--by": "author"})
@@ -251,25 +290,38 @@ def undo(
         plan = store.undo_all(author, since, preview=True)
         if dry_run or not plan.notes:
             return _plan_answer(plan)
+        return _undo_plan(store, plan, author, since, yes=yes)
 
-        preview(_plan_answer(plan))
-        refused = "this needs confirmation, but there is no terminal"
-        hint = "Add --yes, or preview with --dry-run."
-        agree("Undo these changes?", refused=refused, hint=hint, yes=yes)
-        finish()
-        undone = store.undo_all(author, since, expected=plan.plan, who=WHO)
+
+def _undo_plan(
+    store: EnhancedStore, plan: UndoneMany, author: str, since: str, *, yes: bool
+) -> Answer:
+    """Show what undoing the changes of an author would do, and do it if the user agrees.
+
+    With `yes`, the user is not asked. Raises Invalid if there is no terminal to ask at, and what
+    `undo_all` of the store raises, for example if the plan is no longer up to date.
+    """
+    preview(_plan_answer(plan))
+    refused = "this needs confirmation, but there is no terminal"
+    hint = "Add --yes, or preview with --dry-run."
+    agree("Undo these changes?", refused=refused, hint=hint, yes=yes)
+    finish()
+    undone = store.undo_all(author, since, expected=plan.plan, who=WHO)
 
     notes = format_count(len(undone.notes), "note")
     summary: Part = (f"Undid what {undone.by} changed in {notes}", "green")
     lines: Lines = [[summary], undo_with(undone.version)]
     if undone.left:
-        unchanged = format_count(len(undone.left), "note")
-        lines.append([(f"{unchanged} left unchanged, as listed above", "yellow")])
+        notes_left = format_count(len(undone.left), "note")
+        lines.append([(f"{notes_left} left unchanged, as listed above", "yellow")])
     return Answer(undone.as_dict(), lines)
 
 
 def _check_undo_options(what: str | None, author: str, since: str, *, needs_author: bool) -> None:
-    """Raise Invalid if the options of `undo` contradict each other."""
+    """Raise Invalid if the options of `undo` contradict each other, or one is missing.
+
+    `needs_author` says that an option is there which is only allowed with `--author`.
+    """
     if author and not since:
         example = f"simplemem undo --author {shlex.quote(author)} --since '2 hours ago' --dry-run"
         message = "--author needs --since: a date or version from which to undo"
@@ -315,7 +367,11 @@ def sync(vault: VaultOption = None) -> Answer:
     with opened(vault) as store:
         finish()
         result = store.sync_with_remote(who=WHO)
+    return _synced_answer(result)
 
+
+def _synced_answer(result: Synced) -> Answer:
+    """Return the answer about an exchange with the remote repository."""
     received = "nothing new received"
     if result.changed:
         received = f"{format_count(len(result.changed), 'file')} received"
@@ -335,20 +391,22 @@ def sync(vault: VaultOption = None) -> Answer:
 
 
 def _undo_one(store: EnhancedStore, what: str | None) -> Answer:
-    """Undo the last change, or the named one.
+    """Undo the last change, or with `what` a version or the last change of a note.
 
-    Raises Conflict, whose hint names the command to use instead.
+    Raises Conflict if the note has changed since; its hint names the command to use instead. Raises
+    NotFound if there is nothing to undo, and what else `undo` of the store raises.
     """
     try:
         version = store.next_to_undo() if what is None else what
-        return _undo_answer(store.undo(version, who=WHO, tool="undo"))
+        undone = store.undo(version, who=WHO, tool="undo")
     except Conflict as error:
         restore_at = error.details.get("restore_at")
         if restore_at:
             name = shlex.quote(error.details["path"].removesuffix(".md"))
-            command = f"`simplemem restore {name} --at {shlex.quote(restore_at)}`"
-            error.hint += f" {command} restores it; the current text stays in the history."
+            command_line = f"simplemem restore {name} --at {shlex.quote(restore_at)}"
+            error.hint += f" `{command_line}` restores it; the current text stays in the history."
         raise
+    return _undo_answer(undone)
 
 
 def _undo_answer(undone: Undone) -> Answer:
@@ -358,10 +416,13 @@ def _undo_answer(undone: Undone) -> Answer:
 
 
 def _plan_answer(plan: UndoneMany) -> Answer:
-    """Return what undoing the changes of an author would do."""
+    """Return what undoing the changes of an author would do.
+
+    The answer failed if no note at all can be restored.
+    """
     lines = Lines()
     for note in plan.notes:
-        name = f"{note.name} → {note.new_name}" if note.new_name else note.name
+        name = _name_and_new_name(note.name, note.new_name)
         if note.is_moved_with_earlier_text:
             name += ", with its earlier text"
         action = f"{_PLANNED[note.becomes]:<20}  "
