@@ -1,4 +1,4 @@
-"""What all tests share: a vault on a real disk, and a store on it."""
+"""Fixtures of all tests: a vault on a real disk, a store on it, and the vault as a git repository."""
 
 from __future__ import annotations
 
@@ -18,11 +18,13 @@ import pytest
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
-# What is made until the first test begins stays: a run spends a third of its collection on looking for garbage in it.
+# Objects created before the first test stay. The garbage collector would spend a third of the time
+# in which pytest collects tests on searching them.
 gc.disable()
 
-# A vault waits, at each change, until the disk has it: half of the time of most tests. Those of tests/vault stay on a disk.
-# A program that a test puts into a vault, to show that nobody starts it, must be one that could be started.
+# A vault syncs each change to the disk, which takes half of the time of most tests. Those in
+# tests/vault stay on a disk. Some tests put a program into a vault, to show that nothing starts it:
+# so the file system must permit programs.
 _MEMORY = Path("/dev/shm")
 if (
     _MEMORY.is_dir()
@@ -31,11 +33,12 @@ if (
 ):
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_MEMORY))
 
-# Without compiled files, each run rewrites every assertion, and each process that a test starts compiles all it imports.
+# Without compiled files, each run rewrites every assertion, and each process that a test starts
+# compiles all that it imports.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
-# How long an example takes says how busy the machine is: no test asserts a duration.
+# The duration of an example depends on the load of the machine: no test asserts a duration.
 hypothesis.settings.register_profile("unhurried", deadline=None)
 hypothesis.settings.load_profile("unhurried")
 # `make test` tries fewer examples; `make slow` and `make soak` try all.
@@ -43,21 +46,27 @@ hypothesis.settings.register_profile("quick", max_examples=20)
 
 
 def pytest_collection_finish() -> None:
-    """From here on garbage is collected, but not looked for among modules and tests."""
+    """Turn on garbage collection, and exclude the modules and the tests from it."""
     gc.enable()
     gc.collect()
     gc.freeze()
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """Three workers for two cores: a test that waits for a disk or a server leaves its core to another."""
+    """Return three workers per two cores.
+
+    A test that waits for a disk or a server leaves its core to another.
+    """
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return (cores or 1) * 3 // 2
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _signals_are_heard() -> None:
-    """A shell that runs the tests in the background has them, and all they start, ignore Ctrl-C and its own end."""
+def _signals_are_delivered() -> None:
+    """Restore the handlers of SIGINT and SIGHUP.
+
+    A shell that runs the tests in the background has them, and their processes, ignore both.
+    """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
@@ -66,14 +75,17 @@ def _signals_are_heard() -> None:
 
 @pytest.fixture(scope="session")
 def _homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Folders that are not there yet. (`mktemp` would read the names of all earlier ones for each.)"""
+    """Yield paths of folders that do not exist yet.
+
+    `mktemp` would list all earlier folders for each new one.
+    """
     folder = tmp_path_factory.mktemp("homes")
     return (folder / str(number) for number in itertools.count())
 
 
 @pytest.fixture(autouse=True)
-def a_home_of_its_own(_homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test reads or writes the settings or the vault of the person who runs it."""
+def _own_home_folder(_homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give each test a home folder, so that it uses no settings and no vault of the user."""
     home = next(_homes)
     home.mkdir()
     monkeypatch.setenv("HOME", str(home))
@@ -85,7 +97,7 @@ def a_home_of_its_own(_homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.fixture
 def vault(tmp_path: Path) -> Path:
-    """An empty vault."""
+    """Return an empty vault."""
     folder = tmp_path / "vault"
     folder.mkdir()
     return folder
@@ -93,12 +105,13 @@ def vault(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def write(vault: Path) -> Callable[[str, str | bytes], Path]:
-    """Write a note as an editor would, without asking anybody."""
+    """Return a function that writes a note as an editor would, without simplemem."""
 
     def write_note(path: str, text: str | bytes) -> Path:
         file = vault / path
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(text.encode() if isinstance(text, str) else text)
+        data = text.encode() if isinstance(text, str) else text
+        file.write_bytes(data)
         return file
 
     return write_note
@@ -106,20 +119,21 @@ def write(vault: Path) -> Callable[[str, str | bytes], Path]:
 
 @pytest.fixture
 def store(vault: Path) -> Iterator[EnhancedStore]:
-    """A store on the vault, with the vectors that come in the package."""
-    with EnhancedStore(vault, Settings()) as opened:
-        yield opened
+    """Yield a store on the vault, with the embedder that the package contains."""
+    with EnhancedStore(vault, Settings()) as store:
+        yield store
 
 
 @pytest.fixture
 def plain_store(vault: Path) -> Iterator[EnhancedStore]:
-    """A store without vectors, for what does not concern them."""
-    with EnhancedStore(vault, Settings.model_validate({"embed": {"provider": "none"}})) as opened:
-        yield opened
+    """Yield a store without vectors, for tests that do not need them."""
+    settings = Settings.model_validate({"embed": {"provider": "none"}})
+    with EnhancedStore(vault, settings) as store:
+        yield store
 
 
-class InGit:
-    """A folder as a git repository, and git as its owner types it."""
+class GitRepository:
+    """A folder as a git repository. A call runs git in it, as its owner would type it."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -128,41 +142,52 @@ class InGit:
         self("config", "user.email", "ida@example.org")
 
     def __call__(self, *args: str, at: str = "", check: bool = True) -> str:
+        """Run git with these arguments and return its output. `at` is the date of a commit.
+
+        Fails the test if git fails, unless `check` is False.
+        """
         env = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
         env |= {"GIT_CONFIG_NOSYSTEM": "1", "LC_ALL": "C"}
         if at:
             env |= {"GIT_AUTHOR_DATE": at, "GIT_COMMITTER_DATE": at}
-        done = subprocess.run(
+
+        result = subprocess.run(
             ["git", *args], cwd=self.folder, env=env, capture_output=True, check=False, timeout=60
         )
-        assert done.returncode == 0 or not check, done.stderr.decode()
-        return done.stdout.decode()
+        assert result.returncode == 0 or not check, result.stderr.decode()
+        return result.stdout.decode()
 
     def commit(self, subject: str, at: str = "") -> str:
-        """Commit all there is; the commit's id."""
+        """Commit all files, and return the id of the commit."""
         self("add", "--all")
         self("commit", "--quiet", "--allow-empty", "-m", subject, at=at)
         return self("rev-parse", "HEAD").strip()
 
     def script(self, path: Path, body: str) -> Path:
-        """A program of one's own."""
+        """Create a shell script, and return its path."""
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"#!/bin/sh\n{body}\n")
         path.chmod(0o755)
         return path
 
     def set_traps(self, elsewhere: Path) -> Path:
-        """Name a command wherever a repository can: each makes the file that is returned."""
+        """Configure a command wherever a repository can name one.
+
+        Returns a file that does not exist. Each of the commands creates it.
+        """
         canary = elsewhere / "canary"
         trap = self.script(elsewhere / "trap", f"touch '{canary}'\ncat")
+
         for key in (
-            "core.fsmonitor core.pager core.editor core.sshCommand core.askPass core.gitProxy core.alternateRefsCommand "
-            "diff.external diff.x.command diff.x.textconv filter.x.clean filter.x.smudge filter.x.process "
-            "merge.x.driver gpg.program gpg.ssh.program gpg.x509.program credential.helper sequence.editor pager.log "
-            "pager.blame pager.show remote.x.uploadpack remote.x.vcs trailer.Simplemem-Actor.command "
-            "trailer.x.command interactive.diffFilter"
+            "core.fsmonitor core.pager core.editor core.sshCommand core.askPass core.gitProxy "
+            "core.alternateRefsCommand diff.external diff.x.command diff.x.textconv "
+            "filter.x.clean filter.x.smudge filter.x.process merge.x.driver gpg.program "
+            "gpg.ssh.program gpg.x509.program credential.helper sequence.editor pager.log "
+            "pager.blame pager.show remote.x.uploadpack remote.x.vcs "
+            "trailer.Simplemem-Actor.command trailer.x.command interactive.diffFilter"
         ).split():
             self("config", key, str(trap))
+
         for key, value in {
             "log.showSignature": "true",
             "commit.gpgSign": "true",
@@ -171,17 +196,24 @@ class InGit:
             "alias.log": f"!{trap}",
         }.items():
             self("config", key, value)
+
         (self.folder / ".git" / "info").mkdir(exist_ok=True)
         (self.folder / ".git" / "info" / "attributes").write_text("* diff=x merge=x text\n")
-        for name in "pre-commit commit-msg post-commit reference-transaction post-index-change post-checkout".split():
+
+        hooks = (
+            "pre-commit commit-msg post-commit reference-transaction post-index-change "
+            "post-checkout"
+        )
+        for name in hooks.split():
             self.script(self.folder / ".git" / "hooks" / name, f"touch '{canary}'")
+
         canary.unlink(missing_ok=True)
         return canary
 
 
 @pytest.fixture
-def git(vault: Path) -> InGit:
-    """The vault as a git repository without a commit."""
+def git(vault: Path) -> GitRepository:
+    """Return the vault as a git repository without a commit. Skips the test if git is missing."""
     if shutil.which("git") is None:
         pytest.skip("git is not on this machine")
-    return InGit(vault)
+    return GitRepository(vault)

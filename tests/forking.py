@@ -42,35 +42,43 @@ _IMPORTED = [
 
 
 def main(channel: socket.socket) -> None:
-    """Fork a program for each order. Returns in each of these programs, ready to be run."""
+    """Fork a program per order, until the channel is closed.
+
+    Returns only in the programs, each of which then has the arguments, the environment and the
+    streams of its order.
+    """
     sys.path[0] = ""
     for name in _IMPORTED:
         importlib.import_module(name)
     _make_models()
     gc.collect()
     gc.freeze()
+
     while True:
         message, descriptors, _, _ = socket.recv_fds(channel, 1 << 20, 3)
         if not message:
             os._exit(0)
-        # The program is an orphan at once, and so a child of the test's process, which adopts orphans meanwhile.
-        between = os.fork()
-        if between == 0:
+
+        # The intermediate process exits at once, so the process of the tests, which adopts orphans
+        # meanwhile, becomes the parent of the program.
+        intermediate = os.fork()
+        if intermediate == 0:
             program = os.fork()
             if program == 0:
                 channel.close()
-                _become(json.loads(message), descriptors)
+                _set_up_program(json.loads(message), descriptors)
                 return
             channel.send(str(program).encode())
             os._exit(0)
+
         for descriptor in descriptors:
             os.close(descriptor)
-        os.waitpid(between, 0)
+        os.waitpid(intermediate, 0)
         channel.send(b"adopted")
 
 
 def _make_models() -> None:
-    """The models of the settings and of the tools, which are made when they are first used."""
+    """Build the models of the settings and of the tools, which are otherwise built on first use."""
     from simplemem.profiles.registry import built_in_profiles, choose_tools
     from simplemem.settings.model import Settings
 
@@ -81,22 +89,26 @@ def _make_models() -> None:
             _ = tool.model
 
 
-def _become(order: dict[str, Any], descriptors: list[int]) -> None:
+def _set_up_program(order: dict[str, Any], descriptors: list[int]) -> None:
+    """Give this process the streams, the folder, the environment and the arguments of an order."""
     while os.getppid() != order["parent"]:
         time.sleep(0.001)
+
     for standard, descriptor in enumerate(descriptors):
         os.dup2(descriptor, standard)
     for descriptor in descriptors:
         if descriptor > 2:
             os.close(descriptor)
+
     os.chdir(order["cwd"])
     os.environ.clear()
     os.environ.update(order["env"])
     sys.argv = ["simplemem", *order["arguments"]]
     if order["command_line_used"]:
-        # What it imports is in memory all the same, so that to import it once more is cheap.
+        # The modules below it stay in memory, so importing it again is cheap.
         del sys.modules["simplemem.cli.app"]
-        atexit.register(_say_whether_used, Path(order["command_line_used"]))
+        atexit.register(_report_command_line_used, Path(order["command_line_used"]))
+
     text: dict[str, Any] = {"encoding": sys.stdout.encoding, "closefd": False}
     sys.stdin = sys.__stdin__ = open(0, errors=sys.stdin.errors, **text)  # noqa: SIM115
     sys.stdout = sys.__stdout__ = open(  # noqa: SIM115
@@ -105,19 +117,23 @@ def _become(order: dict[str, Any], descriptors: list[int]) -> None:
     sys.stderr = sys.__stderr__ = open(2, "w", buffering=1, errors="backslashreplace", **text)  # noqa: SIM115
 
 
-def _say_whether_used(file: Path) -> None:
+def _report_command_line_used(file: Path) -> None:
+    """Write whether the command line was imported: "yes" or "no"."""
     file.write_text("yes" if "simplemem.cli.app" in sys.modules else "no")
 
 
 def _end(code: int) -> None:
-    """As Python ends, but without taking apart what was imported, which would copy every page of it."""
+    """Exit as Python does, but leave the modules as they are.
+
+    To destroy them would copy every page of memory that is shared with the parent.
+    """
     threading._shutdown()  # type: ignore[attr-defined]
     atexit._run_exitfuncs()
     try:
         sys.stdout.flush()
         sys.stderr.flush()
     except OSError:
-        return  # as Python says it
+        return  # Python itself reports the error
     os._exit(code)
 
 

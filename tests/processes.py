@@ -1,8 +1,8 @@
-"""simplemem as a process of its own that costs a test little to start.
+"""simplemem in a process of its own, which a test starts quickly.
 
-To import what a server needs takes two seconds of processor time. A `Program` is forked from a process which has done
-that once. All else is that of `python -m simplemem`: its process, environment, streams, signals and end. What concerns
-the start itself is tested with `subprocess`.
+To import the modules of a server takes two seconds of CPU time. A `Program` is forked from a process
+that has imported them. Everything else is as with `python -m simplemem`: process, environment,
+streams, signals and exit. Tests of the start itself use `subprocess`.
 """
 
 from __future__ import annotations
@@ -19,40 +19,41 @@ from pathlib import Path
 from typing import Any
 
 _PROGRAM = [sys.executable, "-m", "simplemem"]
-_DECIDED_AT_THE_START = ("PYTHON", "LC_", "LANG", "TZ", "COVERAGE")
 _PR_SET_CHILD_SUBREAPER = 36
-_ORDINARY = (True, None, None, None, -1, False, -1)
-"""What Popen is told of signals, groups, user, mask and session, when nobody asks for anything else."""
+# Variables that a process reads only when it starts: a forked one cannot have others than its parent.
+_READ_AT_START = ("PYTHON", "LC_", "LANG", "TZ", "COVERAGE")
+# What Popen passes on for signals, groups, user, umask and session by default.
+_DEFAULT_PROCESS_OPTIONS = (True, None, None, None, -1, False, -1)
 
 
 class _ForkServer:
-    """Forks programs, which are children of this process."""
+    """A process that forks programs on request. The programs become children of this process."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._channel, remote_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         script = Path(__file__).with_name("forking.py")
-        with theirs:
-            # It ends when this process does, whose end of the channel is then closed.
+        with remote_end:
+            # It exits together with this process, because that closes this end of the channel.
             self._process = subprocess.Popen(
-                [sys.executable, script, str(theirs.fileno())],
+                [sys.executable, script, str(remote_end.fileno())],
                 stdin=subprocess.DEVNULL,
-                pass_fds=[theirs.fileno()],
+                pass_fds=[remote_end.fileno()],
             )
         self._libc = ctypes.CDLL(None)
 
     def start(self, order: dict[str, Any], descriptors: list[int]) -> int:
-        """The number of the process."""
+        """Start a program with these streams, and return its process id."""
         message = json.dumps(order | {"parent": os.getpid()}).encode()
         with self._lock:
             self._libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
             try:
                 socket.send_fds(self._channel, [message], descriptors)
-                number = int(self._channel.recv(100))
+                pid = int(self._channel.recv(100))
                 assert self._channel.recv(100) == b"adopted"
             finally:
                 self._libc.prctl(_PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
-        return number
+        return pid
 
 
 @functools.cache
@@ -60,20 +61,23 @@ def _fork_server() -> _ForkServer:
     return _ForkServer()
 
 
-def _decided_at_the_start(env: dict[str, str]) -> dict[str, str]:
-    return {name: env[name] for name in env if name.startswith(_DECIDED_AT_THE_START)}
+def _variables_read_at_start(env: dict[str, str]) -> dict[str, str]:
+    return {name: env[name] for name in env if name.startswith(_READ_AT_START)}
 
 
 class Program(subprocess.Popen[Any]):
     """`subprocess.Popen` for `[sys.executable, "-m", "simplemem", …]`.
 
-    A forked one writes into the file `command_line_used`, as it ends, whether it came to the command line: "no" says
-    that a server answered it.
+    It is forked if its options permit that, and started otherwise. When a forked one exits, it
+    writes into the file `command_line_used` whether it imported the command line: "no" means that a
+    server answered the command.
     """
 
-    def __init__(self, *given: Any, command_line_used: Path | None = None, **more: Any) -> None:
+    def __init__(
+        self, *arguments: Any, command_line_used: Path | None = None, **options: Any
+    ) -> None:
         self._command_line_used = command_line_used
-        super().__init__(*given, **more)
+        super().__init__(*arguments, **options)
 
     def _execute_child(  # type: ignore[override]
         self,
@@ -93,43 +97,49 @@ class Program(subprocess.Popen[Any]):
         c2pwrite: int,
         errread: int,
         errwrite: int,
-        *rest: Any,
+        *process_options: Any,
     ) -> None:
-        given = dict(os.environ if env is None else env)
-        if (
+        """Fork the program instead of starting it. Overrides the method of Popen."""
+        variables = dict(os.environ if env is None else env)
+        must_be_started = (
             sys.platform != "linux"
             or args[:3] != _PROGRAM
             or (preexec_fn, pass_fds, executable, shell) != (None, (), None, False)
-            or rest != _ORDINARY
-            or _decided_at_the_start(given) != _decided_at_the_start(dict(os.environ))
-        ):
-            assert self._command_line_used is None, "only a forked program says so"
+            or process_options != _DEFAULT_PROCESS_OPTIONS
+            or _variables_read_at_start(variables) != _variables_read_at_start(dict(os.environ))
+        )
+        if must_be_started:
+            assert self._command_line_used is None, "only a forked program reports this"
             super()._execute_child(  # type: ignore[misc]
                 args, executable, preexec_fn, close_fds, pass_fds, cwd, env, startupinfo, creationflags, shell,
-                p2cread, p2cwrite, c2pread, c2pwrite, errread, errwrite, *rest,
+                p2cread, p2cwrite, c2pread, c2pwrite, errread, errwrite, *process_options,
             )  # fmt: skip
             return
+
         order = {
-            "arguments": [os.fspath(each) for each in args[3:]],
-            "env": given,
+            "arguments": [os.fspath(argument) for argument in args[3:]],
+            "env": variables,
             "cwd": os.getcwd() if cwd is None else os.fspath(cwd),
             "command_line_used": str(self._command_line_used or ""),
         }
-        streams = [p2cread, c2pwrite, errwrite]
-        ends = [own if end == -1 else end for own, end in enumerate(streams)]
-        self.pid = _fork_server().start(order, ends)
+        # -1 means that the program shares a stream of this process.
+        streams = [
+            standard if descriptor == -1 else descriptor
+            for standard, descriptor in enumerate([p2cread, c2pwrite, errwrite])
+        ]
+        self.pid = _fork_server().start(order, streams)
         self._child_created = True
         self._close_pipe_fds(p2cread, p2cwrite, c2pread, c2pwrite, errread, errwrite)  # type: ignore[attr-defined]
 
 
 def run_program(
-    *arguments: str, env: dict[str, str] | None = None, given: Any = None, **more: Any
+    *arguments: str, env: dict[str, str] | None = None, stdin_data: Any = None, **options: Any
 ) -> subprocess.CompletedProcess[Any]:
-    """Run a command to its end, and say what it printed and how it ended."""
+    """Run a command, wait for it, and return its output and exit code. `options` are those of Popen."""
     command = [*_PROGRAM, *arguments]
     streams: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    if given is not None:
+    if stdin_data is not None:
         streams["stdin"] = subprocess.PIPE
-    with Program(command, env=env, **(streams | more)) as process:
-        out, err = process.communicate(given, timeout=60)
+    with Program(command, env=env, **(streams | options)) as process:
+        out, err = process.communicate(stdin_data, timeout=60)
     return subprocess.CompletedProcess(command, process.returncode, out, err)

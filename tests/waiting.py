@@ -1,4 +1,4 @@
-"""What happens behind the answers is waited for, not timed: one way to wait, and a store whose background is at work."""
+"""Wait for what happens in the background instead of timing it, and a store whose background works."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
 PLAIN = Settings.model_validate({"embed": {"provider": "none"}})
-PATIENCE = 30.0  # a bound for a machine under load, and no claim
+PATIENCE = 30.0  # an upper bound for a machine under load; no test asserts a duration
 
 
-def eventually(holds: Callable[[], bool], seconds: float = PATIENCE) -> bool:
-    """Whether it comes true while we wait."""
+def eventually(condition: Callable[[], bool], seconds: float = PATIENCE) -> bool:
+    """Return whether the condition becomes true within some seconds; return as soon as it does."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        if holds():
+        if condition():
             return True
         time.sleep(0.02)
-    return holds()
+    return condition()
 
 
 @contextmanager
 def served(vault: Path, settings: Settings = PLAIN) -> Iterator[EnhancedStore]:
-    """A store whose background looks after the vault, once it has read all of it."""
+    """Yield a store whose background watches the vault, once it has indexed all notes."""
     with EnhancedStore(vault, settings) as store:
         store.start()
         assert store.wait_until_settled(PATIENCE)
@@ -34,14 +34,13 @@ def served(vault: Path, settings: Settings = PLAIN) -> Iterator[EnhancedStore]:
 
 
 def indexed(store: EnhancedStore) -> dict[str, str]:
-    """The notes that the index knows, with their hashes: what a search would see without looking twice."""
+    """Return the hash of each note in the index, by its path, without comparing with the files."""
     return dict(store._parts.index.database.rows("SELECT path, sha256 FROM notes"))
 
 
 def write_many_notes(vault: Path, count: int = 3_000) -> None:
-    """Write more notes than are indexed in a second: each is of a `plum` of its number."""
+    """Write more notes than are indexed in a second. Each contains the word `plum` with its number."""
     filler = " ".join(f"Sentence {number} tells of an orchard by the sea." for number in range(30))
     for number in range(count):
-        (vault / f"plum {number}.md").write_text(
-            f"# Plum {number}\n\nThe plum{number} fell. {filler}\n"
-        )
+        text = f"# Plum {number}\n\nThe plum{number} fell. {filler}\n"
+        (vault / f"plum {number}.md").write_text(text)

@@ -268,7 +268,9 @@ def test_serve_for_a_client_makes_the_vault_without_a_question_and_says_so(tmp_p
         },
     ]
     served = simplemem(
-        "serve", vault=new, given="".join(f"{json.dumps(each)}\n" for each in messages).encode()
+        "serve",
+        vault=new,
+        stdin_data="".join(f"{json.dumps(each)}\n" for each in messages).encode(),
     )
     assert (
         served.returncode == 0

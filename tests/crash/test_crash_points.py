@@ -14,7 +14,7 @@ from typing import Any
 import crash_harness as harness
 import pytest
 from crash_cases import CASES, CHANGE, OLD, Case, Files, lying, make, notes, staged
-from lacking import lack
+from limited_disk import limit_disk
 
 from simplemem.errors import SimplememError
 from simplemem.vault.folder import disk
@@ -114,7 +114,7 @@ def test_dying_before_any_call_leaves_old_or_new(room: Path, name: str) -> None:
 def test_dying_on_a_disk_that_lacks_calls_leaves_old_or_new(
     room: Path, name: str, disk: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lack(monkeypatch, disk)
+    limit_disk(monkeypatch, disk)
     outcomes = each_point(room, CASES[name])
     assert CASES[name].new in outcomes
 
@@ -129,7 +129,7 @@ def test_a_recovery_that_dies_is_taken_up_by_the_next(
     room: Path, disk: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     case = CASES["move with rewrites"]
-    lack(monkeypatch, disk)
+    limit_disk(monkeypatch, disk)
     make(room / "first", case)
     calls = count(copy(room, "first", "count"), case)
     swaps = [
@@ -217,7 +217,7 @@ def test_a_call_that_fails_leaves_the_notes_as_they_were(
     room: Path, name: str, code: int, disk: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     case = CASES[name]
-    lack(monkeypatch, disk)
+    limit_disk(monkeypatch, disk)
     make(room / "first", case)
     calls = count(copy(room, "first", "count"), case)
     for at, call in enumerate(calls, 1):

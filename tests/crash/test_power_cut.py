@@ -13,7 +13,7 @@ from typing import Any
 import power_cut
 import pytest
 from crash_cases import CASES, CHANGE, OLD, Case, make, notes
-from lacking import lack
+from limited_disk import limit_disk
 
 from simplemem.vault.folder import disk
 from simplemem.vault.folder.journal import Journal
@@ -76,7 +76,7 @@ def test_so_it_does_in_a_vault_that_simplemem_has_never_seen(room: Path, name: s
 def test_so_it_does_on_a_disk_that_lacks_calls(
     room: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lack(monkeypatch, "links")
+    limit_disk(monkeypatch, "links")
     check_each_cut(room, CASES[name])
 
 

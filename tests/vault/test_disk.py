@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from lacking import LACKS, lack
+from limited_disk import LIMITED_DISKS, limit_disk
 
 from simplemem.errors import Conflict, Invalid, ReadOnly, SimplememError, Unavailable, Unreadable
 from simplemem.vault.folder import disk
@@ -21,10 +21,10 @@ from simplemem.vault.values import Author, FileChange, sha256
 CHANGE = Author("test")
 
 
-@pytest.fixture(params=LACKS)
+@pytest.fixture(params=LIMITED_DISKS)
 def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """The kind of disk: one that can everything, and three that lack calls."""
-    lack(monkeypatch, request.param)
+    limit_disk(monkeypatch, request.param)
     return str(request.param)
 
 

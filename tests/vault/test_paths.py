@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lacking import lack
+from limited_disk import limit_disk
 
 from simplemem.errors import Invalid, NotFound, SimplememError, TooLong, Unavailable, Unreadable
 from simplemem.note.names import MAX_PATH_PARTS, check_path, is_path
@@ -45,7 +45,7 @@ HARMLESS = [
 
 @pytest.fixture(params=["exchange", "by path"], ids=["held folders", "by path"])
 def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    lack(monkeypatch, request.param)
+    limit_disk(monkeypatch, request.param)
     return str(request.param)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from lacking import lack
+from limited_disk import limit_disk
 
 from simplemem.errors import AlreadyExists, Conflict
 from simplemem.vault.folder import journal
@@ -104,7 +104,7 @@ def test_a_save_at_the_very_moment_of_the_swap_is_put_back(
 ) -> None:
     """The window between our last look and our rename, made as wide as can be."""
     (vault / "n.md").write_bytes(b"one")
-    lack(monkeypatch, kind)
+    limit_disk(monkeypatch, kind)
     opened = FolderVault(vault)
     real = journal.Journal._apply
 
@@ -128,7 +128,7 @@ def test_a_name_that_another_program_takes_at_the_very_moment_stays_theirs(
     vault: Path, monkeypatch: pytest.MonkeyPatch, kind: str, change: str
 ) -> None:
     (vault / "a.md").write_bytes(b"one")
-    lack(monkeypatch, kind)
+    limit_disk(monkeypatch, kind)
     opened = FolderVault(vault)
     real = journal.Journal._apply
 

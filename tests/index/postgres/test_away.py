@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from bare_client import Bare
-from postgres import Relay, Server, differences_from_anew, needs_postgres, relayed, served
+from postgres import Relay, Server, differences_from_rebuilt, needs_postgres, relayed, served
 from waiting import PATIENCE, eventually
 
 from simplemem.errors import Unavailable
@@ -178,7 +178,7 @@ def test_wherever_the_connection_breaks_a_change_is_made_or_was_not_begun(
                 for path, text in texts(vault).items()
                 if b"knows" in text
             }
-        assert differences_from_anew(store) == []
+        assert differences_from_rebuilt(store) == []
 
 
 def carried_out(change: str, at: str, store: EnhancedStore, relay: Relay, messages: int) -> int:
@@ -199,8 +199,8 @@ def carried_out(change: str, at: str, store: EnhancedStore, relay: Relay, messag
     with suppress(Unavailable):
         CHANGES[change](store, at)
         made = True
-    said = messages - relay.left
-    relay.mend()
+    said = messages - relay.messages_left
+    relay.restore()
     is_changed = texts(store.root) != before
     assert is_changed == made, f"cut after {messages} messages"
     store.list()  # what was written is looked at again, where the index missed it

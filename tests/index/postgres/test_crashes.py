@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from postgres import Server, differences_from_anew, needs_postgres, served
+from postgres import Server, differences_from_rebuilt, needs_postgres, served
 from waiting import eventually
 
 from simplemem.settings.model import Settings
@@ -127,5 +127,5 @@ def check(vault: Path, server: Server, answers: Path) -> None:
     settings = {"index": {"engine": server.url}, "embed": {"provider": "none"}}
     with EnhancedStore(vault, Settings.model_validate(settings)) as store:
         store.sync()
-        assert differences_from_anew(store) == []
+        assert differences_from_rebuilt(store) == []
         assert {hit.name for hit in store.search("shared").hits} == {"shared"}

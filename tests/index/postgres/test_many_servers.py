@@ -18,7 +18,7 @@ from typing import Any
 import pygit2
 import pytest
 from bare_client import Bare
-from postgres import Server, differences_from_anew, needs_postgres, running, served
+from postgres import Server, differences_from_rebuilt, needs_postgres, running, served
 
 from simplemem.errors import NotFound, Unavailable
 from simplemem.index.engine import Damaged
@@ -147,7 +147,11 @@ class Team:
 def test_nothing_acknowledged_is_lost_whoever_is_killed(tmp_path: Path) -> None:
     truth, chance = tmp_path / "truth.git", random.Random(7)
     pygit2.init_repository(str(truth), bare=True)
-    with served(durable=True) as database, served(of=database.url) as standby, ExitStack() as held:
+    with (
+        served(durable=True) as database,
+        served(replica_of=database.url) as standby,
+        ExitStack() as held,
+    ):
         env = {
             "SIMPLEMEM_BRANCH_REPOSITORY": str(truth),
             "SIMPLEMEM_INDEX_ENGINE": database.url,
@@ -197,7 +201,7 @@ def test_nothing_acknowledged_is_lost_whoever_is_killed(tmp_path: Path) -> None:
         with EnhancedStore(tmp_path / "late", Settings.model_validate(given)) as late:
             late.sync()
             assert late.commit() == late.commit(written=True) == newest
-            assert differences_from_anew(late) == []
+            assert differences_from_rebuilt(late) == []
 
 
 def test_a_password_that_is_changed_makes_no_other_index(tmp_path: Path) -> None:

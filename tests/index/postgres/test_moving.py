@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from embedding_service import EmbeddingService
-from postgres import PROGRAMS, differences_from_anew, needs_postgres, running
+from postgres import PROGRAMS, differences_from_rebuilt, needs_postgres, running
 from typer.testing import CliRunner
 from waiting import eventually
 
@@ -79,7 +79,7 @@ def test_an_index_goes_there_and_back_and_no_text_is_embedded_twice(
         back = postgres.move_index(None)
         assert (back.notes, back.taken, back.made) == (3, 1, 0)
     with opened(vault, service) as sidecar:
-        assert sidecar.stats()["vectors"] == 3 and differences_from_anew(sidecar) == []
+        assert sidecar.stats()["vectors"] == 3 and differences_from_rebuilt(sidecar) == []
     sent = [
         text for text in service.texts() if text not in ("memory", "harbour crane")
     ]  # but for questions

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from index.terms.vault_of_words import term_index
-from postgres import PROGRAMS, differences_from_anew, needs_postgres, running
+from postgres import PROGRAMS, differences_from_rebuilt, needs_postgres, running
 
 from simplemem.errors import SimplememError
 from simplemem.index.api import IndexFilter, IndexQuery, Match, Matches, NoteScores, Term
@@ -143,7 +143,7 @@ class Both:
         ]
 
     def as_made_anew(self) -> None:
-        assert differences_from_anew(self.engine) == []
+        assert differences_from_rebuilt(self.engine) == []
 
 
 @pytest.fixture

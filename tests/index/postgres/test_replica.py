@@ -22,7 +22,7 @@ pytestmark = needs_postgres
 
 @pytest.fixture(scope="module")
 def servers() -> Iterator[tuple[Server, Server]]:
-    with served() as primary, served(of=primary.url) as standby:
+    with served() as primary, served(replica_of=primary.url) as standby:
         yield primary, standby
 
 
@@ -65,9 +65,9 @@ def found(store: EnhancedStore, question: str) -> list[str]:
 
 def is_read_from(replica: Relay, primary: Relay, store: EnhancedStore, question: str) -> bool:
     """Whether the replica answers, and nobody asks the primary."""
-    before = primary.left, replica.left
+    before = primary.messages_left, replica.messages_left
     found(store, question)
-    return primary.left == before[0] and replica.left < before[1]
+    return primary.messages_left == before[0] and replica.messages_left < before[1]
 
 
 def test_what_only_reads_is_asked_of_it(
