@@ -1,4 +1,7 @@
-"""The commands `conflicts list` and `conflicts merge`: the copies that synchronisers and git keep of a note."""
+"""The commands `conflicts list` and `conflicts merge`, about conflict copies of notes.
+
+Synchronisers and git keep such a copy of a note that was changed in two places.
+"""
 
 from __future__ import annotations
 

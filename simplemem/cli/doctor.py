@@ -96,33 +96,33 @@ def _fix(store: EnhancedStore, checks: Sequence[str], *, dry_run: bool, yes: boo
     with progress_bar() as progress:
         plan = store.plan_fixes(progress, only=checks)
     own_files = store.own_files()
-
     if dry_run or not plan.changes:
         findings = plan.findings if dry_run else plan.left
-        report = _report(findings, own_files, checks)
-        change_lines: Lines = _change_lines(plan)
-        if not change_lines:
-            change_lines = [[("Nothing can be fixed automatically.", "green")]]
-        return replace(
-            report,
-            facts={**report.facts, "fix": _fix_facts(plan, None)},
-            lines=[*change_lines, *report.lines],
-            warnings=plan.problems,
-        )
+        return _with_plan(_report(findings, own_files, checks), plan)
 
     _confirm(plan, yes=yes)
     finish()
     result = store.fix(plan, who=WHO)
+    return _with_fix(_report(plan.left, own_files, checks), plan, result)
 
-    report = _report(plan.left, own_files, checks)
+
+def _with_plan(report: Answer, plan: FixPlan) -> Answer:
+    """Return a report with the changes that would fix something, none of which was made."""
+    change_lines: Lines = _change_lines(plan)
+    if not change_lines:
+        change_lines = [[("Nothing can be fixed automatically.", "green")]]
+    facts = {**report.facts, "fix": _fix_facts(plan, None)}
+    lines = [*change_lines, *report.lines]
+    return replace(report, facts=facts, lines=lines, warnings=plan.problems)
+
+
+def _with_fix(report: Answer, plan: FixPlan, result: FixResult) -> Answer:
+    """Return a report with what was fixed, and how to undo it."""
     files = format_count(len(result.changed), "file")
     verdict: Part = (f"Fixed {files} in one step", "green")
-    return replace(
-        report,
-        facts={**report.facts, "fix": _fix_facts(plan, result)},
-        lines=[[verdict], undo_with(result.version), *report.lines],
-        warnings=result.warnings,
-    )
+    facts = {**report.facts, "fix": _fix_facts(plan, result)}
+    lines = [[verdict], undo_with(result.version), *report.lines]
+    return replace(report, facts=facts, lines=lines, warnings=result.warnings)
 
 
 def _confirm(plan: FixPlan, *, yes: bool) -> None:

@@ -67,9 +67,10 @@ def add(
 
 
 def _ingest(store: EnhancedStore, source: str, scope: str, title: str) -> IngestResult:
-    """Store an address, a file or, for "-", the standard input as a document.
+    """Store a web page, a file or, for "-", the standard input as a document.
 
-    Raise what the methods of `DocumentService` raise, and OSError if the file cannot be read.
+    `scope` is the user that it belongs to; `title` replaces its own unless it is "". Raises what the
+    methods of `DocumentService` raise, and OSError if the file cannot be read.
     """
     from simplemem.features.documents.service import document_service
     from simplemem.models import AuthorArgs
@@ -88,28 +89,26 @@ def _ingest(store: EnhancedStore, source: str, scope: str, title: str) -> Ingest
 
 def _ingest_answer(result: IngestResult) -> Answer:
     """Return the answer for a document that is stored now or was stored already."""
-    stored_facts = [event for event in result["memories"] if event["event"] != "NOOP"]
-    counted_facts = ""
-    if stored_facts:
-        counted_facts = f", {format_count(len(stored_facts), 'fact')}"
     verb = "Already stored: " if result.get("duplicate") else "Stored "
-    line: list[Part] = [(verb, "green"), (result["name"], "cyan"), counted_facts]
+    line: list[Part] = [(verb, "green"), (result["name"], "cyan")]
+    new_facts = [event for event in result["memories"] if event["event"] != "NOOP"]
+    if new_facts:
+        line.append(f", {format_count(len(new_facts), 'fact')}")
     return Answer(result, [line], warnings=result["warnings"])
 
 
 def _error_answer(source: str, error: SimplememError | OSError) -> Answer:
-    """Return the answer for a source that could not be stored."""
-    hint = getattr(error, "hint", "")
-    problem = {
-        "code": getattr(error, "code", "unavailable"),
-        "message": str(error),
-        "hint": hint,
-    }
-    return Answer(
-        {"source": source, "error": problem},
-        warnings=[f"{source}: {error}. {hint}"],
-        failed=True,
-    )
+    """Return the failed answer for a source that could not be stored.
+
+    An error of the system has the code of Unavailable, and no hint.
+    """
+    code = "unavailable"
+    hint = ""
+    if isinstance(error, SimplememError):
+        code = error.code
+        hint = error.hint
+    facts = {"source": source, "error": {"code": code, "message": str(error), "hint": hint}}
+    return Answer(facts, warnings=[f"{source}: {error}. {hint}"], failed=True)
 
 
 @command(_facts)

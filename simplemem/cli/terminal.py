@@ -30,7 +30,7 @@ _DUMB_TERMINALS = ("dumb", "unknown", "")  # values of TERM
 
 
 def describe_terminal() -> dict[str, Any] | None:
-    """Return what a server must know of the standard streams, to print to them as this process does.
+    """Return what a server must know of the standard streams to answer as this process would.
 
     Return None if only this process can print to them: a stream is closed, or a terminal has no
     colours or another encoding than UTF-8.
