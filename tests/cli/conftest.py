@@ -101,30 +101,32 @@ PROGRAM = [sys.executable, "-m", "simplemem"]
 def in_a_terminal(
     *arguments: str,
     answer: bytes = b"",
-    reply: Callable[[bytes], bytes] = lambda shown: b"",
+    reply: Callable[[bytes], bytes] = lambda output: b"",
     env: dict[str, str] | None = None,
 ) -> tuple[int, bytes]:
     """Run the program in a terminal of its own, 100 columns wide: its exit code, what it shows. `answer` is typed at once,
-    and after each piece what `reply` makes of all that was shown."""
-    ours, theirs = os.openpty()
+    and after each piece what `reply` makes of all that was output."""
+    controller, terminal = os.openpty()
     env = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "100", **(env or {})}
-    process = Program([*PROGRAM, *arguments], stdin=theirs, stdout=theirs, stderr=theirs, env=env)
-    os.close(theirs)
-    shown = b""
+    process = Program(
+        [*PROGRAM, *arguments], stdin=terminal, stdout=terminal, stderr=terminal, env=env
+    )
+    os.close(terminal)
+    output = b""
     try:
-        os.write(ours, answer)
+        os.write(controller, answer)
         while True:
             try:
-                piece = os.read(ours, 65536)
+                piece = os.read(controller, 65536)
             except OSError:  # Linux says so when the other end is closed
                 piece = b""
             if not piece:
-                return process.wait(60), shown
-            shown += piece
-            os.write(ours, reply(shown))
+                return process.wait(60), output
+            output += piece
+            os.write(controller, reply(output))
     finally:
         process.kill()
-        os.close(ours)
+        os.close(controller)
 
 
 def notes_of(vault: Path) -> dict[str, bytes]:

@@ -50,22 +50,22 @@ def test_the_table_of_commands_says_what_their_modules_declare() -> None:
 
 @pytest.mark.parametrize("arguments", [["--help"], ["search", "--help"]])
 def test_help_imports_only_the_command_that_it_describes(arguments: list[str]) -> None:
-    shown, loaded = modules_of(arguments)
-    assert "Find notes by words, by meaning and by links." in shown
+    output, loaded = modules_of(arguments)
+    assert "Find notes by words, by meaning and by links." in output
     assert loaded & HEAVY == set()
 
 
 def test_help_is_as_wide_as_the_terminal_and_shows_every_example_on_its_own_line() -> None:
-    shown, _ = modules_of(["search", "--help"], COLUMNS="90")
-    lines = shown.split("\n")
+    output, _ = modules_of(["search", "--help"], COLUMNS="90")
+    lines = output.split("\n")
     assert max(map(len, lines)) <= 90
     assert "  $ simplemem search gas prices --explain-note 'Helium for lift'" in lines
 
 
 def test_completion_of_a_command_imports_no_command(tmp_path: Path) -> None:
     words = {"COMP_WORDS": "simplemem s", "COMP_CWORD": "1", "_SIMPLEMEM_COMPLETE": "complete_bash"}
-    shown, loaded = modules_of([], **words, SIMPLEMEM_VAULT=str(tmp_path))
-    assert {"search", "show", "stats", "serve"} <= set(shown.split("\n"))
+    output, loaded = modules_of([], **words, SIMPLEMEM_VAULT=str(tmp_path))
+    assert {"search", "show", "stats", "serve"} <= set(output.split("\n"))
     assert loaded & HEAVY == set() and "simplemem.cli.find" not in loaded
 
 

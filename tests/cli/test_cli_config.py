@@ -116,8 +116,8 @@ def test_a_misspelt_variable_is_named(
 
 def test_a_secret_is_written_and_never_shown(run: Run, file: Path) -> None:
     done = run("config", "set", "embed.api_key", "sm-secret-1")
-    shown = run("config", "set", "embed.api_key", "sm-secret-2", "--json")
-    assert "sm-secret" not in done.out + done.err + shown.out
+    ran = run("config", "set", "embed.api_key", "sm-secret-2", "--json")
+    assert "sm-secret" not in done.out + done.err + ran.out
     assert 'api_key = "sm-secret-2"' in file.read_text() and "in plain text" in done.err
     assert run("config", "get", "embed.api_key").out == "**********\n"
     assert run("config", "set", "embed.api_key", '{ env = "KEY_OF_MINE" }').code == 0
@@ -191,8 +191,8 @@ def test_the_value_that_was_replaced_is_shown(run: Run, file: Path) -> None:
     assert "was: people/" in run("config", "set", "access.hidden", "log/").out
     assert "was: 5" in run("config", "set", "search.limit", "6").out
     run("config", "set", "embed.api_key", "sm-secret-1")
-    shown = run("config", "set", "embed.api_key", "sm-secret-2")
-    assert "was: ****" in shown.out and "sm-secret" not in shown.out
+    ran = run("config", "set", "embed.api_key", "sm-secret-2")
+    assert "was: ****" in ran.out and "sm-secret" not in ran.out
 
 
 def test_a_rule_that_matches_no_note_is_named_with_the_nearest_name(run: Run, file: Path) -> None:

@@ -47,26 +47,26 @@ def test_copies_are_listed_with_their_note_and_whose_they_are(run: Run, kite: Pa
 def test_a_dry_run_shows_the_difference_and_writes_nothing(
     run: Run, kite: Path, vault: Path
 ) -> None:
-    before = notes_of(vault)
+    old_notes = notes_of(vault)
     ran = run("conflicts", "merge", "Kite", "--dry-run")
     assert ran.code == 0 and "+A fourth line." in ran.out and "+<<<<<<< Kite.md" in ran.out
     assert len(run("conflicts", "merge", "Kite", "--dry-run", "--json").json["merges"]) == 2
-    assert notes_of(vault) == before
+    assert notes_of(vault) == old_notes
 
 
 def test_what_needs_no_decision_is_merged_and_undone_and_else_nothing_is(
     run: Run, kite: Path, vault: Path
 ) -> None:
-    before = notes_of(vault)
+    old_notes = notes_of(vault)
     ran = run("conflicts", "merge", "Kite")
     assert ran.code == 1 and "differ in 1 place" in ran.err and "--keep" in ran.err
-    assert notes_of(vault) == before
+    assert notes_of(vault) == old_notes
     ran = run("conflicts", "merge", SYNCTHING)
     assert (
         kite.read_text() == TEXT + "\nA fourth line.\n" and not (vault / f"{SYNCTHING}.md").exists()
     )
     run(*ran.out.split("undo with: simplemem ")[1].split())
-    assert notes_of(vault) == before
+    assert notes_of(vault) == old_notes
     (vault / f"{DROPBOX}.md").write_text("A line before.\n\n" + TEXT)
     assert len(run("conflicts", "merge", "Kite", "--json").json["merged"]) == 2
     assert kite.read_text() == "A line before.\n\n" + TEXT + "\nA fourth line.\n"
@@ -100,18 +100,18 @@ def test_several_copies_are_merged_as_one_change_also_when_two_are_identical(
     note.write_text(LINES)
     for name, more in copies.items():
         (vault / "log" / f"{name}.md").write_text(LINES + more + "\n" * bool(more))
-    before = notes_of(vault)
+    old_notes = notes_of(vault)
     ran = run("conflicts", "merge", "Kite")
     assert ran.code == 0 and note.read_text() == LINES + "More at the end.\n"
     assert not [
-        each
-        for each in before
-        if each != "log/Kite.md" and (vault / each).exists() and "Kite" in each
+        path
+        for path in old_notes
+        if path != "log/Kite.md" and (vault / path).exists() and "Kite" in path
     ]
     assert run("conflicts", "--json").json["conflicts"] == []
     assert ran.out.count("undo with") == 1
     run(*ran.out.split("undo with: simplemem ")[1].split())
-    assert notes_of(vault) == before
+    assert notes_of(vault) == old_notes
 
 
 @pytest.mark.parametrize("keep", ["both", "copy", "note"])
@@ -122,9 +122,9 @@ def test_two_identical_copies_that_contradict_the_note_are_one_decision(
     note.write_text(LINES)
     for number in (2, 3, 4):
         (vault / "log" / f"Kite {number}.md").write_text(CHANGED)
-    before = notes_of(vault)
+    old_notes = notes_of(vault)
     refused = run("conflicts", "merge", "Kite")
-    assert refused.code == 1 and notes_of(vault) == before
+    assert refused.code == 1 and notes_of(vault) == old_notes
     assert run("conflicts", "merge", "Kite", "--keep", keep).code == 0
     text = note.read_text()
     assert text.count("<<<<<<<") == (1 if keep == "both" else 0)
@@ -138,9 +138,9 @@ def test_one_copy_that_needs_a_decision_leaves_all_as_they_are(run: Run, vault: 
     (vault / "log" / "Kite.md").write_text(LINES)
     for number, text in enumerate((f"{LINES}More.\n", f"{LINES}More.\n", CHANGED), 2):
         (vault / "log" / f"Kite {number}.md").write_text(text)
-    before = notes_of(vault)
+    old_notes = notes_of(vault)
     ran = run("conflicts", "merge", "Kite")
     assert ran.code == 1 and "log/Kite 4" in ran.err
-    assert notes_of(vault) == before and len(run("conflicts", "--json").json["conflicts"]) == 3
+    assert notes_of(vault) == old_notes and len(run("conflicts", "--json").json["conflicts"]) == 3
     ran = run("conflicts", "merge", "Kite", "--keep", "copy")
-    assert ran.code == 1 and "copies that differ" in ran.err and notes_of(vault) == before
+    assert ran.code == 1 and "copies that differ" in ran.err and notes_of(vault) == old_notes

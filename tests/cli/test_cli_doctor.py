@@ -46,7 +46,9 @@ def test_a_template_with_placeholders_in_its_frontmatter_is_no_problem(
     for folder in ("templates", "old", "flights"):
         (vault / folder).mkdir()
         (vault / folder / "Flight.md").write_text("---\ndate: {{date}}\n---\nText.\n")
-    findings = {each["path"]: each["message"] for each in run("doctor", "--json").json["findings"]}
+    findings = {
+        finding["path"]: finding["message"] for finding in run("doctor", "--json").json["findings"]
+    }
     assert "can still be read and found, but not changed" in findings["flights/Flight.md"]
     assert "can still be read, but not changed" in findings["old/Flight.md"]
     assert "templates/Flight.md" not in findings
@@ -61,26 +63,26 @@ def test_it_says_what_the_folder_contains_and_that_only_the_index_can_be_made_ag
     run("new", "kite", "--content", "Fly it.")
     run("rm", "kite")
     folder = {
-        each["path"]: each["can_be_rebuilt"] for each in run("doctor", "--json").json["folder"]
+        file["path"]: file["can_be_rebuilt"] for file in run("doctor", "--json").json["folder"]
     }
     assert folder == {
         ".simplemem/index.db": True,
         ".simplemem/history": False,
         ".simplemem/trash": False,
     }
-    index, kept = run("doctor").out.splitlines()[-2:]
+    index_line, kept_line = run("doctor").out.splitlines()[-2:]
     assert (
-        ".simplemem/index.db" in index
-        and "simplemem index --rebuild" in index
-        and "history" not in index
+        ".simplemem/index.db" in index_line
+        and "simplemem index --rebuild" in index_line
+        and "history" not in index_line
     )
-    assert ".simplemem/history" in kept and ".simplemem/trash (deleted notes)" in kept
+    assert ".simplemem/history" in kept_line and ".simplemem/trash (deleted notes)" in kept_line
     assert ".simplemem" not in run("doctor", "--only", "links").out
 
-    before = run("history", "kite", "--json").json
+    old_history = run("history", "kite", "--json").json
     (vault / ".simplemem" / "index.db").unlink()
     assert run("index", "--rebuild").code == 0
-    assert run("history", "kite", "--json").json == before
+    assert run("history", "kite", "--json").json == old_history
     assert run("undo", "kite").code == 0 and (vault / "kite.md").exists()
 
 
@@ -110,7 +112,7 @@ def test_the_sum_comes_first_warnings_before_hints_and_many_alike_are_folded(
 
 
 def test_a_dry_run_shows_the_diff_and_nothing_is_fixed_unasked(run: Run, fixable: Path) -> None:
-    before = notes_of(fixable)
+    old_notes = notes_of(fixable)
     ran = run("doctor", "--fix", "--dry-run")
     assert (
         ran.code == 1
@@ -126,11 +128,11 @@ def test_a_dry_run_shows_the_diff_and_nothing_is_fixed_unasked(run: Run, fixable
         ran.code == 1 and "this would change 2 files in one step" in ran.err and "--yes" in ran.err
     )
     assert run("doctor", "--fix", "--json").json["error"]["code"] == "invalid"
-    assert notes_of(fixable) == before
+    assert notes_of(fixable) == old_notes
 
 
 def test_what_was_fixed_is_one_change_that_one_undo_takes_back(run: Run, fixable: Path) -> None:
-    before = notes_of(fixable)
+    old_notes = notes_of(fixable)
     ran = run("doctor", "--fix", "--yes")
     assert "Fixed 2 files in one step\n  undo with: simplemem undo v000001\n" in ran.out
     assert (
@@ -144,7 +146,7 @@ def test_what_was_fixed_is_one_change_that_one_undo_takes_back(run: Run, fixable
         "Nothing can be fixed automatically.\n0 errors, 1 warning"
     )
     run("undo", "v000001")
-    assert notes_of(fixable) == before
+    assert notes_of(fixable) == old_notes
 
 
 def test_the_help_and_the_page_name_every_check(run: Run) -> None:

@@ -56,10 +56,10 @@ def test_an_edited_note_is_saved_to_the_byte(run: Run, vault: Path, editor: Edit
 
 def test_an_unchanged_text_changes_nothing(run: Run, vault: Path, editor: Editor) -> None:
     editor("")
-    before = (vault / "people/Ada.md").stat().st_mtime_ns
+    old_mtime = (vault / "people/Ada.md").stat().st_mtime_ns
     ran = run("edit", "Ada")
     assert (ran.code, ran.out) == (0, "Nothing changed in people/Ada\n")
-    assert (vault / "people/Ada.md").stat().st_mtime_ns == before and drafts(vault) == []
+    assert (vault / "people/Ada.md").stat().st_mtime_ns == old_mtime and drafts(vault) == []
 
 
 def test_a_text_that_lost_a_race_is_kept_and_compared(
@@ -69,8 +69,8 @@ def test_a_text_that_lost_a_race_is_kept_and_compared(
     editor(f"path.write_text('Mine.\\n')\npathlib.Path({str(note)!r}).write_text('Theirs.\\n')\n")
     ran = run("edit", "Ada")
     assert ran.code == 1 and note.read_text() == "Theirs.\n"
-    (kept,) = drafts(vault)
-    assert kept.read_text() == "Mine.\n" and str(kept) in ran.err
+    (draft,) = drafts(vault)
+    assert draft.read_text() == "Mine.\n" and str(draft) in ran.err
     assert "-Theirs." in ran.err and "+Mine." in ran.err
     note.write_text("Again.\n")
     error = run("edit", "Ada", "--json").json["error"]
@@ -82,13 +82,13 @@ def test_a_text_that_lost_a_race_is_kept_and_compared(
 def test_an_editor_that_fails_saves_nothing_and_loses_nothing(
     run: Run, vault: Path, editor: Editor
 ) -> None:
-    before = (vault / "people/Ada.md").read_bytes()
+    old_data = (vault / "people/Ada.md").read_bytes()
     editor("path.write_text('Half.')\nsys.exit(3)")
     ran = run("edit", "Ada")
     assert ran.code == 1 and "code 3" in ran.err
-    assert (vault / "people/Ada.md").read_bytes() == before
-    (kept,) = drafts(vault)
-    assert kept.read_text() == "Half." and str(kept) in ran.err
+    assert (vault / "people/Ada.md").read_bytes() == old_data
+    (draft,) = drafts(vault)
+    assert draft.read_text() == "Half." and str(draft) in ran.err
 
 
 def test_a_note_that_is_not_utf8_is_not_opened(run: Run, vault: Path, editor: Editor) -> None:
@@ -124,11 +124,11 @@ def test_an_empty_text_makes_no_new_note(run: Run, vault: Path, editor: Editor) 
     assert not (vault / "ideas/kite.md").exists() and drafts(vault) == []
 
 
-def edits_beside(note: Path, mine: tuple[str, str], theirs: tuple[str, str]) -> str:
+def edits_beside(note: Path, change: tuple[str, str], other_change: tuple[str, str]) -> str:
     """An editor in which a person changes one thing while somebody else changes another in the note."""
     return (
         f"note = pathlib.Path({str(note)!r})\n"
-        f"path.write_text(path.read_text().replace{mine!r})\nnote.write_text(note.read_text().replace{theirs!r})\n"
+        f"path.write_text(path.read_text().replace{change!r})\nnote.write_text(note.read_text().replace{other_change!r})\n"
     )
 
 
@@ -155,8 +155,8 @@ def test_in_a_terminal_the_person_sees_both_together_and_is_asked(
 ) -> None:
     note = vault / "projects/apollo.md"
     editor(edits_beside(note, ("spring", "autumn"), ("approved", "refused")))
-    code, said = in_a_terminal("edit", "projects/apollo", "--vault", str(vault), answer=answer)
-    assert b"Save the merged text" in said
+    code, output = in_a_terminal("edit", "projects/apollo", "--vault", str(vault), answer=answer)
+    assert b"Save the merged text" in output
     saved = answer == b"y\n"
     assert "refused" in note.read_text() and ("autumn" in note.read_text()) is saved
     assert (code == 0, drafts(vault) == []) == (saved, saved)
@@ -177,10 +177,10 @@ def test_a_draft_goes_through_no_link_out_of_the_vault(
         place.rename(tmp_path / "before")
     place.symlink_to(outside)
     editor("path.write_text('Mine.')")
-    before = (vault / "people/Ada.md").read_bytes()
+    old_data = (vault / "people/Ada.md").read_bytes()
     ran = run("edit", "Ada")
     assert ran.code == 1 and "link" in ran.err
-    assert (vault / "people/Ada.md").read_bytes() == before and not list(outside.rglob("*.md"))
+    assert (vault / "people/Ada.md").read_bytes() == old_data and not list(outside.rglob("*.md"))
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are a matter of POSIX")
@@ -197,18 +197,18 @@ def test_an_edit_that_is_killed_loses_no_text(
     }[moment]
     editor(saved + kill)
     note = vault / "people/Ada.md"
-    before = note.read_bytes()
+    old_data = note.read_bytes()
     command = [sys.executable, "-m", "simplemem", "edit", "Ada", "--vault", str(vault)]
     killed = subprocess.run(command, capture_output=True, check=False, timeout=60)
-    assert killed.returncode == -signal.SIGKILL and note.read_bytes() == before
-    (kept,) = drafts(vault)
+    assert killed.returncode == -signal.SIGKILL and note.read_bytes() == old_data
+    (draft,) = drafts(vault)
     assert (
-        kept.read_bytes()
-        == {"before": before, "half": half.encode(), "after": text.encode()}[moment]
+        draft.read_bytes()
+        == {"before": old_data, "half": half.encode(), "after": text.encode()}[moment]
     )
     editor("path.write_text(path.read_text() + 'More.')")
     ran = run("edit", "Ada")
     assert (
-        ran.code == 0 and f"earlier edit is kept in {kept}" in ran.err and drafts(vault) == [kept]
+        ran.code == 0 and f"earlier edit is kept in {draft}" in ran.err and drafts(vault) == [draft]
     )
-    assert note.read_bytes() == before + b"More."
+    assert note.read_bytes() == old_data + b"More."

@@ -73,18 +73,18 @@ def test_a_run_that_is_ended_halfway_goes_on_where_it_was(
     try:
         assert eventually(lambda: len(far.asked) == 4)
         process.send_signal(number)
-        said = " ".join(
+        output = " ".join(
             process.communicate(timeout=30)[1].split()
         )  # whatever the width of the terminal
     finally:
         process.kill()
-    assert process.returncode != 0 and "Traceback" not in said
+    assert process.returncode != 0 and "Traceback" not in output
     if number == signal.SIGINT:
         waiting = run("stats", "--json").json["embedding"]["waiting"]
-        assert "stopped." in said and "`simplemem index` continues from there." in said
+        assert "stopped." in output and "`simplemem index` continues from there." in output
         assert (
             0 < waiting < 15
-            and f"{waiting} notes are searchable by words, not yet by meaning." in said
+            and f"{waiting} notes are searchable by words, not yet by meaning." in output
         )
     under_way = far.asked[3].texts
     ran = run("index")

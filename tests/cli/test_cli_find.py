@@ -60,7 +60,7 @@ def test_a_word_with_a_dash_is_excluded_and_a_mistyped_option_is_told(run: Run) 
 
 
 @pytest.mark.parametrize(
-    ("options", "wanted"),
+    ("options", "expected"),
     [
         (("--tag", "status=done"), {"log/2026-01-24"}),
         (("--tag", "#status"), {"log/2026-01-24", "projects/apollo"}),
@@ -77,29 +77,29 @@ def test_a_word_with_a_dash_is_excluded_and_a_mistyped_option_is_told(run: Run) 
         (("--limit", "1"), {"projects/apollo"}),
     ],
 )
-def test_options_narrow_a_search(run: Run, options: tuple[str, ...], wanted: set[str]) -> None:
-    assert set(names(run, "launch", *options)) == wanted
+def test_options_narrow_a_search(run: Run, options: tuple[str, ...], expected: set[str]) -> None:
+    assert set(names(run, "launch", *options)) == expected
 
 
 def test_explain_shows_the_numbers_of_every_hit(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SIMPLEMEM_EMBED_PROVIDER", "wordllama")
-    shown = run("search", "launch", "budget", "zzzqqq", "--prefix", "projects/", "--explain").out
+    output = run("search", "launch", "budget", "zzzqqq", "--prefix", "projects/", "--explain").out
     assert (
         "why  rank score 1.00, words 1.00, meaning 1.00 · contains launch, budget · lacks zzzqqq"
-        in shown
+        in output
     )
-    assert "launch in 2, budget in 1, zzzqqq in 0" in shown and "path projects/: 2" in shown
+    assert "launch in 2, budget in 1, zzzqqq in 0" in output and "path projects/: 2" in output
     assert "why  " not in run("search", "launch").out
 
 
 def test_why_says_where_a_note_is_and_near_names_when_there_is_none(run: Run) -> None:
-    shown = run("search", "launch", "--limit", "1", "--explain-note", "log/2026-01-24").out
+    output = run("search", "launch", "--limit", "1", "--explain-note", "log/2026-01-24").out
     assert (
-        shown.startswith("log/2026-01-24  It is number 2 of 2")
-        and "Set the limit to 2 or more to include it." in shown
+        output.startswith("log/2026-01-24  It is number 2 of 2")
+        and "Set the limit to 2 or more to include it." in output
     )
-    told = run("search", "launch", "--explain-note", "Ada", "--json").json
-    assert (told["why"]["name"], told["why"]["verdict"], len(told["hits"])) == (
+    results = run("search", "launch", "--explain-note", "Ada", "--json").json
+    assert (results["why"]["name"], results["why"]["verdict"], len(results["hits"])) == (
         "people/Ada",
         "no_match",
         2,
@@ -128,16 +128,17 @@ def test_a_list_is_narrowed_sorted_and_limited_or_whole(run: Run, vault: Path) -
         "list", "--sort", "name", "--tag", "project", "--since", "2026-01-15", "--json"
     ).json
     assert [item["name"] for item in listed["items"]] == ["projects/apollo"]
-    every = run("list", "--all-notes", "--json").json
+    listing = run("list", "--all-notes", "--json").json
     assert (
-        len({item["name"] for item in every["items"]}) == every["total"] == 523
-        and every["next_cursor"] is None
+        len({item["name"] for item in listing["items"]}) == listing["total"] == 523
+        and listing["next_cursor"] is None
     )
     assert len(run("list", "--limit", "510", "--json").json["items"]) == 510
     assert "2 of 523 notes" in run("list", "--limit", "2").err
-    for asked in (["list"], ["search", "budget"]):
+    for command in (["list"], ["search", "budget"]):
         assert (
-            run(*asked, "--tag", "projct").err == "note: No note has #projct; similar: #project.\n"
+            run(*command, "--tag", "projct").err
+            == "note: No note has #projct; similar: #project.\n"
         )
 
 
@@ -147,16 +148,17 @@ def test_a_list_is_narrowed_sorted_and_limited_or_whole(run: Run, vault: Path) -
 def test_a_note_is_shown_by_any_of_its_names(run: Run) -> None:
     for name in ("Apollo", "projects/apollo.md", "[[apollo]]"):
         assert run("show", name, "--json").json["name"] == "projects/apollo"
-    shown = run("show", "Apollo", "--section", "Budget").out
-    assert "approved by" in shown and "planned for spring" not in shown
+    output = run("show", "Apollo", "--section", "Budget").out
+    assert "approved by" in output and "planned for spring" not in output
 
 
 def test_the_links_of_a_note_both_ways(run: Run) -> None:
-    shown = run("show", "Ada", "--links").out
+    output = run("show", "Ada", "--links").out
     assert (
-        "links to     projects/apollo  line 8" in shown and "linked from  projects/apollo" in shown
+        "links to     projects/apollo  line 8" in output
+        and "linked from  projects/apollo" in output
     )
-    assert "nowhere" in shown and "unresolved" in shown
+    assert "nowhere" in output and "unresolved" in output
 
 
 def test_a_note_that_is_not_there_names_its_neighbour(run: Run) -> None:
@@ -180,8 +182,8 @@ def test_a_note_that_is_not_there_names_its_neighbour(run: Run) -> None:
 def test_backlinks_say_where_the_link_stands_or_how_alike_a_note_is(
     run: Run, vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shown = run("backlinks", "Ada", "--kind", "link").out
-    assert shown.startswith("projects/apollo  wiki, line 17\n") and "approved by" in shown
+    output = run("backlinks", "Ada", "--kind", "link").out
+    assert output.startswith("projects/apollo  wiki, line 17\n") and "approved by" in output
     monkeypatch.setenv("SIMPLEMEM_EMBED_PROVIDER", "wordllama")
     (vault / "rain.md").write_text("Heavy rain and strong wind over the harbour all day.\n")
     (vault / "storm.md").write_text("A storm with rain and wind came over the harbour.\n")
@@ -310,9 +312,9 @@ def test_hits_of_a_query_whose_words_no_note_contains_are_said_to_be_near_by_mea
 
     def accepting(*arguments: Any, **named: Any) -> Found:
         """Answer as if each hit were an answer: in a large vault, a text can be near to any word."""
-        near = search(*arguments, **named)
+        results = search(*arguments, **named)
         hits = search(arguments[0], "launch").hits
-        return replace(near, hits=hits, only_nearest=False, notice="")
+        return replace(results, hits=hits, only_nearest=False, notice="")
 
     monkeypatch.setattr(EnhancedStore, "search", accepting)
     assert run("search", "zzqqx").out.splitlines()[-1] == (
@@ -346,9 +348,9 @@ def test_a_name_typed_without_accents_shows_the_only_note_that_it_fits(
     run: Run, vault: Path
 ) -> None:
     (vault / "people" / "Élise Caron.md").write_text("In Brest.\n")
-    shown = run("show", "elise caron")
-    assert (shown.code, shown.out) == (0, "In Brest.\n")
-    assert "people/Élise Caron" in shown.err
+    ran = run("show", "elise caron")
+    assert (ran.code, ran.out) == (0, "In Brest.\n")
+    assert "people/Élise Caron" in ran.err
     (vault / "people" / "Elisé Caron.md").write_text("Another.\n")
     assert run("show", "elise caron").code == 1
 

@@ -46,17 +46,17 @@ def test_help_lists_reading_first_and_servers_last(run: Run) -> None:
     for command in COMMANDS:
         listed.setdefault(command.panel, []).append(command.name)
     assert listed == PANELS and list(listed) == list(PANELS)
-    shown = run("--help", vault=None).out
+    output = run("--help", vault=None).out
     headings = [
-        line.removesuffix(":") for line in shown.splitlines() if line.removesuffix(":") in PANELS
+        line.removesuffix(":") for line in output.splitlines() if line.removesuffix(":") in PANELS
     ]
     assert headings == list(PANELS)
 
 
 def test_every_summary_is_one_line_in_a_terminal_of_80_columns(run: Run) -> None:
-    shown = run("--help", vault=None).out.splitlines()
+    lines = run("--help", vault=None).out.splitlines()
     for command in COMMANDS:
-        assert any(line.split() == [command.name, *command.summary.split()] for line in shown), (
+        assert any(line.split() == [command.name, *command.summary.split()] for line in lines), (
             command.name
         )
 
@@ -64,8 +64,8 @@ def test_every_summary_is_one_line_in_a_terminal_of_80_columns(run: Run) -> None
 @pytest.mark.parametrize("name", OLD_COMMANDS)
 def test_an_earlier_name_of_a_command_works_and_is_not_listed(run: Run, name: str) -> None:
     assert run(name, "--help", vault=None).code == 0
-    shown = run("--help", vault=None).out.splitlines()
-    assert not [line for line in shown if line.startswith(f"  {name} ")]
+    lines = run("--help", vault=None).out.splitlines()
+    assert not [line for line in lines if line.startswith(f"  {name} ")]
 
 
 def test_commands_by_their_earlier_names_do_the_same(run: Run, vault: Path, tmp_path: Path) -> None:
@@ -168,13 +168,13 @@ def test_a_path_that_is_two_notes_is_ambiguous_and_changes_nothing(
     run: Run, vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (vault / "Ada.md").write_text("Another Ada.\n")
-    before = notes_of(vault)
+    old_notes = notes_of(vault)
     monkeypatch.chdir(vault / "people")
     refused = run("delete", "Ada.md", "--json")
     assert (
         refused.code == 1
         and refused.json["error"]["code"] == "ambiguous"
-        and notes_of(vault) == before
+        and notes_of(vault) == old_notes
     )
     assert "balloons" in run("show", "./Ada.md").out and "Another" in run("show", "../Ada.md").out
 

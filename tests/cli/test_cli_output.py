@@ -25,8 +25,8 @@ def test_control_characters_of_a_note_never_reach_the_terminal(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     text = "red \x1b[31mtext\x1b[0m \x07\x00 \x9b2J title\x7f \u202egnp.exe\u2066"
-    shown = output.styled(text).plain
-    assert not any(ord(c) < 32 or 0x7F <= ord(c) < 0xA0 or c in "\u202e\u2066" for c in shown)
+    line = output.styled(text).plain
+    assert not any(ord(c) < 32 or 0x7F <= ord(c) < 0xA0 or c in "\u202e\u2066" for c in line)
     for compact in (True, False):
         output.print_json({text: [text, "é \u05d0"]}, compact=compact)
         printed = capsys.readouterr().out
@@ -35,7 +35,7 @@ def test_control_characters_of_a_note_never_reach_the_terminal(
             for c in printed.replace("\n", "")
         )
         assert json.loads(printed) == {text: [text, "é \u05d0"]} and "é \u05d0" in printed
-    assert "\u241b[31m" in shown and output.plain("a\tb\r\nc\nd") == "a\tb\nc\nd"
+    assert "\u241b[31m" in line and output.plain("a\tb\r\nc\nd") == "a\tb\nc\nd"
 
 
 @pytest.mark.parametrize(
@@ -95,11 +95,11 @@ def test_no_word_is_broken_and_no_label_cut_in_a_terminal(
 
 
 @pytest.mark.parametrize(
-    ("number", "said"),
+    ("number", "expected"),
     [(826_040, "0.8 MB"), (271_000_000, "271 MB"), (4_100, "4 kB"), (12_345_678, "12 MB")],
 )
-def test_sizes_are_said_as_people_say_them(number: int, said: str) -> None:
-    assert output.megabytes(number) == said
+def test_sizes_are_said_as_people_say_them(number: int, expected: str) -> None:
+    assert output.megabytes(number) == expected
     assert (output.amount(4389), output.amount(3_200_000)) == ("4,389", "3.2 million")
 
 
@@ -154,10 +154,10 @@ def test_an_error_is_a_line_a_hint_and_the_near_names(capsys: pytest.CaptureFixt
     output.print_error(
         NotFound("No such note: apolo.", hint="See `list`.", candidates=["apollo"]), as_json=False
     )
-    shown = capsys.readouterr()
+    printed = capsys.readouterr()
     assert (
-        shown.out == ""
-        and shown.err == "error: No such note: apolo.\nnear: apollo\nhint: See `list`.\n"
+        printed.out == ""
+        and printed.err == "error: No such note: apolo.\nnear: apollo\nhint: See `list`.\n"
     )
     output.print_error(
         Conflict("It changed.", current_sha256="ab", diff="-a\r\n+b\n"), as_json=False

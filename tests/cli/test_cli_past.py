@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("words_only")
 @pytest.fixture
 def by_an_agent(vault: Path) -> dict[str, bytes]:
     """What `claude-ai` does while nobody looks: versions 1 to 3. The notes as they were before."""
-    before = notes_of(vault)
+    old_notes = notes_of(vault)
     with open_store(vault) as store:
         store.sync()
         store.update("people/Ada", append="Wrong.", who="claude-ai 1.2", tool="update_memory")
@@ -27,7 +27,7 @@ def by_an_agent(vault: Path) -> dict[str, bytes]:
         store.delete(
             "projects/apollo", who="claude-ai 1.2", tool="delete_memory", reason="it is over"
         )
-    return before
+    return old_notes
 
 
 def test_history_shows_who_did_what_and_why_and_is_narrowed(
@@ -41,7 +41,7 @@ def test_history_shows_who_did_what_and_why_and_is_narrowed(
         for word in ("v000003", "claude-ai 1.2", "delete_memory", "it is over", "just now")
     )
     since = run("history", "--since", "3", "--json").json["versions"]
-    assert [each["version"] for each in since] == ["v000004", "v000003"]
+    assert [entry["version"] for entry in since] == ["v000004", "v000003"]
     assert run("history", "--until", "yesterday").out == "No changes through simplemem.\n"
     assert (
         "+Wronger." in run("history", "Ada", "--diff").out
@@ -97,25 +97,25 @@ def test_a_note_is_shown_and_restored_as_it_was(
 def test_the_last_change_is_undone_when_none_is_named(run: Run, vault: Path) -> None:
     ran = run("undo")
     assert ran.code == 1 and "nothing to undo" in ran.err
-    before = notes_of(vault)
+    old_notes = notes_of(vault)
     with (vault / "people/Ada.md").open("r+b") as editor:
         run("tag", "Ada", "todo")
         editor.write(b"saved late by an editor")
     assert "recovered" in run("history").out  # a text that was found since, and is no change
-    assert "change of people/Ada" in run("undo").out and notes_of(vault) == before
+    assert "change of people/Ada" in run("undo").out and notes_of(vault) == old_notes
 
 
 def test_all_that_a_client_did_is_shown_first_and_then_undone(
     run: Run, vault: Path, by_an_agent: dict[str, bytes]
 ) -> None:
     after = notes_of(vault)
-    asked = ("undo", "--author", "claude-ai", "--since", "1 hour ago")
-    shown = run(*asked, "--dry-run")
-    assert "would bring back" in shown.out and "would change back" in shown.out
-    refused = run(*asked)
+    command = ("undo", "--author", "claude-ai", "--since", "1 hour ago")
+    ran = run(*command, "--dry-run")
+    assert "would bring back" in ran.out and "would change back" in ran.out
+    refused = run(*command)
     assert refused.code == 1 and "--yes" in refused.err
-    assert run(*asked, "--dry-run", "--json").json["version"] == "" and notes_of(vault) == after
-    done = run(*asked, "--yes")
+    assert run(*command, "--dry-run", "--json").json["version"] == "" and notes_of(vault) == after
+    done = run(*command, "--yes")
     assert done.code == 0 and "in 2 notes" in done.out and notes_of(vault) == by_an_agent
     run(*done.out.split("undo with: simplemem ")[1].split())
     assert notes_of(vault) == after
@@ -133,9 +133,9 @@ def test_the_undo_of_a_move_and_of_an_edit_says_that_the_text_returns_too(
         store.update("Ada", append="An edit.", who="claude-ai")
         store.move("Ada", "people/Countess", who="claude-ai")
         store.move("plain", "simple", who="claude-ai")
-    shown = run("undo", "--author", "claude-ai", "--since", "v1", "--dry-run").out
-    assert "people/Countess → people/Ada, with its earlier text" in shown
-    assert "simple → plain  " in shown
+    output = run("undo", "--author", "claude-ai", "--since", "v1", "--dry-run").out
+    assert "people/Countess → people/Ada, with its earlier text" in output
+    assert "simple → plain  " in output
 
 
 @pytest.mark.parametrize(
@@ -196,8 +196,8 @@ def test_a_no_to_an_undo_says_that_nothing_was_changed(
 ) -> None:
     after = notes_of(vault)
     command = ("undo", "--author", "claude-ai", "--since", "v1", "--vault", str(vault))
-    code, shown = in_a_terminal(*command, answer=b"n\n")
-    assert code == 1 and b"Nothing was changed." in shown and b"Aborted" not in shown
+    code, output = in_a_terminal(*command, answer=b"n\n")
+    assert code == 1 and b"Nothing was changed." in output and b"Aborted" not in output
     assert notes_of(vault) == after
 
 
@@ -217,19 +217,19 @@ def test_show_of_a_deleted_note_says_that_it_was_deleted_and_how_to_bring_it_bac
     run: Run, by_an_agent: dict[str, bytes]
 ) -> None:
     for name in ("projects/apollo", "apollo"):
-        shown = run("show", name)
-        assert shown.code == 1
-        assert "projects/apollo was deleted (version v000003)" in shown.err
-        assert "`simplemem undo v000003` restores it" in shown.err
+        ran = run("show", name)
+        assert ran.code == 1
+        assert "projects/apollo was deleted (version v000003)" in ran.err
+        assert "`simplemem undo v000003` restores it" in ran.err
 
 
 def test_show_of_a_note_that_another_program_removed_says_how_to_bring_it_back(
     run: Run, vault: Path, by_an_agent: dict[str, bytes]
 ) -> None:
     (vault / "people" / "Ada.md").unlink()
-    shown = run("show", "people/Ada")
-    assert "people/Ada was deleted or renamed outside simplemem" in shown.err
-    assert "`simplemem restore 'people/Ada'` restores it" in shown.err
+    ran = run("show", "people/Ada")
+    assert "people/Ada was deleted or renamed outside simplemem" in ran.err
+    assert "`simplemem restore 'people/Ada'` restores it" in ran.err
     assert run("restore", "people/Ada").code == 0
 
 
@@ -270,15 +270,15 @@ def test_nothing_to_undo_says_where_to_undo_edits_of_your_own(run: Run) -> None:
 def test_a_deleted_note_is_restored_under_another_name_if_its_own_is_taken(
     run: Run, vault: Path
 ) -> None:
-    was = notes_of(vault)["people/Ada.md"]
+    old_text = notes_of(vault)["people/Ada.md"]
     run("delete", "people/Ada")
     run("new", "people/Ada", "--content", "Another Ada.")
-    another = notes_of(vault)["people/Ada.md"]
+    new_text = notes_of(vault)["people/Ada.md"]
     ran = run("restore", "people/Ada", "--as", "people/Ada Lovelace")
     assert ran.code == 0, ran.err
     assert (
-        notes_of(vault)["people/Ada Lovelace.md"] == was
-        and notes_of(vault)["people/Ada.md"] == another
+        notes_of(vault)["people/Ada Lovelace.md"] == old_text
+        and notes_of(vault)["people/Ada.md"] == new_text
     )
 
 

@@ -43,15 +43,15 @@ def long_names(vault: Path) -> Path:
     return vault
 
 
-def unwrapped(shown: str) -> str:
+def unwrapped(output: str) -> str:
     """What a table shows without the white space by which its cells are aligned and wrapped."""
-    return re.sub(r"\s+", "", shown)
+    return re.sub(r"\s+", "", output)
 
 
-def first_column(shown: str, width: int) -> list[str]:
+def first_column(output: str, width: int) -> list[str]:
     """The cells of the first column, wrapped lines put together. A cell begins where the last column has a date."""
     cells: list[str] = []
-    for line in shown.splitlines():
+    for line in output.splitlines():
         is_new = bool(re.search(r"\d{4}-\d\d-\d\d", line))
         cell = re.split(r" {2,}", line)[0].strip()
         if is_new or not cells:
@@ -66,9 +66,9 @@ def test_a_list_never_cuts_a_name_or_a_date(
     run: Run, long_names: Path, monkeypatch: pytest.MonkeyPatch, width: int
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
-    shown = run("list").out
-    assert max(map(len, shown.splitlines())) <= width
-    names = {cell.replace(" ", "") for cell in first_column(shown, width)}
+    output = run("list").out
+    assert max(map(len, output.splitlines())) <= width
+    names = {cell.replace(" ", "") for cell in first_column(output, width)}
     assert {
         LONG.replace(" ", ""),
         UNBROKEN,
@@ -76,7 +76,7 @@ def test_a_list_never_cuts_a_name_or_a_date(
         "projects/apollo",
         "log/2026-01-24",
     } == names
-    assert len(re.findall(r"(?<=  )\d{4}-\d\d-\d\d$", shown, re.MULTILINE)) == 5
+    assert len(re.findall(r"(?<=  )\d{4}-\d\d-\d\d$", output, re.MULTILINE)) == 5
 
 
 @pytest.mark.parametrize("width", WIDTHS)
@@ -84,13 +84,13 @@ def test_a_history_never_cuts_a_version_a_name_or_a_date(
     run: Run, long_names: Path, monkeypatch: pytest.MonkeyPatch, width: int
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
-    shown = run("history").out
-    assert max(map(len, shown.splitlines())) <= width
-    assert re.findall(r"^v\d{6}  update  ", shown, re.MULTILINE) == [
+    output = run("history").out
+    assert max(map(len, output.splitlines())) <= width
+    assert re.findall(r"^v\d{6}  update  ", output, re.MULTILINE) == [
         f"v00000{n}  update  " for n in (3, 2, 1)
     ]
-    assert shown.count("just now") == 3 and "…" not in re.sub(r"because[^\n]*", "", shown)
-    columns = [re.split(r" {2,}", line.strip()) for line in shown.splitlines()]
+    assert output.count("just now") == 3 and "…" not in re.sub(r"because[^\n]*", "", output)
+    columns = [re.split(r" {2,}", line.strip()) for line in output.splitlines()]
     joined = "".join(
         cells[2] if cells[0].startswith("v0") else cells[0] for cells in columns
     ).replace(" ", "")
@@ -112,8 +112,8 @@ def test_other_tables_fit_and_keep_their_first_column(
     (long_names / f"{LONG}.sync-conflict-20260101-120000-ABCDEFG.md").write_text("Text.\nLess.\n")
     facts = run(*command, "--json").json
     monkeypatch.setenv("COLUMNS", str(width))
-    shown = run(*command).out
-    assert max(map(len, shown.splitlines())) <= width
+    output = run(*command).out
+    assert max(map(len, output.splitlines())) <= width
     keys = {
         "history": ["claude-ai1.2"],
         "inspect": [f"{LONG}.md"],
@@ -121,7 +121,7 @@ def test_other_tables_fit_and_keep_their_first_column(
         "tools": [tool["name"] for tool in facts.get("tools", [])],
         "conflicts": [],
     }[command[0]]
-    letters = unwrapped(re.sub(r" {2,}\d+ (out|in)\b.*", "", shown))
+    letters = unwrapped(re.sub(r" {2,}\d+ (out|in)\b.*", "", output))
     assert [key for key in keys if key.replace(" ", "") not in letters] == []
     if command[0] == "conflicts":
         assert all(

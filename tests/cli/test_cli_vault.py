@@ -31,12 +31,12 @@ pytestmark = pytest.mark.usefixtures("words_only")
 def test_init_makes_a_folder_a_vault_and_changes_no_note(
     run: Run, vault: Path, tmp_path: Path
 ) -> None:
-    before = notes_of(vault)
+    old_notes = notes_of(vault)
     ran = run("init", str(vault), vault=None)
     assert ran.code == 0 and "Vault ready" in ran.out and "3 notes" in ran.out
     assert (vault / ".simplemem" / ".gitignore").read_text().strip() == "*" and notes_of(
         vault
-    ) == before
+    ) == old_notes
     assert "Already a vault" in run("init", str(vault), vault=None).out
     new = tmp_path / "a" / "b"
     answer = run("init", str(new), "--json", vault=None).json
@@ -53,11 +53,11 @@ def test_init_makes_a_folder_a_vault_and_changes_no_note(
 def test_init_ends_with_what_it_found_and_three_commands(
     run: Run, vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ready, found, index, kept, following, *steps = run(
+    ready, found, index, kept_line, following, *steps = run(
         "init", str(vault), vault=None
     ).out.splitlines()
     assert "index --rebuild" in index and ".simplemem/index.db" in index
-    assert ".simplemem/history" in kept and ".simplemem/trash" in kept
+    assert ".simplemem/history" in kept_line and ".simplemem/trash" in kept_line
     assert ready.endswith("3 notes") and "3 links (1 unresolved)" in found and following == "Next:"
     assert [step.split()[1] for step in steps] == ["search", "connect", "doctor"] and str(
         vault
@@ -69,30 +69,30 @@ def test_init_ends_with_what_it_found_and_three_commands(
 
 
 def test_only_init_new_and_serve_make_a_folder_and_say_so(run: Run, tmp_path: Path) -> None:
-    gone, graph = tmp_path / "gone", tmp_path / "graph.jsonl"
+    missing, graph = tmp_path / "gone", tmp_path / "graph.jsonl"
     graph.write_text(
         '{"type": "entity", "name": "Ada", "entityType": "person", "observations": []}\n'
     )
-    for where in (gone, None):  # None is the folder that is used where nothing is named
-        for asked in (
+    for vault in (missing, None):  # None is the folder that is used where nothing is named
+        for command in (
             ["import", "graph", str(graph)],
             ["export", "graph"],
             ["stats"],
             ["doctor"],
             ["search", "x"],
         ):
-            ran = run(*asked, vault=where)
+            ran = run(*command, vault=vault)
             assert ran.code == 1 and "no vault " in ran.err and "simplemem init " in ran.err
-    assert not gone.exists() and not (Path.home() / "simplemem").exists()
+    assert not missing.exists() and not (Path.home() / "simplemem").exists()
     assert (
-        f"creating the vault {gone}" in run("new", "first", vault=gone).err
-        and (gone / "first.md").is_file()
+        f"creating the vault {missing}" in run("new", "first", vault=missing).err
+        and (missing / "first.md").is_file()
     )
     assert (
         "creating the vault " in run("new", "first", vault=None).err
         and (Path.home() / "simplemem/first.md").is_file()
     )
-    assert not run("new", "second", vault=gone).err
+    assert not run("new", "second", vault=missing).err
 
 
 def test_what_other_programs_call_a_command_is_understood(run: Run, vault: Path) -> None:
@@ -166,14 +166,14 @@ def test_config_names_the_source_of_every_setting(
     run("init", str(vault), vault=None)
     (vault / ".simplemem" / "config.toml").write_text("[search]\nlimit = 9\n")
     monkeypatch.setenv("SIMPLEMEM_HISTORY_KEEP_DAYS", "7")
-    shown = run("config", "--json").json
-    assert shown["vault"] == {"value": str(vault), "source": "flag"}
-    assert shown["search.limit"] == {
+    settings = run("config", "--json").json
+    assert settings["vault"] == {"value": str(vault), "source": "flag"}
+    assert settings["search.limit"] == {
         "value": 9,
         "source": str(vault / ".simplemem" / "config.toml"),
     }
-    assert shown["history.keep_days"] == {"value": 7, "source": "$SIMPLEMEM_HISTORY_KEEP_DAYS"}
-    assert shown["write.durability"]["source"] == "default"
+    assert settings["history.keep_days"] == {"value": 7, "source": "$SIMPLEMEM_HISTORY_KEEP_DAYS"}
+    assert settings["write.durability"]["source"] == "default"
     assert any(line.split()[:2] == ["search.limit", "9"] for line in run("config").out.splitlines())
     (vault / ".simplemem" / "config.toml").write_text("[search]\nlimt = 9\n")
     ran = run("list")
@@ -202,7 +202,7 @@ def test_the_example_of_settings_can_be_used_as_it_is(
     run("init", str(vault), vault=None)
     (vault / ".simplemem" / "config.toml").write_text(run("config", "--example").out)
     assert {
-        each["source"] for key, each in run("config", "--json").json.items() if key != "vault"
+        setting["source"] for key, setting in run("config", "--json").json.items() if key != "vault"
     } == {"default"}
 
 
@@ -211,13 +211,13 @@ def test_a_secret_among_the_settings_is_never_shown(
 ) -> None:
     monkeypatch.setenv("SIMPLEMEM_VOYAGE_AI_API_KEY", "pa-12345")
     monkeypatch.setenv("SIMPLEMEM_EMBED_URL", "http://ada:se%20cret@192.168.1.5:8000/v1")
-    shown = run("config", "--json")
-    assert shown.json["voyage_ai.api_key"] == {
+    ran = run("config", "--json")
+    assert ran.json["voyage_ai.api_key"] == {
         "value": "**********",
         "source": "$SIMPLEMEM_VOYAGE_AI_API_KEY",
     }
-    assert shown.json["embed.url"]["value"] == "http://**********@192.168.1.5:8000/v1"
-    assert not re.search("pa-12345|20cret", shown.out + run("config").out)
+    assert ran.json["embed.url"]["value"] == "http://**********@192.168.1.5:8000/v1"
+    assert not re.search("pa-12345|20cret", ran.out + run("config").out)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -258,8 +258,8 @@ def test_init_warns_of_a_vault_inside_a_vault(run: Run, vault: Path) -> None:
     ran = run("init", str(vault / "people"), vault=None)
     assert ran.code == 0 and f"is inside the vault {vault}" in " ".join(ran.err.split())
     assert "is inside" not in run("init", str(vault / "people"), vault=None).err
-    beside = vault / "people" / ".." / ".." / "beside"
-    assert "is inside" not in run("init", str(beside), vault=None).err
+    sibling = vault / "people" / ".." / ".." / "beside"
+    assert "is inside" not in run("init", str(sibling), vault=None).err
 
 
 def test_init_says_that_it_created_the_folder(run: Run, tmp_path: Path) -> None:

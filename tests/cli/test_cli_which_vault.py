@@ -66,9 +66,9 @@ def test_a_vault_directly_below_is_suggested_and_named_by_init(run: Run, other_n
     (inner / ".obsidian").mkdir(parents=True)
     refused = run("search", "mine", vault=None)
     assert f"`--vault '{inner}'` uses the vault in this folder" in " ".join(refused.err.split())
-    made = run("init", ".", vault=None)
-    assert made.code == 0
-    assert f"{inner} is a vault of its own" in " ".join(made.err.split())
+    ran = run("init", ".", vault=None)
+    assert ran.code == 0
+    assert f"{inner} is a vault of its own" in " ".join(ran.err.split())
 
 
 def test_settings_are_shown_where_there_is_no_vault(run: Run, other_notes: Path) -> None:

@@ -28,11 +28,11 @@ def test_a_new_note_has_what_was_asked_for(run: Run, vault: Path) -> None:
         "Fly it.",
     ]
     options += ["--tag", "todo", "--tag", "status=open"]
-    for each in ("budget=12", "up=[[Apollo]]", "a=NaN", "b=[1", "c=true", 'd=["x"]'):
-        options += ["--property", each]
+    for typed in ("budget=12", "up=[[Apollo]]", "a=NaN", "b=[1", "c=true", 'd=["x"]'):
+        options += ["--property", typed]
     ran = run("new", "ideas/kite", *options)
     assert (ran.code, ran.out) == (0, "Created ideas/kite\n")
-    shown = run("show", "ideas/kite", "--json").json
+    note = run("show", "ideas/kite", "--json").json
     header = {
         "title": "Kite",
         "description": "An idea",
@@ -42,7 +42,7 @@ def test_a_new_note_has_what_was_asked_for(run: Run, vault: Path) -> None:
     }
     # What only looks like JSON is a text.
     header |= {"a": "NaN", "b": "[1", "c": True, "d": ["x"], "tags": ["todo", "status/open"]}
-    assert {key: shown["frontmatter"][key] for key in header} == header and shown[
+    assert {key: note["frontmatter"][key] for key in header} == header and note[
         "content"
     ] == "Fly it.\n"
 
@@ -88,8 +88,8 @@ def test_tags_are_set_removed_and_shown(run: Run, vault: Path) -> None:
     assert "  - status/done\n  - todo\n" in (vault / "projects/apollo.md").read_text()
     assert run("tag", "Apollo").out == "#status/done #todo\n"
     assert run("tag", "Apollo", "--json").json["tag_map"] == {"status": "done", "todo": True}
-    before = notes_of(vault)
-    assert run("tag", "Apollo", "--jsno").code == 2 and notes_of(vault) == before
+    old_notes = notes_of(vault)
+    assert run("tag", "Apollo", "--jsno").code == 2 and notes_of(vault) == old_notes
 
 
 def test_links_follow_a_move_and_what_a_person_should_know_is_said(run: Run, vault: Path) -> None:
@@ -105,8 +105,8 @@ def test_links_follow_a_move_and_what_a_person_should_know_is_said(run: Run, vau
 
 
 def test_what_is_deleted_can_be_brought_back_as_it_says(run: Run, vault: Path) -> None:
-    before = notes_of(vault)
-    assert run("rm", "Ada", "nobody").code == 1 and notes_of(vault) == before  # none of them
+    old_notes = notes_of(vault)
+    assert run("rm", "Ada", "nobody").code == 1 and notes_of(vault) == old_notes  # none of them
     ran = run("rm", "Ada", "people/Ada.md")
     assert (
         ran.out.count("Deleted people/Ada\n") == 1
@@ -114,42 +114,42 @@ def test_what_is_deleted_can_be_brought_back_as_it_says(run: Run, vault: Path) -
     )
     assert (
         run(*ran.out.split("undo with: simplemem ")[1].split()).code == 0
-        and notes_of(vault) == before
+        and notes_of(vault) == old_notes
     )
-    assert [each["name"] for each in run("rm", "Ada", "--json").json["deleted"]] == ["people/Ada"]
+    assert [note["name"] for note in run("rm", "Ada", "--json").json["deleted"]] == ["people/Ada"]
 
 
 def test_new_asks_before_it_replaces_a_note_or_rewrites_a_link(run: Run, vault: Path) -> None:
     run("new", "diary", "--content", "I met [[Ada]].")
-    before = notes_of(vault)
+    old_notes = notes_of(vault)
     for name in ("Ada", "people/Ada"):
         ran = run("new", name, "--content", "another")
         assert ran.code == 1 and "overwrite" in ran.err
     assert (
         run("new", "people/Ada", "--json").json["error"]["code"] == "already_exists"
-        and notes_of(vault) == before
+        and notes_of(vault) == old_notes
     )
     assert run("new", "Ada", "--content", "another", "--overwrite").code == 0
     assert "[[people/Ada|Ada]]" in (vault / "diary.md").read_text()
 
 
 def test_daily_writes_words_below_a_list_as_a_paragraph_of_their_own(run: Run, vault: Path) -> None:
-    made = run("daily", "- [ ] Order helium", "--json").json
+    saved = run("daily", "- [ ] Order helium", "--json").json
     run("daily", "- [ ] Ask Hugh")
     run("daily", "The wind is too strong.")
-    text = (vault / made["path"]).read_text()
+    text = (vault / saved["path"]).read_text()
     assert text.endswith("- [ ] Order helium\n- [ ] Ask Hugh\n\nThe wind is too strong.\n")
 
 
 def test_daily_makes_todays_note_and_adds_to_it(run: Run, vault: Path) -> None:
-    made = run("daily", "--json").json
-    assert (vault / made["path"]).is_file() and made["name"] == f"{datetime.now():%Y-%m-%d}"  # noqa: DTZ005
+    saved = run("daily", "--json").json
+    assert (vault / saved["path"]).is_file() and saved["name"] == f"{datetime.now():%Y-%m-%d}"  # noqa: DTZ005
     assert run("daily", "- [ ] Order helium").code == 0 and run("show", "daily").out.endswith(
         "- [ ] Order helium\n"
     )
     assert (
         run("tasks").out
-        == f"{made['name']}:{run('show', 'daily').out.count(chr(10))}  Order helium\n"
+        == f"{saved['name']}:{run('show', 'daily').out.count(chr(10))}  Order helium\n"
     )
     assert run("tasks", "--prefix", "people/").out == "No open tasks.\n"
     assert run("list", "--tag", "task=open", "--json").json["total"] == 1
@@ -182,34 +182,34 @@ def test_new_takes_a_template_and_adds_to_it(run: Run, vault: Path) -> None:
 def test_a_note_made_of_the_text_of_another_is_found(run: Run, vault: Path) -> None:
     text = "".join(f"Every week we look at point {number} of the list.\n" for number in range(12))
     run("new", "Weekly", "--content", text)
-    made = run("new", "Weekly 4", "--content", f"{text}The zebra is new.\n")
-    assert made.code == 0 and "hidden" not in made.err
+    ran = run("new", "Weekly 4", "--content", f"{text}The zebra is new.\n")
+    assert ran.code == 0 and "hidden" not in ran.err
     assert [hit["name"] for hit in run("search", "zebra", "--json").json["hits"]] == ["Weekly 4"]
     assert run("conflicts", "--json").json["conflicts"] == []
 
 
 def test_new_says_what_it_replaced_and_how_to_undo_it(run: Run, vault: Path) -> None:
-    before = notes_of(vault)
+    old_notes = notes_of(vault)
     replaced = run("new", "people/Ada", "--content", "another", "--overwrite")
     assert "replaced a text (" in replaced.err and "last changed" in replaced.err
     assert run(*replaced.err.split("`simplemem ")[1].split("`")[0].split()).code == 0
-    assert notes_of(vault) == before
+    assert notes_of(vault) == old_notes
 
 
 def test_several_notes_are_deleted_in_one_step_and_restored_by_one_undo(
     run: Run, vault: Path
 ) -> None:
-    before = notes_of(vault)
+    old_notes = notes_of(vault)
     ran = run("delete", "Ada", "projects/apollo", "log/2026-01-24", "people/Ada.md")
     assert ran.code == 0 and notes_of(vault) == {} and ran.out.count("undo with") == 1
     assert ran.err == ""  # the links among them are gone with them
     [step] = run("history", "--json").json["versions"]
     assert (step["op"], step["notes"], step["tool"]) == ("delete", 3, "delete")
-    assert run("undo").code == 0 and notes_of(vault) == before
+    assert run("undo").code == 0 and notes_of(vault) == old_notes
     assert run("redo").code == 0 and notes_of(vault) == {}
     assert (
         run(*ran.out.split("undo with: simplemem ")[1].split()).code == 0
-        and notes_of(vault) == before
+        and notes_of(vault) == old_notes
     )
 
 
@@ -218,7 +218,7 @@ def test_links_from_notes_that_stay_are_counted_when_several_are_deleted(
 ) -> None:
     (vault / "hub.md").write_text("To [[Ada]] and [[Apollo]] and [[people/Ada]].\n")
     deleted = run("delete", "Ada", "projects/apollo", "--json").json["deleted"]
-    assert [(each["name"], each["links_left_unresolved"]) for each in deleted] == [
+    assert [(note["name"], note["links_left_unresolved"]) for note in deleted] == [
         ("people/Ada", 2),
         ("projects/apollo", 1),
     ]
