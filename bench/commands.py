@@ -1,8 +1,11 @@
-"""What commands of the command line cost: `python bench/commands.py [--notes 2000] [--against FOLDER]`.
+"""What commands of the command line cost.
 
-Each command runs as a process of its own. With `--against`, the checkout in FOLDER runs the same command in turn with
-this one, and the ratio of the two is printed: CPU seconds of a busy machine drift, the ratio of two neighbours hardly.
-FOLDER needs its own `.venv`, unless this one's Python can run it.
+    python bench/commands.py [--notes 2000] [--against FOLDER]
+
+Each command runs as a process of its own. With `--against`, the checkout in FOLDER runs the same
+command in turn with this one, and the ratio of both is printed: CPU seconds of a busy machine
+drift, the ratio of two neighbours hardly does. FOLDER needs its own `.venv`, unless this one's
+Python can run it.
 """
 
 from __future__ import annotations
@@ -11,50 +14,67 @@ import argparse
 import json
 import os
 import random
-import resource
 import select
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from bench.measure import cpu_of_ended_children
 from bench.vaults import make_vault, vocabulary
 
-HERE = Path(__file__).resolve().parent.parent
-CONTRADICTIONS = """
+ROOT: Final = Path(__file__).resolve().parent.parent
+
+_DETECT_CONTRADICTIONS: Final = """
 import sys, time
 from simplemem.features.lessons.analysis import analysis_of
 from simplemem.store import open_store
 
 with open_store(sys.argv[1]) as store:
     store.sync()
-    began = time.process_time()
-    found = analysis_of(store, "").contradictions()
-    print(time.process_time() - began, len(found))
+    start = time.process_time()
+    contradictions = analysis_of(store, "").contradictions()
+    print(time.process_time() - start, len(contradictions))
 """
-COMPLETION = (
-    "import sys; sys.argv[0] = 'simplemem'; from simplemem.__main__ import main; sys.exit(main())"
-)
-HUGE_LINES = 180_000  # of 100 characters: a note of 18 MB
+_COMPLETE: Final = """
+import sys
+sys.argv[0] = "simplemem"
+from simplemem.__main__ import main
+sys.exit(main())
+"""
+
+_HUGE_LINES: Final = 180_000  # of 100 characters: a note of 18 MB
+_HUGE_LINE: Final = "word " * 19 + "word\n"
+_MAX_WAIT: Final = 60  # seconds for a server to be ready
+_LESSON_TYPES: Final = ("error", "solution", "decision", "pattern", "insight")
+
+
+class RunTime(NamedTuple):
+    """What one run of a command took, in seconds."""
+
+    cpu: float
+    wall: float
 
 
 @dataclass(frozen=True)
 class Checkout:
-    """A copy of the sources, and the interpreter that runs it, with the packages that are installed for it."""
+    """A copy of the sources, and the Python that runs it with the packages installed for it."""
 
     folder: Path
     python: str
 
-    def run(self, arguments: Sequence[str], env: dict[str, str]) -> tuple[float, float]:
-        """The CPU and wall seconds of one run."""
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        began = time.perf_counter()
+    def run(self, arguments: Sequence[str], env: dict[str, str]) -> RunTime:
+        """Run this Python once with arguments, and return what that took. The output is dropped."""
+        cpu_start = cpu_of_ended_children()
+        start = time.perf_counter()
         subprocess.run(
             [self.python, *arguments],
             cwd=self.folder,
@@ -63,19 +83,65 @@ class Checkout:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        wall = time.perf_counter() - began
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-        return cpu, wall
+        wall = time.perf_counter() - start
+        return RunTime(cpu_of_ended_children() - cpu_start, wall)
+
+    def read(self, arguments: Sequence[str], env: dict[str, str]) -> str:
+        """Run this Python once with arguments, and return its standard output.
+
+        Raises:
+            subprocess.CalledProcessError: It failed.
+        """
+        result = subprocess.run(
+            [self.python, *arguments],
+            cwd=self.folder,
+            env=env,
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        return result.stdout
+
+    def start(self, arguments: Sequence[str], env: dict[str, str]) -> subprocess.Popen[bytes]:
+        """Start this Python with arguments and pipes for its standard input and output."""
+        return subprocess.Popen(
+            [self.python, *arguments],
+            cwd=self.folder,
+            env=env,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
 
 
-def checkout(folder: Path) -> Checkout:
-    own = folder / ".venv" / "bin" / "python"
-    return Checkout(folder, str(own) if own.exists() else sys.executable)
+def checkout_at(folder: Path) -> Checkout:
+    """Return the checkout in a folder, with its own Python if it has one, else with this one."""
+    python = folder / ".venv" / "bin" / "python"
+    return Checkout(folder, str(python) if python.exists() else sys.executable)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    """Measure the parts that the options name."""
+    options = _make_parser().parse_args()
+    checkouts = [checkout_at(ROOT)]
+    if options.against:
+        checkouts.append(checkout_at(options.against.resolve()))
+
+    with _temporary_folder() as folder:
+        bench = Bench(folder, checkouts, options.runs)
+        parts: dict[str, Callable[[], None]] = {
+            "short": lambda: measure_short(bench, options.notes),
+            "served": lambda: measure_served(bench, options.notes),
+            "large": lambda: measure_large(bench, options.large),
+            "learned": lambda: measure_lessons(bench, _read_counts(options.entries)),
+        }
+        names = options.only.split(",") if options.only else list(parts)
+        for name, measure in parts.items():
+            if name in names:
+                measure()
+
+
+def _make_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--notes", type=int, default=2000)
     parser.add_argument(
         "--large", type=int, default=10_000, help="notes of the vault for `inspect`"
@@ -86,195 +152,206 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=7)
     parser.add_argument("--against", type=Path, help="another checkout, run in turn with this one")
     parser.add_argument("--only", default="", help="parts: short, served, large, learned")
-    given = parser.parse_args()
-    parts = given.only.split(",") if given.only else ["short", "served", "large", "learned"]
-    checkouts = [checkout(HERE)]
-    if given.against:
-        checkouts.append(checkout(given.against.resolve()))
-    with tempfile.TemporaryDirectory(prefix="simplemem-bench-", ignore_cleanup_errors=True) as room:
-        bench = Bench(Path(room), checkouts, given.runs)
-        if "short" in parts:
-            bench.short(given.notes)
-        if "served" in parts:
-            bench.served(given.notes)
-        if "large" in parts:
-            bench.large(given.large)
-        if "learned" in parts:
-            bench.learned([int(count) for count in given.entries.split(",")])
+    return parser
+
+
+def _read_counts(text: str) -> list[int]:
+    return [int(count) for count in text.split(",")]
+
+
+@contextmanager
+def _temporary_folder() -> Iterator[Path]:
+    prefix = "simplemem-bench-"
+    with tempfile.TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True) as folder:
+        yield Path(folder)
 
 
 class Bench:
-    """The vaults of one run, and the environment that its commands see."""
+    """The checkouts to compare. Guards their vaults, and the environment of their commands."""
 
-    def __init__(self, room: Path, checkouts: list[Checkout], runs: int) -> None:
-        self.room = room
+    def __init__(self, folder: Path, checkouts: list[Checkout], runs: int) -> None:
+        """Make a bench that makes its vaults in `folder`, and runs each command so many times."""
+        self.folder = folder
         self.checkouts = checkouts
+        self.checkout = checkouts[0]
         self.runs = runs
-        self.env = {
-            key: value for key, value in os.environ.items() if not key.startswith("SIMPLEMEM_")
+        self.env = self._make_environment()
+
+    def _make_environment(self) -> dict[str, str]:
+        """Return this process's environment without its settings of simplemem."""
+        env = {
+            name: value for name, value in os.environ.items() if not name.startswith("SIMPLEMEM_")
         }
-        self.env.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed program is compiled once
-        self.env |= {"HOME": str(room), "XDG_CONFIG_HOME": str(room / ".config")}
+        env.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed program is compiled once
+        env["HOME"] = str(self.folder)
+        env["XDG_CONFIG_HOME"] = str(self.folder / ".config")
+        return env
 
     def vault(self, name: str, notes: int) -> Path:
-        """A vault with an index in the format of this checkout, made once."""
-        vault = self.room / name
+        """Return a vault with an index in the format of this checkout. It is made once."""
+        vault = self.folder / name
         if not vault.exists():
             make_vault(vault, notes)
-            self.checkouts[0].run(["-m", "simplemem", "index", "--vault", str(vault)], self.env)
+            self.index(vault)
         return vault
 
+    def index(self, vault: Path) -> None:
+        """Index a vault with the command of this checkout."""
+        self.checkout.run(["-m", "simplemem", "index", "--vault", str(vault)], self.env)
+
+    def compare_command(self, label: str, vault: Path, *arguments: str) -> None:
+        """Run a command on a vault with all checkouts in turn, and print the medians."""
+        self.compare(label, ["-m", "simplemem", *arguments, "--vault", str(vault)])
+
+    def compare_completion(self, label: str, line: str, vault: Path) -> None:
+        """Complete a command line as bash asks for it, and print the medians."""
+        self.compare(
+            label,
+            ["-c", _COMPLETE],
+            _SIMPLEMEM_COMPLETE="complete_bash",
+            SIMPLEMEM_VAULT=str(vault),
+            COMP_WORDS=line,
+            COMP_CWORD=str(line.count(" ")),
+        )
+
     def compare(self, label: str, arguments: Sequence[str], **env: str) -> None:
-        """Run a command of every checkout in turn, and print the medians."""
-        cpu: list[list[float]] = [[] for _ in self.checkouts]
+        """Run Python with arguments in all checkouts in turn, and print the medians."""
+        times: list[list[float]] = [[] for _ in self.checkouts]
         for number in range(self.runs + 1):
-            for measured, each in zip(cpu, self.checkouts, strict=True):
-                seconds, _ = each.run(arguments, {**self.env, **env})
-                if number:  # the first run writes what Python compiles, and fills the disk cache
-                    measured.append(seconds)
-        medians = [statistics.median(measured) for measured in cpu]
+            for times_of_checkout, checkout in zip(times, self.checkouts, strict=True):
+                cpu = checkout.run(arguments, {**self.env, **env}).cpu
+                if number:  # the first run compiles modules, and fills the disk cache
+                    times_of_checkout.append(cpu)
+
+        medians = [statistics.median(times_of_checkout) for times_of_checkout in times]
         line = f"{label}: {medians[0]:.3f} s cpu"
         if len(medians) > 1:
-            ratios = [ours / theirs for ours, theirs in zip(*cpu, strict=True)]
+            ratios = [first / second for first, second in zip(*times, strict=True)]
             line += f", against {medians[1]:.3f} s: ratio {statistics.median(ratios):.2f}"
         print(line, flush=True)
 
-    def short(self, notes: int) -> None:
-        """Commands without a server."""
-        vault = self.vault("vault", notes)
-        where = ["--vault", str(vault)]
-        self.compare("--help", ["-m", "simplemem", "--help"])
-        self.compare("search --help", ["-m", "simplemem", "search", "--help"])
-        self.complete("completion of a command", "simplemem se", vault)
-        self.complete("completion of a name", "simplemem show a", vault)
-        self.compare("search", ["-m", "simplemem", "search", "bada", "komi", *where])
-        self.compare(
-            "search --json", ["-m", "simplemem", "search", "bada", "komi", "--json", *where]
-        )
-        self.compare(
-            "search --mode text", ["-m", "simplemem", "search", "bada", "--mode", "text", *where]
-        )
-        self.compare("list", ["-m", "simplemem", "list", *where])
 
-    def complete(self, label: str, line: str, vault: Path) -> None:
-        words = {"COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
-        self.compare(
-            label,
-            ["-c", COMPLETION],
-            _SIMPLEMEM_COMPLETE="complete_bash",
-            SIMPLEMEM_VAULT=str(vault),
-            **words,
+def measure_short(bench: Bench, notes: int) -> None:
+    """Print what commands without a server cost."""
+    vault = bench.vault("vault", notes)
+    bench.compare("--help", ["-m", "simplemem", "--help"])
+    bench.compare("search --help", ["-m", "simplemem", "search", "--help"])
+    bench.compare_completion("completion of a command", "simplemem se", vault)
+    bench.compare_completion("completion of a name", "simplemem show a", vault)
+    bench.compare_command("search", vault, "search", "bada", "komi")
+    bench.compare_command("search --json", vault, "search", "bada", "komi", "--json")
+    bench.compare_command("search --mode text", vault, "search", "bada", "--mode", "text")
+    bench.compare_command("list", vault, "list")
+
+
+def measure_served(bench: Bench, notes: int) -> None:
+    """Print what commands that a running server answers cost themselves, and how long they take."""
+    vault = bench.vault("vault", notes)
+    serve = ["-m", "simplemem", "serve", "--vault", str(vault)]
+    server = bench.checkout.start(serve, bench.env)
+    try:
+        begin_session(server)
+        wait_for(vault / ".simplemem" / "server.sock")
+        _measure_served_command(bench, "search", vault, "bada", "komi")
+        _measure_served_command(bench, "list", vault)
+    finally:
+        server.kill()
+        server.wait()
+
+
+def _measure_served_command(bench: Bench, command: str, vault: Path, *arguments: str) -> None:
+    """Print the medians of a command's times, and the wall time of the first run."""
+    process_arguments = ["-m", "simplemem", command, *arguments, "--vault", str(vault)]
+    first = bench.checkout.run(process_arguments, bench.env)
+    runs = [bench.checkout.run(process_arguments, bench.env) for _ in range(bench.runs)]
+
+    cpu = statistics.median(run.cpu for run in runs)
+    wall = statistics.median(run.wall for run in runs)
+    print(
+        f"{command}, answered by a server: {cpu:.3f} s cpu, {wall:.3f} s wall "
+        f"(the first time {first.wall:.3f} s wall)",
+        flush=True,
+    )
+
+
+def measure_large(bench: Bench, notes: int) -> None:
+    """Print what a note of 18 MB costs, and a command that reads a whole vault."""
+    vault = bench.vault("small", 20)
+    text = "# Huge\n\n" + _HUGE_LINE * _HUGE_LINES
+    (vault / "Huge.md").write_text(text, encoding="utf-8")
+    bench.compare_command("show of an 18 MB note", vault, "show", "Huge")
+
+    for count in (notes // 4, notes):
+        vault = bench.vault(f"large{count}", count)
+        bench.compare_command(f"inspect, {count} notes", vault, "inspect")
+
+
+def measure_lessons(bench: Bench, counts: Sequence[int]) -> None:
+    """Print what it costs to find contradictions of lessons, and to analyze lessons.
+
+    Each is run once: it takes seconds, which grow with the number of lessons and of what is found.
+    Twice the lessons of these vaults have more than three times the contradictions.
+    """
+    for count in counts:
+        vault = bench.folder / f"lessons{count}"
+        make_lessons(vault, count)
+        bench.index(vault)
+
+        output = bench.checkout.read(["-c", _DETECT_CONTRADICTIONS, str(vault)], bench.env)
+        seconds, contradictions = output.split()
+        print(
+            f"detect_contradictions, {count} entries: {float(seconds):.2f} s cpu, "
+            f"{contradictions} found",
+            flush=True,
         )
 
-    def served(self, notes: int) -> None:
-        """Commands that a running server answers: what the command itself costs, and how long it takes."""
-        vault = self.vault("vault", notes)
-        where = ["--vault", str(vault)]
-        ours = self.checkouts[0]
-        server = subprocess.Popen(
-            [ours.python, "-m", "simplemem", "serve", *where],
-            cwd=ours.folder,
-            env=self.env,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-        )
-        try:
-            begin_session(server)
-            wait_for(vault / ".simplemem" / "server.sock")
-            for label, arguments in (
-                ("search", ["search", "bada", "komi", *where]),
-                ("list", ["list", *where]),
-            ):
-                runs = [
-                    ours.run(["-m", "simplemem", *arguments], self.env)
-                    for _ in range(self.runs + 1)
-                ]
-                first, rest = runs[0], runs[1:]
-                cpu = statistics.median(cpu for cpu, _ in rest)
-                wall = statistics.median(wall for _, wall in rest)
-                print(
-                    f"{label}, answered by a server: {cpu:.3f} s cpu, {wall:.3f} s wall "
-                    f"(the first time {first[1]:.3f} s wall)",
-                    flush=True,
-                )
-        finally:
-            server.kill()
-            server.wait()
-
-    def large(self, notes: int) -> None:
-        """A note of 18 MB, and a whole vault at once."""
-        vault = self.vault("small", 20)
-        line = "word " * 19 + "word\n"
-        (vault / "Huge.md").write_text("# Huge\n\n" + line * HUGE_LINES, encoding="utf-8")
-        self.compare(
-            "show of an 18 MB note", ["-m", "simplemem", "show", "Huge", "--vault", str(vault)]
-        )
-        for count in (notes // 4, notes):
-            vault = self.vault(f"large{count}", count)
-            self.compare(
-                f"inspect, {count} notes", ["-m", "simplemem", "inspect", "--vault", str(vault)]
-            )
-
-    def learned(self, counts: Sequence[int]) -> None:
-        """What it costs to compare all entries of what was learned, without and with the other findings.
-
-        Each is run once: it takes seconds, which grow with the number of entries and of what is found. Twice the
-        entries of these vaults have more than three times the contradictions.
-        """
-        ours = self.checkouts[0]
-        for count in counts:
-            vault = self.room / f"lessons{count}"
-            make_lessons(vault, count)
-            ours.run(["-m", "simplemem", "index", "--vault", str(vault)], self.env)
-            detecting = subprocess.run(
-                [ours.python, "-c", CONTRADICTIONS, str(vault)],
-                cwd=ours.folder,
-                env=self.env,
-                check=True,
-                capture_output=True,
-                text=True,
-            )
-            seconds, found = detecting.stdout.split()
-            print(
-                f"detect_contradictions, {count} entries: {float(seconds):.2f} s cpu, {found} found",
-                flush=True,
-            )
-            cpu, _ = ours.run(
-                ["-m", "simplemem", "lessons", "analyze", "--vault", str(vault)], self.env
-            )
-            print(f"lessons analyze, {count} entries: {cpu:.2f} s cpu", flush=True)
+        analyze = ["-m", "simplemem", "lessons", "analyze", "--vault", str(vault)]
+        cpu = bench.checkout.run(analyze, bench.env).cpu
+        print(f"lessons analyze, {count} entries: {cpu:.2f} s cpu", flush=True)
 
 
 def make_lessons(vault: Path, count: int) -> None:
-    """Write `count` entries of what was learned, many of which give one subject two values."""
-    chance = random.Random(5)
+    """Write so many lessons, many of which give one subject two values."""
+    rng = random.Random(5)
     words = vocabulary(3, 4000)
+    for number in range(count):
+        lesson_type = _LESSON_TYPES[number % len(_LESSON_TYPES)]
+        text = _make_lesson_text(rng, words)
+        frontmatter = (
+            f"type: knowledge\n"
+            f"id: {number:08x}-0000-4000-8000-000000000000\n"
+            f"knowledge_type: {lesson_type}\n"
+            f"confidence: {rng.choice((0.4, 0.6, 0.9))}\n"
+            f"verified: false\n"
+        )
+        file = vault / "knowledge" / lesson_type / f"note-{number:05}.md"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"---\n{frontmatter}---\n{text}\n", encoding="utf-8")
+
+
+def _make_lesson_text(rng: random.Random, words: Sequence[str]) -> str:
+    """Return a claim, an advice, and a sentence of twenty random words."""
 
     def word() -> str:
-        return words[int(len(words) ** chance.random()) - 1]
+        return words[int(len(words) ** rng.random()) - 1]
 
-    for number in range(count):
-        kind = ("error", "solution", "decision", "pattern", "insight")[number % 5]
-        claim = f"The {word()} of {word()} is {chance.randint(1, 99)}. Use {word()} for {word()} {word()}."
-        text = f"{claim} {' '.join(word() for _ in range(20))}."
-        path = vault / "knowledge" / kind / f"note-{number:05}.md"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        header = f"type: knowledge\nid: {number:08x}-0000-4000-8000-000000000000\nknowledge_type: {kind}\n"
-        header += f"confidence: {chance.choice((0.4, 0.6, 0.9))}\nverified: false\n"
-        path.write_text(f"---\n{header}---\n{text}\n", encoding="utf-8")
+    claim = f"The {word()} of {word()} is {rng.randint(1, 99)}."
+    advice = f"Use {word()} for {word()} {word()}."
+    sentence = " ".join(word() for _ in range(20))
+    return f"{claim} {advice} {sentence}."
 
 
 def begin_session(server: subprocess.Popen[bytes]) -> None:
-    """Greet a server over its standard streams and ask for its tools, as a client does."""
+    """Initialize a session over the standard streams of a server, and list its tools."""
     assert server.stdin is not None
     assert server.stdout is not None
-    hello = {
+    parameters = {
         "protocolVersion": "2025-06-18",
         "capabilities": {},
         "clientInfo": {"name": "bench", "version": "1"},
     }
     messages = (
-        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello},
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": parameters},
         {"jsonrpc": "2.0", "method": "notifications/initialized"},
         {"jsonrpc": "2.0", "id": 2, "method": "tools/list"},
     )
@@ -282,14 +359,14 @@ def begin_session(server: subprocess.Popen[bytes]) -> None:
         server.stdin.write(json.dumps(message).encode() + b"\n")
         server.stdin.flush()
         if "id" in message:
-            select.select([server.stdout], [], [], 60)
+            select.select([server.stdout], [], [], _MAX_WAIT)
             server.stdout.readline()
 
 
-def wait_for(path: Path) -> None:
-    """Wait until a file is there, a minute at most."""
-    ends = time.monotonic() + 60
-    while not path.exists() and time.monotonic() < ends:
+def wait_for(file: Path) -> None:
+    """Wait until a file exists, a minute at most."""
+    deadline = time.monotonic() + _MAX_WAIT
+    while not file.exists() and time.monotonic() < deadline:
         time.sleep(0.05)
 
 

@@ -81,12 +81,19 @@ def draw_questions(vault: Path, count: int) -> list[str]:
 class Server:
     """A server of a vault over HTTP, on a free port. Guards its process."""
 
-    def __init__(self, vault: Path) -> None:
-        """Start the server and wait until it says on which port it listens."""
+    def __init__(self, vault: Path, *options: str) -> None:
+        """Start the server with options and wait until it says on which port it listens.
+
+        Raises:
+            SystemExit: The server ended before that.
+        """
         command = [sys.executable, "-m", "simplemem", "serve", "--http", "127.0.0.1:0"]
         env = {**os.environ, "SIMPLEMEM_TOKEN": TOKEN}
         self.process = subprocess.Popen(
-            [*command, "--vault", str(vault)], env=env, stderr=subprocess.PIPE, text=True
+            [*command, "--vault", str(vault), *options],
+            env=env,
+            stderr=subprocess.PIPE,
+            text=True,
         )
         self.port = self._read_port()
         # Somebody has to read the log, or the server would wait when the pipe is full.

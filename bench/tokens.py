@@ -12,16 +12,16 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Any
+from typing import Final
 
 from simplemem.note.words import count_tokens
 from simplemem.profiles.profile import Profile
 from simplemem.profiles.registry import built_in_profiles, choose_tools
 
-SENT_TO_MODELS = ("name", "description", "inputSchema")
+SENT_TO_MODELS: Final = ("name", "description", "inputSchema")
 
 
-def tokens(value: Any) -> int:
+def tokens(value: object) -> int:
     """Return the tokens of a value as compact JSON."""
     return count_tokens(json.dumps(value, separators=(",", ":"), ensure_ascii=False))
 
@@ -39,21 +39,20 @@ def measure(profile: Profile) -> dict[str, int]:
 
 
 def main(names: list[str]) -> int:
-    unknown = [name for name in names if name not in built_in_profiles()]
-    if unknown:
-        print(
-            f"no profile {unknown[0]!r}; the profiles are {', '.join(built_in_profiles())}",
-            file=sys.stderr,
-        )
-        return 2
+    """Print a row for each profile that is named, or for all. Return the exit code."""
+    profiles = built_in_profiles()
+    for name in names:
+        if name not in profiles:
+            known_names = ", ".join(profiles)
+            print(f"no profile {name!r}; the profiles are {known_names}", file=sys.stderr)
+            return 2
 
-    figures = {name: measure(built_in_profiles()[name]) for name in names or built_in_profiles()}
+    figures = {name: measure(profiles[name]) for name in names or profiles}
     headings = list(next(iter(figures.values())))
     print("  ".join([f"{'profile':18}", *headings]))
     for name, row in figures.items():
-        print(
-            "  ".join([f"{name:18}", *(f"{row[heading]:>{len(heading)},}" for heading in headings)])
-        )
+        cells = [f"{row[heading]:>{len(heading)},}" for heading in headings]
+        print("  ".join([f"{name:18}", *cells]))
     return 0
 
 
