@@ -92,7 +92,7 @@ class Case(NamedTuple):
         verdict = self.verdict()
         if (verdict.relation or verdict.event) != self.expected:
             return False
-        return self.expected == "ADD" or verdict.place == self.place
+        return self.expected == "ADD" or verdict.target_index == self.place
 
     def is_harmful(self) -> bool:
         """Return whether the rules supersede a statement that they should not."""
@@ -153,8 +153,8 @@ def print_decisions(file: Path) -> None:
         seconds.append(time.process_time() - start)
 
         counts[verdict.relation or verdict.event] += 1
-        if verdict.relation == "UPDATES" and verdict.place is not None:
-            old_text = current[verdict.place].text
+        if verdict.relation == "UPDATES" and verdict.target_index is not None:
+            old_text = current[verdict.target_index].text
             print(f"superseded by {verdict.rule}: {old_text!r} -> {sentence!r}")
         if verdict.event != "NOOP":
             current.append(reading)

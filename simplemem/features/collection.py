@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar
 
 from simplemem.errors import Conflict, TooLong, Unavailable, Unreadable
 from simplemem.features.note_type import NoteType, NoteValue
+from simplemem.index.api import Changes, NoteRow
 from simplemem.models import AuthorArgs
 from simplemem.note.header import read_header
 from simplemem.note.names import name_of, parse_conflict_name
@@ -25,21 +26,24 @@ T = TypeVar("T", bound=NoteValue)
 class ChangeSet:
     """Guards the texts of notes before and after one change of a collection.
 
-    Nothing is written until the collection writes the drafts. A draft function makes its changes
-    with `text`, `put`, `set` and `drop`.
+    A draft function, which `NoteCollection.change` calls, makes its changes with `text`, `put`,
+    `set` and `drop`. The collection then writes what `drafts` returns.
     """
 
     def __init__(self, collection: NoteCollection[Any]) -> None:
+        """Begin without a change. The caller holds the lock of the collection."""
         self.extension = collection.extension
         self._collection = collection
         self._before: dict[str, str | bytes] = {}
         self._after: dict[str, str | bytes | None] = {}
 
     def text(self, path: str) -> str:
-        """Return the text of a note of the collection as this change has made it so far.
+        """Return the text of a note as this change has made it so far.
 
-        Raise KeyError if the collection has no such note, Conflict if the file differs from the
-        collection, Unreadable if it cannot be changed.
+        The text of a note of the collection that was not changed yet, or was dropped, is read from
+        the disk; a dropped note is then no longer dropped. Raise KeyError for a note that is not in
+        the collection and was not put, Conflict if the file differs from the collection, and
+        Unreadable if the note cannot be changed.
         """
         changed_text = self._after.get(path)
         if isinstance(changed_text, str):
@@ -83,10 +87,10 @@ class ChangeSet:
         )
 
     def put(self, path: str, text: str | bytes) -> None:
-        """Set the text of a note, or the bytes of an attachment.
+        """Set the text of a note, or the bytes of an attachment, which may exist already.
 
-        A note whose text was not read through this change set is a new one. Raise TooLong if the
-        text exceeds the limit of a note.
+        A note whose text was not read with `text` is a new one. Raise TooLong if the text exceeds
+        the limit of a note, and Unreadable or Unavailable if an existing attachment cannot be read.
         """
         if isinstance(text, bytes):
             current = self.extension.bytes_of(path)
@@ -106,9 +110,9 @@ class ChangeSet:
             )
 
     def set(self, path: str, **properties: Any) -> None:
-        """Set properties of a note of the collection; None and "" remove a property.
+        """Set properties of a note by their keys; None and "" remove a property.
 
-        Raise what `text` and `put` raise.
+        Raise KeyError, Conflict or Unreadable as `text` does, and TooLong as `put` does.
         """
         text = self.text(path)
         for key, value in properties.items():
@@ -119,22 +123,28 @@ class ChangeSet:
         self.put(path, text)
 
     def has(self, path: str) -> bool:
-        """Return whether this change touches the file at a path."""
+        """Return whether this change has read, put or dropped the file at a path."""
         return path in self._after
 
     def texts(self) -> dict[str, str]:
-        """Return the texts so far of the notes that this change touches and does not delete."""
+        """Return the texts so far, by path, of the notes that this change has read or put.
+
+        Notes that it has dropped are left out.
+        """
         return {path: text for path, text in self._after.items() if isinstance(text, str)}
 
     def drop(self, path: str) -> None:
-        """Move a note of the collection to the trash. Raise what `text` raises."""
+        """Move a note of the collection to the trash.
+
+        Raise KeyError, Conflict or Unreadable as `text` does.
+        """
         self.text(path)
         self._after[path] = None
 
     def drop_file(self, path: str) -> None:
         """Move a file outside the collection to the trash: an attachment or a note of another type.
 
-        Do nothing if there is no such file.
+        Do nothing if there is no such file. Raise Unreadable or Unavailable if it cannot be read.
         """
         data = self.extension.bytes_of(path)
         if data is None:
@@ -143,7 +153,10 @@ class ChangeSet:
         self._after[path] = None
 
     def drafts(self) -> list[Draft]:
-        """Return the drafts of all files that this change makes different."""
+        """Return the drafts of all files that this change makes different, in order of first use.
+
+        The list is empty if nothing changes.
+        """
         drafts: list[Draft] = []
         for path, text in self._after.items():
             old_text = self._before.get(path)
@@ -158,33 +171,40 @@ S = TypeVar("S", bound=ChangeSet)
 class NoteCollection(Generic[T]):
     """Guards the values of all notes of one type, read again when the index reports a change.
 
-    Callers look at `items`, which are by path, inside `reading` or in a draft of `change`. It is
-    thread-safe: both hold its lock.
+    Callers look at `items`, the values by path, inside `reading` or in a draft function of
+    `change`. It is thread-safe: both hold its lock.
     """
 
     def __init__(self, extension: ExtensionAPI, note_type: NoteType[T]) -> None:
+        """Make an empty collection. `reading` and `change` read the notes."""
         self.extension = extension
         self.note_type = note_type
         self.lock = threading.RLock()
         self.items: dict[str, T] = {}
         self.external_changes = 0  # grows when the user or another process changes an item
-        self.mark: Mark | None = None  # the position in the log of changes up to which `items` is
-        self._order: list[T] | None = None
+        self.mark: Mark | None = None  # the state of the index that `items` agrees with
+        self._order: list[T] | None = None  # what `in_order` returns; None after a change
         self._all_paths: set[str] = set()  # of all notes of the vault, whatever their type
-        # Arguments that `update_derived` was called with and failed at.
+        # Arguments for `update_derived`. They stay here if it fails, for its next call.
         self._pending_items: set[str] = set()
         self._pending_files: set[str] = set()
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Hold the lock on the collection, which is up to date with what was saved so far."""
+        """Hold the lock on the collection during a block. Nothing is yielded.
+
+        The collection has been brought up to date with all notes that were saved so far.
+        """
         self.extension.catch_up()
         with self.lock:
             self.refresh()
             yield
 
     def in_order(self) -> list[T]:
-        """Return all items, sorted by the key of their type. The caller holds the collection."""
+        """Return all items, sorted by the key of their type. The caller holds the lock.
+
+        The list is the collection's own: the caller must not change it.
+        """
         if self._order is None:
             self._order = sorted(self.items.values(), key=self.note_type.sort_key)
         return self._order
@@ -195,11 +215,14 @@ class NoteCollection(Generic[T]):
         by: AuthorArgs,
         make: Callable[[Any], S] = ChangeSet,  # type: ignore[assignment]
     ) -> tuple[R, BatchResult]:
-        """Write as one step what `draft` does to the current notes.
+        """Write as one step of the history what `draft` does to the current notes.
 
-        `draft` gets a change set, which `make` creates for this collection. It is called again if a
-        note is saved meanwhile. Return its last answer, and what was written. Raise what `draft`
-        raises, Conflict, ReadOnly, and Unavailable if the vault stays locked.
+        `draft` gets a change set, which `make` creates for this collection. It is called while the
+        vault is locked, and again if a note is saved meanwhile. `by` says who makes the change.
+        Return the last answer of `draft`, and what was written, which is nothing if the change set
+        has no drafts. Raise what `draft` raises, Conflict if the notes keep changing, AlreadyExists
+        if a new note's path was taken meanwhile, ReadOnly, and Unavailable if the vault stays
+        locked.
         """
         answers: list[R] = []
         drafts: list[Draft] = []
@@ -209,7 +232,8 @@ class NoteCollection(Generic[T]):
             change_set = make(self)
             answers[:] = [draft(change_set)]
             drafts[:] = change_set.drafts()
-            return list(drafts)  # a new list per attempt: the store would not retry the same one
+            # A new list per attempt: the store would not retry the same one.
+            return list(drafts)
 
         self.extension.catch_up()
         with self.lock:
@@ -221,10 +245,12 @@ class NoteCollection(Generic[T]):
 
     def _apply_written(self, result: BatchResult, drafts: Collection[Draft]) -> None:
         """Bring the collection up to date with a change that it has written itself."""
-        hashes = {written.path: written.sha256 or "" for written in result.written}
-        notes = [
-            Read(path, text, sha256=hashes[path], problem="") for path, text in result.texts.items()
-        ]
+        hashes: dict[str, str] = {}
+        for written in result.written:
+            hashes[written.path] = written.sha256 or ""
+        notes: list[Read] = []
+        for path, text in result.texts.items():
+            notes.append(Read(path, text, sha256=hashes[path], problem=""))
 
         deleted: list[str] = []
         created: list[str] = []
@@ -237,28 +263,25 @@ class NoteCollection(Generic[T]):
         self.apply(notes, deleted=deleted, created=created)
 
     def refresh(self) -> None:
-        """Read the notes that changed since the last call. The caller holds the lock."""
-        news = self.extension.since(self.mark)
-        if news.mark == self.mark:
+        """Read the notes that changed since the last call. The caller holds the lock.
+
+        Notes that this collection has written itself are not read again.
+        """
+        changes = self.extension.since(self.mark)
+        if changes.mark == self.mark:
             return
 
-        changed = {note.path: note for note in news.notes}
-        created = changed.keys() - self._all_paths
-        expected_count = len(self._all_paths) + len(created)
-        deleted = set[str]()
-        if news.count != expected_count:
-            if news.whole:
-                deleted = self._all_paths - changed.keys()
-            else:
-                deleted = self._all_paths - self.extension.indexed()
+        changed_notes = {note.path: note for note in changes.notes}
+        created = changed_notes.keys() - self._all_paths
+        deleted = self._deleted_paths(changes, created)
 
         # A conflict copy has the frontmatter of its note, but is no second item.
         copies: set[str] = set()
         stale: list[str] = []
-        for path, note in changed.items():
-            if note.is_copy and _is_copy_name(path):
+        for path, note in changed_notes.items():
+            if _is_conflict_copy(note):
                 copies.add(path)
-            elif self._is_stale(path, note.sha256, note.type):
+            elif self._is_stale(note):
                 stale.append(path)
 
         is_item_deleted = not deleted.isdisjoint(self.items)
@@ -270,17 +293,31 @@ class NoteCollection(Generic[T]):
             deleted=deleted | copies,
             created=created | copies,
         )
-        self.mark = news.mark  # last, so that whatever failed is noticed again
+        # This comes last, so that a change whose handling failed is noticed again.
+        self.mark = changes.mark
 
-    def _is_stale(self, path: str, sha256: str, declared_type: str | None) -> bool:
+    def _deleted_paths(self, changes: Changes, created: Collection[str]) -> set[str]:
+        """Return the paths of the notes that were deleted since the last call of `refresh`.
+
+        `created` are the paths among the changes that are new. The index lists no deleted notes:
+        there are some if it has fewer notes than the other changes explain.
+        """
+        expected_count = len(self._all_paths) + len(created)
+        if changes.count == expected_count:
+            return set()
+        if changes.whole:
+            return self._all_paths.difference(note.path for note in changes.notes)
+        return self._all_paths - self.extension.indexed()
+
+    def _is_stale(self, note: NoteRow) -> bool:
         """Return whether a note that the index reports as changed has to be read.
 
         That is an item with another text, or a note of the collection's type that is no item yet.
         """
-        item = self.items.get(path)
+        item = self.items.get(note.path)
         if item is not None:
-            return item.sha256 != sha256
-        return self.note_type.includes(path, declared_type)
+            return item.sha256 != note.sha256
+        return self.note_type.includes(note.path, note.type)
 
     def apply(
         self,
@@ -292,7 +329,8 @@ class NoteCollection(Generic[T]):
         """Bring the collection up to date with notes that were read, and with deleted ones.
 
         `deleted` and `created` are paths of notes of any type, since those may change what a link
-        resolves to. The caller holds the lock.
+        resolves to. A note that was read and is not of this type is no longer an item, unless
+        `is_needed`. The caller holds the lock.
         """
         changed = set(deleted)
         for path in deleted:
@@ -313,31 +351,37 @@ class NoteCollection(Generic[T]):
         self._pending_files = set()
 
     def is_needed(self, path: str) -> bool:  # noqa: ARG002
-        """Return whether the collection keeps a note although it is of another type.
+        """Return whether the note at a path is an item although it is of another type.
 
-        A subclass may override it. None is kept by default.
+        A subclass may override it. By default no such note is an item.
         """
         return False
 
     def update_derived(self, changed: Collection[str], files: Collection[str]) -> None:
-        """Update what a subclass derives from the items. Nothing is derived by default.
+        """Update what a subclass derives from the items. By default nothing is derived.
 
-        `changed` are the paths of items that changed or were removed. `files` are the paths of
-        notes of any type that were created or deleted.
+        `apply` calls it after each change. `changed` are the paths of items that changed or were
+        removed. `files` are the paths of notes of any type that were created or deleted. If it
+        raises, its next call gets these paths again.
         """
 
     def add(self, item: T) -> None:
-        """Add an item, or replace the one with its path."""
+        """Add an item, or replace the one with its path. The caller holds the lock."""
         self.items[item.path] = item
         self._order = None
 
     def remove(self, path: str) -> None:
-        """Remove an item, if the collection has it."""
+        """Remove the item with a path, if there is one. The caller holds the lock."""
         self.items.pop(path, None)
         self._order = None
 
 
-def _is_copy_name(path: str) -> bool:
-    """Return whether a name can only be that of a conflict copy; "Plan 2" may be a note."""
-    conflict = parse_conflict_name(path)
+def _is_conflict_copy(note: NoteRow) -> bool:
+    """Return whether the index and the name of a note say that it is a conflict copy.
+
+    A name such as "Plan 2" may also be that of a note of its own.
+    """
+    if not note.is_copy:
+        return False
+    conflict = parse_conflict_name(note.path)
     return conflict is not None and conflict.certain

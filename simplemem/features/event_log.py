@@ -22,9 +22,9 @@ _ADD_TIMEOUT: Final = 0.25  # seconds
 
 
 class EventLog(Generic[State]):
-    """Guards a file below `.simplemem/`, and the state that the events in it add up to.
+    """Guards a file below `.simplemem/`, and the state that results from the events in it.
 
-    Several processes may append events to the file. It is thread-safe.
+    An event is a JSON object. Several processes may append events to the file. It is thread-safe.
     """
 
     def __init__(
@@ -36,7 +36,9 @@ class EventLog(Generic[State]):
     ) -> None:
         """Name the file by its path below `.simplemem/`. Nothing is read or written yet.
 
-        `empty` returns the state without events, and `apply` changes a state by one event.
+        `empty` returns a new state without events. `apply` changes a state, its first argument, by
+        one event. It should ignore an event that it does not know; what it raises, `state` raises,
+        except ValueError and RecursionError, which skip the event.
         """
         self._extension = extension
         self._file = extension.side_file(name)
@@ -48,7 +50,8 @@ class EventLog(Generic[State]):
     def state(self) -> State:
         """Return a shallow copy of the state after all events, those of other processes included.
 
-        Lines that are not JSON objects are skipped.
+        Lines that are not JSON objects are skipped. A file that does not exist or cannot be read
+        has no events.
         """
         with self._guard:
             lines, is_replaced = self._file.follow()
@@ -63,10 +66,10 @@ class EventLog(Generic[State]):
             return copy(self._state)
 
     def add(self, event: Event) -> None:
-        """Append an event, and raise nothing.
+        """Append an event for the next call of `state`. Raise nothing.
 
-        The event is lost if the store is read-only, or the log cannot be written or is locked for
-        long.
+        The event is lost if the store is read-only, the log cannot be written, or another process
+        keeps it locked for longer than a quarter of a second.
         """
         if self._extension.read_only:
             return
@@ -79,8 +82,9 @@ class EventLog(Generic[State]):
     def exclusive(self, timeout: float) -> Iterator[Callable[[Event], None]]:
         """Lock the log, and yield a function that appends an event and syncs it to the disk.
 
-        Raise ReadOnly, Unavailable if another process keeps the lock for longer than `timeout`
-        seconds, and OSError if the log cannot be written.
+        Raise ReadOnly if the vault may not be changed, Unavailable if another process keeps the
+        lock for longer than `timeout` seconds, and ReadOnly, Invalid, Unavailable or OSError if the
+        log cannot be written. The function that is yielded raises these too.
         """
         self._extension.must_be_writable()
         with self._guard, self._file.locked(timeout) as is_locked:

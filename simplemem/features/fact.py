@@ -16,46 +16,44 @@ CURRENT_STATUSES: Final = ("active", "disputed")
 
 
 class Slot(NamedTuple):
-    """Whose what has which value: subject, relation and object.
+    """What a fact states in three parts: "my sister", "lives in", "Rome"."""
 
-    A slot without a subject is about the user.
-    """
-
-    subject: str = ""
+    subject: str = ""  # "" for the user
     relation: str = ""
-    object: str = ""
+    object: str = ""  # the value
 
 
 @dataclass(frozen=True, eq=False)
 class Fact:
-    """A fact as its note has it, or as its note shall have it.
+    """A fact as its note states it, or as the note of a new fact will state it.
 
-    Links are the text between the brackets; those of a new fact may also have the brackets.
+    `updates`, `extends`, `superseded_by`, `disputed_by`, `derived_from` and `source` are links: the
+    text between the brackets. Those of a new fact may also have the brackets.
     """
 
     path: str
-    sha256: str
+    sha256: str  # "" for a fact whose note is not written yet
     id: str
     statement: str  # "" if a conversation's note quotes no sentence
     scope: str
-    memory_type: str = "fact"
+    memory_type: str = "fact"  # one of MEMORY_TYPES
     slot: Slot | None = None
     confidence: float = 1.0
     valid_from: datetime | None = None
     valid_to: datetime | None = None
-    reinforced: datetime | None = None
-    status: str = "active"
+    reinforced: datetime | None = None  # when a preference was stated again
+    status: str = "active"  # one of STATUSES
     superseded_by: str = ""
     disputed: datetime | None = None  # when a later statement said that it changed, but not to what
     disputed_by: str = ""  # a link; for a conversation's fact, the block id of a turn
     updates: str = ""
     extends: str = ""
     derived_from: tuple[str, ...] = ()
-    source: str = ""
-    decided_by: str = ""  # "" if a person wrote it
+    source: str = ""  # the document from which it was extracted
+    decided_by: str = ""  # the rule or the model that stored it; "" if a person wrote it
     created: str = ""
-    problem: str = ""  # why simplemem never writes it; "" if it may
-    is_own: bool = True
+    problem: str = ""  # why simplemem must not change its note; "" if it may
+    is_own: bool = True  # whether its note is of the type of the facts feature
     block_id: str = ""  # of the topic in which a conversation's fact was stated last
     text: str = ""  # of a conversation's note
 
@@ -66,7 +64,7 @@ class Fact:
 
     @property
     def key(self) -> str:
-        """The relation in snake case, by which conversations know their facts."""
+        """The relation in snake case, by which conversations name a fact; "" without a slot."""
         if self.slot is None:
             return ""
         return self.slot.relation.replace(" ", "_")
@@ -80,7 +78,10 @@ class Fact:
 
     @cached_property
     def names(self) -> list[str]:
-        """The normalized names of the fact's subject and value, without that of the user."""
+        """The normalized names of the fact's subject and value, in this order.
+
+        Empty names are left out, such as that of the user. The list is empty without a slot.
+        """
         if self.slot is None:
             return []
         names = [normalize_name(self.slot.subject), normalize_name(self.slot.object)]

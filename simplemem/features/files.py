@@ -21,7 +21,7 @@ from simplemem.store import Draft, EnhancedStore, Read
 FOLDER: Final = "memories"
 _ROOT: Final = f"/{FOLDER}"
 _MAX_LINES: Final = 999_999
-_MAX_DEPTH: Final = 2  # of a listing
+_MAX_DEPTH: Final = 2  # levels of folders that a listing shows
 _SNIPPET_MARGIN: Final = 2  # lines shown before and after a change
 _OPTIONAL_ARGUMENTS: Final = frozenset({"view_range"})
 _OTHER_PARAMETERS: Final = frozenset({"store", "by", "return"})  # of the functions of commands
@@ -32,7 +32,9 @@ def run(store: EnhancedStore, call: Mapping[str, Any], **by: Unpack[AuthorArgs])
     """Run a command of the memory tool and return the tool's answer.
 
     `call` has the name of the `command` and its arguments. Arguments that the command does not take
-    are ignored. Raise a SimplememError with the tool's own message if the command fails.
+    are ignored. `by` says who makes the change. Raise Invalid, with the tool's own message, if
+    there is no such command, an argument is missing, or the command refuses. Raise another
+    SimplememError if the vault refuses, such as ReadOnly or TooLong.
     """
     name = str(call.get("command"))
     command = _COMMANDS.get(name)
@@ -68,8 +70,9 @@ def view(
 ) -> str:
     """Return the numbered lines of a file, or a listing of a folder.
 
-    `view_range` is the first and the last line of a file, with -1 for its end. Raise Invalid if
-    there is no such file or folder.
+    `view_range` is the first and the last line of a file, with -1 for its end. It is ignored if it
+    has not exactly two numbers. Raise Invalid if there is no such file or folder, or the file
+    cannot be read or has more than 999,999 lines.
     """
     store.extension.catch_up()
     inside = _path_inside(path)
@@ -85,7 +88,11 @@ def _view_file(
     path: str,
     view_range: list[int] | None,
 ) -> str:
-    """Return the numbered lines of the file that a note is, with the `path` of the tool's call."""
+    """Return the answer of `view` for a file: a heading, and its numbered lines.
+
+    `note_path` is that of its note, and `path` the one in the tool's call, for the heading. Raise
+    Invalid if the file cannot be read or has more than 999,999 lines.
+    """
     lines = _read(store, note_path, path).text.split("\n")
     if len(lines) > _MAX_LINES:
         raise Invalid(f"File {path} exceeds maximum line limit of 999,999 lines.")
@@ -103,9 +110,10 @@ def _view_file(
 
 
 def _view_folder(store: EnhancedStore, inside: str, path: str) -> str:
-    """Return the files and folders in a folder with their sizes, with the `path` of the call.
+    """Return the answer of `view` for a folder: a heading, and each file and folder with its size.
 
-    Raise Invalid if no file is in the folder, except for `/memories` itself.
+    `inside` is the folder relative to `/memories`, and `path` is the one in the tool's call. Raise
+    Invalid if no file is in the folder, except for `/memories` itself.
     """
     file_sizes = _file_sizes(store, inside)
     if inside and not file_sizes:
@@ -123,14 +131,15 @@ def _view_folder(store: EnhancedStore, inside: str, path: str) -> str:
 
 
 def _listing_order(name: str) -> list[str]:
-    """Return a key that sorts the content of a folder behind the folder."""
+    """Return a sort key for the names of a listing: a folder comes right before its content."""
     return name.rstrip("/").split("/")
 
 
 def _sizes_to_list(file_sizes: Mapping[str, int]) -> dict[str, int]:
-    """Return the sizes of the files and folders of a listing by name.
+    """Return the sizes of the files and folders of a listing by name, two levels deep.
 
-    The name of a folder ends with a slash; that of the listed folder itself is "".
+    `file_sizes` has all files by their paths in the listed folder. The name of a subfolder ends
+    with a slash; that of the listed folder itself is "". A folder's size is the sum of its files.
     """
     total_size = sum(file_sizes.values())
     sizes = Counter({"": total_size})
@@ -149,7 +158,7 @@ def _sizes_to_list(file_sizes: Mapping[str, int]) -> dict[str, int]:
 def create(store: EnhancedStore, path: str, file_text: str, by: AuthorArgs) -> str:
     """Create a file, and return the tool's answer.
 
-    Raise Invalid if there is a file or folder of its path.
+    Raise Invalid if there is a file or folder of its path, TooLong, or ReadOnly.
     """
     inside = _path_inside(path)
     if not inside or _exists(store, inside):
@@ -172,7 +181,7 @@ def str_replace(
 ) -> str:
     """Replace a text that occurs once in a file, and return the lines around it.
 
-    Raise Invalid if it does not occur, or more than once.
+    Raise Invalid if it does not occur, or more than once, and what `_edit` raises.
     """
 
     def replace_once(text: str) -> str:
@@ -222,9 +231,10 @@ def insert(
     insert_text: str,
     by: AuthorArgs,
 ) -> str:
-    """Insert a text after a line of a file, 0 for the beginning.
+    """Insert a text after a line of a file, and return the tool's answer.
 
-    Raise Invalid if the file has no such line.
+    `insert_line` is the number of that line, 0 for the beginning. Raise Invalid if the file has no
+    such line, and what `_edit` raises.
     """
 
     def insert_lines(text: str) -> str:
@@ -243,9 +253,9 @@ def insert(
 
 @_command
 def delete(store: EnhancedStore, path: str, by: AuthorArgs) -> str:
-    """Move a file, or a folder with all its files, to the trash.
+    """Move a file, or a folder with all its files, to the trash, and return the tool's answer.
 
-    Raise Invalid for `/memories` itself, or if there is no such file or folder.
+    Raise Invalid for `/memories` itself, or if there is no such file or folder, and ReadOnly.
     """
     inside = _path_inside(path)
     if not inside:
@@ -264,9 +274,10 @@ def delete(store: EnhancedStore, path: str, by: AuthorArgs) -> str:
 
 @_command
 def rename(store: EnhancedStore, old_path: str, new_path: str, by: AuthorArgs) -> str:
-    """Rename or move a file, or a folder with all its files. Links to them follow.
+    """Rename or move a file, or a folder with all its files, and return the tool's answer.
 
-    Raise Invalid if the new path is taken, or there is no file or folder of the old one.
+    Links to the files follow. Raise Invalid if the new path is taken or inside the old one, or
+    there is no file or folder of the old one, and ReadOnly.
     """
     old = _path_inside(old_path)
     new = _path_inside(new_path)
@@ -315,14 +326,20 @@ def _path_inside(path: str) -> str:
 
 
 def _note_path(inside: str) -> str:
-    """Return the path of the note that a file is stored as, by its path in `/memories`."""
+    """Return the path of the note that a file is stored as.
+
+    `inside` is the file's path relative to `/memories`, as `_path_inside` returns it.
+    """
     if inside.endswith(".md"):
         return f"{FOLDER}/{inside}"
     return f"{FOLDER}/{inside}.md"
 
 
 def _displayed_path(note_path: str) -> str:
-    """Return the path of a note's file in `/memories`, without an ending that was added."""
+    """Return the path of a note's file relative to `/memories`, without an ending that was added.
+
+    It is the inverse of `_note_path`, except that a file `a` is displayed as `a.md`.
+    """
     inside = note_path[len(FOLDER) + 1 :]
     without_ending = inside.removesuffix(".md")
     has_own_ending = "." in without_ending.rpartition("/")[2]
@@ -330,7 +347,10 @@ def _displayed_path(note_path: str) -> str:
 
 
 def _find_file(store: EnhancedStore, inside: str) -> str | None:
-    """Return the path of the note of a file, None if there is no such file."""
+    """Return the path of the note of a file, None if there is no such file.
+
+    Here and below, `inside` is the path of a file or folder relative to `/memories`.
+    """
     note_path = _note_path(inside)
     if "\0" in note_path or well_formed(note_path) != note_path:
         return None
@@ -356,7 +376,10 @@ def _note_paths(store: EnhancedStore, inside: str) -> list[str]:
 
 
 def _file_sizes(store: EnhancedStore, inside: str) -> dict[str, int]:
-    """Return the files in a folder, by their displayed paths in it, with their sizes."""
+    """Return the sizes in bytes of all files below a folder, by their displayed paths in it.
+
+    It is empty if there is no such folder.
+    """
     folder = f"{FOLDER}/{inside}".rstrip("/")
     try:
         entries = store.extension.entries_below(folder)
@@ -373,7 +396,10 @@ def _file_sizes(store: EnhancedStore, inside: str) -> dict[str, int]:
 
 
 def _read(store: EnhancedStore, note_path: str, path: str) -> Read:
-    """Read the note of a file. Raise Invalid, with the tool's `path`, if it cannot be read."""
+    """Return the note of a file as it is on the disk.
+
+    Raise Invalid if it does not exist or has a problem. `path` names the file in the message.
+    """
     read = next(iter(store.extension.read([note_path])), None)
     if read is None:
         raise Invalid(
@@ -390,10 +416,10 @@ def _edit(
     change: Callable[[str], str],
     by: AuthorArgs,
 ) -> tuple[str, str]:
-    """Change the current text of a file by a function. Return the old text and the new one.
+    """Change the text of a file by a function. Return the old text and the new one, in this order.
 
-    Raise Invalid if there is no such file, and what `change` raises. `change` is called again if
-    the file is saved meanwhile.
+    `change` gets the current text and returns the new one. It is called again if the file is saved
+    meanwhile. Raise Invalid if there is no such file, what `change` raises, TooLong, and ReadOnly.
     """
     inside = _path_inside(path)
     note_path = _find_file(store, inside) if inside else None
@@ -420,7 +446,8 @@ def _edit(
 def _change(store: EnhancedStore, draft: Callable[[], list[Draft]], by: AuthorArgs) -> None:
     """Write the drafts that a function returns.
 
-    Raise Invalid if somebody else changes the file at the same moment.
+    The function is called while the vault is locked, and again if a file is saved meanwhile. Raise
+    Invalid if somebody else keeps changing the file, what the function raises, and ReadOnly.
     """
     with _as_tool_errors():
         store.extension.change(draft, **by)
@@ -428,7 +455,7 @@ def _change(store: EnhancedStore, draft: Callable[[], list[Draft]], by: AuthorAr
 
 @contextmanager
 def _as_tool_errors() -> Iterator[None]:
-    """Raise a Conflict as an Invalid with the tool's message."""
+    """Turn a Conflict that the block raises into an Invalid with the tool's message."""
     try:
         yield
     except Conflict as error:

@@ -21,10 +21,10 @@ class StatedSubject:
 
 
 def find_doubtful(subjects: Sequence[StatedSubject], change: Change) -> list[int]:
-    """Return the indexes of the earlier facts that a change puts in doubt.
+    """Return the indexes of the earlier facts that a change puts in doubt, in ascending order.
 
     A change may name a fact with fewer words than the fact has: "the alarm code" for that of the
-    office. Such a fact is returned only if the change puts no other fact in doubt.
+    office. Such a fact is returned only if it is the only one, and no other fact is in doubt.
     """
     doubtful: list[int] = []
     for index, stated in enumerate(subjects):
@@ -43,9 +43,10 @@ def find_doubtful(subjects: Sequence[StatedSubject], change: Change) -> list[int
 
 
 def puts_in_doubt(subject: Subject, change: Change, stated_year: int | None = None) -> bool:
-    """Return whether a change puts a fact in doubt that was stated in `stated_year`.
+    """Return whether a change puts a fact with this subject in doubt.
 
-    A change that happened in an earlier year does not.
+    `stated_year` is the year in which the fact was stated, None if it is unknown. A change that
+    happened in an earlier year does not put the fact in doubt.
     """
     if _is_earlier(change, stated_year):
         return False
@@ -97,7 +98,10 @@ def _ends_value(change: Change, naming: Naming) -> bool:
 
 
 def _keeps_value(change: Change, naming: Naming) -> bool:
-    """Return whether a change names the old value as the new one: "a new car, a Volvo again"."""
+    """Return whether the statement of a change names the value of a fact as the new one too.
+
+    An example is "I have a new car, a Volvo again", if the fact is about a Volvo.
+    """
     if not naming.value or change.ends_named_value:
         return False
     return naming.value <= change.words

@@ -108,7 +108,10 @@ class Language:
         return text.rstrip(".! ")
 
     def words(self, text: str) -> Words:
-        """Return the words of a text that name something, each reduced to its stem."""
+        """Return the words of a text that name something, as stems of words without synonyms.
+
+        It is empty if no word names anything.
+        """
         tokens = self.tokens(text)
         return frozenset(_reduce(tokens, self.synonyms, self.stems))
 
@@ -117,9 +120,10 @@ class Language:
         return _tokens(text, self.empty)
 
     def read_owner(self, person: str) -> Words | None:
-        """Return the owner that some words name: SPEAKER, or the words that name a person.
+        """Return the owner whom a text names: SPEAKER, or the words that name a person.
 
-        No words are the speaker. Return None for somebody unnamed, such as "he".
+        A text without words stands for the speaker. Return None for somebody whom the text does not
+        name, such as "he".
         """
         tokens = _TOKEN.findall(person.lower().removesuffix("'s"))
         if not tokens or tokens[-1] in self.speaker:
@@ -130,9 +134,10 @@ class Language:
 
 
 def groups_of(match: re.Match[str]) -> dict[str, str]:
-    """Return the named groups of a match that are not empty.
+    """Return the texts of the named groups of a match, by name, without the empty ones.
 
-    A group that occurs several times in a pattern has numbers behind its name there, and none here.
+    A pattern in which a group occurs several times has numbers behind its name: `what`, `what2`.
+    They all become `what`.
     """
     groups: dict[str, str] = {}
     for numbered_name, text in match.groupdict().items():
@@ -143,12 +148,15 @@ def groups_of(match: re.Match[str]) -> dict[str, str]:
 
 
 def _speaker_of_user(user: re.Match[str]) -> str:
-    """Return "my" or "i" for "the user's" or "the user"."""
+    """Return what the speaker says for a match of `Patterns.user`.
+
+    That is "my" for "the user's", and "i" for "the user".
+    """
     return "my" if user["possessive"] else "i"
 
 
 def _tokens(text: str, empty: Words) -> list[str]:
-    """Return the words of a text without the `empty` ones, in small letters and their order."""
+    """Return the words of a text that are not among `empty`, in small letters and their order."""
     plain = _POSSESSIVE_ENDING.sub("", text.lower()).replace("_", " ")
     return [token for token in _TOKEN.findall(plain) if token not in empty]
 
@@ -158,7 +166,10 @@ def _reduce(
     synonyms: Mapping[str, str],
     stems: str,
 ) -> Iterator[str]:
-    """Yield the stem of each word, or of the word that means the same."""
+    """Yield the stem of each word, or of the word that stands for all its synonyms.
+
+    `synonyms` has that word by each synonym. `stems` is the stemmer's name for the language.
+    """
     for token in tokens:
         word = synonyms.get(token, token)
         yield stem(word, stems)
@@ -168,6 +179,7 @@ class _LanguageReader:
     """Reads one language from its table in `changes.toml`. Guards no state that changes."""
 
     def __init__(self, code: str, table: Mapping[str, Any]) -> None:
+        """Prepare to read the language with this code, such as "en". `table` is its whole table."""
         self._code = code
         self._table = table
         self._pieces: Mapping[str, str] = table["pieces"]
@@ -179,7 +191,7 @@ class _LanguageReader:
                 self._synonyms[synonym] = word
 
     def read(self) -> Language:
-        """Return the language. Raise KeyError or re.error if its table is not complete."""
+        """Return the language. Raise KeyError, TypeError or re.error for an incomplete table."""
         table = self._table
         return Language(
             code=self._code,
@@ -233,7 +245,10 @@ class _LanguageReader:
 
 
 def _fill_pieces(source: str, pieces: Mapping[str, str]) -> str:
-    """Return a pattern with a piece in place of each `{name}`. A piece may contain other pieces."""
+    """Return a pattern in which the text of a piece replaces each `{name}`.
+
+    A piece may contain other pieces. Raise KeyError if a piece does not exist.
+    """
     while True:
         filled = _PIECE.sub(lambda piece: pieces[piece["name"]], source)
         if filled == source:

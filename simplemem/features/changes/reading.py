@@ -32,10 +32,10 @@ _CLAUSE_END: Final = re.compile(
 
 @dataclass(frozen=True)
 class Change:
-    """What a statement says has changed."""
+    """What a statement says has changed. A set is empty if the statement says nothing of it."""
 
     language: str  # the code of the language in which the statement was read
-    things: frozenset[Words]
+    things: frozenset[Words]  # the names of things: "alarm code"
     topics: frozenset[Topic]
     provided: frozenset[Words]  # "insurance", if the company that provides it has changed
     ended_values: frozenset[Words]  # values that are no longer true
@@ -49,7 +49,8 @@ class Change:
 def read_change(statement: str) -> Change | None:
     """Return what a statement says has changed; None if it states no change.
 
-    A question, a plan and a change of long ago state none.
+    A question, a plan and a change of long ago are no changes. Only the first 300 characters are
+    read.
     """
     if statement.rstrip().endswith("?"):
         return None
@@ -68,7 +69,10 @@ def read_change(statement: str) -> Change | None:
 
 
 def changes_in(text: str) -> list[tuple[str, Change]]:
-    """Return the sentences of a text that state a change, with that change."""
+    """Return each sentence of a text that states a change, with that change.
+
+    They are in the order of the text. The list is empty if no sentence does.
+    """
     changes = list[tuple[str, Change]]()
     for start, end in sentence_spans(text):
         sentence = " ".join(text[start:end].split())
@@ -80,12 +84,18 @@ def changes_in(text: str) -> list[tuple[str, Change]]:
 
 
 class _ChangeReader:
-    """Guards what the matches of all patterns so far say has changed, for one statement."""
+    """Guards what the matches of all patterns so far say has changed, for one statement.
+
+    `groups` are the parts of a match, as `groups_of` returns them. Any of them may be absent: `who`
+    changed something, `what` was changed, with its determiner `det` ("our") and an attribute `of`
+    ("of the office"); the `left` value, the `employer` who was left, and the `place` of a new home.
+    """
 
     def __init__(self, language: Language, statement: str, text: str) -> None:
+        """Prepare to read a statement. `text` is the statement as `normalize` returns it."""
         self._language = language
         self._statement = statement
-        self._text = text  # the statement as `Language.normalize` returns it
+        self._text = text
         self._things = set[Words]()
         self._topics = set[Topic]()
         self._ended_values = set[Words]()
@@ -148,7 +158,7 @@ class _ChangeReader:
         return self._language.patterns.hedged.search(clause) is not None
 
     def _add_topic(self, rule: TopicRule, groups: Mapping[str, str]) -> None:
-        """Add the topic that a match of its rule says has changed, if it is clear whose it is."""
+        """Add the topic of a rule that has matched, if it is clear whose topic has changed."""
         owner = self._language.read_owner(groups.get("who", ""))
         place = groups.get("place", "")
         if owner is None or not self._is_habitable(rule, place):
@@ -159,9 +169,10 @@ class _ChangeReader:
             self._ends_named_value = True
 
     def _is_habitable(self, rule: TopicRule, place: str) -> bool:
-        """Return whether somebody can move to a place.
+        """Return whether a place may be a home, so that a match of a topic's rule is a change.
 
-        It has a capital letter, or is a home of some kind. "" stands for no place, which is fine.
+        Such a place begins with a capital letter in the statement, or is a home of some kind. It is
+        true if the match names no place (""), or the rule is about no places.
         """
         if not place or rule.place is None:
             return True
@@ -186,7 +197,7 @@ class _ChangeReader:
         self._add_thing(groups, owner)
 
     def _owner_of_thing(self, groups: Mapping[str, str]) -> Words | None:
-        """Return who changed a thing, None if that is unclear.
+        """Return who changed a thing: SPEAKER, the words that name a person, or None if unclear.
 
         It is the speaker for "they reset our gate code".
         """
@@ -197,7 +208,11 @@ class _ChangeReader:
         return owner
 
     def _add_thing(self, groups: Mapping[str, str], changer: Words) -> None:
-        """Add the thing that a match names, and the topics that it stands for."""
+        """Add the thing that a match names, and the topics that it stands for.
+
+        `changer` owns the thing, unless the match names another owner. Nothing is added if it is
+        unclear whose thing it is.
+        """
         language = self._language
         determiner = groups.get("det", "")
         possessor, thing = _split_possessor(groups.get("what") or groups["left"])
@@ -227,9 +242,9 @@ class _ChangeReader:
 
 
 def _split_possessor(thing: str) -> tuple[str, str]:
-    """Return the possessor in a thing's name, "" without one, and the rest.
+    """Return the possessor in the name of a thing, and the rest: "ada" and "flat" of "ada's flat".
 
-    "ada's flat" is "ada" and "flat".
+    The possessor is "" if the name has none.
     """
     possessor, separator, rest = thing.rpartition("'s ")
     if not separator:

@@ -33,13 +33,13 @@ class Naming:
 class Subject:
     """What an earlier fact is about: its topics, and how each language names it."""
 
-    topics: frozenset[Topic]
+    topics: frozenset[Topic]  # empty if it is about none
     namings: Mapping[str, Naming]  # by the code of the language
 
 
 @dataclass(frozen=True)
 class _NamedValue:
-    """The name and the value of a thing."""
+    """The name and the value of a thing; no words for a name or a value that is not read."""
 
     name: Words
     value: Words
@@ -49,7 +49,8 @@ class _NamedValue:
 def subject_of(statement: str, key: str = "", value: str = "") -> Subject:
     """Return what a fact is about, by its statement, and by its key and value if it has them.
 
-    A key is the relation of a conversation's fact, in snake case, such as `home_address`.
+    A key is the relation of a conversation's fact, in snake case, such as `home_address`. Key and
+    value are "" for other facts. A statement in no known form has no topics and empty namings.
     """
     topics = set[Topic]()
     namings = dict[str, Naming]()
@@ -106,9 +107,9 @@ def _read_naming(language: Language, text: str, key: str, value: str) -> Naming:
 
 
 def _read_provided(language: Language, text: str, name: Words) -> Words:
-    """Return what a company provides whose name is the value of a fact.
+    """Return what a company provides, if the value of a fact is the name of that company.
 
-    There are no words if the value is no company.
+    `name` is the name in the fact, as in `Naming`. There are no words if the value is no company.
     """
     names_company = bool(name & language.providers)
     if names_company or language.patterns.at_a_provider.match(text):
@@ -117,9 +118,9 @@ def _read_provided(language: Language, text: str, name: Words) -> Words:
 
 
 def _read_named_value(language: Language, text: str) -> _NamedValue | None:
-    """Return the name and value in a statement, None if it has another form.
+    """Return the name and value in a statement of one of two forms, None if it has neither.
 
-    The forms are "the alarm code is 4711" and "I live in Rome", which names a value only.
+    The forms are "the alarm code is 4711", and "I live in Rome", which has a value only.
     """
     patterns = language.patterns
     equation = patterns.before_is.match(text)

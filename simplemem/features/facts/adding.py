@@ -31,12 +31,12 @@ _REINFORCEMENT: Final = 0.15  # added to the confidence of a preference that is 
 
 @dataclass
 class AddResult:
-    """What became of new facts, warnings, and who decided: "rules", or the name of a model."""
+    """What became of new facts. It grows while facts are added."""
 
-    events: list[FactEvent] = field(default_factory=list)
+    events: list[FactEvent] = field(default_factory=list)  # one per fact that was added or changed
     needs_review: list[ReviewRequest] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
-    reconciliation: str = "rules"
+    reconciliation: str = "rules"  # who decided: "rules", or the first model that did
 
 
 @dataclass(frozen=True)
@@ -51,17 +51,18 @@ class Origin:
 class _Outcome(NamedTuple):
     """What a new fact does to the current ones, as it was decided by rules and a model."""
 
-    event: str
-    relation: str | None
-    rule: str
-    target: Fact | None
-    similar: Sequence[SimilarFact]
+    event: str  # "ADD" or "UPDATE"
+    relation: str | None  # of an update: "UPDATES" if it replaces the target, or "EXTENDS"
+    rule: str  # the name of the rule or of the model that decided
+    target: Fact | None  # the fact that is replaced or extended
+    similar: Sequence[SimilarFact]  # facts that the user may have to compare with the new one
 
 
 class FactAdder:
     """Adds facts in one change set. Guards the current facts as the additions so far leave them.
 
-    `result` has what became of the facts that were added so far.
+    `result` has what became of the facts that were added so far. Nothing is written: the caller
+    writes the change set.
     """
 
     def __init__(
@@ -87,7 +88,9 @@ class FactAdder:
     def add(self, new: NewFact, rulings: Sequence[Ruling]) -> None:
         """Decide what a new fact does, do it in the change set, and enter it into the result.
 
-        `rulings` are what a model said about the fact before the vault was locked.
+        A text that asks to forget something is not stored: the fact that it means is dropped.
+        `rulings` are what a model said about the fact before the vault was locked. Raise Conflict,
+        Unreadable or TooLong as the methods of `ChangeSet` do.
         """
         decision = decide(self._service.extension, new.text, self._facts.values())
         verdict = decision.verdict
@@ -103,7 +106,8 @@ class FactAdder:
     def _forget(self, target: Fact | None, rule: str) -> None:
         """Drop the note of a fact, and report that; or add a warning that says why it stays.
 
-        What it disputes is active again. `target` is None if no fact matches.
+        The facts that it disputes become active again. `target` is None if no fact matches. `rule`
+        is the name of the rule that decided, for the report.
         """
         if target is None:
             self._warn_not_forgotten("no fact matches")
@@ -126,10 +130,10 @@ class FactAdder:
         return self._origin.is_outside and not fact.source
 
     def _confirm(self, target: Fact, rule: str) -> None:
-        """Report that a fact was stated again.
+        """Report that a fact was stated again. `rule` is the name of the rule that found it.
 
-        It is disputed no longer, and a preference is renewed. A note that cannot be changed stays
-        as it is.
+        The fact is disputed no longer, and a preference becomes more certain. A note that cannot be
+        changed stays as it is.
         """
         path = target.path
         if target.is_disputed and not target.problem:
@@ -146,8 +150,8 @@ class FactAdder:
     def _store(self, new: NewFact, decision: Decision, rulings: Sequence[Ruling]) -> None:
         """Put the note of a new fact into the change set, and report that.
 
-        The facts that it replaces or disputes are marked, and what a model derives from it is
-        stored too.
+        The facts that it replaces or disputes are marked as such. What a model derives from it is
+        stored too. `decision` has the event ADD or UPDATE; `rulings` count only for ADD.
         """
         applicable: list[Ruling] = []
         if decision.verdict.event == "ADD":
@@ -174,8 +178,8 @@ class FactAdder:
     def _without_forbidden_update(self, outcome: _Outcome) -> _Outcome:
         """Return the outcome, or an addition if it would replace a fact that must stay.
 
-        That is a fact whose note cannot be changed, or one that the user stated if the new text is
-        from outside.
+        Such a fact has a note that cannot be changed, or the user stated it and the new text is
+        from outside. It is then among the similar facts, so that the user may compare the two.
         """
         target = outcome.target
         if target is None or outcome.relation != "UPDATES":
@@ -195,8 +199,9 @@ class FactAdder:
     ) -> Fact:
         """Put the note of a new fact into the change set, and return the fact.
 
-        `rule` says who decided. `old` is the fact that it extends or updates, by the relation; one
-        that it updates is marked as superseded. `parents` are the facts from which it was derived.
+        `rule` is the name of the rule or of the model that decided. `old` is the fact that the new
+        one extends or replaces: `relation` is then "EXTENDS" or "UPDATES", and a replaced fact is
+        marked as superseded. `parents` are the facts from which the new one was derived.
         """
         link_text = self._service.link_text
         name = fact_name(self._origin.scope, new.text)
@@ -217,7 +222,8 @@ class FactAdder:
     def _complete(self, new: NewFact, path: str, rule: str) -> Fact:
         """Return the fact that a new one becomes, with a new id, for a note at a path.
 
-        Rules read in its text what `new` leaves empty. `rule` says who decided.
+        Rules read in its text the type, the slot and the end, where `new` leaves them empty; it
+        begins now. `rule` is the name of what decided, unless `new` has one.
         """
         time = now()
         type_by_rules = memory_type_of(new.text, time)
@@ -242,7 +248,10 @@ class FactAdder:
         )
 
     def _supersede(self, old: Fact, new: Fact) -> None:
-        """Mark a fact as superseded by a new one; it ends when the new one begins."""
+        """Mark a fact as superseded by a new one, in the change set; it is no longer current.
+
+        It ends when the new one begins.
+        """
         superseded = {
             **UNDISPUTED,
             "status": "superseded",
@@ -253,7 +262,10 @@ class FactAdder:
         del self._facts[old.path]
 
     def _facts_in_doubt(self, text: str) -> list[Fact]:
-        """Return the facts of which a text says that they changed, where no rule reads to what."""
+        """Return the current facts of which a text says that they changed, but not to what.
+
+        Only facts that may be marked as disputed are returned.
+        """
         facts = [fact for fact in self._facts.values() if self._may_be_disputed(fact)]
         return facts_in_doubt(text, facts)
 
@@ -266,7 +278,8 @@ class FactAdder:
     def _dispute(self, new: Fact, older_facts: Sequence[Fact]) -> None:
         """Mark older facts as disputed by a new one, except itself and those that were replaced.
 
-        They are entered into the last event of the result, which must be that of the new fact.
+        A fact that is disputed already keeps the time since when it is. The facts are entered into
+        the last event of the result, which must be that of the new fact.
         """
         link = self._service.link_text(new.path)
         disputed_facts: list[FactReference] = []
@@ -293,9 +306,9 @@ class FactAdder:
             self.result.events[-1]["disputes"] = disputed_facts
 
     def _suggest_review(self, new: Fact, similar: Sequence[SimilarFact]) -> None:
-        """Enter into the result the current facts that a new one may replace.
+        """Enter into the result up to three current facts that a new one may replace.
 
-        These are the ones whose meaning is similar. The user decides.
+        They are those among `similar` whose cosine is 0.7 or more. The user decides.
         """
         candidates: list[ReviewCandidate] = []
         for fact, similarity in similar:
@@ -313,7 +326,10 @@ class FactAdder:
             self.result.needs_review.append(review)
 
     def _derive_all(self, rulings: Sequence[Ruling], new: Fact) -> None:
-        """Store what a model derived from a new fact and each of some earlier ones."""
+        """Put what a model derived from a new fact and an earlier one into the change set.
+
+        Each ruling with the relation DERIVES becomes a fact, which is less certain than both.
+        """
         for ruling in rulings:
             if ruling.relation != "DERIVES" or not ruling.derived:
                 continue
@@ -337,9 +353,11 @@ class FactAdder:
         rule: str,
         old: Fact | None = None,
     ) -> None:
-        """Enter into the result what happened to a fact.
+        """Enter into the result what happened to a fact, as an event with these values.
 
-        `old` is the fact that it replaces or extends.
+        `event` is ADD, UPDATE, NOOP or DELETE, and `relation` is UPDATES, EXTENDS, DERIVES or None.
+        `rule` is the name of the rule or of the model that decided. `old` is the fact that `fact`
+        replaces or extends.
         """
         report = FactEvent(
             event=event,
@@ -354,7 +372,7 @@ class FactAdder:
 
 
 def _combine(decision: Decision, rulings: Sequence[Ruling]) -> _Outcome:
-    """Return the outcome that a model says, if it says one, else that of the rules."""
+    """Return the outcome of the first ruling that replaces or extends a fact, else of the rules."""
     for ruling in rulings:
         if ruling.relation != "DERIVES":
             return _Outcome(

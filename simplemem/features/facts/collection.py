@@ -19,18 +19,19 @@ UNDISPUTED: Final[Mapping[str, Any]] = {
     "disputed": None,
     "disputed_by": None,
 }
-"""The properties of a fact that nothing disputes."""
+"""Arguments for `ChangeSet.set`: the properties that a fact has if nothing disputes it."""
 
 
 @dataclass
 class _ScopeFacts:
-    """The facts of one scope, by path."""
+    """The facts of one scope in two groups, each by path."""
 
-    permanent: dict[str, Fact] = field(default_factory=dict)  # current whatever the time is
-    ending: dict[str, Fact] = field(default_factory=dict)
+    # Facts that are current at any time, so that a search need not look at their times.
+    permanent: dict[str, Fact] = field(default_factory=dict)
+    ending: dict[str, Fact] = field(default_factory=dict)  # all others, also those that ended
 
     def group_of(self, fact: Fact) -> dict[str, Fact]:
-        """Return the group that has a fact, or that it belongs to."""
+        """Return the group that a fact belongs to."""
         if decay.is_permanent(fact):
             return self.permanent
         return self.ending
@@ -39,10 +40,11 @@ class _ScopeFacts:
 class FactCollection(NoteCollection[Fact]):
     """The facts of a vault. Guards, beside its items, their groups by scope.
 
-    Callers of its methods do so inside `reading`, or in a draft of `change`.
+    Its methods are called inside `reading`, or in a draft function of `change`.
     """
 
     def __init__(self, extension: ExtensionAPI) -> None:
+        """Make an empty collection of a store; `reading` and `change` read the notes."""
         super().__init__(extension, FACT)
         self._scopes: dict[str, _ScopeFacts] = {}
 
@@ -50,77 +52,94 @@ class FactCollection(NoteCollection[Fact]):
         """Add a fact, or replace the one with its path."""
         self.remove(item.path)
         super().add(item)
-        scope = self._scopes.setdefault(item.scope, _ScopeFacts())
-        scope.group_of(item)[item.path] = item
+        scope_facts = self._scopes.setdefault(item.scope, _ScopeFacts())
+        group = scope_facts.group_of(item)
+        group[item.path] = item
 
     def remove(self, path: str) -> None:
         """Remove the fact with a path, if the collection has it."""
         fact = self.items.get(path)
         if fact is not None:
-            scope = self._scopes[fact.scope]
-            scope.group_of(fact).pop(path)
+            scope_facts = self._scopes[fact.scope]
+            group = scope_facts.group_of(fact)
+            del group[path]
         super().remove(path)
 
     def facts(self, scope: str | None, *, expired: bool = False) -> list[Fact]:
         """Return the current facts of a scope, or of all scopes if it is None.
 
-        With `expired`, those that are not current come too.
+        With `expired`, those that are not current are returned too. Facts that may end come first.
+        The list is empty for a scope without facts.
         """
-        groups = list(self._scopes.values())
-        if scope is not None:
-            groups = [self._scopes.get(scope, _ScopeFacts())]
+        if scope is None:
+            scopes = list(self._scopes.values())
+        else:
+            scopes = [self._scopes.get(scope, _ScopeFacts())]
 
         time = now()
         facts: list[Fact] = []
-        for group in groups:
-            ending = list(group.ending.values())
-            if not expired:
-                ending = [fact for fact in ending if self.is_current(fact, time)]
-            facts += ending
-        for group in groups:
-            facts += group.permanent.values()
+        for scope_facts in scopes:
+            ending = scope_facts.ending.values()
+            facts += [fact for fact in ending if expired or self.is_current(fact, time)]
+        for scope_facts in scopes:
+            facts.extend(scope_facts.permanent.values())
         return facts
 
     def is_current(self, fact: Fact, at: datetime) -> bool:
-        """Return whether a fact is current at a time; a derived one only as long as its parents."""
+        """Return whether a fact is current at a time.
+
+        A derived fact is not current if a fact from which it was derived was superseded or
+        forgotten. A parent whose note does not exist does not count.
+        """
         if not decay.is_current(fact, at):
             return False
-
         if not fact.derived_from:
             return True
 
         links = [(link, fact.path) for link in fact.derived_from]
         for path in self.extension.resolve_links(links):
-            parent = self.items.get(path or "")
-            if parent is not None and parent.status not in CURRENT_STATUSES:
+            if path not in self.items:
+                continue
+            if self.items[path].status not in CURRENT_STATUSES:
                 return False
         return True
 
     def ended_facts(self) -> list[Fact]:
-        """Return the facts of all scopes that are not current and may be changed."""
+        """Return the facts of all scopes that are not current now, and whose notes may change."""
         time = now()
-        return [
-            fact
-            for fact in self.facts(None, expired=True)
-            if not fact.problem and not self.is_current(fact, time)
-        ]
+        facts = [fact for fact in self.facts(None, expired=True) if not fact.problem]
+        return [fact for fact in facts if not self.is_current(fact, time)]
 
     def facts_of_document(self, document_path: str) -> list[Fact]:
-        """Return the facts whose notes link to a document as their source, by its path."""
-        facts = [fact for fact in self.items.values() if fact.source]
-        links = [(fact.source, fact.path) for fact in facts]
+        """Return the facts whose notes link to the document at a path as their source.
+
+        They are of any scope and status.
+        """
+        facts_with_source: list[Fact] = []
+        links: list[tuple[str, str]] = []
+        for fact in self.items.values():
+            if fact.source:
+                facts_with_source.append(fact)
+                links.append((fact.source, fact.path))
         source_paths = self.extension.resolve_links(links)
 
         facts_of_document: list[Fact] = []
-        for fact, source_path in zip(facts, source_paths, strict=True):
+        for fact, source_path in zip(facts_with_source, source_paths, strict=True):
             if source_path == document_path:
                 facts_of_document.append(fact)
         return facts_of_document
 
     def disputing_paths(self, facts: Iterable[Fact]) -> dict[str, str]:
-        """Return the path of each disputed fact among some, with the path of what disputes it."""
-        disputed_facts = [fact for fact in facts if fact.is_disputed and fact.disputed_by]
-        links = [(fact.disputed_by, fact.path) for fact in disputed_facts]
+        """Return, by the path of each disputed fact among `facts`, the path of what disputes it.
+
+        Facts that do not name what disputes them, or name a note that does not exist, are absent.
+        """
+        disputed_facts: list[Fact] = []
+        links: list[tuple[str, str]] = []
+        for fact in facts:
+            if fact.is_disputed and fact.disputed_by:
+                disputed_facts.append(fact)
+                links.append((fact.disputed_by, fact.path))
         paths = self.extension.resolve_links(links)
 
         disputing_paths: dict[str, str] = {}
@@ -130,7 +149,11 @@ class FactCollection(NoteCollection[Fact]):
         return disputing_paths
 
     def settle_disputes(self, change_set: ChangeSet, disputing_path: str) -> None:
-        """Mark as active again, in a change set, the facts that the fact at a path disputes."""
+        """Mark as active again, in a change set, the facts that the fact at a path disputes.
+
+        Facts whose notes cannot be changed stay. Raise Conflict or Unreadable as `ChangeSet.set`
+        does.
+        """
         for path, cause in self.disputing_paths(self.items.values()).items():
             fact = self.items[path]
             if cause == disputing_path and not fact.problem:

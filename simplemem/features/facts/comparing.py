@@ -13,7 +13,7 @@ from simplemem.features.facts.statements import statement_to_forget
 from simplemem.store import ExtensionAPI
 
 _MAX_COMPARED: Final = 200  # facts of a scope that are all compared with a new one
-_MAX_SIMILAR: Final = 20  # by words, and by meaning; compared beside those of the same slot
+_MAX_SIMILAR: Final = 20  # facts that are similar by words, and as many by meaning
 
 
 class SimilarFact(NamedTuple):
@@ -27,7 +27,7 @@ class Decision(NamedTuple):
     """What the rules say that a text does to facts, and which of them are similar to it."""
 
     verdict: Verdict
-    target: Fact | None  # the fact that the verdict is about
+    target: Fact | None  # the fact that the verdict is about; None if it is about none
     similar: list[SimilarFact]
 
 
@@ -35,7 +35,8 @@ def decide(extension: ExtensionAPI, text: str, facts: Collection[Fact]) -> Decis
     """Return what the rules say about a text among current facts, and which facts are similar.
 
     A text that asks to forget something has the event DELETE, with the fact that states it as the
-    target, if there is one. Nothing is written.
+    target, if there is one. Nothing is written. The index is brought up to date first, and an
+    embedding service may be asked.
     """
     similar = _similar_facts(extension, text, facts)
     text_to_forget = statement_to_forget(text)
@@ -44,8 +45,8 @@ def decide(extension: ExtensionAPI, text: str, facts: Collection[Fact]) -> Decis
 
     verdict = reconcile(reading, [read_statement(fact.statement) for fact in compared])
     target = None
-    if verdict.place is not None:
-        target = compared[verdict.place]
+    if verdict.target_index is not None:
+        target = compared[verdict.target_index]
     if not text_to_forget:
         return Decision(verdict, target, similar)
 
@@ -59,9 +60,9 @@ def _similar_facts(
     text: str,
     facts: Collection[Fact],
 ) -> list[SimilarFact]:
-    """Return the facts that are most like a text by meaning, then those by words.
+    """Return the facts that are most similar to a text by meaning, then those by words.
 
-    There are at most `_MAX_SIMILAR` of each.
+    There are up to 20 of each. The most similar ones come first, and each fact is returned once.
     """
     facts_by_path = {fact.path: fact for fact in facts}
     likeness = extension.likeness(text, facts_by_path, _MAX_SIMILAR)
@@ -78,10 +79,10 @@ def _facts_to_compare(
     facts: Collection[Fact],
     similar: Sequence[SimilarFact],
 ) -> list[Fact]:
-    """Return the facts with which a new statement is compared: all if they are few.
+    """Return the facts with which a new statement is compared: all if they are up to 200.
 
-    Otherwise those of the same relation, the similar ones, and those that this step has just
-    written, which are not indexed yet.
+    Otherwise they are those of the same relation, the similar ones, and those that were added in
+    the same step and are not indexed yet.
     """
     is_few = len(facts) <= _MAX_COMPARED
     compared: dict[str, Fact] = {}
@@ -102,7 +103,10 @@ def _has_same_relation(fact: Fact, reading: Reading) -> bool:
 
 
 def facts_in_doubt(text: str, facts: Sequence[Fact]) -> list[Fact]:
-    """Return those of some facts of which a text says that they changed, but not to what."""
+    """Return those among `facts` of which a text says that they changed, but not to what.
+
+    They are in the order of `facts`. The list is empty if the text states no change.
+    """
     change = read_change(text)
     if change is None:
         return []

@@ -17,7 +17,7 @@ _HALF_LIVES: Final = {
     "derived": timedelta(days=90),
 }
 _EPISODE_DURATION: Final = timedelta(days=30)  # of an episode without an end
-_MAX_YEAR: Final = 9000  # a fact that begins to fade later never fades
+_MAX_YEAR: Final = 9000  # a fact that fades from a later year is never forgotten
 _DISPUTED_SHARE: Final = 0.5  # of its confidence, with which a disputed fact is displayed
 _MIN_CONFIDENCE: Final = 0.1  # a fact below is forgotten
 
@@ -78,14 +78,20 @@ def is_current(fact: Fact, at: datetime) -> bool:
 
 
 def is_permanent(fact: Fact) -> bool:
-    """Return whether a fact is current at any time, so that the time need not be looked at."""
+    """Return whether a fact is current at any time, so that callers need not compare times.
+
+    A fact that may end, fade or lose the facts from which it was derived is not permanent.
+    """
     if fact.status not in CURRENT_STATUSES or fact.confidence < _MIN_CONFIDENCE:
         return False
     return fact.memory_type == "fact" and fact.valid_to is None and not fact.derived_from
 
 
 def forgotten_at(fact: Fact) -> datetime | None:
-    """Return when a fact is forgotten because it has faded, None if it never is."""
+    """Return when a fact is forgotten because its confidence has fallen below 0.1.
+
+    Return None if it never fades.
+    """
     start = _fades_from(fact)
     if start is None or start.year > _MAX_YEAR:
         return None

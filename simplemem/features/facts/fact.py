@@ -24,8 +24,10 @@ from simplemem.store import Read
 
 _MAX_NAME: Final = 80  # characters
 _MIN_WORD_END: Final = 20  # characters of a shortened name that are never cut off
+# Properties of a note that are links or times, which are also the names of fields of `Fact`.
 _LINKS: Final = ("updates", "extends", "source", "superseded_by", "disputed_by")
 _TIMES: Final = ("valid_from", "valid_to", "reinforced", "disputed")
+
 # To a blank line, or to the end.
 _PARAGRAPH: Final = re.compile(r"\S(?:.*?\S)??(?=\s*\Z|[ \t]*\r?\n[ \t]*\r?\n)", re.DOTALL)
 _DAY: Final = re.compile(r"\d{4}-?\d\d-?\d\d")
@@ -33,26 +35,27 @@ _LINK: Final = re.compile(r"\s*!?\[\[([^\[\]|#\n]+)[^\[\]\n]*\]\]\s*")
 
 
 class NewFact(NamedTuple):
-    """A fact to store. What is empty is read by rules in its text."""
+    """A fact to store. Rules read in its text the type, the slot and the end if they are empty."""
 
     text: str
     memory_type: str = ""
     slot: Slot | None = None
-    valid_from: datetime | None = None
+    valid_from: datetime | None = None  # None: from when it is stored
     valid_to: datetime | None = None
     quote: str = ""  # the words from which it was extracted, if they differ
     confidence: float = 1.0
-    decided_by: str = ""
+    decided_by: str = ""  # the model that extracted it; "": the rule that stores it
 
 
 def fact_name(scope: str, statement: str) -> str:
-    """Return the name of a new fact's note, without its ending. Another note may have it.
+    """Return the path of a new fact's note, without its ending. Another note may have it.
 
-    It is the first words of the statement, in the folder of the scope.
+    It is the first words of the statement, up to 80 characters, in the folder of the scope.
     """
     title = statement[: _MAX_NAME + 1]
     if len(title) > _MAX_NAME:
-        last_space = title.rfind(" ", _MIN_WORD_END)  # -1 cuts off the last character
+        # Without a space, -1 cuts off the one character too many.
+        last_space = title.rfind(" ", _MIN_WORD_END)
         title = title[:last_space]
 
     name = legal_name(title.strip().rstrip("."))
@@ -72,7 +75,10 @@ def render_fact(fact: Fact, quote: str = "") -> str:
 
 
 def _properties_of(fact: Fact) -> dict[str, Any]:
-    """Return the frontmatter of a fact's note in its order; what has no value is absent or None."""
+    """Return the properties of a fact's note in their order.
+
+    Those without a value are absent, None or [], which `NoteType.render` leaves out.
+    """
     properties: dict[str, Any] = {
         "id": fact.id,
         "memory_type": fact.memory_type,
@@ -119,10 +125,10 @@ def replace_statement(text: str, statement: str) -> str:
 
 
 def _statement_span(text: str, body_start: int) -> tuple[int, int]:
-    """Return where the statement in a note starts and stops: its first paragraph.
+    """Return where the statement in a note starts and stops, as offsets in its text.
 
-    Quotations are skipped. The span is empty, at the end of the text, if there is no other
-    paragraph.
+    The statement is the first paragraph from `body_start` that is no quotation. If there is none,
+    both offsets are the end of the text.
     """
     for paragraph in _PARAGRAPH.finditer(text, body_start):
         is_quotation = text[paragraph.start()] == ">"
@@ -133,9 +139,10 @@ def _statement_span(text: str, body_start: int) -> tuple[int, int]:
 
 
 def read_fact(read: Read) -> Fact:
-    """Return the fact that a note is. It raises nothing: what cannot be read has its default.
+    """Return the fact that a note states. Raise nothing: what cannot be read has its default.
 
-    A conversation's fact is one of the scope `default`, which this feature never changes.
+    A note without a statement states its own name. A conversation's fact is one of the scope
+    `default`; it has a problem, since this feature never changes it.
     """
     note, fields = FACT.parse(read)
     declared_type = note.text_property("type") or ""
@@ -170,7 +177,10 @@ def _text_of(note: Note, key: str) -> str:
 
 
 def _as_default_scope_fact(fact: Fact) -> Fact:
-    """Return a conversation's fact as this feature shows it. Only conversations change its note."""
+    """Return a conversation's fact as this feature shows it, with a problem and a statement.
+
+    Only conversations change its note, so its links to turns of conversations are left out.
+    """
     return replace(
         fact,
         statement=fact.statement or f"{fact.key}: {fact.value}",
@@ -212,7 +222,7 @@ def _read_slot(note: Note) -> Slot | None:
 
 
 def _read_confidence(header: Header) -> float:
-    """Return the confidence that a header states, 1 if it states none from 0 to 1."""
+    """Return the confidence that a header states, 1 if it states no number from 0 to 1."""
     confidence = header.get("confidence")
     if isinstance(confidence, (int, float)) and 0 <= confidence <= 1:
         return float(confidence)
@@ -220,7 +230,7 @@ def _read_confidence(header: Header) -> float:
 
 
 def _read_parents(header: Header) -> Iterator[str]:
-    """Yield the links to the facts from which a fact was derived."""
+    """Yield the links to the facts from which a fact was derived, without their brackets."""
     parents = header.get("derived_from") or []
     if not isinstance(parents, list):
         parents = [parents]

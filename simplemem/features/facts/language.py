@@ -20,6 +20,7 @@ MAX_READ: Final = 300  # characters of a statement
 
 _WORDS_FOLDER: Final = Path(__file__).parent / "words"
 _LIKING: Final = "♥"  # stands for all words of liking and disliking
+_ANY_VALUE: Final = "(?P<value>.+)"
 _MATCHES_NOTHING: Final = "(?!)"
 _WORD_LISTS_OF_LANGUAGE: Final = ("empty", "own", "no", "likes", "telling")
 """The lists whose words tell one language from another."""
@@ -50,28 +51,33 @@ _CONTRACTIONS: Final = {
 class SlotForm:
     """A way in which a language states the value of a slot, and asks for it."""
 
-    relation: str  # with the names of the groups of which it is made
-    statement: re.Pattern[str]
-    value: re.Pattern[str]
-    limits: str  # the name of the pattern that says where or when alone the value is so
+    relation: str  # may contain groups of the match in braces: "favourite {noun}"
+    statement: re.Pattern[str]  # of a whole statement; its group `rest` begins with the value
+    value: re.Pattern[str]  # of that rest; its group `value` is the value
+    limits: str  # the name of the pattern of limits such as "on Sundays"; "" for none
     question: re.Pattern[str]
 
 
 class Language:
     """The word lists and patterns of one language, which never change.
 
-    In its file, a pattern may contain the name of a word list or of another pattern in braces.
-    `patterns` are by name, and `sources` have their texts.
+    `patterns` has the compiled patterns by name, and `sources` their texts. In a text, a name in
+    braces stands for another pattern, or for any word of a word list. Word lists are known by
+    their names in the file, such as "hedges".
     """
 
     def __init__(self, code: str, defaults: Mapping[str, str] | None = None) -> None:
-        """Read the file of a language. `defaults` are the patterns that it may leave out."""
+        """Read the file of the language with a code, such as "en".
+
+        `defaults` are the sources of patterns that the file may leave out. Raise KeyError or
+        re.error if the file is not complete.
+        """
         source = (_WORDS_FOLDER / f"{code}.toml").read_text(encoding="utf-8")
         table = tomllib.loads(source)
         word_lists: Mapping[str, str] = table["words"]
 
-        self._stems: str = table["stems"]
-        self._words: dict[str, frozenset[str]] = {}
+        self._stems: str = table["stems"]  # the stemmer's name for the language; "" for English
+        self._words: dict[str, frozenset[str]] = {}  # the word lists by name
         for name, words in word_lists.items():
             self._words[name] = frozenset(words.split())
         self._dropped = self._words_in("empty", "no")
@@ -79,38 +85,47 @@ class Language:
         self._own_words = self._words_in(*_WORD_LISTS_OF_LANGUAGE)
         self._months = [name[:3] for name in word_lists["months"].split()]
 
-        self.sources: dict[str, str] = {}
-        if defaults is not None:
-            self.sources.update(defaults)
+        self.sources: dict[str, str] = dict(defaults or {})
         for name, alternatives in self._words.items():
             self.sources[name] = "|".join(alternatives)
         self.sources["months"] = "|".join(self._months)
         self.sources.update(table["patterns"])
-        self.patterns = {name: self._compile(source) for name, source in self.sources.items()}
+
+        self.patterns: dict[str, re.Pattern[str]] = {}
+        for name, source in self.sources.items():
+            self.patterns[name] = self._compile(source)
         self.forms = [self._read_form(slot) for slot in table["slots"]]
 
     def _words_in(self, *list_names: str) -> frozenset[str]:
-        """Return the words that are in one of the word lists."""
+        """Return the words of all these word lists. Raise KeyError if one does not exist."""
         words = frozenset[str]()
         for name in list_names:
             words |= self._words[name]
         return words
 
     def _read_form(self, slot: Mapping[str, Any]) -> SlotForm:
-        """Return the form in an entry of `[[slots]]`, which may leave out all but the relation."""
+        """Return the form in an entry of `[[slots]]`.
+
+        An entry has a `relation`, and either the whole `form` of a statement or only its verb,
+        `is`. It may have the form of the value (`what`), the name of a pattern of `limits`, and the
+        form of a question (`asks`).
+        """
         statement = slot.get("form")
         if not statement:
+            # Up to four words for the subject, the verb, and the value.
             statement = rf"(?P<who>(?:[\w'-]+ ){{0,4}}?){slot['is']} (?P<rest>.+)"
+        value = slot.get("what", _ANY_VALUE)
+        question = slot.get("asks", _MATCHES_NOTHING)
         return SlotForm(
             relation=slot["relation"],
             statement=self._compile(statement),
-            value=self._compile(slot.get("what", "(?P<value>.+)")),
+            value=self._compile(value),
             limits=slot.get("limits", "when"),
-            question=self._compile(slot.get("asks", _MATCHES_NOTHING)),
+            question=self._compile(question),
         )
 
     def _compile(self, source: str) -> re.Pattern[str]:
-        """Return a pattern with the other patterns that it names in braces, at any depth."""
+        """Compile the text of a pattern, with all other patterns that it names in braces."""
         while True:
             filled = _REFERENCE.sub(lambda reference: self.sources[reference[1]], source)
             if filled == source:
@@ -118,19 +133,25 @@ class Language:
             source = filled
 
     def has(self, list_name: str, words: Iterable[str]) -> bool:
-        """Return whether one of some words is in a word list.
+        """Return whether a word list contains at least one of some words.
 
         Raise KeyError if there is no such list.
         """
         return not self._words[list_name].isdisjoint(words)
 
     def without(self, words: Iterable[str], *list_names: str) -> list[str]:
-        """Return the words that are in none of the word lists, in their order."""
+        """Return the words that are in none of the word lists, in their order.
+
+        Raise KeyError if there is no such list.
+        """
         excluded = self._words_in(*list_names)
         return [word for word in words if word not in excluded]
 
     def matches(self, pattern_name: str, text: str) -> bool:
-        """Return whether a pattern occurs in a text. Raise KeyError if there is no such pattern."""
+        """Return whether a pattern matches anywhere in a text.
+
+        Raise KeyError if there is no such pattern.
+        """
         return self.patterns[pattern_name].search(text) is not None
 
     def month_number(self, name: str) -> int:
@@ -141,9 +162,10 @@ class Language:
         return self._months.index(name) + 1
 
     def stems_of(self, text: str) -> tuple[str, ...]:
-        """Return the stems of the words that tell a statement from others, in their order.
+        """Return the stems of the words by which statements are compared, in their order.
 
-        The user, articles and negations are left out. All words of liking and disliking are one.
+        `text` is in small letters. Words for the user, articles and negations are left out. All
+        words of liking and disliking have the same stem.
         """
         stems: list[str] = []
         for word in words_of(text):
@@ -158,16 +180,17 @@ class Language:
         return tuple(stems)
 
     def fit(self, plain: str) -> int:
-        """Return how many words of this language a text has, plus 2 if it has one of its forms.
+        """Return how well a text fits this language, as a number that is 0 or more.
 
-        `plain` is the text as `plain_text` returns it.
+        It is the number of different words that are typical of the language, plus 2 if the text
+        begins like one of its forms. `plain` is the text as `plain_text` returns it.
         """
         words = _LETTERS.findall(plain)
-        count = len(self._own_words.intersection(words))
-        for form in self.forms:
-            if form.statement.match(plain):
-                return count + 2
-        return count
+        fit = len(self._own_words.intersection(words))
+        has_form = any(form.statement.match(plain) for form in self.forms)
+        if has_form:
+            fit += 2
+        return fit
 
 
 _ENGLISH: Final = Language("en")
@@ -176,7 +199,7 @@ LANGUAGES: Final = (_ENGLISH, Language("es", _ENGLISH.sources))
 
 @lru_cache(maxsize=1_000)
 def language_of(plain: str) -> Language:
-    """Return the language that fits a text best, English if several do.
+    """Return the language that fits a text best, the first of LANGUAGES if several do.
 
     `plain` is the text as `plain_text` returns it.
     """
@@ -184,9 +207,10 @@ def language_of(plain: str) -> Language:
 
 
 def plain_text(text: str) -> str:
-    """Return the beginning of a text in the form that patterns match.
+    """Return the first 300 characters of a text in the form that patterns match.
 
-    It is in small letters, on one line, with full verbs and without its full stop.
+    It is in small letters, on one line, with full verbs ("i am" for "I'm") and without the full
+    stops and exclamation marks at its end.
     """
     plain = in_small_letters(text)
     for contraction, full in _CONTRACTIONS.items():
@@ -195,9 +219,13 @@ def plain_text(text: str) -> str:
 
 
 def in_small_letters(text: str) -> str:
-    """Return the beginning of a text in small letters, on one line, with plain apostrophes."""
+    """Return the first 300 characters of a text in small letters, on one line.
+
+    Curly apostrophes become straight ones.
+    """
     lower = text[:MAX_READ].lower()
-    return " ".join(lower.replace("’", "'").split())
+    words = lower.replace("’", "'").split()
+    return " ".join(words)
 
 
 def words_of(text: str) -> list[str]:

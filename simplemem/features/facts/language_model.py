@@ -33,7 +33,7 @@ _MAX_REWRITTEN: Final = 2000  # characters
 _MAX_TOKENS_SENT: Final = 6000  # of one request
 _OVERLAP: Final = 200  # tokens that a part of a text shares with the previous one
 _MIN_CONFIDENCE: Final = 0.6  # of a ruling
-_UNKNOWN_CONFIDENCE: Final = 0.5  # of a row whose confidence is no share
+_UNKNOWN_CONFIDENCE: Final = 0.5  # of a row that states no confidence
 _QUESTIONS: Final = tomllib.loads(
     Path(__file__).with_name("questions.toml").read_text(encoding="utf-8")
 )
@@ -45,15 +45,16 @@ class Ruling(NamedTuple):
 
     target: Fact
     relation: str  # UPDATES, EXTENDS or DERIVES
-    derived: str  # what follows from the two facts
+    derived: str  # for DERIVES: what follows from the two facts; "" if it is not usable
     method: str  # the name of the model, as events show it
 
 
 def extract(service: FeatureService, chat: ChatModel, text: str) -> tuple[list[NewFact], str]:
-    """Return the facts that a model reads in a text, and a remark on how it was read, or "".
+    """Return the facts that a model reads in a text, and a remark that the text was read in parts.
 
-    An empty list is an answer: the text states nothing. Raise Unavailable if the model cannot be
-    asked, or if none of the facts that it lists quotes the text.
+    There are up to 50 facts. The list is empty if the text states nothing. The remark is "" if the
+    text was read as a whole. Raise Unavailable if the model cannot be asked, or if it lists facts
+    of which none quotes the text.
     """
     parts = _split(text)
     plain = " ".join(text.casefold().split())
@@ -85,8 +86,9 @@ def classify(
 ) -> list[Ruling]:
     """Return what a model says that a new statement does to current facts.
 
-    A fact of which it says nothing, or nothing with confidence, has no ruling. Raise Unavailable if
-    the model cannot be asked.
+    A fact to which the statement does nothing, or of which the model is less certain than 0.6, has
+    no ruling. The list is empty if no fact has one. Raise Unavailable if the model cannot be asked
+    or its answer is not in the requested format.
     """
     facts_by_id = {str(number): fact for number, fact in enumerate(facts, 1)}
     existing = [{"id": id_, "text": fact.statement} for id_, fact in facts_by_id.items()]
@@ -112,9 +114,11 @@ def answer(
     question: str,
     memories: Sequence[tuple[str, datetime | None]],
 ) -> str:
-    """Return a model's answer from memories, "" if it gives none or cites none of them.
+    """Return a model's answer to a question from memories.
 
-    A memory is its text and when it was stated. Raise Unavailable if the model cannot be asked.
+    A memory is its text and when it was stated, None if that is unknown. The answer is "" if the
+    model gives none, or one that is too long, cites nothing, or cites what it was not sent. Raise
+    Unavailable if the model cannot be asked.
     """
     rows: list[dict[str, Any]] = []
     for number, (text, stated_at) in enumerate(memories, 1):
@@ -132,16 +136,19 @@ def answer(
 
 
 def _cites_only(cites: Any, ids: set[str]) -> bool:
-    """Return whether a model cites something, and nothing that it was not sent."""
+    """Return whether `cites` is a list that is not empty and names only these ids.
+
+    It is from a model's answer, so it may be anything.
+    """
     if not isinstance(cites, list) or not cites:
         return False
     return all(str(id_) in ids for id_ in cites)
 
 
 def rewrite(service: FeatureService, chat: ChatModel, question: str) -> str:
-    """Return a model's words that an answer to a question might have, to search with.
+    """Return words that an answer to a question might contain, for a search, as a model says.
 
-    It is "" if the model names none. Raise Unavailable if the model cannot be asked.
+    They are "" if the model names none. Raise Unavailable if the model cannot be asked.
     """
     answered = _ask(service, chat, "rewrite", {"question": question})
     texts = [answered["passage"]]
@@ -153,10 +160,13 @@ def rewrite(service: FeatureService, chat: ChatModel, question: str) -> str:
 
 
 def _ask(service: FeatureService, chat: ChatModel, task: str, question: Mapping[str, Any]) -> Any:
-    """Return the model's answer to a question. Log that it was asked, without its text.
+    """Return a model's answer for a task, with the keys of the task's `shape` in questions.toml.
 
-    Raise what `ChatModel.ask` raises.
+    `task` is the name of a table in that file. The values of the answer may be of any type. The
+    call is logged in `state/decisions.jsonl`, with a hash of the question instead of its text.
+    Raise Unavailable if there is no answer with these keys.
     """
+    # This log is only written here, so it has no state.
     log = EventLog[None](service.extension, "state/decisions.jsonl", lambda: None, lambda *_: None)
     started_at = time.monotonic()
     outcome = "answered"
@@ -182,7 +192,8 @@ def _ask(service: FeatureService, chat: ChatModel, task: str, question: Mapping[
 def _read_rows(rows: Any) -> Iterator[defaultdict[str, str]]:
     """Yield the objects of a list in a model's answer, each value as text on one line.
 
-    A key that is missing has the value "". Raise Unavailable if it is no list.
+    `rows` is that list; an entry that is no object counts as an empty one. A key that is missing
+    has the value "". Raise Unavailable if `rows` is no list.
     """
     if not isinstance(rows, list):
         raise Unavailable("the model's answer does not have the requested format")
@@ -208,7 +219,7 @@ def _confidence_of(row: Mapping[str, str]) -> float:
 def _is_usable(row: Mapping[str, str], plain: str) -> bool:
     """Return whether a fact of a model is short, of an existing type, and quotes the text.
 
-    `plain` is that text in small letters, on one line.
+    `plain` is the text that the model was sent, in small letters, on one line.
     """
     if row["type"] not in MEMORY_TYPES:
         return False
@@ -219,7 +230,7 @@ def _is_usable(row: Mapping[str, str], plain: str) -> bool:
 
 
 def _fact_of_row(row: Mapping[str, str], chat: ChatModel) -> NewFact:
-    """Return the fact in a row of a model's answer."""
+    """Return the fact in a row of a model's answer. `chat` is that model."""
     slot = None
     if row["relation"]:
         slot = Slot(row["subject"], row["relation"], row["object"])
@@ -236,11 +247,12 @@ def _fact_of_row(row: Mapping[str, str], chat: ChatModel) -> NewFact:
 
 
 def _end_of(row: Mapping[str, str]) -> datetime | None:
-    """Return until when a model's fact is valid, if its words say so.
+    """Return until when a model's fact is valid, None if its words do not say that it ends.
 
-    A day such as "today" says when something began. Models give it as the end too, and the fact
-    would expire as it is stored. An episode has no end but the day on which it happened.
+    The end of an episode is the day on which it happened, which need not be in its words.
     """
+    # A day such as "today" says when something began. Models give it as the end too, and the fact
+    # would expire as it is stored.
     end = parse_time(row["valid_to"], is_end=True)
     if end is None or row["type"] == "episode":
         return end

@@ -21,10 +21,10 @@ _ENDS_FILE: Final = Path(__file__).with_name("words") / "ends.toml"
 
 
 class MemoryType(NamedTuple):
-    """The type of a statement, and until when it is valid; None if it does not say."""
+    """The type of a statement, and until when it is valid."""
 
     name: str  # "fact", "preference" or "episode"
-    valid_to: datetime | None = None
+    valid_to: datetime | None = None  # None if the statement does not say
 
 
 class _EndPatterns(NamedTuple):
@@ -37,8 +37,8 @@ class _EndPatterns(NamedTuple):
 def memory_type_of(text: str, at: datetime) -> MemoryType:
     """Return the memory type of a statement that is made at a time, and its end.
 
-    A statement is a fact unless it is known to be a preference, or an episode of the last weeks.
-    The end of an episode is its day.
+    A statement is a fact unless the rules find that it is a preference, or an episode of the last
+    23 days. The end of an episode is the end of its day. Nothing is raised.
     """
     plain = plain_text(text)
     language = language_of(plain)
@@ -50,7 +50,7 @@ def memory_type_of(text: str, at: datetime) -> MemoryType:
 
     if language.matches("liking", plain):
         return MemoryType("preference")
-    if language.matches("state", plain) or not read_statement(text).episode:
+    if language.matches("state", plain) or not read_statement(text).is_episode:
         return MemoryType("fact")
 
     day = _day_in(language, plain, at, is_ahead=False)
@@ -74,10 +74,10 @@ def states_end(text: str, *, is_ahead: bool) -> bool:
 
 
 def _day_in(language: Language, plain: str, at: datetime, *, is_ahead: bool) -> datetime | None:
-    """Return the end of the day that a sentence names, None if it names none.
+    """Return the end of the day that a sentence names, None if it names none that exists.
 
-    A day without a year is the next one if it `is_ahead`, else the last one. Words such as
-    "yesterday" mean the time `at`, unless the day is ahead.
+    A date without a year is the next one after `at` if the day `is_ahead`, else the last one before
+    it. Words such as "yesterday" stand for the time `at` itself, unless the day is ahead.
     """
     match = language.patterns["date"].search(plain)
     if match is None:

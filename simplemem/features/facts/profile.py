@@ -24,7 +24,7 @@ from simplemem.store import Draft
 from simplemem.store import now as local_time
 
 _MIN_CONFIDENCE: Final = 0.7  # of a static fact
-_RECENT: Final = timedelta(days=30)  # since when a dynamic fact is valid at most
+_RECENT: Final = timedelta(days=30)  # a dynamic fact has been valid for this long at most
 
 
 class _Sections(NamedTuple):
@@ -42,8 +42,10 @@ def profile_of(
 ) -> ScopeProfile:
     """Return the profile of a scope, and write it into its note if that differs.
 
-    A scope without facts gets no note unless `regenerate`. A store that is read-only gets none
-    either. Raise Invalid if the scope is not valid, Unreadable if the note cannot be changed.
+    It has the texts and ids of the current facts, and is `cached` if the note was up to date. With
+    `regenerate` it never counts as cached, and the note is updated even if the scope has no current
+    facts. Nothing is written if the store is read-only. `by` says who asks. Raise Invalid if the
+    scope is not valid, Unreadable if the note cannot be changed.
     """
     scope = check_scope(scope)
     time = now()
@@ -99,7 +101,10 @@ def _write_note(
     sections: _Sections,
     by: AuthorArgs,
 ) -> bool:
-    """Bring the note of a profile up to date; return whether that changed it."""
+    """Bring the note of a profile up to date; return whether that changed it.
+
+    No note is created for a profile without facts. Raise what `profile_of` raises.
+    """
 
     def draft() -> Sequence[Draft]:
         path, old_text = _find_note(service, scope)
@@ -126,10 +131,11 @@ def _lines(service: FactService, facts: Sequence[Fact]) -> list[str]:
 
 
 def _find_note(service: FactService, scope: str) -> tuple[str, str | None]:
-    """Return the path and the text of a scope's profile; None as text if there is none yet.
+    """Return the path and the text of a scope's profile.
 
-    A note that declares no scope is that of the scope with its name. Raise Unreadable if a note
-    that may be the profile has a problem.
+    If there is none yet, return a path that is free, and None. A note that declares no scope is
+    that of the scope with its name. Raise Unreadable if a note that may be the profile has a
+    problem.
     """
     folder = folder_of(scope)
     path = f"{PROFILE.folder}/{folder}.md"
@@ -150,9 +156,9 @@ def _find_note(service: FactService, scope: str) -> tuple[str, str | None]:
 
 
 def _replace_section(text: str, name: str, lines: Sequence[str]) -> str:
-    """Return a note with other lines between the marks of a section.
+    """Return the text of a note with other lines between the marks of a section.
 
-    A section that is missing is added at the end if it has lines.
+    `name` is "static" or "dynamic". A section that is missing is added at the end if it has lines.
     """
     begin = f"%% simplemem:begin {name} %%"
     end = "%% simplemem:end %%"

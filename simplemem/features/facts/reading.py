@@ -30,24 +30,24 @@ _EPISODE_PATTERNS: Final = ("happened", "lately", "dated", "date")
 class Reading(NamedTuple):
     """A statement as the rules read it."""
 
-    text: str
+    text: str  # the statement as it was given
     words: tuple[str, ...]
     """Stems in their order, without the user, articles, negations and what says that it ended."""
-    slot: Slot | None
-    value: frozenset[str]  # the words of the slot's value
-    limit: str  # where or when alone it is so: "on Sundays"
-    sign: bool  # false for what is denied, disliked or over
-    ended: bool  # "no longer"
-    episode: bool  # it happened, and may happen again
-    hedged: bool  # a plan, a condition, a question, or what others say
-    limited: bool  # "only", "except"
-    one_of_several: bool
+    slot: Slot | None  # None if no rule reads one
+    value: frozenset[str]  # the stems of the slot's value; empty without a slot
+    limit: str  # the only place or time at which the value applies, as in "on Sundays"; or ""
+    is_affirmed: bool  # false for what is denied, disliked or over
+    has_ended: bool  # "no longer"
+    is_episode: bool  # it happened, and may happen again
+    is_hedged: bool  # a plan, a condition, a question, or what others say
+    is_limited: bool  # "only", "except"
+    is_one_of_several: bool
     """"My brother works at …" may be about another brother, unless something has changed."""
 
 
 @dataclass(frozen=True)
 class _FilledSlot:
-    """A slot with the words of its value, and where or when alone it has that value."""
+    """A slot with the stems of its value, and the limit of that value, as in `Reading`."""
 
     slot: Slot | None = None
     words: frozenset[str] = frozenset()
@@ -59,7 +59,10 @@ _NO_SLOT: Final = _FilledSlot()
 
 @lru_cache(maxsize=50_000)
 def read_statement(text: str) -> Reading:
-    """Return what the rules read in a statement. A text in no known form has no slot."""
+    """Return what the rules read in a statement. A text in no known form has no slot.
+
+    Only the first 300 characters are read. Nothing is raised, whatever the text is.
+    """
     plain = plain_text(text)
     language = language_of(plain)
     without_end, end_count = language.patterns["ended"].subn(" ", plain)
@@ -88,12 +91,12 @@ def read_statement(text: str) -> Reading:
         slot=slot,
         value=filled.words,
         limit=filled.limit,
-        sign=is_affirmed and not end_count,
-        ended=end_count > 0,
-        episode=has_happened and slot is None and not end_count,
-        hedged=is_hedged,
-        limited=language.has("limiting", words_of(statement)),
-        one_of_several=is_of_several and not language.matches("change", plain),
+        is_affirmed=is_affirmed and not end_count,
+        has_ended=end_count > 0,
+        is_episode=has_happened and slot is None and not end_count,
+        is_hedged=is_hedged,
+        is_limited=language.has("limiting", words_of(statement)),
+        is_one_of_several=is_of_several and not language.matches("change", plain),
     )
 
 
@@ -125,7 +128,11 @@ def _fill_slot(
     parts: Mapping[str, str],
     text: str,
 ) -> _FilledSlot:
-    """Return the slot in the parts that a form matched in a text, `_NO_SLOT` if it is in doubt."""
+    """Return the slot that a form found in a statement, `_NO_SLOT` if it is in doubt.
+
+    `parts` are the groups of the form's match: `who` or `of` (the subject), `rest` (the value and
+    what follows it) and perhaps `noun` (what the value is of). `text` is the original statement.
+    """
     has_noun = "noun" in parts
     if not has_noun and language.matches("dated", parts["rest"]):
         return _NO_SLOT
@@ -156,9 +163,10 @@ def _fill_slot(
 
 
 def _split_limit(language: Language, rest: str, pattern_name: str) -> tuple[str, str]:
-    """Return a value without what is behind it, and the limit that is there, or "".
+    """Return a value without what follows it, and the limit that follows it, "" if none does.
 
-    `pattern_name` is that of the pattern of limits, "" if the form has none.
+    "Acme on Sundays" is "Acme" and "on Sundays". `pattern_name` is that of the pattern of limits,
+    "" if the form has none.
     """
     patterns = language.patterns
     rest = patterns["tail"].sub("", f"{rest} ").strip()
@@ -176,7 +184,7 @@ def _split_limit(language: Language, rest: str, pattern_name: str) -> tuple[str,
 
 
 def _read_subject(language: Language, who: str) -> str | None:
-    """Return whom a sentence is about: "" for the user, None if it does not say."""
+    """Return the subject that some words name: "" for the user, None if they name nobody."""
     words = _SUBJECT_WORD.findall(who.replace("'s ", " "))
     words = language.without(words, "own")
     for list_name in ("pronouns", "hedges", "no", "past"):
@@ -219,9 +227,10 @@ def _fits_relation(language: Language, relation: str, value: str, text: str) -> 
 
 
 def _identifies(language: Language, noun: str, value: str, text: str) -> bool:
-    """Return whether a value says which one a noun is ("blue" is what it is like).
+    """Return whether a value says which thing or how much `noun` is, not only what it is like.
 
-    That is the name of a person, and a number or a day for what is measured.
+    "4711" identifies a code, and "blue" does not. A person is identified by a name, and what is
+    measured by a number or a day. The value of a noun such as "favourite colour" always fits.
     """
     if language.has("people", [noun]):
         return _as_written(value, text)[0].isupper()
@@ -237,9 +246,9 @@ def _identifies(language: Language, noun: str, value: str, text: str) -> bool:
 
 
 def _as_written(words: str, text: str) -> str:
-    """Return words with the capitals that they have where they are last in a text.
+    """Return words in small letters with the capitals that a text gives them.
 
-    The words are in small letters. Return them as they are if the text does not contain them.
+    The last place where they occur counts. Return them as they are if they do not occur.
     """
     lower = text.lower()
     start = lower.rfind(words)
@@ -252,7 +261,7 @@ def _as_written(words: str, text: str) -> str:
 def is_number_of_name(text: str, number: str) -> bool:
     """Return whether a number in a text is part of a name, as in "step 2" or "Flight 3".
 
-    A day of a month is one too. Only the first place where the number occurs counts.
+    A day of a month counts as one. Only the first place where the number occurs is looked at.
     """
     language = language_of(plain_text(text))
     marked = text[:MAX_READ].replace(number, "№", 1)

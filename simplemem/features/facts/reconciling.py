@@ -18,13 +18,14 @@ _NUMBER: Final = re.compile(r"(?!(?:19|20)\d\d$)\d+(?:[.,:]\d+)*%?")  # not a ye
 class Verdict(NamedTuple):
     """What becomes of a statement, and by which rule.
 
-    `event` is "ADD", "UPDATE", "NOOP" or "DELETE". `relation` says what an update does: "UPDATES"
-    or "EXTENDS". `place` is the index of the current statement that the verdict is about.
+    `event` is "ADD", "UPDATE", "NOOP" (it is stated already) or "DELETE". `relation` says what an
+    update does: "UPDATES" replaces, "EXTENDS" adds; it is None for other events. `target_index` is
+    that of the current statement which is the same, replaced or extended; None if there is none.
     """
 
     event: str
     relation: str | None = None
-    place: int | None = None
+    target_index: int | None = None
     rule: str = "rule:new"
 
 
@@ -41,32 +42,42 @@ _RULES: Final = {
     "more": _EXTENDS,
     "less": _IS_STATED,
 }
-"""What each rule says. The first one in this order that applies to a current statement decides."""
+"""The event and the relation that each rule leads to.
+
+The first rule in this order that applies to any current statement decides.
+"""
 
 
 def reconcile(new: Reading, current: Sequence[Reading]) -> Verdict:
-    """Return what a new statement does among current ones: ADD if no rule applies."""
+    """Return what a new statement does to current ones: ADD if no rule applies to any of them.
+
+    The event is never DELETE. If the deciding rule applies to several statements, the first of
+    them is the target.
+    """
     rules = [_rule_for(new, old) for old in current]
     for rule, (event, relation) in _RULES.items():
         if rule in rules:
             return Verdict(
                 event,
                 relation,
-                place=rules.index(rule),
+                target_index=rules.index(rule),
                 rule=f"rule:{rule}",
             )
     return Verdict("ADD")
 
 
 def _rule_for(new: Reading, old: Reading) -> str | None:
-    """Return the rule that applies to a new statement and a current one, None if there is none."""
-    if _has_same_words(new, old) and new.sign == old.sign:
+    """Return the name of the rule that applies to a new statement and a current one, or None.
+
+    So do all functions below whose names begin with `_rule`.
+    """
+    if _has_same_words(new, old) and new.is_affirmed == old.is_affirmed:
         return "same"
     if not _are_comparable(new, old):
         return None
     if _has_same_slot(new, old):
         return _rule_for_same_slot(new, old)
-    if new.sign != old.sign:
+    if new.is_affirmed != old.is_affirmed:
         return _rule_for_other_sign(new, old)
 
     has_both_or_no_slot = (new.slot is None) == (old.slot is None)
@@ -80,9 +91,9 @@ def _are_comparable(new: Reading, old: Reading) -> bool:
 
     A plan, what others say and an episode cannot.
     """
-    if new.hedged or old.hedged or not new.words:
+    if new.is_hedged or old.is_hedged or not new.words:
         return False
-    return not new.episode and not old.episode
+    return not new.is_episode and not old.is_episode
 
 
 def _has_same_words(new: Reading, old: Reading) -> bool:
@@ -107,25 +118,25 @@ def _has_same_slot(new: Reading, old: Reading) -> bool:
 
 def _rule_for_same_slot(new: Reading, old: Reading) -> str | None:
     """Return the rule for two statements about the same slot, by its values and the polarity."""
-    if new.value == old.value and new.sign == old.sign:
+    if new.value == old.value and new.is_affirmed == old.is_affirmed:
         return _rule_by_words(new, old) or "same"
     if new.value == old.value:
-        return "ended" if new.ended else "polarity"
+        return "ended" if new.has_ended else "polarity"
 
-    if not new.sign or not old.sign:
+    if not new.is_affirmed or not old.is_affirmed:
         return None
     if new.value > old.value:
         return "more"
     if new.value < old.value:
         return "less"
-    if new.one_of_several:
+    if new.is_one_of_several:
         return None
     return "slot"
 
 
 def _rule_for_other_sign(new: Reading, old: Reading) -> str | None:
     """Return the rule for two statements of which only one is affirmative."""
-    if new.ended and _is_within(new.words, old.words):
+    if new.has_ended and _is_within(new.words, old.words):
         return "ended"
     if new.words == old.words:
         return "polarity"
@@ -134,7 +145,7 @@ def _rule_for_other_sign(new: Reading, old: Reading) -> str | None:
 
 def _rule_by_words(new: Reading, old: Reading) -> str | None:
     """Return the rule for a statement that has more words than another, or fewer of them."""
-    if new.limited or old.limited:
+    if new.is_limited or old.is_limited:
         return None
     is_longer = len(new.words) > len(old.words)
     if is_longer and _is_within(old.words, new.words):
@@ -145,9 +156,9 @@ def _rule_by_words(new: Reading, old: Reading) -> str | None:
 
 
 def _is_within(part: Sequence[str], whole: Sequence[str]) -> bool:
-    """Return whether words are among others in their order, and both begin with the same word.
+    """Return whether the words of `part` are among those of `whole`, in their order.
 
-    One word alone is not.
+    Both must begin with the same word, and `part` must have two words or more.
     """
     if len(part) < 2:
         return False
@@ -158,7 +169,10 @@ def _is_within(part: Sequence[str], whole: Sequence[str]) -> bool:
 
 
 def _has_other_number(new: Reading, old: Reading) -> bool:
-    """Return whether two statements differ only in one number, which measures something."""
+    """Return whether two statements differ only in one number, which measures something.
+
+    A year and a number that is part of a name measure nothing.
+    """
     if len(new.words) != len(old.words):
         return False
     word_pairs = zip(new.words, old.words, strict=True)

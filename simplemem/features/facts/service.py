@@ -1,8 +1,8 @@
 """The facts of one store: reading, adding, changing and tidying them.
 
-A new fact is compared with those that are current in its scope, under the vault's lock. It is one
-step of the history with what it replaces. All state is in notes. If somebody changes them, the next
-call uses the changed notes.
+A new fact is compared with those that are current in its scope, while the vault is locked. Its note
+and those of the facts that it replaces change in one step of the history. All state is in notes. If
+somebody changes them, the next call uses the changed notes.
 """
 
 from __future__ import annotations
@@ -37,15 +37,21 @@ if TYPE_CHECKING:
     from simplemem.store import EnhancedStore
 
 _MAX_CHARACTERS: Final = 1_000_000  # of a statement
-_MAX_QUESTIONS: Final = 5  # facts of one call that a model is asked about
+_MAX_QUESTIONS: Final = 5  # a call that stored this many facts asks a model about no other
 _UNCHANGING_EVENTS: Final = ("NOOP", "DELETE")
 _MODEL_RULE_PREFIX: Final = "llm:"
 
 
 class FactService(FeatureService):
-    """The facts of one store, by scope. Guards the collection of their notes. It is thread-safe."""
+    """The facts of one store, by scope. Guards the collection of their notes. It is thread-safe.
+
+    Methods that change notes take as `by` who makes the change. They raise Conflict if the notes
+    keep changing meanwhile, ReadOnly if the vault may not be changed, and Unavailable if it stays
+    locked. Nothing is written then.
+    """
 
     def __init__(self, store: EnhancedStore) -> None:
+        """Make the service of a store. Callers use `fact_service`, so that a store has only one."""
         super().__init__(store)
         self.collection = FactCollection(store.extension)
 
@@ -54,22 +60,21 @@ class FactService(FeatureService):
     def facts(self, scope: str | None, *, expired: bool = False) -> list[Fact]:
         """Return the current facts of a scope, or of all scopes if it is None.
 
-        With `expired`, those that are not current come too. All notes that have been saved so far
-        are taken into account.
+        With `expired`, those that are not current are returned too. The list is empty for a scope
+        without facts. All notes that have been saved so far are read first.
         """
         with self.collection.reading():
             return self.collection.facts(scope, expired=expired)
 
     def find(self, id_: str, scope: str) -> Fact:
-        """Return the fact with this id, to be changed.
+        """Return the fact of a scope with this id, current or not, for a change.
 
         Raise Invalid if the scope is not valid, NotFound if it has no such fact, Unreadable if the
         fact's note cannot be changed.
         """
-        for fact in self.facts(check_scope(scope), expired=True):
-            if fact.id == id_:
-                break
-        else:
+        facts = self.facts(check_scope(scope), expired=True)
+        fact = next((fact for fact in facts if fact.id == id_), None)
+        if fact is None:
             raise no_memory_error(id_)
 
         if fact.problem:
@@ -80,9 +85,10 @@ class FactService(FeatureService):
         return fact
 
     def knows_all(self, scope: str, texts: Sequence[str]) -> bool:
-        """Return whether the facts of a scope already state each of some texts.
+        """Return whether the current facts of a scope state each of some texts already.
 
-        A text that asks to forget a fact counts as stated. Nothing is written.
+        A text that asks to forget a fact counts as stated. It is true if there are no texts.
+        Nothing is written.
         """
         facts = self.facts(scope)
         for text in texts:
@@ -92,22 +98,31 @@ class FactService(FeatureService):
         return True
 
     def has_facts_in_doubt(self, scope: str, text: str) -> bool:
-        """Return whether a text says that something which a current fact states has changed."""
+        """Return whether a text says that a current fact of a scope changed, but not to what."""
         if read_change(text) is None:
             return False
         return bool(facts_in_doubt(text, self.facts(scope)))
 
     def disputing_paths(self, facts: Iterable[Fact]) -> dict[str, str]:
-        """Return the path of each disputed fact among some, with the path of what disputes it."""
+        """Return, by the path of each disputed fact among `facts`, the path of what disputes it.
+
+        Facts that do not name what disputes them, or name a note that does not exist, are absent.
+        """
         return self.collection.disputing_paths(facts)
 
     def newest_first(self, facts: Sequence[Fact]) -> list[Fact]:
-        """Return facts in their order, but each disputed one behind what disputes it."""
+        """Return facts in their order, except that each disputed fact follows the one disputing it.
+
+        A fact whose disputing fact is not among `facts` keeps its place.
+        """
         causes = self.disputing_paths(facts)
         positions = {fact.path: position for position, fact in enumerate(facts)}
 
         def sort_key(fact: Fact) -> tuple[int, int]:
-            """Return where the last fact of a chain of disputes is, and the place in the chain."""
+            """Return the position of the newest fact of a chain of disputes, then that in the chain.
+
+            The chain leads from the fact to what disputes it, to what disputes that, and so on.
+            """
             chain = [fact.path]
             cause = causes.get(fact.path)
             while cause in positions and cause not in chain:
@@ -118,9 +133,10 @@ class FactService(FeatureService):
         return sorted(facts, key=sort_key)
 
     def facts_of_document(self, document_path: str) -> list[Fact]:
-        """Return the facts whose notes link to a document as their source, by its path.
+        """Return the facts whose notes link to the document at a path as their source.
 
-        The caller holds the collection.
+        They are of any scope and status. Call it inside `collection.reading`, or in a draft
+        function of `collection.change`.
         """
         return self.collection.facts_of_document(document_path)
 
@@ -137,9 +153,11 @@ class FactService(FeatureService):
     ) -> AddResult:
         """Add facts to a scope, and return what became of each.
 
-        `source` is the path of the document from which they were extracted. Facts from `outside`,
-        such as a web page, replace nothing that the user stated. Without a model all facts are
-        added as one step; with a model each is a step. Raise Invalid if the scope is not valid.
+        `source` is the path of the document from which they were extracted, "" if there is none.
+        Facts from `outside`, such as a web page, replace nothing that the user stated. Without a
+        model all facts are one step of the history; with a model each is a step. A model that
+        cannot be asked adds a warning to the result, and the rules decide. Raise Invalid if the
+        scope is not valid; and TooLong if a fact is too long for a note.
         """
         origin = Origin(check_scope(scope), source, outside)
         result = AddResult()
@@ -165,7 +183,10 @@ class FactService(FeatureService):
         result: AddResult,
         by: AuthorArgs,
     ) -> None:
-        """Add facts as one step, and enter into a result what became of them."""
+        """Add facts as one step of the history, and enter into `result` what became of them.
+
+        `rulings` are those of a model about the facts. `result` is that of the whole call so far.
+        """
         earlier_ids = {event["id"] for event in result.events}
 
         def draft(change_set: ChangeSet) -> AddResult:
@@ -181,10 +202,10 @@ class FactService(FeatureService):
         result.warnings.extend(written.warnings)
 
     def model_for(self, scope: str, text: str, source: str = "") -> ChatModel | None:
-        """Return the model that may read a text of a scope.
+        """Return the model that may read a text of a scope, None if none may.
 
-        None if no model is configured, the fact's note will be private, or the document at the path
-        `source` is.
+        That is so if no model is configured, if the settings make the note of such a fact private,
+        or if the document at the path `source` is private.
         """
         chat = self.chat
         if chat is None:
@@ -198,9 +219,11 @@ class FactService(FeatureService):
         return chat
 
     def _ask_model(self, origin: Origin, text: str, result: AddResult) -> list[Ruling]:
-        """Return what a model says about a text that no rule decides.
+        """Return what a model says that a new text does to current facts.
 
-        The vault is not locked meanwhile. A failure adds a warning to the result.
+        The list is empty if a rule decides, no model may be asked, the call stored five facts
+        already, or no similar fact may be sent. The vault is not locked meanwhile. If the model
+        cannot be asked, its message is added to the warnings of `result`, and nothing is raised.
         """
         chat = self.model_for(origin.scope, text, origin.document_path)
         if chat is None or len(result.events) >= _MAX_QUESTIONS:
@@ -229,8 +252,9 @@ class FactService(FeatureService):
     def update(self, id_: str, text: str, scope: str, **by: Unpack[AuthorArgs]) -> BatchResult:
         """Replace the statement of a fact. Its id stays, and it is disputed no longer.
 
-        The slot is read again in the new statement. Return what was written. Raise Invalid or
-        TooLong for the text, and what `find` raises.
+        The slot is read again in the new statement. Return what was written. Raise Invalid if the
+        text has no word or the scope is not valid, TooLong for more than a million characters,
+        NotFound if the scope has no such fact, and Unreadable if its note cannot be changed.
         """
         clean = clean_text(text, "content", _MAX_CHARACTERS, "Give a shorter one.")
         statement = " ".join(clean.split())
@@ -251,9 +275,10 @@ class FactService(FeatureService):
         return result
 
     def forget(self, id_: str, scope: str, **by: Unpack[AuthorArgs]) -> BatchResult:
-        """Move a fact to the trash. What it disputes is active again.
+        """Move a fact to the trash. The facts that it disputes become active again.
 
-        Return what was written. Raise what `find` raises.
+        Return what was written. Raise Invalid if the scope is not valid, NotFound if it has no such
+        fact, and Unreadable if its note cannot be changed.
         """
         path = self.find(id_, scope).path
 
@@ -270,9 +295,10 @@ class FactService(FeatureService):
         is_removed: Callable[[Fact], bool],
         **by: Unpack[AuthorArgs],
     ) -> None:
-        """Mark as forgotten the current facts of a document that it no longer states.
+        """Mark as forgotten the facts that the document at a path no longer states.
 
-        `is_removed` says so of a fact. Facts whose notes cannot be changed stay.
+        `is_removed` says whether that is so for a fact; it is asked about those that are active or
+        disputed. Facts whose notes cannot be changed stay.
         """
 
         def draft(change_set: ChangeSet) -> None:
@@ -290,10 +316,10 @@ class FactService(FeatureService):
         dry_run: bool = False,
         **by: Unpack[AuthorArgs],
     ) -> list[Fact]:
-        """Move to the trash, as one step, the facts that ended longer ago than `older_than`.
+        """Move to the trash the facts of all scopes that ended longer ago than `older_than`.
 
-        Return them. With `dry_run`, return them without a change. Facts whose notes cannot be
-        changed stay.
+        Return them. They are one step of the history. With `dry_run`, return them without a change.
+        Facts whose notes cannot be changed stay and are not returned.
         """
 
         def draft(change_set: ChangeSet) -> list[Fact]:
@@ -311,7 +337,7 @@ class FactService(FeatureService):
 
 
 def no_memory_error(id_: str) -> NotFound:
-    """Return the error for an id that no memory of a scope has, for the caller to raise."""
+    """Return the error for an id that no memory of a scope has. The caller raises it."""
     return NotFound(
         f"no memory with the id {id_[:80]!r}",
         hint="search_memory returns the ids.",
@@ -331,4 +357,4 @@ def _ended_before(fact: Fact, latest: datetime) -> bool:
     return end is not None and end < latest
 
 
-fact_service: Final = FactService.of
+fact_service: Final = FactService.of  # returns the one service of a store

@@ -10,7 +10,10 @@ from simplemem.features.facts.reading import Reading, read_statement
 
 @lru_cache(maxsize=100)
 def relations_asked_for(question: str) -> frozenset[str]:
-    """Return the first words of the relations that a question may ask for."""
+    """Return the first words of the relations that a question may ask for, in any language.
+
+    It is empty if the question has no known form.
+    """
     plain = plain_text(question).strip("?¿ ")
     first_words = set[str]()
     for language in LANGUAGES:
@@ -31,13 +34,13 @@ def _first_word(relation: str) -> str:
 
 
 def fit_to_question(question: str, reading: Reading) -> float:
-    """Return from 0 to 1 how well a statement fills the slot that a question asks for.
+    """Return how well a statement fills the slot that a question asks for: 0, or from 0.5 to 1.
 
     It is 0 if the statement has no slot, denies it, has another relation, or is about a subject
-    that the question does not name.
+    that the question does not name. It is 1 if the question has all words of the relation.
     """
     slot = reading.slot
-    if slot is None or not reading.sign:
+    if slot is None or not reading.is_affirmed:
         return 0.0
     if _first_word(slot.relation) not in relations_asked_for(question):
         return 0.0

@@ -46,7 +46,10 @@ class _Courtesy:
 
 
 def is_small_talk(sentence: str) -> bool:
-    """Return whether a sentence is only a question, a greeting, thanks or an acknowledgement."""
+    """Return whether a sentence is only a question, a greeting, thanks or an acknowledgement.
+
+    A sentence of more than 500 characters is not. Nothing is raised, whatever the text is.
+    """
     if len(sentence) > _MAX_CHARACTERS:
         return False
     plain = " ".join(sentence.replace("’", "'").split())
@@ -67,7 +70,10 @@ def _is_question(text: str, language: _Language) -> bool:
 
 
 def _is_courtesy(text: str, language: _Language) -> bool:
-    """Return whether a text consists of courtesies, and at most of whom or what they are for."""
+    """Return whether a text is courtesies, perhaps with whom they address or what they are for.
+
+    A question may follow them. A text without a courtesy is none.
+    """
     last_kind: _CourtesyKind | None = None
     rest = text
     courtesy = _match_courtesy(rest, language)
@@ -85,9 +91,9 @@ def _is_courtesy(text: str, language: _Language) -> bool:
 
 
 def _completes_courtesy(rest: str, kind: _CourtesyKind, language: _Language) -> bool:
-    """Return whether what follows a courtesy belongs to it or is a question, but states nothing.
+    """Return whether what follows courtesies belongs to them or is a question, but states nothing.
 
-    `kind` is that of the last courtesy before it.
+    `kind` is that of the last of these courtesies.
     """
     if language.addressee.fullmatch(rest) or _is_question(rest, language):
         return True

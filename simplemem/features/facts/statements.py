@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from simplemem.features.facts.language import LANGUAGES, MAX_READ, plain_text
+from simplemem.features.facts.language import LANGUAGES, MAX_READ, Language, plain_text
 from simplemem.features.facts.reading import read_statement
 from simplemem.note.sentences import sentence_spans
 
@@ -22,9 +22,10 @@ _CODE_OR_QUOTATION: Final = re.compile(
 
 
 def statements_in(text: str) -> list[str] | None:
-    """Return the statements of a short text, word for word and each once.
+    """Return the statements of a short text: its sentences, each once, in their order.
 
-    Return None if the text is long or has no or many statements: it is a document.
+    Return None if the text has more than 400 characters, no statement or more than 5: callers
+    store such a text as a document. Blanks in a statement become single spaces.
     """
     if len(text) > _MAX_CHARACTERS:
         return None
@@ -45,8 +46,9 @@ def statements_in(text: str) -> list[str] | None:
 def own_statements_in(text: str) -> list[str]:
     """Return the sentences of a text whose author states something about himself or herself.
 
-    That is the value of a slot, or what he or she likes. Each sentence is returned once. Code,
-    quotations, headings and tables are skipped.
+    That is the value of a slot, or what he or she likes. Each sentence is returned once, in the
+    order of the text; there may be none. Code, quotations, headings, tables and sentences of 300
+    characters or more are skipped.
     """
     prose = _CODE_OR_QUOTATION.sub("", text)
     sentences: dict[str, None] = {}
@@ -60,22 +62,29 @@ def own_statements_in(text: str) -> list[str]:
 def _is_own_statement(sentence: str) -> bool:
     """Return whether a sentence is in the first person, and states a slot or a liking."""
     plain = plain_text(sentence)
-    for language in LANGUAGES:
-        if language.patterns["first_person"].match(plain):
-            break
-    else:
+    language = _language_of_first_person(plain)
+    if language is None:
         return False
 
     reading = read_statement(sentence)
-    if reading.hedged:
+    if reading.is_hedged:
         return False
     return reading.slot is not None or language.matches("liking", plain)
 
 
-def statement_to_forget(text: str) -> str | None:
-    """Return the statement that a text asks to forget, None if it asks for nothing.
+def _language_of_first_person(plain: str) -> Language | None:
+    """Return the first language in which a text begins in the first person, None if in none."""
+    for language in LANGUAGES:
+        if language.patterns["first_person"].match(plain):
+            return language
 
-    It is in the form of `plain_text`.
+    return None
+
+
+def statement_to_forget(text: str) -> str | None:
+    """Return the statement that a text asks to forget, None if it does not ask to forget one.
+
+    It is in small letters, as `plain_text` returns it.
     """
     plain = plain_text(text)
     for language in LANGUAGES:
