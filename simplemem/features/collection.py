@@ -12,12 +12,19 @@ from typing import Any, Generic, TypeVar
 
 from simplemem.errors import Conflict, TooLong, Unavailable, Unreadable
 from simplemem.features.note_type import NoteType, NoteValue
-from simplemem.index.api import Changes, NoteRow
 from simplemem.models import AuthorArgs
 from simplemem.note.header import read_header
 from simplemem.note.names import name_of, parse_conflict_name
 from simplemem.note.properties import remove_property, set_property
-from simplemem.store import BatchResult, Draft, ExtensionAPI, Mark, Read
+from simplemem.store import (
+    BatchResult,
+    Changes,
+    Draft,
+    ExtensionAPI,
+    Mark,
+    NoteRow,
+    Read,
+)
 
 R = TypeVar("R")
 T = TypeVar("T", bound=NoteValue)

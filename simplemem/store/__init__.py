@@ -1,6 +1,6 @@
 """One vault, as every interface uses it: what the packages above the store may import from it."""
 
-from simplemem.index.api import Mark, Progress, SyncReport
+from simplemem.index.api import Changes, Mark, NoteRow, Progress, SyncReport
 from simplemem.search.judgement import falling_scores
 from simplemem.search.packing import Piece
 from simplemem.store.batch import BatchResult, Draft
@@ -13,12 +13,14 @@ from simplemem.vault.folder.disk import ConcurrentWrite, change_file, write_file
 __all__ = [
     "Answers",
     "BatchResult",
+    "Changes",
     "ConcurrentWrite",
     "Draft",
     "EnhancedStore",
     "ExtensionAPI",
     "Likeness",
     "Mark",
+    "NoteRow",
     "Piece",
     "Progress",
     "Read",
