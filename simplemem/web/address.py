@@ -29,8 +29,15 @@ _FILES_PER_CONNECTION: Final = 4  # a connection is an open file, and so is much
 class Address:
     """Where a server listens, and the names under which clients reach it.
 
-    `trusted_proxies` are addresses or networks. Behind a proxy without any, they are those of this
-    machine.
+    Attributes:
+        host: A host name or an IP address, without brackets.
+        port: The port; 0 lets the system choose one.
+        allowed: The names that clients use for the server, each with or without a port.
+        certificate: The file of the TLS certificate; None to serve without TLS.
+        key: The file of the key of the certificate.
+        behind_proxy: Whether a proxy before the server speaks TLS with the clients.
+        trusted_proxies: Addresses or networks of proxies that name their clients. If there are
+            none and `behind_proxy` is set, those of this machine are trusted.
     """
 
     host: str = _DEFAULT_HOST
@@ -43,7 +50,7 @@ class Address:
 
     @property
     def is_loopback(self) -> bool:
-        """Whether only this machine can reach the server."""
+        """Whether only this machine can reach the server. False for a name except `localhost`."""
         with suppress(ValueError):
             return ipaddress.ip_address(self.host).is_loopback
         return self.host == "localhost"
@@ -54,7 +61,11 @@ class Address:
         return bool(self.certificate) or self.behind_proxy
 
     def host_names(self) -> frozenset[str]:
-        """Return the values of the header `Host` that the server accepts."""
+        """Return the values of the header `Host` that the server accepts.
+
+        They are the allowed names, with the port if a name has none, and on a loopback address also
+        the names of this machine.
+        """
         names = set(self.allowed)
         if self.is_loopback:
             names.update(f"{name}:{self.port}" for name in _LOOPBACK_NAMES)
@@ -71,7 +82,7 @@ class Address:
         return frozenset(names)
 
     def proxies(self) -> list[str]:
-        """Return the addresses and networks whose `X-Forwarded-For` is believed."""
+        """Return the addresses and networks whose `X-Forwarded-For` is believed; [] for none."""
         if self.trusted_proxies:
             return list(self.trusted_proxies)
         if self.behind_proxy:
@@ -79,7 +90,10 @@ class Address:
         return []
 
     def is_proxy(self, address: str) -> bool:
-        """Return whether a connection comes from a proxy that speaks for many clients."""
+        """Return whether a connection from an address comes from a trusted proxy.
+
+        False for anything that is not an IP address. `check` must have accepted the networks.
+        """
         try:
             parsed = ipaddress.ip_address(client_address(address))
         except ValueError:  # the system reported no address
@@ -88,7 +102,10 @@ class Address:
         return any(parsed in ipaddress.ip_network(network) for network in self.proxies())
 
     def check(self) -> None:
-        """Raise Invalid if an option is wrong, or other machines need more protection."""
+        """Raise Invalid if an option is wrong, or other machines need more protection.
+
+        An address that other machines can reach needs TLS and an allowed name.
+        """
         if bool(self.certificate) != bool(self.key):
             raise Invalid("--tls-cert and --tls-key must be passed together")
         check_is_readable(self.certificate, "--tls-cert")
@@ -127,7 +144,9 @@ def _check_network(text: str) -> None:
 def parse_address(text: str, default_port: int) -> tuple[str, int]:
     """Return the host and the port of HOST:PORT, HOST, :PORT or PORT.
 
-    Raises Invalid for another port.
+    A missing host is 127.0.0.1, and a missing port is `default_port`. An IPv6 address needs
+    brackets, which the result does not have. Raises Invalid if the port is not a number up to
+    65535.
     """
     host, port = _split_port(text.strip())
     if not port:
@@ -156,7 +175,10 @@ def _split_port(text: str) -> tuple[str, str]:
 
 
 def open_socket(address: Address) -> socket.socket:
-    """Return a socket that listens on an address. Raises Unavailable if the system refuses it."""
+    """Return a socket that listens on an address, and let this process open more files.
+
+    Raises Unavailable if the system refuses the address, for example because it is in use.
+    """
     _raise_file_limit()
     try:
         family = socket.AF_INET
@@ -186,7 +208,10 @@ def with_brackets(host: str) -> str:
 
 
 def _raise_file_limit() -> None:
-    """Let this process open as many files as the system allows, and it may need."""
+    """Let this process open 4096 files, or as many as the system allows.
+
+    Never lowers the limit. Does nothing on Windows.
+    """
     if sys.platform == "win32":
         return
 
@@ -200,7 +225,10 @@ def _raise_file_limit() -> None:
 
 
 def max_connections() -> int:
-    """Return how many connections there may be, so that files can still be opened beside them."""
+    """Return how many connections there may be: 1024, or half of the files that may be open.
+
+    The other half is for notes and indexes.
+    """
     if sys.platform == "win32":
         return MAX_CONNECTIONS
 

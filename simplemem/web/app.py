@@ -23,7 +23,7 @@ from simplemem.profiles.registry import built_in_profiles
 from simplemem.web import compatibility, rest
 from simplemem.web.guard import AuthMiddleware
 from simplemem.web.limits import MAX_BODY_BYTES
-from simplemem.web.metrics import Metrics
+from simplemem.web.metrics import GaugeRow, Metrics
 from simplemem.web.problem_documents import (
     HTTPError,
     answer_error,
@@ -51,7 +51,8 @@ def application(
     """Return the application that serves the vaults of a registry.
 
     `protect` puts the checks of every request before the routes. With `sse`, MCP is also served in
-    its transport of 2024. `more` are routes beside those of this module.
+    its transport of 2024. `more` are routes of other modules, such as those of the web page. The
+    registry runs as long as the application does.
     """
     metrics = Metrics()
     routes = _operator_routes(registry, metrics)
@@ -75,9 +76,10 @@ def application(
 
 
 def _hint_about_routes(registry: VaultRegistry) -> str:
-    """Say where the routes are described.
+    """Return the hint that says where the routes are described.
 
-    Of several vaults it names none, because the token of the request may be limited to others.
+    If there are several vaults, it names none of them: the token of the request may be limited to
+    other vaults.
     """
     if len(registry.vaults) == 1:
         [vault] = registry.vaults.values()
@@ -109,7 +111,7 @@ def _vault_routes(registry: VaultRegistry, vault: MountedVault, *, sse: bool) ->
 
 
 async def _handle_mcp(request: Request, view: VaultView, grant: Grant) -> Response:
-    """Serve MCP over Streamable HTTP, in both generations of the protocol."""
+    """Return a response that serves MCP over Streamable HTTP, in both generations of it."""
     request.scope["user"] = _session_owner(grant)
     return ASGIResponse(view.manager.handle_request)
 
@@ -127,7 +129,7 @@ class _SseTransport:
         self._transport = SseServerTransport(post_path, max_request_body_size=MAX_BODY_BYTES)
 
     async def handle_stream(self, request: Request, view: VaultView, grant: Grant) -> Response:
-        """Begin a session, and send its messages to the client until it disconnects."""
+        """Return a response that begins a session, and is open until the client disconnects."""
 
         async def stream(scope: Scope, receive: Receive, send: Send) -> None:
             options = view.server.create_initialization_options()
@@ -138,7 +140,7 @@ class _SseTransport:
         return ASGIResponse(stream)
 
     async def handle_post(self, request: Request, _view: VaultView, grant: Grant) -> Response:
-        """Pass a message of the client to its session."""
+        """Return a response that passes a message of the client to its session."""
         request.scope["user"] = _session_owner(grant)
         return ASGIResponse(self._transport.handle_post_message)
 
@@ -158,7 +160,10 @@ def _operator_routes(registry: VaultRegistry, metrics: Metrics) -> list[Route]:
 
 
 def _health_endpoint(registry: VaultRegistry) -> Endpoint:
-    """Return the endpoint that says whether every vault and its index can be opened."""
+    """Return the endpoint that says whether every vault and its index can be opened.
+
+    It answers 200 if they can, else 503. It opens the stores that are closed.
+    """
 
     async def show_health(_request: Request) -> Response:
         states = [await view.executor.is_open() for view in registry.whole_views()]
@@ -169,8 +174,8 @@ def _health_endpoint(registry: VaultRegistry) -> Endpoint:
             status = "degraded"
             database = "not connected"
             status_code = 503
-        facts = {"status": status, **_health_of_profiles(), "database": database}
-        return JSONResponse(facts, status_code)
+        body = {"status": status, **_health_of_profiles(), "database": database}
+        return JSONResponse(body, status_code)
 
     return show_health
 
@@ -184,7 +189,7 @@ def _health_of_profiles() -> Mapping[str, str]:
 
 
 def _ready_endpoint(registry: VaultRegistry) -> Endpoint:
-    """Return the endpoint that says whether every vault can be searched.
+    """Return the endpoint that says whether every vault can be searched: 200 if so, else 503.
 
     It says nothing else, because it needs no token.
     """
@@ -200,7 +205,10 @@ def _ready_endpoint(registry: VaultRegistry) -> Endpoint:
 
 
 async def _state_of(view: VaultView) -> str:
-    """Return `ready`, `indexing`, or `unavailable` for a vault that cannot be opened."""
+    """Return `ready`, `indexing`, or `unavailable` for a vault that cannot be opened.
+
+    Logs why a vault cannot be opened, and raises nothing for it.
+    """
     try:
         index = await view.executor.run(lambda: view.executor.store().state())
     except SimplememError as error:
@@ -214,7 +222,10 @@ async def _state_of(view: VaultView) -> str:
 
 
 def _metrics_endpoint(registry: VaultRegistry, metrics: Metrics) -> Endpoint:
-    """Return the endpoint that shows the metrics to an administrator of the whole server."""
+    """Return the endpoint that shows the metrics to an administrator of the whole server.
+
+    It raises HTTPError for any other token, and Unavailable if a vault cannot be opened.
+    """
 
     async def show_metrics(request: Request) -> Response:
         if require_grant(request.scope, "admin").is_limited:
@@ -229,7 +240,10 @@ def _metrics_endpoint(registry: VaultRegistry, metrics: Metrics) -> Endpoint:
     return show_metrics
 
 
-async def _count_notes(view: VaultView) -> tuple[str, str, float]:
-    """Return a row of the gauge of notes, in the form of `simplemem.web.metrics`."""
+async def _count_notes(view: VaultView) -> GaugeRow:
+    """Return the row of a view in the gauge of notes: its vault, and how many notes it has.
+
+    Raises Unavailable if the vault cannot be opened.
+    """
     index = await view.executor.run(lambda: view.executor.store().state())
-    return "", f'vault="{view.vault.name}"', float(index.notes)
+    return GaugeRow(f'vault="{view.vault.name}"', float(index.notes))

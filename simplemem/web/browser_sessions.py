@@ -42,7 +42,11 @@ class BrowserSessions:
             self.cookie_name = f"__Host-simplemem-{port}"
 
     def sign_in(self, token: str) -> str | None:
-        """Begin a session and return its number, or return None if the token is not valid."""
+        """Begin a session and return its number, or return None if the token is not valid.
+
+        Ends the oldest session of a token that has 20, and the oldest of all if there are 1000.
+        Raises Unavailable if the file of tokens cannot be read, except for the owner's token.
+        """
         if self._tokens.grant(token) is None:
             return None
 
@@ -60,7 +64,10 @@ class BrowserSessions:
         self._sessions.pop(number, None)
 
     def grant(self, number: str) -> Grant | None:
-        """Return what a session may do, or None if it has ended or its token is no longer valid."""
+        """Return what a session may do, or None if it has ended or its token is no longer valid.
+
+        Raises Unavailable if the file of tokens cannot be read, except for the owner's token.
+        """
         session = self._sessions.get(number)
         if session is None or session.ends <= time.monotonic():
             return None
@@ -87,7 +94,10 @@ class BrowserSessions:
         )
 
     def _end_oldest_of(self, token_sha256: str) -> None:
-        """End sessions of a token that has too many, so that no token ends those of others."""
+        """End the oldest sessions of a token until it has fewer than 20.
+
+        So a token that signs in often does not end the sessions of other tokens.
+        """
         own = [
             number
             for number, session in self._sessions.items()

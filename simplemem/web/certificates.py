@@ -13,7 +13,10 @@ log = logging.getLogger("simplemem.web")
 
 
 def check_is_readable(file: Path | None, option: str) -> None:
-    """Raise Invalid if an option names a file that cannot be read."""
+    """Raise Invalid if a file cannot be read. Does nothing if there is none.
+
+    `option` is the option that names the file, for the message.
+    """
     if file is None:
         return
 
@@ -32,9 +35,9 @@ def describe_error(error: OSError) -> str:
 def load_certificate(
     certificate: Path | None, key: Path | None, load: Callable[[], object]
 ) -> None:
-    """Call `load`, which reads a certificate and its key.
+    """Call `load`, which reads a certificate and its key from these files.
 
-    Raises Invalid with the names of the files.
+    Raises Invalid, with the names of the files, if they cannot be read or do not belong together.
     """
     check_is_readable(certificate, "--tls-cert")
     check_is_readable(key, "--tls-key")

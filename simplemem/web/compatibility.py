@@ -62,7 +62,12 @@ def routes(registry: VaultRegistry, vault: MountedVault) -> list[Route]:
 
 
 def _route_handler(route: CompatibilityRoute) -> Handler:
-    """Return a handler that calls the tool of a route and answers in the form of the route."""
+    """Return a handler that calls the tool of a route and answers in the form of the route.
+
+    It raises HTTPError if the token lacks a right, the content is empty or `If-Match` is malformed,
+    NotFound if a note or the knowledge base is missing, Conflict if the note is another version,
+    and the errors of the tool.
+    """
 
     async def handle(request: Request, view: VaultView, grant: Grant) -> Response:
         if route.tool.writes:
@@ -96,7 +101,7 @@ def _check_knowledge_base(view: VaultView) -> None:
 
 
 def _check_content(route: CompatibilityRoute, arguments: Data) -> None:
-    """Raise HTTPError if the content is empty, or missing where the route needs it."""
+    """Raise HTTPError (422) if the content is empty, or missing where the route needs it."""
     if "content" not in arguments and not route.needs_content:
         return
 
@@ -125,7 +130,7 @@ async def _find_note(
 
 
 def _check_version(request: Request, note: FoundNote) -> None:
-    """Raise Conflict if a note is not the version that `If-Match` names."""
+    """Raise Conflict if a note is not the version that `If-Match` names, if it names one."""
     if note.sha256.startswith(expected_hash(request)):
         return
     raise Conflict(
@@ -141,7 +146,8 @@ def _check_version(request: Request, note: FoundNote) -> None:
 def _response(route: CompatibilityRoute, reply: Reply[Any]) -> Response:
     """Return the reply of a tool in the form of a route.
 
-    Notices for which the body has no field become a header.
+    Notices for which the body has no field become a header. A route with the status 204 has no
+    body.
     """
     body = route.answer(reply)
     notices = list(reply.notices)
@@ -170,8 +176,10 @@ class _StoredAnswer(NamedTuple):
 class _IdempotentHandler:
     """A handler that answers a repeated `Idempotency-Key` with the first answer, for a day.
 
-    Guards the answers by key, and a lock per key that is in use: of several requests that arrive
-    with one key at once, the first is carried out and the others wait for its answer.
+    Guards the answers by key, at most 10,000, and a lock per key that is in use: of several
+    requests that arrive with one key at once, the first is carried out and the others wait for its
+    answer. Each bearer of a token has keys of its own. An error is not kept: the next request with
+    the key is carried out.
     """
 
     def __init__(self, handler: Handler, status: int) -> None:
@@ -181,7 +189,11 @@ class _IdempotentHandler:
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def handle(self, request: Request, view: VaultView, grant: Grant) -> Response:
-        """Answer a request. Raises HTTPError for a large body, and for a key with another body."""
+        """Answer a request, with the stored answer if it repeats a key.
+
+        Without a key, the request is always carried out. Raises HTTPError for a body over 5 MB and
+        for a key that came with another body, and the errors of the handler.
+        """
         body = await request.body()
         if len(body) > _MAX_BODY_BYTES:
             raise HTTPError(413, "the document is larger than 5 MB")
@@ -203,7 +215,7 @@ class _IdempotentHandler:
             return response
 
     def _find_answer(self, key: str, request_sha256: str) -> _StoredAnswer | None:
-        """Return the answer that a key has had, or None.
+        """Return the stored answer for a key, or None. Drops the answers that are a day old.
 
         Raises HTTPError if the key came with another body.
         """
@@ -234,8 +246,9 @@ class _IdempotentHandler:
 async def _call_as_over_mcp(request: Request, view: VaultView, grant: Grant) -> Response:
     """Call a tool of the vault's profile by its name, and answer as over MCP.
 
-    Raises Invalid if the request has no name or no object of arguments, NotFound for another name,
-    and what the tool raises.
+    Notices that the tool's text does not contain follow as texts of their own. Raises Invalid if
+    the name is missing or the arguments are not an object, NotFound if the profile has no such
+    tool, and the errors of the tool, such as Conflict.
     """
     call = await read_arguments(request)
     name = call.get("name")

@@ -26,9 +26,8 @@ _MAX_RESERVE: Final = 64
 _RESERVE_SHARE: Final = 16  # the reserve is at most one in so many connections
 _HANDSHAKE_SECONDS: Final = 5.0
 _OUT_OF_FILES: Final = (errno.EMFILE, errno.ENFILE)
-_SECONDS_AFTER_CLOSING: Final = (
-    0.05  # until the next attempt to accept: the event loop closes the socket meanwhile
-)
+# Until the next attempt to accept. The event loop closes the socket meanwhile.
+_SECONDS_AFTER_CLOSING: Final = 0.05
 _SECONDS_AFTER_FAILURE: Final = 0.5
 _SECONDS_BETWEEN_WARNINGS: Final = 60.0
 
@@ -67,9 +66,10 @@ class Connections:
         self._unauthenticated_by_block: dict[str, dict[Connection, None]] = {}
 
     def add(self, connection: Connection, address: str) -> None:
-        """Add a new, unauthenticated connection.
+        """Add a new, unauthenticated connection of a client's address.
 
-        Close one other connection if a limit is reached.
+        Closes one other connection if a limit is reached: 512 unauthenticated connections, 256 of
+        them from one block of addresses that is no proxy, or `max_connections` in all.
         """
         address = client_address(address)
         block = client_block(address)
@@ -94,13 +94,16 @@ class Connections:
             del self._unauthenticated_by_block[block]
 
     def begin_request(self, connection: Connection, holder: str) -> None:
-        """Record that a connection serves a request with a valid token of `holder`."""
-        is_known = (
+        """Record that a connection serves a request with a valid token.
+
+        `holder` identifies the bearer of the token. Does nothing if the connection is unknown.
+        """
+        is_open = (
             connection in self._unauthenticated
             or connection in self._idle
             or connection in self._busy
         )
-        if is_known:
+        if is_open:
             self.remove(connection)
             self._busy[connection] = holder
 
@@ -114,7 +117,10 @@ class Connections:
             self._idle[connection] = holder
 
     def close_least_important(self) -> bool:
-        """Close the least important connection. Returns whether there was one."""
+        """Close the connection that the order of the class names first.
+
+        Returns False if there is no connection.
+        """
         connection = self._find_least_important()
         if connection is None:
             return False
@@ -123,7 +129,10 @@ class Connections:
         return True
 
     def _find_superfluous(self, address: str, block: str) -> Connection | None:
-        """Return the connection to close before one more of this block can be added, or None."""
+        """Return the connection to close before one more can be added; None if there is room.
+
+        `address` is that of the new client, and `block` the block of addresses that it is in.
+        """
         same_block = self._unauthenticated_by_block.get(block, {})
         if len(same_block) >= _MAX_UNAUTHENTICATED_PER_BLOCK and not self._is_proxy(address):
             return _first(same_block)
@@ -163,21 +172,26 @@ class Connections:
 
 
 def _first(connections: Mapping[Connection, Any]) -> Connection:
-    """Return the oldest of some connections, of which there must be one."""
+    """Return the oldest connection of a mapping that has the oldest first and is not empty."""
     return next(iter(connections))
 
 
 def _first_of_largest_holder(holder_of: Mapping[Connection, str]) -> Connection:
-    """Return the oldest connection of the holder that has the most of these connections."""
+    """Return the oldest connection of the holder that has the most of these connections.
+
+    `holder_of` has the holder of each connection, the oldest connection first. It must not be
+    empty.
+    """
     counts = Counter(holder_of.values())
     [(largest_holder, _)] = counts.most_common(1)
     return next(connection for connection, holder in holder_of.items() if holder == largest_holder)
 
 
 def client_address(address: str) -> str:
-    """Return an IPv4 address as such, also if an IPv6 socket reports it as `::ffff:192.0.2.1`.
+    """Return an IP address in its usual form: `192.0.2.1` also for `::ffff:192.0.2.1`.
 
-    Returns anything that is not an IP address unchanged.
+    An IPv6 socket reports IPv4 addresses in the latter form. Anything that is not an IP address is
+    returned unchanged.
     """
     try:
         parsed = ipaddress.ip_address(address)
@@ -240,7 +254,8 @@ class Listener:
     """Accepts the connections of a listening socket, from its construction until `close`.
 
     Guards the handshakes in progress. Unlike `asyncio.Server`, it counts a connection before its
-    TLS handshake.
+    TLS handshake. `create_protocol` makes the HTTP connection of a pending connection and the
+    client's address. Construct it in the event loop.
     """
 
     def __init__(
@@ -272,7 +287,7 @@ class Listener:
         await asyncio.wait([self._accepting, *self._handshakes])
 
     async def _accept_all(self) -> None:
-        """Accept connections until cancelled, whatever happens to a single one."""
+        """Accept connections until cancelled. Logs errors, and raises none."""
         loop = asyncio.get_running_loop()
         while True:
             try:
@@ -307,7 +322,11 @@ class Listener:
             await asyncio.sleep(_SECONDS_AFTER_FAILURE)
 
     def _admit(self, accepted: socket.socket, peer: Any) -> None:
-        """Count an accepted socket, and start the task that turns it into an HTTP connection."""
+        """Count an accepted socket, and start the task that turns it into an HTTP connection.
+
+        `peer` is the client's address as the system reports it: a tuple that begins with the host,
+        or something empty.
+        """
         address = ""
         if peer:  # some systems report none if the client has disconnected already
             address = str(peer[0])
@@ -329,7 +348,9 @@ class Listener:
     async def _connect(self, pending: PendingConnection, address: str) -> None:
         """Turn an accepted socket into an HTTP connection, after the TLS handshake if there is one.
 
-        Raises nothing. A client that fails to connect causes no log message.
+        Raises nothing. A client that fails to connect, or that takes more than 5 seconds for the
+        handshake, causes no log message. The callback of the task (`_admit`) closes the socket if
+        no connection came of it.
         """
 
         def create_protocol() -> asyncio.Protocol:
@@ -356,7 +377,7 @@ class Listener:
                 log.exception("an accepted connection could not be set up")
 
     def _may_log(self) -> bool:
-        """Return whether to log a failure now: at most one per minute."""
+        """Return whether to log a failure now: at most one per minute. Counts a True as logged."""
         now = time.monotonic()
         if now < self._next_warning:
             return False

@@ -41,11 +41,11 @@ Listener: TypeAlias = Callable[[frozenset[str]], None]
 
 
 class _StoredMessage(NamedTuple):
-    """A message of a session, or None for an event without one, with its number and its stream."""
+    """A stored event of a session."""
 
     number: int
     stream: StreamId
-    message: JSONRPCMessage | None
+    message: JSONRPCMessage | None  # None for an event that only gives the client an id
 
     @property
     def event_id(self) -> EventId:
@@ -54,7 +54,7 @@ class _StoredMessage(NamedTuple):
 
 
 class ReplayBuffer(EventStore):
-    """The last messages of one session, in their order.
+    """The last 64 messages of one session, in their order.
 
     An event id contains the number of the event and its stream. So a client that was away for too
     long misses the messages that are not stored any more, and still gets the later ones.
@@ -76,8 +76,8 @@ class ReplayBuffer(EventStore):
     ) -> StreamId | None:
         """Send the later messages of the stream of an event again, and return the stream.
 
-        Returns None if the id is malformed, or nothing of an answer's stream is stored: its answer
-        would never come. More messages of the general stream may come at any time.
+        Returns None if the id is malformed, or if nothing of the stream is stored and no more will
+        come: each stream but the general one ends with the answer to a request.
         """
         match = _EVENT_ID.fullmatch(last_event_id)
         if match is None:
@@ -99,8 +99,8 @@ class HTTPSessions(SessionManager):
     """The MCP sessions of one server over HTTP, each with a replay buffer of its own.
 
     Two sessions have streams of the same names, so they cannot share a buffer. A token that opens
-    too many sessions loses its oldest idle one, and no other token loses any. A session is idle
-    while none of its requests is in flight.
+    more than 100 sessions loses the idle one that it used least recently, and no other token loses
+    any. A session is idle while none of its requests is in flight.
     """
 
     def __init__(self, server: Server[Any], *, stateless: bool, max_request_body_size: int) -> None:
@@ -118,7 +118,9 @@ class HTTPSessions(SessionManager):
     def make_room(self, owner: Owner | None) -> bool:
         """Return whether `owner` may open one more session, after closing idle ones if necessary.
 
-        It may not if it has too many sessions, all of them in use.
+        `owner` is None without a token. It may not if it has 100 sessions, all of them in use. If
+        the server has 1000 sessions, an idle one of the owner with the most is closed; if there is
+        none, the result is still True, and the SDK refuses the session.
         """
         own_count = 0
         if owner is not None:
@@ -131,7 +133,7 @@ class HTTPSessions(SessionManager):
         return True
 
     def _owner_of_most(self) -> Owner:
-        """Return the owner of the most sessions."""
+        """Return the owner of the most sessions. There must be a session that has an owner."""
         owners = self.owners()
         counts = Counter(tuple(owner.items()) for owner in owners)
         [(most, _)] = counts.most_common(1)
@@ -160,8 +162,9 @@ class _StoredChange(NamedTuple):
 class ChangeFeed:
     """The changes that one view shows, for all clients that follow them.
 
-    Guards the last changes, which a client that was away can still get. Each process has event ids
-    of its own, so no id of an earlier process is taken for one of this.
+    Guards the last 1000 changes, which a client that was away can still get. Each process has event
+    ids of its own, so no id of an earlier process is taken for one of this. The argument
+    `subscribe` is called once, with the function that is to be called with each change.
     """
 
     def __init__(self, subscribe: Callable[[Listener], None]) -> None:
@@ -191,13 +194,19 @@ class ChangeFeed:
                 self._is_subscribed = True
 
     def _receive(self, names: frozenset[str]) -> None:
-        """Pass a change from a thread of the store to the event loop."""
+        """Pass a change from a thread of the store to the event loop.
+
+        Does nothing if the loop has ended, or no client has ever followed the changes.
+        """
         with suppress(RuntimeError):  # the loop has ended, and with it all clients
             if self._loop is not None:
                 self._loop.call_soon_threadsafe(self._store, names)
 
     def _store(self, names: frozenset[str]) -> None:
-        """Store a change, and wake the clients that wait for one."""
+        """Store a change, and wake the clients that wait for one.
+
+        Its data has up to 200 names in order, and in `more` the number of the others.
+        """
         self._last_number += 1
         listed_names = sorted(names)[:_MAX_NAMES]
         data = {"names": listed_names, "more": len(names) - len(listed_names)}
@@ -219,8 +228,9 @@ class ChangeFeed:
     async def events(self, last_event_id: str) -> AsyncIterator[dict[str, Any]]:
         """Yield the changes after an event, then each change as it comes, until `end` is called.
 
-        Without an id, only new changes are yielded. The event `missed` says that earlier changes
-        are not stored any more, because the client was away or reads too slowly.
+        Without an id (""), only new changes are yielded. Each is a server-sent event with `event`,
+        `id` and `data`. The event `missed` says that earlier changes are not stored any more,
+        because the client was away or reads too slowly, or that the id is unknown.
         """
         position = self._position_of(last_event_id)
         while not self._has_ended:
@@ -253,5 +263,5 @@ class ChangeFeed:
         return [change for change in self._changes if change.number > position]
 
     def _event(self, name: str, number: int, data: str) -> dict[str, Any]:
-        """Return a server-sent event, whose id contains the number of a change."""
+        """Return a server-sent event named `name`, whose id contains the number of a change."""
         return {"event": name, "id": f"{self._epoch}-{number}", "data": data}

@@ -42,19 +42,23 @@ _STATIC_FILE: Final = re.compile(r"(?:/[\w-]+)?/static/page\.(?:css|js)")
 _REQUEST_ID: Final = re.compile(rb"[A-Za-z0-9_.-]{1,64}")
 _READING_METHODS: Final = ("GET", "HEAD")
 
-Authenticate = Callable[[str], Awaitable[Grant | None]]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
     """How the server finds out who sends a request, and which host names it answers to.
 
-    `authenticate` and `find_session` return the grant of a token and of a cookie, or None.
-    `is_valid` says whether a grant has ended since. `challenge` is the header `WWW-Authenticate` of
-    an answer that asks for a token.
+    Attributes:
+        authenticate: Returns the grant of a token, or None if the token is not valid.
+        is_valid: Returns whether a grant still applies.
+        find_session: Returns the grant of a browser's session by its number, or None.
+        cookie_name: The name of the cookie with the number of the session.
+        host_names: Returns the values of the header `Host` that are accepted.
+        guesses: Counts the wrong tokens of each address.
+        challenge: The header `WWW-Authenticate` of an answer that asks for a token.
+        has_tls: Whether this server speaks TLS itself.
     """
 
-    authenticate: Authenticate
+    authenticate: Callable[[str], Awaitable[Grant | None]]
     is_valid: Callable[[Grant], bool]
     find_session: Callable[[str], Grant | None]
     cookie_name: str
@@ -99,7 +103,8 @@ class AuthMiddleware:
     async def _check_and_pass(self, scope: Scope, receive: Receive, exchange: _Exchange) -> None:
         """Pass a request to the application, with its grant in `scope["grant"]`; None without one.
 
-        Raises HTTPError if it fails a check or exceeds a quota.
+        Raises HTTPError if it fails a check or exceeds a quota, and Unavailable if the file of
+        tokens cannot be read.
         """
         headers = exchange.headers
         _check_headers(headers)
@@ -158,8 +163,9 @@ class AuthMiddleware:
     async def _identify(self, scope: Scope, headers: _Headers, origin: str) -> Grant | None:
         """Return the grant of a request, by its token, its API key or its cookie.
 
-        Returns None if a browser asks for a page without a token: the routes of the page show the
-        sign-in page. Raises HTTPError if a token is wrong, or missing otherwise.
+        Returns None if a browser asks for a page, or signs in, without a valid session: the routes
+        of the page then show the sign-in page. Raises HTTPError if a token is wrong, if it is
+        missing for any other request, or if a form of another origin uses the session.
         """
         address = _client_address(scope)
         authorization = headers.first(b"authorization").decode("latin-1")
@@ -183,9 +189,10 @@ class AuthMiddleware:
         raise self._unauthorized("a token is needed")
 
     async def _authenticate_bearer(self, authorization: str, address: str) -> Grant:
-        """Return the grant of the header `Authorization`. Raises HTTPError if it is not valid.
+        """Return the grant of the header `Authorization`.
 
-        Each invalid one counts as a guess of the address.
+        Raises HTTPError if it is not valid (401), which counts as a guess of the address, or if the
+        address has made too many guesses (429).
         """
         scheme, _, rest = authorization.partition(" ")
         token = rest.strip()
@@ -202,9 +209,10 @@ class AuthMiddleware:
         return grant
 
     async def _authenticate_api_key(self, api_key: str, address: str) -> Grant:
-        """Return the grant of the header `X-API-Key`. Raises HTTPError if it is not valid.
+        """Return the grant of the header `X-API-Key`.
 
-        Each invalid one counts as a guess of the address.
+        Raises HTTPError if it is not valid (403), which counts as a guess of the address, or if the
+        address has made too many guesses (429).
         """
         grant = await self._access.authenticate(api_key.strip())
         if grant is None:
@@ -213,7 +221,10 @@ class AuthMiddleware:
         return grant
 
     def _unauthorized(self, message: str, reason: str = "") -> HTTPError:
-        """Return the error of a request without a valid token."""
+        """Return the error of a request without a valid token (401).
+
+        `reason` is a parameter of the header `WWW-Authenticate`, such as `error="invalid_token"`.
+        """
         parameters = [reason, self._access.challenge.removeprefix("Bearer").strip()]
         challenge = ", ".join(filter(None, parameters))
         headers = {"WWW-Authenticate": f"Bearer {challenge}".strip()}
@@ -244,7 +255,8 @@ class AuthMiddleware:
 class _Exchange:
     """A request and its response: when it began, and how far the response is.
 
-    `is_revoked` is set when the token of the request ends.
+    `status` is 500 until the response has started. `is_revoked` is set when a part of a stream is
+    to be sent and the token of the request is not valid any more.
     """
 
     def __init__(self, scope: Scope, send: Send, access: Access) -> None:
@@ -329,7 +341,7 @@ class _Headers:
 
 
 def _request_id(headers: _Headers) -> str:
-    """Return the id that the client gave a request, or a new one."""
+    """Return the id that the client gave a request, or a new one if it gave none or a bad one."""
     sent = headers.first(b"x-request-id")
     if _REQUEST_ID.fullmatch(sent):
         return sent.decode()
@@ -344,9 +356,9 @@ def _client_address(scope: Scope) -> str:
 
 
 def _check_headers(headers: _Headers) -> None:
-    """Raise HTTPError for too many headers, or a body that is too large or compressed.
+    """Raise HTTPError for more than 100 headers, or a body that is too large or compressed.
 
-    Also raise it if the length of the body is ambiguous: announced twice, or no number.
+    Also raises it if the length of the body is ambiguous: announced twice, or no number.
     """
     if len(headers) > _MAX_HEADERS:
         message = f"the request has more than {_MAX_HEADERS} headers"
@@ -393,7 +405,10 @@ def _is_open(path: str) -> bool:
 
 
 def _check_form_origin(scope: Scope, origin: str) -> None:
-    """Raise HTTPError for a form without an origin: browsers send it with forms of our page."""
+    """Raise HTTPError if a request that changes something has no origin.
+
+    Browsers send the header `Origin` with the forms of our page.
+    """
     if scope["method"] not in _READING_METHODS and not origin:
         message = "forms are accepted only from this server's own page"
         raise HTTPError(403, message, code="forbidden")

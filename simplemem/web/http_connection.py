@@ -29,6 +29,8 @@ _TOO_SLOW: Final = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nConten
 class HTTPConnection(H11Protocol):
     """A connection that limits the time for a request's head, and is one of `Connections`.
 
+    `pending` is the entry of the accepted socket in `connections`, which this connection replaces.
+
     Guards the timer of the limit. Each request finds its connection as `scope["connection"]`.
 
     uvicorn does not document the attributes and methods of `H11Protocol` that this class uses and
@@ -47,7 +49,7 @@ class HTTPConnection(H11Protocol):
     ) -> None:
         super().__init__(config, server_state, app_state)
         self._connections = connections
-        self._pending = pending  # its entry among the connections until it is made
+        self._pending = pending
         self._address = address
         self._head_timer: asyncio.TimerHandle | None = None
         self._inner_app = self.app
@@ -76,7 +78,7 @@ class HTTPConnection(H11Protocol):
         self._connections.begin_request(self, holder)
 
     def abort(self) -> None:
-        """Close at once. Without TLS, a client that has no answer yet is asked to come again."""
+        """Close at once. Without TLS, a client that has no answer yet gets 503 with Retry-After."""
         has_answer = self.cycle is not None and self.cycle.response_started
         is_plain = self.scheme == "http"
         if is_plain and not has_answer:
@@ -115,7 +117,7 @@ class HTTPConnection(H11Protocol):
         super().on_response_complete()
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - the signature of uvicorn
-        """Answer bytes that are not an HTTP request with a problem document, and close."""
+        """Answer bytes that are not an HTTP request with a problem document (400), and close."""
         self._stop_head_timer()
         error = HTTPError(
             400,
@@ -145,7 +147,7 @@ class HTTPConnection(H11Protocol):
             self._head_timer = None
 
     def _close_slow(self) -> None:
-        """Close the connection of a client that took too long to send a head."""
+        """Answer a client that took too long to send a head with 408, and close the connection."""
         self._head_timer = None
         if not self.transport.is_closing():
             self.transport.write(_TOO_SLOW)

@@ -29,8 +29,8 @@ _HOUR: Final = 3600.0
 class LimitedBody:
     """The body of a request while it arrives: its size so far, and its deadline.
 
-    `spend` is called with the size of each part, and may refuse it. `is_revoked` is set when the
-    token of the request ends.
+    `receive` is that of ASGI. `spend` is called with the size of each part in bytes, and raises
+    HTTPError to refuse it. `is_revoked` is set when the token of the request ends.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class LimitedBody:
         return message
 
     async def _receive_in_time(self) -> Message:
-        """Return the next part of the body. Raises HTTPError if the time for the body is over."""
+        """Return the next part of the body. Raises HTTPError (408) after the deadline."""
         seconds_left = self._deadline - time.monotonic()
         try:
             async with asyncio.timeout(max(0.0, seconds_left)):
@@ -76,7 +76,10 @@ class LimitedBody:
             raise HTTPError(408, message) from None
 
     async def _wait_for_end(self) -> Message:
-        """Wait until the client disconnects or its token ends, and return ASGI's message for it."""
+        """Wait until the client disconnects or its token ends, and return ASGI's message for it.
+
+        If the token ends, the message is also that of a disconnection.
+        """
         next_message = asyncio.ensure_future(self._receive())
         revocation = asyncio.ensure_future(self._is_revoked.wait())
         try:
@@ -90,7 +93,7 @@ class LimitedBody:
 
 
 def body_too_large() -> HTTPError:
-    """Return the error for a body that is too large."""
+    """Return the error for a body that is larger than `MAX_BODY_BYTES` (413)."""
     return HTTPError(413, f"the request is larger than {MAX_BODY_BYTES // 1024 // 1024} MB")
 
 
@@ -102,7 +105,11 @@ class RequestCounter:
 
     @contextmanager
     def count(self, grant: Grant) -> Iterator[None]:
-        """Count a request until it ends. Raises HTTPError if its token has too many."""
+        """Count a request until the context ends.
+
+        Raises HTTPError (429) if its token already has 128 requests in progress; an administrator
+        may have 512.
+        """
         max_requests = _MAX_IN_FLIGHT
         if grant.may("admin"):
             max_requests = _MAX_IN_FLIGHT_OF_ADMIN
@@ -143,7 +150,7 @@ class RateLimiter:
         self._buckets: OrderedDict[tuple[str, str], _Bucket] = OrderedDict()
 
     def count_call(self, grant: Grant) -> None:
-        """Count a call of a token. Raises HTTPError if it has made too many in a minute.
+        """Count a call of a token. Raises HTTPError (429) if it exceeds `grant.calls` a minute.
 
         Does nothing for a token without such a limit.
         """
@@ -155,9 +162,10 @@ class RateLimiter:
             raise _too_many(f"this token is limited to {grant.calls} calls per minute", wait)
 
     def count_bytes(self, grant: Grant | None, size: int) -> None:
-        """Count bytes that a token sends. Raises HTTPError if it has sent too many in an hour.
+        """Count bytes that a token sends.
 
-        Does nothing without a token, or for a token without such a limit.
+        Raises HTTPError (429) if they exceed `grant.kilobytes` an hour. Does nothing without a
+        token, or for a token without such a limit.
         """
         if grant is None or not grant.kilobytes or not size:
             return
@@ -168,15 +176,20 @@ class RateLimiter:
             raise _too_many(message, wait)
 
     def count_guess(self, address: str) -> None:
-        """Count a wrong token. Raises HTTPError if its address has sent too many in a minute."""
+        """Count a wrong token of an address.
+
+        Raises HTTPError (429) if its block of addresses has sent more than 20 in a minute.
+        """
         wait = self._take(("guess", client_block(address)), 1, _MAX_GUESSES, _MINUTE)
         if wait:
             raise _too_many("too many wrong tokens came from this address", wait)
 
     def _take(self, key: tuple[str, str], amount: float, capacity: float, seconds: float) -> float:
-        """Take an amount from a bucket that refills within some seconds.
+        """Take an amount from a bucket of a capacity that refills within some seconds.
 
-        Returns 0, or the seconds until there is enough, in which case nothing is taken.
+        `key` is the name of the quota, and the token or address. Returns 0; if the bucket has too
+        little, takes nothing and returns how many seconds to wait, at least 1. A new bucket is
+        full. Drops the bucket that was not used for longest if there are more than 4096.
         """
         now = time.monotonic()
         bucket = self._buckets.pop(key, _Bucket(capacity, now))
@@ -208,12 +221,15 @@ class GuessLimiter:
         self._limiter = RateLimiter()
 
     def count(self, address: str) -> None:
-        """Count a wrong token. Raises HTTPError if the address has sent too many."""
+        """Count a wrong token of an address.
+
+        Raises HTTPError (429) if its block of addresses has sent more than 20 in a minute.
+        """
         self._limiter.count_guess(address)
 
 
 def _too_many(message: str, wait: float) -> HTTPError:
-    """Return the error for an exceeded quota, which says how many seconds to wait."""
+    """Return the error for an exceeded quota (429), which says how many seconds to wait."""
     seconds = int(wait) + 1
     hint = f"Try again in {format_count(seconds, 'second')}."
     return HTTPError(429, message, hint=hint, headers={"Retry-After": str(seconds)})

@@ -8,15 +8,23 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 _BUCKETS: Final = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)  # seconds
 _METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 _REQUESTS: Final = "simplemem_requests_total"
 _SECONDS: Final = "simplemem_request_seconds"
 
-Gauges = Mapping[str, Iterable[tuple[str, str, float]]]
-"""The rows of each gauge: a help text, labels and a value."""
+
+class GaugeRow(NamedTuple):
+    """A value of a gauge, and what it is about."""
+
+    labels: str  # in the format of Prometheus, such as `vault="work"`
+    value: float
+
+
+Gauges = Mapping[str, Iterable[GaugeRow]]
+"""The rows of each gauge, by the name of the gauge."""
 
 
 class Metrics:
@@ -33,7 +41,11 @@ class Metrics:
         self._seconds_by_route: dict[str, float] = {}
 
     def count(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count a request. An unknown method counts as OTHER, as a client may send any."""
+        """Count a request that was answered with a status after some seconds.
+
+        `route` is the pattern of its path. A method outside `_METHODS` counts as OTHER, because a
+        client may send any.
+        """
         if method not in _METHODS:
             method = "OTHER"
 
@@ -52,11 +64,11 @@ class Metrics:
 
         for name, rows in gauges.items():
             lines.append(f"# TYPE {name} gauge")
-            lines += [f"{name}{{{labels}}} {value:g}" for _, labels, value in rows]
+            lines += [f"{name}{{{row.labels}}} {row.value:g}" for row in rows]
         return "\n".join(lines) + "\n"
 
     def _request_lines(self) -> list[str]:
-        """Return the lines of the counter of requests."""
+        """Return the lines of the counter of requests. The caller holds the lock."""
         lines = [f"# HELP {_REQUESTS} Requests answered.", f"# TYPE {_REQUESTS} counter"]
         for (method, route, status), count in sorted(self._requests.items()):
             labels = f'method="{method}",route="{route}",status="{status}"'
@@ -64,7 +76,7 @@ class Metrics:
         return lines
 
     def _second_lines(self) -> list[str]:
-        """Return the lines of the histogram of response times."""
+        """Return the lines of the histogram of response times. The caller holds the lock."""
         lines = [f"# HELP {_SECONDS} Response time in seconds.", f"# TYPE {_SECONDS} histogram"]
         for route, count in sorted(self._requests_by_route.items()):
             label = f'route="{route}"'

@@ -52,7 +52,10 @@ class _PublicKeys(jwt.PyJWKClient):
         self._last_request = -_SECONDS_BETWEEN_REQUESTS
 
     def fetch_data(self) -> Any:
-        """Request the keys. Raises PyJWKClientError if that fails, or was done a moment ago."""
+        """Request the keys, and return them as the JSON of the server.
+
+        Raises PyJWKClientError if that fails, or if the last request is less than 30 seconds old.
+        """
         if time.monotonic() - self._last_request < _SECONDS_BETWEEN_REQUESTS:
             raise jwt.PyJWKClientError("the public keys were requested a moment ago")
         self._last_request = time.monotonic()
@@ -82,7 +85,10 @@ class Issuer:
         )
 
     async def grant(self, token: str) -> Grant | None:
-        """Return what a token of the server allows, or None if it is not valid."""
+        """Return what a token of the server allows, or None if it is not valid.
+
+        May request the public keys of the server. Raises nothing, and logs why a token is refused.
+        """
         if token.count(".") != 2 or len(token) > _MAX_TOKEN:
             return None
 
@@ -96,9 +102,10 @@ class Issuer:
             return None
 
     def _check(self, token: str) -> Grant:
-        """Return what a token allows.
+        """Return what a token allows: of its scopes, those that this server has.
 
-        Raises an error of any type unless it is a valid access token for this server.
+        Raises an error of any type unless it is a valid access token for this server. Call it in a
+        thread.
         """
         key = self._keys.get_signing_key_from_jwt(token)
         decoded = jwt.decode_complete(
@@ -155,12 +162,12 @@ def _check_is_complete(settings: HttpSettings) -> None:
 
 
 def _check_is_access_token(header: Mapping[str, Any], claims: Mapping[str, Any]) -> None:
-    """Raise Invalid for an ID token, or another that a server signs for another purpose.
+    """Raise Invalid if a token is not an access token: an ID token, a logout token or the like.
 
-    RFC 9068 gives access tokens a type of their own. If a server does not set it, other tokens are
-    recognized by the claims that only they have (OpenID Connect Core, 2 and 3.1.3.6; Back-Channel
-    Logout, 2.4). A claim may also say that a token is an access token, as those of Keycloak (`typ`)
-    and Cognito (`token_use`) do.
+    By RFC 9068 the header of an access token has the type `at+jwt`. If the type is missing or only
+    `JWT`, a claim may say what the token is for (`typ` of Keycloak, `token_use` of Cognito). If no
+    claim says so, a claim that only ID and logout tokens have excludes it (OpenID Connect Core, 2
+    and 3.1.3.6; Back-Channel Logout, 2.4).
     """
     header_type = header.get("typ")
     if header_type is not None:
@@ -181,9 +188,9 @@ def _check_is_access_token(header: Mapping[str, Any], claims: Mapping[str, Any])
 
 
 def _scopes(claims: Mapping[str, Any]) -> list[str]:
-    """Return the scopes of a token.
+    """Return the scopes of a token, of all services: those of `scope`, else those of `scp`.
 
-    Raises Invalid if it has none, as an ID token, or something else in their place.
+    Raises Invalid if neither is a text or a list of texts. An ID token has neither.
     """
     scopes = claims.get("scope", claims.get("scp"))
     if isinstance(scopes, str):

@@ -70,7 +70,11 @@ def document(prefix: str = "", profile: Profile | None = None) -> dict[str, Any]
 
 
 def _operations(profile: Profile) -> dict[str, Operation]:
-    """Return the operations by "METHOD /path", without their path parameters and failures."""
+    """Return the operations by "METHOD /path".
+
+    They lack their path parameters, the responses to failures, and descriptions that no tool has;
+    `document` adds these.
+    """
     operations = {}
     for tool in TOOLS:
         for address in tool.routes:
@@ -86,7 +90,7 @@ def _operations(profile: Profile) -> dict[str, Operation]:
 
 
 def _path_and_method(address: str) -> tuple[str, str]:
-    """Return the parts of "METHOD /path" by which operations are sorted."""
+    """Return the path and the method of "METHOD /path". Operations are sorted by them."""
     method, _, path = address.partition(" ")
     return path, method
 
@@ -101,7 +105,7 @@ def _operation_id(method: str, path: str) -> str:
 
 
 def _describe_tool(tool: Tool, method: str, path: str) -> Operation:
-    """Return the operation of a route that calls a default tool."""
+    """Return the operation of a route that calls a default tool: `method` at `path`."""
     is_put = method == "PUT"
     is_note_read = method == "GET" and path == _NOTE
 
@@ -132,7 +136,8 @@ def _describe_tool(tool: Tool, method: str, path: str) -> Operation:
 def _describe_responses(tool: Tool, *, is_put: bool, is_note_read: bool) -> dict[str, Any]:
     """Return the responses of success of a default tool, by status.
 
-    A PUT creates a note (201) or replaces or updates it (200).
+    A PUT creates a note (201) or replaces or updates it (200). `is_note_read` is set for the route
+    that reads a note, which can also answer 304 and with Markdown.
     """
     schema = tool.output or _OBJECT
     statuses = ["200"]
@@ -152,7 +157,10 @@ def _describe_responses(tool: Tool, *, is_put: bool, is_note_read: bool) -> dict
 
 
 def _describe_route(route: CompatibilityRoute, address: str) -> Operation:
-    """Return the operation of a route of a server that a profile replaces."""
+    """Return the operation of a route of a server that a profile replaces.
+
+    `address` is "METHOD /path".
+    """
     tool = route.tool
     omitted = set()
     optional = set()
@@ -203,7 +211,11 @@ def _body_schema(route: CompatibilityRoute) -> Schema:
 
 
 def _describe_other(address: str, template: dict[str, Any]) -> Operation:
-    """Return the operation of a route that calls no default tool, from its entry in the file."""
+    """Return the operation of a route that calls no default tool.
+
+    `address` is "METHOD /path", and `template` its entry in `openapi.toml`: a `summary`, and the
+    schema of its `body` if it has one.
+    """
     parts: dict[str, Any] = {"parameters": []}
     response = _json_response(_OBJECT)
     if address.endswith("/changes"):
@@ -224,10 +236,11 @@ def _describe_other(address: str, template: dict[str, Any]) -> Operation:
 def _describe_input(
     tool: Tool, method: str, omitted: Collection[str], optional: Collection[str]
 ) -> dict[str, Any]:
-    """Return the parameters and the request body that pass the arguments of a tool.
+    """Return the parts `parameters` and `requestBody` that pass the arguments of a tool.
 
-    GET and DELETE pass them in the query, other methods in the body. `omitted` arguments are left
-    out, `optional` ones need not be passed, though the tool requires them.
+    GET and DELETE pass them in the query and have no `requestBody`, other methods pass them in the
+    body. `omitted` arguments are left out, `optional` ones need not be passed, though the tool
+    requires them.
     """
     properties = dict(tool.input["properties"])
     for name in omitted:
@@ -258,7 +271,7 @@ def _describe_input(
 
 
 def _path_parameters(path: str) -> list[dict[str, Any]]:
-    """Return the parameters in braces in a path."""
+    """Return the parameters in braces in a path, in order; [] if there are none."""
     parameters = []
     for name in re.findall(r"{(\w+)}", path):
         parameter = {
@@ -283,7 +296,7 @@ def _header_parameter(name: str) -> dict[str, Any]:
 
 
 def _json_body(schema: Schema) -> dict[str, Any]:
-    """Return the parts of an operation whose input is a body of JSON."""
+    """Return the parts `parameters`, which is empty, and `requestBody` for a body of JSON."""
     body = {
         "required": True,
         "content": {_JSON: {"schema": schema}},
@@ -307,7 +320,9 @@ def _response(media_type: str, schema: Schema) -> dict[str, Any]:
 def _add_descriptions(operation: Operation) -> None:
     """Describe the parameters and fields of an operation that their tool does not describe.
 
-    A model understands them without a description. Changes the operation, and no schema of a tool.
+    A model understands them without a description. The descriptions are those of `meanings` in
+    `openapi.toml`. Changes the operation, and no schema of a tool. Raises KeyError for a parameter
+    that neither describes.
     """
     meanings = _TEMPLATES["meanings"]
     for parameter in operation["parameters"]:

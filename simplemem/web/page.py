@@ -104,9 +104,10 @@ def routes(
 async def _show_to_signed_in(
     registry: VaultRegistry, vault: MountedVault, handler: Handler, right: Right, request: Request
 ) -> Response:
-    """Answer a request of whoever is signed in and has a right, with a page for each error.
+    """Return the answer of a handler to a request of somebody who is signed in and has a right.
 
-    Without a token, the answer is the sign-in page, which leads back to this page.
+    Without a token, returns the sign-in page, which leads back to this page. An error of the
+    handler, or a missing right, becomes the error page.
     """
     if request.scope.get("grant") is None:
         return _sign_in_page(vault, str(request.url.path))
@@ -141,7 +142,10 @@ async def _show_home(request: Request, view: VaultView, grant: Grant) -> Respons
 
 
 async def _show_results(request: Request, view: VaultView, _grant: Grant) -> Response:
-    """Return the results part of the page, which the script fetches while the user types."""
+    """Return the results part of the page, which the script fetches while the user types.
+
+    Without a query, it has the recent notes.
+    """
     query = _query_of(request)
     if query:
         return _part(view, "results.html", **await _search(view, query))
@@ -159,13 +163,16 @@ def _query_of(request: Request) -> str:
 
 
 async def _search(view: VaultView, query: str) -> dict[str, Any]:
-    """Return the values of `results.html` for a query."""
+    """Return the values of `results.html` for a query: the `hits`, and `messages` above them."""
     found = await _ask(view, lambda store: store.search(query, limit=_MAX_HITS, explain=True))
     return {"hits": found.hits, "messages": _describe_results(found)}
 
 
 def _describe_results(found: Found) -> list[str]:
-    """Return the sentences above the hits: what is missing, and what limited the search."""
+    """Return the sentences above the hits: what is missing, and what limited the search.
+
+    [] if there are hits and nothing else to say.
+    """
     missing = []
     if found.absent:
         missing.append(f"No note contains: {', '.join(found.absent)}.")
@@ -188,7 +195,7 @@ def _describe_results(found: Found) -> list[str]:
 
 
 async def _list_recent_notes(view: VaultView) -> Sequence[Listed]:
-    """Return the notes that changed last, the latest first."""
+    """Return the 20 notes that changed last, the latest first."""
     page = await _ask(view, lambda store: store.list(sort="modified", limit=_MAX_RECENT_NOTES))
     return page.items
 
@@ -283,7 +290,7 @@ def _join_with_commas(items: Sequence[Sequence[TextPart]]) -> list[TextPart]:
 
 
 async def _show_history(request: Request, view: VaultView, grant: Grant) -> Response:
-    """Show the versions of a note, with the diff of each."""
+    """Show the last 50 versions of a note, with the diff of each."""
     name = request.path_params["name"]
     entries = await _ask(
         view, lambda store: store.history(name, limit=_MAX_VERSIONS_IN_HISTORY, diff=True)
@@ -313,7 +320,11 @@ async def _show_today(request: Request, view: VaultView, grant: Grant) -> Respon
 
 
 async def _list_changes_today(view: VaultView, *, diff: bool = False) -> list[HistoryEntry]:
-    """Return today's changes by agents. Only the names of their tools contain `_`."""
+    """Return those of the last 100 changes of today that agents made, the latest first.
+
+    They are recognized by the name of the tool, which contains `_` only for an agent. With `diff`,
+    each has its diff.
+    """
     entries = await _ask(
         view, lambda store: store.history(since="today", limit=_MAX_CHANGES_TODAY, diff=diff)
     )
@@ -326,7 +337,11 @@ def _can_undo(view: VaultView, grant: Grant) -> bool:
 
 
 async def _undo(request: Request, view: VaultView, grant: Grant) -> Response:
-    """Undo a version, and show today's changes again. Raises Invalid if the form names none."""
+    """Undo a version, and redirect to today's changes.
+
+    Raises HTTPError if the body is no form, Invalid if the form names no version, NotFound if there
+    is no such version, Conflict or AlreadyExists if a later change prevents it, and ReadOnly.
+    """
     form = await _read_form(request)
     version = form.get("version", "")
     if not re.fullmatch(r"v\d{1,12}", version):
@@ -439,9 +454,10 @@ async def _sign_out(vault: MountedVault, sessions: BrowserSessions, request: Req
 
 
 def _destination_within(vault: MountedVault, path: str) -> str:
-    """Return a path to go to after signing in: this one if it is of the page, or its home page.
+    """Return the path to go to after signing in: `path`, or the home page of the vault.
 
-    No form can lead a browser to another host.
+    It is the home page unless `path` is of this vault.
+    So no form can lead a browser to another host.
     """
     home = f"{vault.prefix}/"
     # A browser takes the rest of `//host` for another host.
@@ -475,14 +491,20 @@ async def _read_form(request: Request) -> dict[str, str]:
 
 
 async def _ask(view: VaultView, question: Callable[[EnhancedStore], Result]) -> Result:
-    """Return what a function reads from the store of a view. It runs in a thread."""
+    """Return what a function reads from the store of a view. It runs in a thread.
+
+    Raises the errors of the function, and Unavailable if the store cannot be opened.
+    """
     return await view.executor.run(lambda: question(view.executor.store()))
 
 
 def _page(
     view: VaultView, grant: Grant, template: str, title: str, /, *, query: str = "", **values: Any
 ) -> Response:
-    """Return a whole page for somebody who is signed in."""
+    """Return a whole page for somebody who is signed in.
+
+    `query` is the text of the search field, and `values` are those of the template.
+    """
     prefix = view.vault.prefix
     return _html_response(template, prefix=prefix, title=title, grant=grant, query=query, **values)
 
@@ -493,7 +515,7 @@ def _part(view: VaultView, template: str, /, **values: Any) -> Response:
 
 
 def _sign_in_page(vault: MountedVault, destination: str, problem: str = "") -> Response:
-    """Return the page that asks for a token, and leads to `destination` afterwards.
+    """Return the page that asks for a token (401), and leads to `destination` afterwards.
 
     `problem` says what was wrong with the last token, if there was one.
     """

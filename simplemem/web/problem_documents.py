@@ -44,7 +44,7 @@ STATUS: Final[Mapping[str, int]] = {
 
 
 class Json(JSONResponse):
-    """A response of JSON. NaN and infinity become null, and bytes that are no UTF-8 are escaped."""
+    """A response of JSON. NaN and infinity become null, and lone surrogates are escaped."""
 
     def render(self, content: Any) -> bytes:
         """Return the body for a JSON value."""
@@ -68,7 +68,7 @@ def _finite(value: Any) -> Any:
 class HTTPError(SimplememError):
     """A request that is refused with an HTTP status, and the headers of the response.
 
-    Without a `code`, the error has the first code of its status.
+    Without a `code`, the error has the first code of its status in `STATUS`, or `invalid`.
     """
 
     def __init__(
@@ -87,13 +87,16 @@ class HTTPError(SimplememError):
 
 
 def _code_of(status: int) -> str:
-    """Return the first code in `STATUS` with a status."""
+    """Return the first code in `STATUS` with a status, or `invalid` if there is none."""
     codes = (code for code, code_status in STATUS.items() if code_status == status)
     return next(codes, "invalid")
 
 
 def problem(error: SimplememError) -> Response:
-    """Return an error as a problem document: its code, message, hint and details."""
+    """Return an error as a problem document: its code, message, hint and details.
+
+    A status of 503 has the header `Retry-After`.
+    """
     status = status_of(error)
     headers = {"Cache-Control": "no-store"}
     if isinstance(error, HTTPError):
@@ -113,7 +116,7 @@ def problem(error: SimplememError) -> Response:
 
 
 def status_of(error: SimplememError) -> int:
-    """Return the HTTP status of an error."""
+    """Return the HTTP status of an error: its own, or that of its code, or else 500."""
     if isinstance(error, HTTPError):
         return error.status
     return STATUS.get(error.code, 500)
@@ -128,7 +131,8 @@ async def answer_error(_request: Request, error: Exception) -> Response:
 async def answer_http_exception(request: Request, error: Exception, *, hint: str = "") -> Response:
     """Return the problem document for an error of Starlette, as a handler of it.
 
-    There is no such route, or it does not allow the method. `hint` says where routes are described.
+    Starlette raises one if there is no such route, or it does not allow the method. `hint` says
+    where routes are described.
     """
     assert isinstance(error, HTTPException)
     messages = {
@@ -145,7 +149,7 @@ async def answer_http_exception(request: Request, error: Exception, *, hint: str
 
 
 async def answer_unexpected_error(request: Request, error: Exception) -> Response:
-    """Return the problem document for any other exception, as a handler of Starlette.
+    """Return the problem document (500) for any other exception, as a handler of Starlette.
 
     It names only the type of the exception. The log says where it was raised.
     """

@@ -32,12 +32,15 @@ Attributes = dict[str, str | int | float]
 
 
 def link_of(prefix: str, name: str) -> str:
-    """Return the path of a note on the page."""
+    """Return the path of a note on the page. `prefix` is that of the vault."""
     return f"{prefix}/note/{quote(name, safe='/', errors='surrogateescape')}"
 
 
 def render_note(text: str, prefix: str) -> str:
-    """Return the HTML of the beginning of a note's body, without comments and block ids."""
+    """Return the HTML of the first 400,000 characters of a note's body.
+
+    It lacks comments and block ids. `prefix` is that of the vault, for links.
+    """
     beginning = text[:MAX_CHARACTERS]
     without_comments = _COMMENT.sub("", beginning)
     text_only = _BLOCK_ID.sub("", without_comments)
@@ -83,10 +86,13 @@ def _parse_wikilink(state: StateInline, silent: bool) -> bool:
 
 
 def _label_of_link(link: str) -> str:
-    """Return the text of a wikilink without a label: `Note › Heading` for `Note#Heading`."""
-    target, _, place = link.partition("#")
-    if target and place:
-        return f"{target} › {place.lstrip('^')}"
+    """Return the text of a wikilink without a label: `Note › Heading` for `Note#Heading`.
+
+    `link` is what the brackets contain. A link within its own note has only the heading.
+    """
+    target, _, heading = link.partition("#")
+    if target and heading:
+        return f"{target} › {heading.lstrip('^')}"
     return link.lstrip("#^")
 
 
@@ -96,19 +102,22 @@ def _parse_tag(state: StateInline, silent: bool) -> bool:
     A tag begins a line or follows a space. Returns whether there is one, and moves the position
     behind it. If `silent`, adds no tokens.
     """
-    if state.src[state.pos] != "#":
+    position = state.pos
+    if state.src[position] != "#":
         return False
 
-    previous = state.src[state.pos - 1 : state.pos]
+    previous = state.src[position - 1 : position]
     if previous and not previous.isspace():
         return False
 
-    match = _TAG.match(state.src, state.pos)
+    match = _TAG.match(state.src, position)
     if match is None:
         return False
 
     if not silent:
-        href = f"{state.env['prefix']}/tags/{quote(match[1], safe='/')}"
+        tag = match[1]
+        prefix = state.env["prefix"]
+        href = f"{prefix}/tags/{quote(tag, safe='/')}"
         _add_link(state, href, match[0], "tag")
 
     state.pos = match.end()
@@ -134,20 +143,29 @@ def _change_tokens(state: StateCore) -> None:
         _change_children(token, prefix)
 
     for position, token in enumerate(state.tokens):
+        if token.type not in ("list_item_open", "blockquote_open"):
+            continue
+        text = _first_text(state.tokens, position)
+        if text is None:
+            continue
         if token.type == "list_item_open":
-            _change_task(_first_text(state.tokens, position))
-        elif token.type == "blockquote_open":
-            _change_callout(token, _first_text(state.tokens, position))
+            _change_task(text)
+        else:
+            _change_callout(token, text)
 
 
 def _change_children(token: Token, prefix: str) -> None:
-    """Replace images by their text, and give links of Markdown their address on the page."""
+    """Replace images by their text, and give links of Markdown their address on the page.
+
+    Changes the children of `token`. Links with a class come from the rules above, and stay.
+    """
     children = token.children or []
     for position, child in enumerate(children):
         if child.type == "image":
             children[position] = _text_of_image(child)
         elif child.type == "link_open" and "class" not in child.attrs:
-            child.attrs |= _link_attributes(str(child.attrs.get("href", "")), prefix)
+            href = str(child.attrs.get("href", ""))
+            child.attrs |= _link_attributes(href, prefix)
 
 
 def _text_of_image(image: Token) -> Token:
@@ -159,7 +177,10 @@ def _text_of_image(image: Token) -> Token:
 
 
 def _link_attributes(href: str, prefix: str) -> Attributes:
-    """Return the attributes of a link: to the web, to a note, or else to nowhere."""
+    """Return the attributes of a link: to the web, to a note, or else to nowhere (`#`).
+
+    Links to nowhere are those without a path, and those with another scheme or a host.
+    """
     if _WEB_ADDRESS.match(href):
         return {"href": href, "rel": "noopener noreferrer nofollow", "class": "outward"}
 
@@ -173,7 +194,10 @@ def _link_attributes(href: str, prefix: str) -> Attributes:
 
 
 def _first_text(tokens: Sequence[Token], position: int) -> Token | None:
-    """Return the first text of the block that opens at a position, or None."""
+    """Return the first text of the block that opens at a position, or None.
+
+    It is looked for in the two tokens after the position: the opening of a paragraph and its text.
+    """
     for token in tokens[position + 1 : position + 3]:
         if token.type != "inline":
             continue
@@ -184,10 +208,8 @@ def _first_text(tokens: Sequence[Token], position: int) -> Token | None:
     return None
 
 
-def _change_task(text: Token | None) -> None:
+def _change_task(text: Token) -> None:
     """Replace the brackets at the beginning of a task by a box. Other texts stay as they are."""
-    if text is None:
-        return
     match = _TASK.match(text.content)
     if match is None:
         return
@@ -198,13 +220,11 @@ def _change_task(text: Token | None) -> None:
     text.content = box + text.content[match.end() :]
 
 
-def _change_callout(block_quote: Token, text: Token | None) -> None:
+def _change_callout(block_quote: Token, text: Token) -> None:
     """Give a callout its CSS class, and as its heading the title or else the type.
 
-    A block quote that is no callout stays as it is.
+    `text` is the first text of the block quote. A block quote that is no callout stays as it is.
     """
-    if text is None:
-        return
     match = _CALLOUT.match(text.content)
     if match is None:
         return

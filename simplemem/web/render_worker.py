@@ -37,13 +37,16 @@ def pack_message(message: bytes) -> bytes:
 
 
 def unpack_length(header: bytes) -> int:
-    """Return how many bytes follow a header."""
+    """Return how many bytes follow a header, which must have `HEADER_BYTES` bytes."""
     length: int = _LENGTH.unpack(header)[0]
     return length
 
 
 def main() -> None:
-    """Answer requests from standard input until it ends."""
+    """Answer requests from standard input until it ends. Called once, as the process begins.
+
+    Limits the memory of the process, and ends it at a limit.
+    """
     answers = _take_standard_output()
     requests = sys.stdin.buffer
     sys.excepthook = _report_crash
@@ -85,7 +88,10 @@ def _take_standard_output() -> BinaryIO:
 def _report_crash(
     kind: type[BaseException], _error: BaseException, traceback: TracebackType | None
 ) -> None:
-    """Print where this process failed, but not the message, which may quote a note."""
+    """Print where this process failed, as `sys.excepthook`, without the message of the error.
+
+    The message may quote a note.
+    """
     place = "an unknown place"
     while traceback is not None:
         place = f"{traceback.tb_frame.f_code.co_filename}:{traceback.tb_lineno}"
@@ -96,7 +102,7 @@ def _report_crash(
 
 
 def _read_message(stream: BinaryIO) -> bytes | None:
-    """Return the next message, or None at the end of the stream."""
+    """Return the next message without its header, or None at the end of the stream."""
     header = stream.read(HEADER_BYTES)
     if len(header) < HEADER_BYTES:
         return None
@@ -105,7 +111,10 @@ def _read_message(stream: BinaryIO) -> bytes | None:
 
 
 def _render_request(request: bytes, render: Callable[[str, str], str]) -> bytes:
-    """Return the answer to a request: HTML in UTF-8, or `TOO_LARGE`."""
+    """Return the answer to a request: HTML in UTF-8, or `TOO_LARGE` if it has more than 4 MB.
+
+    `render` makes HTML of a text and the prefix of its vault.
+    """
     arguments = json.loads(request)
     html = render(arguments["text"], arguments["prefix"]).encode("utf-8", "replace")
     if len(html) > MAX_HTML_BYTES:
@@ -114,7 +123,10 @@ def _render_request(request: bytes, render: Callable[[str, str], str]) -> bytes:
 
 
 def _limit_this_process() -> None:
-    """Limit the memory, and leave Ctrl-C to the server."""
+    """Limit the memory of this process, where the system can, and make it ignore Ctrl-C.
+
+    The server ends it.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with suppress(ImportError, ValueError, OSError):  # Windows has no such limits
         import resource
@@ -125,8 +137,8 @@ def _limit_this_process() -> None:
 def _end_after(cpu_seconds: float) -> None:
     """End this process after that much CPU time, unless called again. 0 cancels the limit.
 
-    The signal also ends it within a regular expression, and also if the server was killed in the
-    meantime. Windows has no such timer; there, only the limit of the server applies.
+    The signal SIGPROF ends it even within a regular expression, and even if the server was killed
+    in the meantime. Windows has no such timer; there, only the limit of the server applies.
     """
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_PROF, cpu_seconds)

@@ -70,7 +70,8 @@ class Renderer:
     async def render(self, text: str, prefix: str) -> str:
         """Return the HTML of a note's body; if it cannot be rendered, its source and the reason.
 
-        Concurrent views of one note share one rendering.
+        `prefix` is that of the vault, for links. Concurrent views of one note share one rendering.
+        Raises no error of a rendering.
         """
         key = hashlib.sha256(f"{prefix}\0{text}".encode("utf-8", "surrogatepass")).digest()
         cached = self._cache.get(key)
@@ -105,7 +106,8 @@ class Renderer:
         """Render a note when a worker is free, and cache the result.
 
         Returns the HTML; if the note cannot be rendered, its source and the reason. A result that
-        may be another the next time is cached only for a minute.
+        may be another the next time is cached only for a minute, or not at all if the server is
+        busy or can start no worker.
         """
         try:
             async with asyncio.timeout(_MAX_WAIT):
@@ -157,8 +159,9 @@ class Renderer:
     async def _ask(self, worker: _Worker, request: bytes) -> str:
         """Return a worker's answer, and keep the worker for the next note.
 
-        Kills it if it does not answer, and then raises TimeoutError, _WorkerFailed or
-        _LimitExceeded. Raises _LimitExceeded also for an answer that would be too large.
+        If it does not answer, kills it and raises TimeoutError after 6 seconds, _LimitExceeded if
+        it ended at a limit, or _WorkerFailed, which is also logged. Raises _LimitExceeded also for
+        an answer that would be too large.
         """
         is_usable = False
         try:
@@ -180,7 +183,7 @@ class Renderer:
         return html
 
     def _take_idle_worker(self) -> _Worker | None:
-        """Return a worker that has rendered before and is still alive, or None."""
+        """Take an idle worker whose process is alive, and return it, or None if there is none."""
         while self._idle:
             worker = self._idle.pop()
             worker.cancel_idle_timer()
@@ -190,7 +193,7 @@ class Renderer:
         return None
 
     def _retire(self, worker: _Worker) -> None:
-        """End a worker that was not needed for a while. Its process ends when its input does."""
+        """End a worker, unless it is in use. Its process ends when its input does."""
         if worker in self._idle:
             self._idle.remove(worker)
             worker.close_input()
@@ -256,7 +259,7 @@ class _Worker:
             raise _WorkerFailed("its answer is not UTF-8") from None
 
     async def _describe_end(self) -> _LimitExceeded | _WorkerFailed:
-        """Return the error that tells why the process has ended."""
+        """Return the error that tells why the process has ended, after waiting a second for it."""
         try:
             async with asyncio.timeout(_EXIT_SECONDS):
                 code = await self._process.wait()
@@ -272,11 +275,11 @@ class _Worker:
         return _WorkerFailed(f"it ended with exit code {code}")
 
     def start_idle_timer(self, end: Callable[[], None]) -> None:
-        """Call `end` if the worker is not used for a while."""
+        """Call `end` in five minutes, unless the timer is cancelled before."""
         self._idle_timer = asyncio.get_running_loop().call_later(_IDLE_SECONDS, end)
 
     def cancel_idle_timer(self) -> None:
-        """Cancel what `start_idle_timer` has started. Does nothing if it is over."""
+        """Cancel the timer that `start_idle_timer` started. Does nothing if there is none."""
         if self._idle_timer is not None:
             self._idle_timer.cancel()
             self._idle_timer = None
@@ -298,7 +301,8 @@ class _Worker:
 def _find_import_folders() -> list[str]:
     """Return the folders from which a worker imports: those of this process but the current.
 
-    The current folder is often the vault, and a `json.py` in it must not be executed.
+    The current folder is often the vault, and a `json.py` in it must not be executed. The folder of
+    this package is always among them.
     """
     package_folder = str(Path(simplemem.__file__).resolve().parent.parent)
     try:
@@ -320,7 +324,7 @@ def _find_import_folders() -> list[str]:
 
 
 class _Cache:
-    """The HTML of the notes that were viewed last, by hash.
+    """The HTML of the notes that were viewed last, by the hash of their text and prefix.
 
     Guards the number of their bytes, which stays below a limit.
     """
@@ -331,14 +335,17 @@ class _Cache:
         self._pages: OrderedDict[bytes, str] = OrderedDict()
 
     def get(self, key: bytes) -> str | None:
-        """Return a page, or None if it is unknown."""
+        """Return the HTML for a hash, or None. The HTML counts as viewed last from now on."""
         html = self._pages.get(key)
         if html is not None:
             self._pages.move_to_end(key)
         return html
 
     def put(self, key: bytes, html: str) -> None:
-        """Keep a page, and drop the oldest pages if there are too many bytes."""
+        """Keep the HTML for a hash, and drop what was viewed least recently beyond the limit.
+
+        HTML that is larger than the limit is not kept.
+        """
         self.drop(key)
         self._pages[key] = html
         self._bytes += sys.getsizeof(html)
@@ -347,12 +354,15 @@ class _Cache:
             self._bytes -= sys.getsizeof(oldest)
 
     def drop(self, key: bytes) -> None:
-        """Forget a page. Does nothing if it is unknown."""
+        """Forget the HTML for a hash. Does nothing if there is none."""
         html = self._pages.pop(key, None)
         if html is not None:
             self._bytes -= sys.getsizeof(html)
 
 
 def _escape_source(text: str, reason: str) -> str:
-    """Return a note's source as HTML, with the reason why it is not rendered."""
+    """Return a note's source as HTML, with the reason why it is not rendered.
+
+    The source is cut to 400,000 characters.
+    """
     return render_template("source.html", source=text[:MAX_CHARACTERS], reason=reason)

@@ -97,7 +97,8 @@ def _with_routes_in_hints(handler: Handler) -> Handler:
 def hint_for_routes(hint: str, prefix: str = "") -> str:
     """Return the hint of an error with routes where it names tools.
 
-    `undo_change(version="v3")` becomes `POST /api/v1/undo with version="v3"`.
+    `undo_change(version="v3")` becomes `POST /api/v1/undo with version="v3"`. `prefix` is that of
+    the vault. A hint that is a plain string names no tools, and is returned as it is.
     """
     if not isinstance(hint, Hint):
         return hint
@@ -130,8 +131,9 @@ async def call_tool(
 ) -> Reply[Any]:
     """Return what a tool answers to a call with these arguments.
 
-    `prepare` reads the store first, in the same thread. This process writes nothing between the
-    two. Raises what the tool raises.
+    `prepare`, if there is one, is called with the store before the tool, in the same thread. If the
+    tool writes, this process writes nothing between the two. Raises ReadOnly if the grant may not
+    write, Invalid for a wrong argument, and the errors of the tool, such as NotFound and Conflict.
     """
 
     def work() -> Reply[Any]:
@@ -153,8 +155,10 @@ async def _call_for_data(
 ) -> Data:
     """Return the data that a tool answers with, its hint in terms of routes.
 
-    If the request has a condition, errors of the types `failed_condition` become HTTPError with the
-    status 412. Raises HTTPError if the token lacks a right, and what the tool raises.
+    The hash that `If-Match` names becomes the argument `if_sha256`, in `arguments` too. If the
+    request has a condition, errors of the types `failed_condition` become HTTPError with the status
+    412. Raises HTTPError if the token lacks a right or `If-Match` is malformed, and the errors of
+    `call_tool`, whose `prepare` this is. Returns {} if the tool has no data.
     """
     if tool.writes:
         require_grant(request.scope, "write")
@@ -190,7 +194,11 @@ def _precondition_failed(error: SimplememError) -> HTTPError:
 
 
 def _tool_handler(tool: Tool) -> Handler:
-    """Return a handler that calls a default tool with the arguments of the request."""
+    """Return a handler that calls a default tool with the arguments of the request.
+
+    It answers 201 for a tool that creates a note, else 200, and raises the errors of
+    `read_arguments` and `_call_for_data`.
+    """
 
     async def handle(request: Request, view: VaultView, grant: Grant) -> Response:
         arguments = await read_arguments(request)
@@ -205,7 +213,8 @@ def _tool_handler(tool: Tool) -> Handler:
 async def _call_any_tool(request: Request, view: VaultView, grant: Grant) -> Response:
     """Call a tool of the vault's profile by its name, and return its data or else its text.
 
-    Raises NotFound if there is no such tool, and what the tool raises.
+    Notices become a header. Raises NotFound if there is no such tool, and the errors of
+    `read_arguments` and `call_tool`.
     """
     tool = find_tool(view, request.path_params["tool"])
     arguments = await read_arguments(request)
@@ -226,9 +235,10 @@ def find_tool(view: VaultView, name: str) -> Tool:
 
 
 async def _read_memory(request: Request, view: VaultView, grant: Grant) -> Response:
-    """Return a note as data, or the file itself if the client accepts Markdown.
+    """Return a note as JSON, or its file if the client accepts Markdown and gives no parameters.
 
-    The status is 304 without a body if the client has the current version.
+    The answer has an ETag. The status is 304 without a body if the client has the current version.
+    Raises NotFound or Ambiguous if the name is not that of one note.
     """
     wants_markdown = MARKDOWN in request.headers.get("accept", "")
     if wants_markdown and not request.query_params:
@@ -251,7 +261,7 @@ async def _read_memory(request: Request, view: VaultView, grant: Grant) -> Respo
 
 
 def _has_current_version(request: Request, etag: str) -> bool:
-    """Return whether `If-None-Match` names this ETag, or any."""
+    """Return whether `If-None-Match` names this ETag, or any. False if it is missing."""
     condition = request.headers.get("if-none-match", "")
     etags = [item.strip().removeprefix("W/") for item in condition.split(",")]
     return etag in etags or "*" in etags
@@ -261,6 +271,8 @@ async def _put_memory(request: Request, view: VaultView, grant: Grant) -> Respon
     """Create or replace a note. With `If-Match`, update it: properties that are not named stay.
 
     With `If-None-Match: *`, only create it. The status is 201 if the note is new, else 200.
+    HTTPError with the status 412 is raised if the condition is not met, Invalid for another
+    `If-None-Match`.
     """
     arguments = await read_arguments(request)
     if "if-match" in request.headers:
@@ -292,7 +304,7 @@ async def _put_memory(request: Request, view: VaultView, grant: Grant) -> Respon
 
 
 def _created(view: VaultView, data: Data, status: int) -> Response:
-    """Return the response for a note that was created or replaced, with its address."""
+    """Return the response for a note that was created or replaced, with its route in `Location`."""
     location = f"{view.vault.prefix}{API}/memories/{quote(data['name'])}"
     return Json(data, status, _etag_header(data) | {"Location": location})
 
@@ -309,7 +321,10 @@ def _etag_header(data: Data) -> dict[str, str]:
 
 
 def expected_hash(request: Request) -> str:
-    """Return the hash that `If-Match` names, or "" for any. Raises HTTPError if it is no hash."""
+    """Return the hash that `If-Match` names, or "" if it is missing or names any.
+
+    The hash may be shortened to 12 digits or more. Raises HTTPError (412) if it is no hash.
+    """
     condition = request.headers.get("if-match", "*").strip()
     if condition == "*":
         return ""
@@ -328,7 +343,8 @@ def expected_hash(request: Request) -> str:
 async def read_arguments(request: Request) -> dict[str, Any]:
     """Return the arguments of a request: of its query, its body and its path, which counts most.
 
-    The body is a JSON object or Markdown. Raises Invalid or HTTPError if it is neither.
+    A parameter that occurs several times in the query becomes a list. The body is a JSON object, or
+    Markdown, which becomes the argument `content`. Raises Invalid or HTTPError if it is neither.
     """
     arguments: dict[str, Any] = {}
     for name in request.query_params:
@@ -347,7 +363,10 @@ async def read_arguments(request: Request) -> dict[str, Any]:
 
 
 async def _read_body(request: Request) -> dict[str, Any]:
-    """Return the arguments in the body of a request: a JSON object, or Markdown as the content."""
+    """Return the arguments in the body of a request: a JSON object, or Markdown as `content`.
+
+    {} for an empty body. Raises Invalid or HTTPError if it is neither.
+    """
     body = await request.body()
     content_type = request.headers.get("content-type", "")
     media_type = content_type.partition(";")[0].strip().lower()
@@ -397,7 +416,7 @@ async def _list_tags(_request: Request, view: VaultView, _grant: Grant) -> Respo
 async def _show_stats(_request: Request, view: VaultView, grant: Grant) -> Response:
     """Return the statistics of the vault as the grant sees it.
 
-    Only an administrator sees all of them.
+    Only an administrator without limits sees all of them.
     """
     stats = await view.executor.run(lambda: view.executor.store().stats())
     is_administrator = grant.may("admin") and not grant.is_limited
@@ -430,7 +449,10 @@ async def _describe_api(_request: Request, view: VaultView, _grant: Grant) -> Re
 
 
 def notice_headers(*notices: str) -> dict[str, str]:
-    """Return the header with notices for which a response has no field; {} if there are none."""
+    """Return the header with notices for which a response has no field; {} if there are none.
+
+    Each notice is named once. The text is one line of ASCII, cut to 600 characters.
+    """
     text = line(" ".join(dict.fromkeys(notices)), _MAX_NOTICE)
     if not text:
         return {}

@@ -31,7 +31,10 @@ Handler = Callable[[Request, VaultView, Grant], Awaitable[Response]]
 
 
 def require_grant(scope: Scope, right: Right) -> Grant:
-    """Return the grant of a request. Raises HTTPError if there is none, or it lacks a right."""
+    """Return the grant of a request.
+
+    Raises HTTPError if there is none (401), or it lacks the right (403).
+    """
     grant: Grant | None = scope.get("grant")
     if grant is None:
         headers = {"WWW-Authenticate": "Bearer"}
@@ -56,7 +59,7 @@ async def view_for(
 ) -> VaultView:
     """Return a vault as a grant sees it, and count the request as one of this view.
 
-    Raises NotFound if the grant is limited to other vaults.
+    It is counted until it ends. Raises NotFound if the grant is limited to other vaults.
     """
     view = await registry.view(vault.name, grant)
     view.begin_request()
@@ -69,7 +72,8 @@ def vault_endpoint(
 ) -> Callable[[Request], Awaitable[Response]]:
     """Return an endpoint that calls a handler with the view of a vault that a request may see.
 
-    It raises HTTPError if the token lacks the right, NotFound if it is limited to other vaults.
+    It raises HTTPError if the token lacks the right, NotFound if it is limited to other vaults, and
+    the errors of the handler. For a vault on a branch, the response names a commit.
     """
 
     async def handle(request: Request) -> Response:
@@ -85,10 +89,11 @@ def vault_endpoint(
 async def _handle_at_commit(
     handler: Handler, request: Request, view: VaultView, grant: Grant
 ) -> Response:
-    """Answer a request about a vault on a branch, with a header that names the commit.
+    """Answer a request about a vault on a branch, with the header `COMMIT` in the response.
 
-    Waits first for the commit that the request names, if it names one. Raises Unavailable if that
-    commit does not arrive.
+    It names the commit that the answer includes at least; after a request that may write, the
+    newest commit. Without one, there is no header. Waits first for the commit that the request
+    names, if it names one, and raises Unavailable if that commit does not arrive.
     """
     required = request.headers.get(COMMIT)
     if required:
@@ -123,7 +128,11 @@ def route(
 def routes_of(
     registry: VaultRegistry, vault: MountedVault, handlers: Mapping[str, Handler]
 ) -> list[Route]:
-    """Return the routes of a vault, one per path, from handlers by "METHOD /path"."""
+    """Return the routes of a vault, one per path, from handlers by "METHOD /path".
+
+    The paths lack the prefix of the vault. Each route needs the right `read`; a handler checks for
+    more.
+    """
     by_path: dict[str, dict[str, Handler]] = {}
     for address, handler in handlers.items():
         method, _, path = address.partition(" ")
@@ -138,7 +147,10 @@ def routes_of(
 
 
 def _choose_by_method(handlers: Mapping[str, Handler]) -> Handler:
-    """Return a handler that calls the one for the method of a request. HEAD is handled as GET."""
+    """Return a handler that calls the one for the method of a request.
+
+    `handlers` are by method. HEAD is handled as GET.
+    """
 
     async def handle(request: Request, view: VaultView, grant: Grant) -> Response:
         method = request.method
