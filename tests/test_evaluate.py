@@ -226,7 +226,7 @@ def test_a_service_is_sent_only_what_is_changed_and_its_failure_is_told(
     gone = held("Kettle repair", "heading", "Thermostat replacement steps")
     with EnhancedStore(notes, settings) as store:
         store.sync()
-        service.asked.clear()
+        service.requests.clear()
         pairs = (Pair("heading", "Thermostat steps", ("Kettle repair",), gone),)
         report = run(store, Questions(pairs, 6), {"simplemem": settings})
         sent = service.texts()

@@ -71,7 +71,7 @@ def test_a_run_that_is_ended_halfway_goes_on_where_it_was(
         text=True,
     )
     try:
-        assert eventually(lambda: len(far.asked) == 4)
+        assert eventually(lambda: len(far.requests) == 4)
         process.send_signal(number)
         output = " ".join(
             process.communicate(timeout=30)[1].split()
@@ -86,7 +86,7 @@ def test_a_run_that_is_ended_halfway_goes_on_where_it_was(
             0 < waiting < 15
             and f"{waiting} notes are searchable by words, not yet by meaning." in output
         )
-    under_way = far.asked[3].texts
+    under_way = far.requests[3].texts
     ran = run("index")
     assert ran.code == 0 and "embedded" in ran.out
     assert run("stats", "--json").json["embedding"]["waiting"] == 0

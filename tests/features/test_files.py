@@ -277,16 +277,16 @@ def test_two_who_edit_the_same_file_lose_nothing(store: EnhancedStore) -> None:
 class _Model(BaseHTTPRequestHandler):
     """The Messages API, with a model that looks, writes and is done."""
 
-    asked: ClassVar[list[Any]] = []
+    requests: ClassVar[list[Any]] = []
 
     def do_POST(self) -> None:
         sent = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.asked.append(sent)
+        self.requests.append(sent)
         calls = [{"command": "view", "path": "/memories"}]
         calls += [
             {"command": "create", "path": "/memories/coffee.md", "file_text": "Likes coffee.\n"}
         ]
-        turn = len(self.asked) - 1
+        turn = len(self.requests) - 1
         block: dict[str, Any] = {"type": "text", "text": "Noted."}
         if turn < len(calls):
             block = {
@@ -342,6 +342,6 @@ def test_the_class_serves_the_runner_of_the_sdk(tmp_path: Path) -> None:
         )
     server.shutdown()
     server.server_close()
-    assert _Model.asked[0]["tools"] == [{"type": "memory_20250818", "name": "memory"}]
-    results = [block for sent in _Model.asked[1:] for block in sent["messages"][-1]["content"]]
+    assert _Model.requests[0]["tools"] == [{"type": "memory_20250818", "name": "memory"}]
+    results = [block for sent in _Model.requests[1:] for block in sent["messages"][-1]["content"]]
     assert "excluding hidden items" in str(results[0]) and "created successfully" in str(results[1])

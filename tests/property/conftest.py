@@ -1,4 +1,4 @@
-"""How long to look for a counterexample. `--hypothesis-profile soak` looks ten times as long as every test run does."""
+"""How many examples to try: `--hypothesis-profile soak` tries ten times as many as a test run."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""A language model's service on 127.0.0.1 that speaks as OpenAI and Ollama do, and misbehaves on request. What it says
-is what a test gave it to say."""
+"""A service of a language model on 127.0.0.1 with the protocols of OpenAI and Ollama.
+
+A test supplies its answers. It misbehaves on request.
+"""
 
 from __future__ import annotations
 
@@ -7,38 +9,45 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from embedding_service import Answer, Asked, EmbeddingService
+from embedding_service import Answer, EmbeddingService, Request
 
 Model = Callable[[dict[str, Any]], Any]
 
 
 class ChatService(EmbeddingService):
-    """Running inside `with`. `model` answers what the user's message holds; a text is said as it is, not as JSON."""
+    """The service, which runs inside `with`.
+
+    `model` gets the JSON of the user's message and returns the answer. A text is sent as it is, and
+    any other value as JSON.
+    """
 
     def __init__(self, model: Model) -> None:
         super().__init__()
         self.model = model
         self.knows_schemas = True
 
-    def answer(self, asked: Asked) -> tuple[int, Any]:
-        """What a service in good health says."""
-        form = asked.json.get("response_format", {}).get("type")
+    def answer(self, request: Request) -> tuple[int, Any]:
+        """Return the status and the body of a correct answer to a request."""
+        form = request.json.get("response_format", {}).get("type")
         if form == "json_schema" and not self.knows_schemas:
             return 400, {"error": {"message": "response_format json_schema is not supported"}}
-        found = self.model(json.loads(asked.json["messages"][-1]["content"]))
-        content = found if isinstance(found, str) else json.dumps(found)
+
+        answer = self.model(json.loads(request.json["messages"][-1]["content"]))
+        content = answer if isinstance(answer, str) else json.dumps(answer)
         message = {"role": "assistant", "content": content}
-        if asked.path.endswith("/api/chat"):
-            return 200, {"model": asked.json["model"], "message": message, "done": True}
+        if request.path.endswith("/api/chat"):
+            return 200, {"model": request.json["model"], "message": message, "done": True}
         return 200, {
             "id": "c1",
             "object": "chat.completion",
             "choices": [{"index": 0, "message": message}],
         }
 
-    def said(self) -> list[str]:
-        """Every text that was ever sent here, instructions too."""
-        return [each["content"] for asked in self.asked for each in asked.json["messages"]]
+    def sent_texts(self) -> list[str]:
+        """Return all texts that were sent to the service, with the instructions."""
+        return [
+            message["content"] for request in self.requests for message in request.json["messages"]
+        ]
 
 
 __all__ = ["Answer", "ChatService"]

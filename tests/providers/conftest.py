@@ -1,4 +1,4 @@
-"""A service of embeddings for the tests of what asks one."""
+"""An embedding service for the tests of its clients."""
 
 from __future__ import annotations
 
@@ -10,5 +10,6 @@ from embedding_service import EmbeddingService
 
 @pytest.fixture
 def service() -> Iterator[EmbeddingService]:
-    with EmbeddingService() as running:
-        yield running
+    """Yield a running embedding service."""
+    with EmbeddingService() as service:
+        yield service

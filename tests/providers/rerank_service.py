@@ -1,6 +1,6 @@
-"""A rerank service on 127.0.0.1 that speaks as Cohere and Jina, text-embeddings-inference and Voyage do, and misbehaves
-on request. It reads the question and a text together: its score is the share of the question's words that the text
-holds.
+"""A rerank service on 127.0.0.1 with several protocols.
+
+They are those of Cohere, Jina, text-embeddings-inference and Voyage. Its score is the share of the words of the query that a text contains. It misbehaves on request.
 """
 
 from __future__ import annotations
@@ -10,57 +10,63 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
 
-from embedding_service import Answer, Asked, EmbeddingService
+from embedding_service import Answer, EmbeddingService, Request
 
 Score = Callable[[str, str], float]
 
 
-def words_held(query: str, text: str) -> float:
-    asked = set(re.findall(r"\w+", query.lower()))
-    return len(asked & set(re.findall(r"\w+", text.lower()))) / len(asked)
+def share_of_words(query: str, text: str) -> float:
+    """Return the share of the words of a query that a text contains."""
+    query_words = set(re.findall(r"\w+", query.lower()))
+    text_words = set(re.findall(r"\w+", text.lower()))
+    return len(query_words & text_words) / len(query_words)
 
 
 class RerankService(EmbeddingService):
-    """Running inside `with`. `score` may be replaced by another model."""
+    """The service, which runs inside `with`. `score` is its model, which a test may replace."""
 
-    def __init__(self, score: Score = words_held) -> None:
+    def __init__(self, score: Score = share_of_words) -> None:
         super().__init__()
         self.score = score
 
     @property
     def cohere(self) -> str:
+        """The address of the protocol of Cohere and Jina."""
         return f"{self.url}/v2/rerank"
 
     @property
     def tei(self) -> str:
+        """The address of the protocol of text-embeddings-inference."""
         return f"{self.url}/rerank"
 
     @property
     def voyage(self) -> str:
+        """The address of the protocol of Voyage."""
         return f"{self.url}/v1"
 
     def sent(self) -> list[str]:
-        """Every passage that was ever sent here."""
+        """Return all passages that were sent to the service."""
         return [
             text
-            for asked in self.asked
-            for text in asked.json.get("documents", asked.json.get("texts", []))
+            for request in self.requests
+            for text in request.json.get("documents", request.json.get("texts", []))
         ]
 
-    def answer(self, asked: Asked) -> tuple[int, Any]:
-        """What a service in good health says: the best first, each with the number of its text."""
-        wanted, path = asked.json, urlsplit(asked.path).path  # a proxy is asked for whole addresses
-        if path == "/v1/rerank" and "top_n" in wanted:
+    def answer(self, request: Request) -> tuple[int, Any]:
+        """Return the status and the body of a correct answer: the best text first."""
+        body = request.json
+        path = urlsplit(request.path).path  # the path of a request to a proxy is a whole address
+        if path == "/v1/rerank" and "top_n" in body:
             return 400, {"detail": "Argument 'top_n' is not supported by our API"}
         if path in ("/v1/rerank", "/v2/rerank"):
-            if not isinstance(wanted.get("model"), str):
+            if not isinstance(body.get("model"), str):
                 return 400, {"message": "invalid request: model is required"}
-            rows = self._rows(wanted["query"], wanted["documents"], "relevance_score")
+            rows = self._rows(body["query"], body["documents"], "relevance_score")
             if path == "/v1/rerank":
                 return 200, {
                     "object": "list",
                     "data": rows,
-                    "model": wanted["model"],
+                    "model": body["model"],
                     "usage": {"total_tokens": 9},
                 }
             return 200, {
@@ -69,18 +75,21 @@ class RerankService(EmbeddingService):
                 "meta": {"api_version": {"version": "2"}},
             }
         if path == "/rerank":
-            if "texts" not in wanted:
+            if "texts" not in body:
                 return 422, {"error": "missing field `texts`", "error_type": "validation"}
-            return 200, self._rows(wanted["query"], wanted["texts"], "score")
-        return 404, {"message": f"there is no {asked.path}"}
+            return 200, self._rows(body["query"], body["texts"], "score")
+        return 404, {"message": f"there is no {request.path}"}
 
     def _rows(self, query: str, texts: list[str], name: str) -> list[dict[str, Any]]:
-        rows = [{"index": k, name: self.score(query, text)} for k, text in enumerate(texts)]
+        """Return number and score of each text, the best first. `name` is the key of the score."""
+        rows = [
+            {"index": number, name: self.score(query, text)} for number, text in enumerate(texts)
+        ]
         return sorted(rows, key=lambda row: (-row[name], row["index"]))
 
 
 def spoilt(change: Callable[[list[dict[str, Any]]], Any]) -> Answer:
-    """A good answer whose rows are changed before they are sent, in whichever protocol."""
+    """Return a correct answer whose rows are changed before they are sent, in any protocol."""
 
     def spoil(answer: Any) -> Any:
         if isinstance(answer, list):
@@ -92,11 +101,16 @@ def spoilt(change: Callable[[list[dict[str, Any]]], Any]) -> Answer:
 
 
 def _first(rows: list[dict[str, Any]], **changed: Any) -> list[dict[str, Any]]:
-    named = {("relevance_score" if "relevance_score" in rows[0] else "score") if k == "score" else k: v
-             for k, v in changed.items()}  # fmt: skip
-    return [rows[0] | named, *rows[1:]]
+    """Return the rows with changed fields in the first one.
+
+    `score` is the score, whatever its key in the protocol of the rows is.
+    """
+    if "score" in changed and "relevance_score" in rows[0]:
+        changed["relevance_score"] = changed.pop("score")
+    return [rows[0] | changed, *rows[1:]]
 
 
+# Complete answers with impossible content.
 WRONG: dict[str, Answer] = {
     "too few": spoilt(lambda rows: rows[1:]),
     "none": spoilt(lambda rows: []),
@@ -113,4 +127,3 @@ WRONG: dict[str, Answer] = {
     "another answer": Answer(200, b'{"choices": [{"text": "The second passage is best."}]}'),
     "a number": Answer(200, b"17"),
 }
-"""Answers that came whole and say what cannot be."""

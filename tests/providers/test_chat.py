@@ -20,7 +20,7 @@ def ask(chat: ServiceChatModel, said: object = "hello", seconds: float = 5.0) ->
 def test_both_protocols_ask_for_the_shape(provider: str, path: str) -> None:
     with ChatService(lambda said: {"answer": said["said"].upper()}) as service:
         assert ask(ServiceChatModel(provider, "m", url=service.url + path)) == {"answer": "HELLO"}
-        sent = service.asked[0].json
+        sent = service.requests[0].json
     wanted = (
         sent["format"] if provider == "ollama" else sent["response_format"]["json_schema"]["schema"]
     )
@@ -35,7 +35,7 @@ def test_a_server_without_schemas_is_asked_for_json() -> None:
     with ChatService(lambda _: {"answer": "yes"}) as service:
         service.knows_schemas = False
         assert ask(ServiceChatModel("openai", "m", url=service.url)) == {"answer": "yes"}
-        assert [each.json["response_format"]["type"] for each in service.asked] == [
+        assert [each.json["response_format"]["type"] for each in service.requests] == [
             "json_schema",
             "json_object",
         ]
@@ -63,7 +63,7 @@ def test_an_hour_has_so_many_calls_whatever_came_of_them() -> None:
         for _ in range(6):
             with pytest.raises(Unavailable) as refused:
                 ask(chat)
-        assert len(service.asked) == 3 and "3 calls" in refused.value.message
+        assert len(service.requests) == 3 and "3 calls" in refused.value.message
 
 
 def test_no_secret_is_sent() -> None:
@@ -73,7 +73,7 @@ def test_no_secret_is_sent() -> None:
             ServiceChatModel("openai", "m", url=service.url),
             [f"my token is {secret}.", {"deep": secret}],
         )
-        assert secret not in service.received.decode() and "[redacted]" in service.said()[-1]
+        assert secret not in service.received.decode() and "[redacted]" in service.sent_texts()[-1]
     assert redact({"a": ["nothing", 1, None]}) == {"a": ["nothing", 1, None]}
 
 

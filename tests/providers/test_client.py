@@ -42,7 +42,7 @@ def test_an_answer_over_the_limit_is_not_read(
     monkeypatch.setattr(module, "_MAX_ANSWER_MB", 1)
     with pytest.raises(Unavailable, match="more than 1 MB"):
         asked_of(remote(service), "/embeddings")
-    assert len(service.asked) == 1
+    assert len(service.requests) == 1
 
 
 def test_an_answer_that_comes_a_byte_at_a_time_is_left_and_its_connection_closed(
@@ -71,7 +71,7 @@ def test_a_redirect_is_not_followed_with_the_key(service: EmbeddingService) -> N
         )
         with pytest.raises(Unavailable, match="has moved to another address"):
             asked_of(keyed)
-        assert elsewhere.asked == []
+        assert elsewhere.requests == []
 
 
 # -- what a service said, without what it repeats of what it was sent

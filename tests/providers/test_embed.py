@@ -65,7 +65,7 @@ def test_what_is_sent_is_what_the_protocol_wants_and_a_key_only_where_it_belongs
     embedder = openai(service)
     assert embedder.dimension is None  # it is learnt from the first answer
     assert embedder.query("crane") == embedder.query("crane") and embedder.dimension == 64
-    asked, plain = service.asked
+    asked, plain = service.requests
     assert asked.path == "/v1/embeddings"
     assert asked.json == {
         "model": "tiny",
@@ -153,7 +153,7 @@ def test_a_url_that_cannot_be_one_is_refused_without_showing_what_it_holds(url: 
 def test_a_failure_that_passes_is_not_noticed(service: EmbeddingService, trouble: Answer) -> None:
     service.next(trouble)
     assert cosine(openai(service).documents(TEXTS)[1], service.vector(TEXTS[1], 64)) > 0.999
-    assert len(service.asked) == 2
+    assert len(service.requests) == 2
 
 
 @pytest.mark.parametrize(
@@ -220,7 +220,7 @@ def test_one_text_that_is_refused_says_nothing_about_the_service(service: Embedd
         with pytest.raises(RequestRefused, match="an input is too long"):
             embedder.documents(["crane", "an endless passage"])
     assert embedder.documents(["crane"])
-    assert len(service.asked) == 8  # a refusal is not asked again
+    assert len(service.requests) == 8  # a refusal is not asked again
 
 
 # -- keys and texts stay where they belong
@@ -256,7 +256,7 @@ def test_a_proxy_of_the_environment_does_not_see_what_is_for_this_machine(
             monkeypatch.setenv(name, proxy.url)
         for name in ("NO_PROXY", "no_proxy"):
             monkeypatch.delenv(name, raising=False)
-        assert len(openai(service).query("crane")) == 64 and proxy.asked == []
+        assert len(openai(service).query("crane")) == 64 and proxy.requests == []
 
 
 # -- Ollama
@@ -266,7 +266,7 @@ def test_ollama_is_sent_what_its_protocol_wants(service: EmbeddingService) -> No
     here = {"provider": "ollama", "model": "tiny", "url": service.url}
     named(**here).documents(TEXTS)
     named(**here, keep_alive="30m", dimensions=16).documents(TEXTS)
-    plain, asked = service.asked
+    plain, asked = service.requests
     assert (plain.path, plain.json) == (
         "/api/embed",
         {"model": "tiny", "input": TEXTS, "truncate": True},
@@ -313,4 +313,8 @@ def test_known_models_are_told_what_their_makers_say_and_others_nothing(
 def test_texts_go_in_batches_each_once(service: EmbeddingService) -> None:
     many = [f"text number {k} of many" for k in range(25)]
     made = openai(service, batch=10, timeout_seconds=5).documents([*many, *many])
-    assert made[:25] == made[25:] and [len(asked.texts) for asked in service.asked] == [10, 10, 5]
+    assert made[:25] == made[25:] and [len(asked.texts) for asked in service.requests] == [
+        10,
+        10,
+        5,
+    ]

@@ -55,7 +55,7 @@ def test_with_a_model_it_is_asked_as_cohere_and_jina_are_without_one_as_text_emb
 ) -> None:
     reranker(service.cohere, "m", key=SecretStr(KEY)).scores(QUERY, TEXTS, time.monotonic() + 10)
     reranker(service.tei).scores(QUERY, TEXTS, time.monotonic() + 10)
-    cohere, tei = service.asked
+    cohere, tei = service.requests
     assert (cohere.path, tei.path) == ("/v2/rerank", "/rerank")
     assert cohere.json == {"model": "m", "query": QUERY, "documents": TEXTS, "top_n": 3}
     assert tei.json == {"query": QUERY, "texts": TEXTS, "truncate": True}
@@ -65,7 +65,7 @@ def test_with_a_model_it_is_asked_as_cohere_and_jina_are_without_one_as_text_emb
 @pytest.mark.parametrize("path", ["", "/", "/rerank", "/rerank/"])
 def test_the_last_word_of_the_address_may_be_left_out(service: RerankService, path: str) -> None:
     reranker(f"{service.url}/v2{path}", "m").scores(QUERY, TEXTS, time.monotonic() + 10)
-    assert service.asked[0].path == "/v2/rerank"
+    assert service.requests[0].path == "/v2/rerank"
 
 
 def test_its_name_says_which_model_and_where_and_only_this_machine_is_not_remote(

@@ -44,7 +44,7 @@ def test_documents_and_questions_are_sent_as_such(service: EmbeddingService) -> 
     made = embedder.documents(TEXTS)
     assert [len(vector) for vector in made] == [32, 32, 32] and len(set(made)) == 3
     embedder.query("crane")
-    documents, question = service.asked
+    documents, question = service.requests
     assert (documents.json["input_type"], question.json["input_type"]) == ("document", "query")
     assert documents.json["model"] == "voyage-3.5" and documents.json["output_dimension"] == 32
     assert documents.headers["Authorization"] == f"Bearer {KEY}"
@@ -58,7 +58,7 @@ def test_without_a_key_nothing_is_sent_and_the_way_out_is_named(
     monkeypatch.delenv("VOYAGE_API_KEY", raising=False)
     with pytest.raises(Unavailable) as caught:
         voyage(service, api_key=None).query("crane")
-    assert "VOYAGE_API_KEY" in caught.value.hint and service.asked == []
+    assert "VOYAGE_API_KEY" in caught.value.hint and service.requests == []
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_a_reranker_scores_each_text_and_counts_as_remote_as_a_proxy_may_lie_bet
             1.0,
             0.5,
         ]
-        (asked,) = proxy.asked
+        (asked,) = proxy.requests
         assert {
             "model": "rerank-2.5-lite",
             "query": "cold valve",

@@ -88,7 +88,7 @@ def test_backlinks_of_a_query_stand_in_its_order_too(
         assert (
             store.backlinks("a", query=QUERY) == ()
             and len(store.backlinks("x", limit=3)) == 3
-            and len(service.asked) == 1
+            and len(service.requests) == 1
             and store.rerank_trouble == ""
         )
         service.always = failing(500)
@@ -179,7 +179,7 @@ def test_a_dead_one_is_asked_a_few_times_and_then_costs_nothing(
             assert names(store.search(QUERY)) == ORDER
         assert "next attempt in" in store.search(QUERY).degraded
         assert any("does not answer" in warning for warning in store.stats()["warnings"])
-    assert len(service.asked) == 3
+    assert len(service.requests) == 3
 
 
 # -- private notes

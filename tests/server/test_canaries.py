@@ -129,7 +129,9 @@ def test_the_most_verbose_log_of_a_network_server_holds_no_note_and_no_key(tmp_p
             assert server.api("POST", "/memories", note).status == 201
             assert "numbat" in server.api("GET", "/memories/numbat").body.decode()
             assert eventually(
-                lambda: any("numbat" in text for request in service.asked for text in request.texts)
+                lambda: any(
+                    "numbat" in text for request in service.requests for text in request.texts
+                )
             )
         finally:
             server.clear()

@@ -1,4 +1,4 @@
-"""What several tests of the store begin with: a service of embeddings, and a store that is opened under rules."""
+"""Fixtures of the tests of the store: an embedding service, and a store with access rules."""
 
 from __future__ import annotations
 
@@ -15,12 +15,15 @@ from simplemem.store import EnhancedStore
 
 @pytest.fixture
 def service() -> Iterator[EmbeddingService]:
-    with EmbeddingService() as running:
-        yield running
+    """Yield a running embedding service."""
+    with EmbeddingService() as service:
+        yield service
 
 
 @pytest.fixture
 def opened(vault: Path) -> Callable[..., EnhancedStore]:
+    """Return a function that opens a store on the vault with access rules."""
+
     def open_with(no_delete: bool = False, **access: Any) -> EnhancedStore:
         settings = {"embed": {"provider": "none"}, "no_delete": no_delete, "access": access}
         return EnhancedStore(vault, Settings.model_validate(settings))

@@ -191,7 +191,7 @@ def test_a_rebuild_pays_for_no_text_twice(
         write(f"n{k}.md", f"Crane number {k}.")
     store = open_with(url=f"{service.url}/v1")
     store.sync()
-    service.asked.clear()
+    service.requests.clear()
     write("n0.md", "Another crane.")
     store.sync(rebuild=True)
     assert [text for text in service.texts() if "rane" in text] == ["n0\nAnother crane."]
@@ -210,12 +210,12 @@ def test_two_servers_with_different_embedders_do_not_undo_each_other_for_ever(
         assert eventually(lambda: one.state().state == "ready")
         with serving(other):
             assert eventually(lambda: other.state().state == "ready")
-            asked = len(service.asked)
+            asked = len(service.requests)
             one.create(
                 "more", "One more crane."
             )  # wakes the one, which leaves the other's vectors alone
             other.create("still", "And still one more.")
-            assert eventually(lambda: other.state().pending == 0 and len(service.asked) > asked)
+            assert eventually(lambda: other.state().pending == 0 and len(service.requests) > asked)
             assert other.stats()["embedder"].startswith("openai/tiny")
             assert "words only" in one.search("crane").degraded
             assert one.search("crane").hits
@@ -282,9 +282,9 @@ def test_a_text_that_is_refused_is_named_and_stops_no_other(
     (refused,) = store.stats()["embedding"]["refused"]
     assert refused["path"] == "bad.md" and "too long for this model" in refused["why"]
     assert "bad" in meant(store, "filler harbour")  # what was not refused has its vectors
-    asked = len(service.asked)
+    asked = len(service.requests)
     store.sync()
-    assert len(service.asked) == asked
+    assert len(service.requests) == asked
     write("bad.md", "A crane of paper.")
     store.sync()
     assert store.stats()["embedding"]["refused"] == []

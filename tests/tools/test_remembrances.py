@@ -329,7 +329,7 @@ def test_a_model_that_finds_no_facts_stores_nothing(contract: Contract, content:
             not answer.failed and not answer.data["events"] and answer.data["extraction"] == "llm:m"
         )
         assert answer.text == "Nothing was stored: the text states no fact."
-        assert not (call.vault / "atoms").exists() and len(service.asked) == 1
+        assert not (call.vault / "atoms").exists() and len(service.requests) == 1
 
 
 def test_a_document_in_which_a_model_finds_no_facts_states_none(contract: Contract) -> None:
@@ -340,7 +340,7 @@ def test_a_document_in_which_a_model_finds_no_facts_states_none(contract: Contra
         call("add_memory", content=f"I live in Berlin. {LONG}", user_id="ann")
         documents = document_service(call.store)
         assert eventually(lambda: documents.documents("ann")[0].status == "done")
-        assert len(service.asked) == 1 and not (call.vault / "atoms").exists()
+        assert len(service.requests) == 1 and not (call.vault / "atoms").exists()
 
 
 def test_a_model_that_quotes_nothing_leaves_the_text_to_the_rules(contract: Contract) -> None:

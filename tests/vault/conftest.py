@@ -1,4 +1,4 @@
-"""What writes and locks files is tried on the disk, as its users have it."""
+"""Tests that write and lock files run on a disk, as for users."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ import pytest
 
 @pytest.fixture
 def tmp_path() -> Iterator[Path]:
-    """A folder of its own for each test. (Those of other tests may lie in memory.)"""
+    """Yield a folder on the disk. The folders of other tests may be in memory."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         yield Path(folder).resolve()

@@ -83,7 +83,7 @@ def test_a_model_decides_if_the_scores_are_close(tmp_path: Path) -> None:
             "topic_resumption",
         )
         assert record(conversations, "We bought a boat.", 3)["routing_scenario"] == "topic_shift"
-        assert clock["block_id"] != jam["block_id"] and len(service.asked) == 2
+        assert clock["block_id"] != jam["block_id"] and len(service.requests) == 2
 
 
 @pytest.mark.usefixtures("close")
@@ -114,7 +114,7 @@ def test_whatever_a_model_gets_wrong_the_rules_answer_stands(
         assert (stored["block_id"], stored["method"]) == (
             clock["block_id"],
             "rules",
-        ) and service.asked
+        ) and service.requests
 
 
 @pytest.mark.usefixtures("close")
@@ -162,7 +162,7 @@ def test_the_rules_decide_if_the_chosen_topic_is_gone_meanwhile(
         jam = record(conversations, "Plum jam?", topic="Jam")
         clock = record(conversations, "The dial is brass.", 1, topic="Clock")
         stored = record(conversations, "And quince?", 2)
-        assert len(service.asked) == 1
+        assert len(service.requests) == 1
         assert (stored["block_id"], stored["method"], stored["reason"]) == (
             clock["block_id"],
             "rules",
@@ -178,7 +178,7 @@ def test_a_secret_and_a_private_topic_are_never_sent(tmp_path: Path) -> None:
     ):
         record(conversations, SECRET, topic="Tide clock")
         record(conversations, "The new API key for the tide table service is TT-9020-RB.", 1)
-        assert not service.asked
+        assert not service.requests
         record(conversations, "Plum jam?", 2, topic="Jam")
         record(conversations, "And quince?", 3)
         (note,) = (
@@ -193,9 +193,9 @@ def test_a_secret_and_a_private_topic_are_never_sent(tmp_path: Path) -> None:
         record(conversations, "The dial is brass.", 4, topic="Clock")
         record(conversations, "And the hands?", 5)
         assert (
-            len(service.asked) == 2
-            and "Clock" in service.said()[-1]
-            and "Jam" not in service.said()[-1]
+            len(service.requests) == 2
+            and "Clock" in service.sent_texts()[-1]
+            and "Jam" not in service.sent_texts()[-1]
         )
         assert "Tide" not in service.received.decode() and "TT-" not in service.received.decode()
 
@@ -209,14 +209,14 @@ def test_a_model_is_asked_only_if_configured_and_within_its_budget(tmp_path: Pat
     ):
         record(conversations, "Plum jam?")
         record(conversations, "And quince?", 1)
-        assert not service.asked
+        assert not service.requests
     with (
         ChatService(lambda _: answer) as service,
         open_conversations(tmp_path / "b", service, max_calls_per_hour=2) as conversations,
     ):
         for minute in range(6):
             record(conversations, "And quince?", minute)
-        assert len(service.asked) == 2
+        assert len(service.requests) == 2
 
 
 def test_a_fact_of_a_model_quotes_the_message(tmp_path: Path) -> None:
@@ -243,9 +243,10 @@ def test_a_fact_of_a_model_quotes_the_message(tmp_path: Path) -> None:
         )
         assert stored_fact.statement == "The case is oak" and result["method"] == "llm:m"
         assert "TT-4471" not in service.received.decode()
-        count = len(service.asked)
+        count = len(service.requests)
         assert (
-            conversations.archive_stale(after_days=1)["facts"] == [] and len(service.asked) == count
+            conversations.archive_stale(after_days=1)["facts"] == []
+            and len(service.requests) == count
         )  # what was read is not read again
 
 
@@ -286,9 +287,9 @@ def test_a_topic_that_is_named_is_read_and_no_other(tmp_path: Path) -> None:
         conversations.store.sync()
         conversations.archive_stale(jam["block_id"])
         assert (
-            len(service.asked) == 1
-            and "Plum" in service.said()[-1]
-            and "oak" not in service.said()[-1]
+            len(service.requests) == 1
+            and "Plum" in service.sent_texts()[-1]
+            and "oak" not in service.sent_texts()[-1]
         )
 
 
@@ -305,7 +306,7 @@ def test_a_long_topic_is_read_to_its_end(tmp_path: Path) -> None:
         assert (
             topic.status == "closed"
             and topic.facts_read == topic.turns[1].mark
-            and len(service.asked) == 2
+            and len(service.requests) == 2
         )
 
 

@@ -76,7 +76,7 @@ def test_a_page_comes_with_its_type_charset_and_name(web: Web) -> None:
 def test_this_machine_is_not_asked_unless_that_is_allowed(web: Web, host: str) -> None:
     with pytest.raises(Invalid, match="this machine or its local network") as refused:
         fetch(web.url("/", host))
-    assert not web.asked and "documents.allow_private" in refused.value.hint
+    assert not web.requests and "documents.allow_private" in refused.value.hint
 
 
 def test_a_name_that_leads_here_is_not_asked(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,7 +84,7 @@ def test_a_name_that_leads_here_is_not_asked(web: Web, monkeypatch: pytest.Monke
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: answers.pop())
     with pytest.raises(Invalid):
         fetch(web.url("/", "two-faced.example.org"))
-    assert not answers and not web.asked
+    assert not answers and not web.requests
 
 
 def test_what_was_checked_is_what_is_connected_to(
@@ -102,7 +102,8 @@ def test_what_was_checked_is_what_is_connected_to(
     web.pages["/x"] = ("text/plain", b"here")
     assert fetch(web.url("/x", "rebound.example.org"), allow_private=True).data == b"here"
     assert (
-        web.asked[0]["host"] == f"rebound.example.org:{web.port}" and "cookie" not in web.asked[0]
+        web.requests[0]["host"] == f"rebound.example.org:{web.port}"
+        and "cookie" not in web.requests[0]
     )
     assert names.count("rebound.example.org") == 1
 
@@ -128,12 +129,12 @@ def test_redirections_are_followed_each_checked_anew(
 ) -> None:
     web.pages = {f"/{at}": (302, f"/{at + 1}") for at in range(9)} | {"/5": ("text/plain", b"five")}
     assert fetch(web.url("/0"), allow_private=True).data == b"five"
-    assert not any("cookie" in request for request in web.asked)
+    assert not any("cookie" in request for request in web.requests)
     for path, led in (("/loop", "/loop"), ("/file", "file:///etc/passwd"), ("/bad", "http://[x")):
         web.pages[path] = (302, led)
         with pytest.raises((Invalid, Unavailable)):
             fetch(web.url(path), allow_private=True)
-    assert [request["path"] for request in web.asked].count("/loop") == 6
+    assert [request["path"] for request in web.requests].count("/loop") == 6
     monkeypatch.setattr(
         room, "may_fetch", lambda host: host == "127.0.0.1"
     )  # as if this server were a public one

@@ -391,19 +391,19 @@ def test_with_a_model_a_document_is_read_after_the_answer(vault: Path) -> None:
             )
             assert eventually(lambda: header(store, result)["status"] == "done")
             assert stated(store, "alex") == ["Ann bakes"]
-            request_count = len(service.asked)
+            request_count = len(service.requests)
             assert document_service(store).ingest_text(web, "alex")["status"] == "done"
             private = document_service(store).ingest_text(f"I prefer tea. {LONG}", "secret", "Ann")
             assert (
                 eventually(lambda: header(store, private)["status"] == "done")
-                and len(service.asked) == request_count
+                and len(service.requests) == request_count
             )
             assert stated(store, "secret") and "error" not in header(store, private)
             document_service(store).add_memory("I live in Oslo.", "own")
             document_service(store).add_memory("I live by the sea.", "own")
-            assert len(stated(store, "own")) == 2 and len(service.asked) == request_count
+            assert len(stated(store, "own")) == 2 and len(service.requests) == request_count
             document_service(store).add_memory("Has a dog", "alex")
-            assert len(service.asked) > request_count
+            assert len(service.requests) > request_count
 
 
 def test_a_fact_that_a_model_drew_goes_when_its_words_go(vault: Path, web: Web) -> None:

@@ -261,4 +261,4 @@ def test_a_reranker_that_the_settings_name_orders_and_is_named(vault: Path) -> N
                 "not requested",
             )
             used, why = step(ask(store, "when does the ferry stop"), "rerank")
-            assert used and why != "words and meaning" and service.asked
+            assert used and why != "words and meaning" and service.requests

@@ -71,7 +71,7 @@ def add(store: EnhancedStore, text: str, **more: Any) -> AddResult:
 
 
 def questions_to(service: ChatService) -> list[dict[str, Any]]:
-    return [json.loads(request.json["messages"][-1]["content"]) for request in service.asked]
+    return [json.loads(request.json["messages"][-1]["content"]) for request in service.requests]
 
 
 @pytest.mark.parametrize("cites", [["1"], [2, "1"], ["2", "2"]])
@@ -89,12 +89,12 @@ def test_an_answer_cites_what_it_was_given_which_is_data_under_small_numbers(
         assert {"id", "text", "when"} == question["memories"][0].keys() and question["memories"][0][
             "when"
         ] == "2026-01-20"
-        instructions = [request.json["messages"][0]["content"] for request in service.asked]
-        assert "money" not in instructions[0] and "[redacted]" in service.said()[-1]
+        instructions = [request.json["messages"][0]["content"] for request in service.requests]
+        assert "money" not in instructions[0] and "[redacted]" in service.sent_texts()[-1]
         for hidden in ("mattress", "buried", KEY, *(hit.result["id"] for hit in found.hits)):
-            assert f'"{hidden}"' not in str(question) and hidden not in service.said()[-1].replace(
-                ASKED, ""
-            ), hidden
+            assert f'"{hidden}"' not in str(question) and hidden not in service.sent_texts()[
+                -1
+            ].replace(ASKED, ""), hidden
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_an_answer_that_cites_nothing_or_what_is_not_there_is_none(
         assert (
             answer == (None, "none", "the model returned nothing usable") and len(found.hits) == 3
         )
-        assert len(service.asked) == 1
+        assert len(service.requests) == 1
 
 
 def test_a_question_is_asked_in_other_words_for_searching_only(vault: Path) -> None:
@@ -122,7 +122,7 @@ def test_a_question_is_asked_in_other_words_for_searching_only(vault: Path) -> N
 
     with asking(vault, model) as (store, service):
         write(store, vault, Bank="My savings are at the harbour bank.", Cows="Cows sleep.")
-        assert not ask(store, "where is it")[0].hits and not service.asked
+        assert not ask(store, "where is it")[0].hits and not service.requests
         found, answer = ask(store, "where is it", rewrite=True)
         assert [hit.result["text"] for hit in found.hits] == ["My savings are at the harbour bank."]
         assert {"step": "hyde", "used": True, "why": "llm:m"} in found.steps and answer[
