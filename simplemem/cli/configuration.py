@@ -278,9 +278,10 @@ def _old_value_line(key: str, old_value: Any) -> list[Part]:
 
 
 def _warnings_about_rules(rules: Iterable[str], vault: Path | None) -> list[str]:
-    """Return a warning for each rule that names one folder or note which the vault does not have.
+    """Return a warning for each rule that names a folder or note which the vault does not have.
 
-    Each warning suggests the most similar name. Without a vault, there are no warnings.
+    A rule with a wildcard is never warned about. Each warning suggests the most similar name, if
+    there is one. Without a vault, there are no warnings.
     """
     from simplemem.settings.find_vault import find_existing_vault
 

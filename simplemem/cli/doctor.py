@@ -71,9 +71,9 @@ def _parse_checks(options: Iterable[str]) -> list[str]:
 def _report(
     findings: Sequence[Finding], own_files: Sequence[OwnFile], checks: Sequence[str]
 ) -> Answer:
-    """Return the answer about what the doctor found. It failed if there is an error or a warning.
+    """Return the answer about what the doctor found.
 
-    With `checks`, all findings of these checks are shown, and nothing else.
+    It failed if there is an error or a warning. With `checks`, all findings of these checks are shown, and nothing else.
     """
     failed = any(finding.level != "note" for finding in findings)
     facts = {

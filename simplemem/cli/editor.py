@@ -41,7 +41,8 @@ def edit_note(store: EnhancedStore, name: str, *, merge: bool) -> Saved:
 
     Raises NotFound or Ambiguous for the name, Unreadable if the note is not UTF-8, ReadOnly,
     Unavailable if there is no editor or it fails, and Conflict if others changed the note and the
-    user does not agree to save both. After a failure, the error says where the text is kept.
+    user does not agree to save both. If the text was edited by then, it is kept in a file, which
+    the error names.
     """
     memory = store.read(name)
     data = memory.text.encode("utf-8", "surrogatepass")
@@ -124,9 +125,9 @@ def _accepts_merge(conflict: Conflict, name: str) -> bool:
 class DraftFile:
     """The file with the text of one note while it is in an editor.
 
-    The context creates nothing: the file is there from the start, in `.simplemem/drafts/`. At its
-    end the file is deleted, unless an error prevented that the edited text was saved. Such an error
-    then says where the text is kept.
+    The constructor writes the file, in `.simplemem/drafts/`. The end of the context deletes it. If
+    the context ends with an error and the user has edited the text, the file is kept, and an error
+    of simplemem gets a hint that says where.
     """
 
     def __init__(self, store: EnhancedStore, name: str, text: str) -> None:

@@ -11,11 +11,14 @@ from simplemem.errors import Conflict, Unavailable
 def replace_text(
     file: Path, old_text: str | None, new_text: str | None, backup_name: str = ""
 ) -> None:
-    """Replace the text of a file, which was `old_text` when it was read. None stands for no file.
+    """Replace the text of a file, which was `old_text` when it was read.
 
-    If `file` is a link, the file behind it is replaced. Missing folders are created. With
-    `backup_name`, the old file is kept under that name beside it. Raises Unavailable if the file is
-    write-protected, and Conflict if it is no longer what was read; nothing is changed then.
+    `old_text` is None if there was no file. If `new_text` is None, the file is deleted. If `file` is
+    a link, the file behind it is replaced. Missing folders are created. With `backup_name`, the old
+    file is kept under that name beside it, unless it is deleted.
+
+    Raises Unavailable if the file is write-protected, and Conflict if it is no longer what was
+    read; nothing is changed then.
     """
     from simplemem.store import ConcurrentWrite, change_file
 

@@ -271,7 +271,7 @@ def _place(hit: Hit) -> str:
 
 
 def _score_parts(why: Mapping[str, Any]) -> str:
-    """Return what each part of the formula contributed to a score, and which words a hit contains.
+    """Return what each part of the formula contributed to a score, and the words of a hit.
 
     `why` is the explanation of one hit, as in the JSON answer.
     """

@@ -74,7 +74,7 @@ def update(
 
 
 def _sync(store: EnhancedStore, *, rebuild: bool) -> SyncReport:
-    """Update the index and the vectors, with a progress bar. With `rebuild`, delete them first.
+    """Update the index and the vectors, with a progress bar; with `rebuild`, from scratch.
 
     Raises KeyboardInterrupt if the user stops it, after a message that it can be continued.
     """

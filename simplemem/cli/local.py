@@ -74,7 +74,11 @@ def run_on_server(arguments: Sequence[str]) -> int | None:
 
 
 def _may_run_on_server(arguments: Sequence[str]) -> bool:
-    """Return whether a server could print to this terminal what this command prints."""
+    """Return whether a server may be asked to run a command.
+
+    False for a command that may change notes, for `--help`, for an empty `--vault`, and if a
+    variable of TERMINAL_OVERRIDES is set.
+    """
     if not arguments or arguments[0] not in READING_COMMANDS or "--help" in arguments:
         return False
     if find_vault_option(arguments) == "":  # the command itself reports the error

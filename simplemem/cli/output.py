@@ -105,7 +105,11 @@ def short_title(title: str, name: str) -> str:
 
 
 def in_words(value: Any) -> str:
-    """Return a JSON value as a person reads it: "yes" for true, and "none" if it is empty."""
+    """Return a JSON value as a person reads it.
+
+    That is "yes" or "no" for a boolean, "none" for null and an empty value, and the items of a list
+    or the keys and values of a map with commas between them.
+    """
     if isinstance(value, bool):
         return "yes" if value else "no"
 
@@ -133,9 +137,10 @@ _UNITS = (("minute", 60, 60), ("hour", 3600, 24), ("day", 86400, 7))
 
 
 def ago(moment: str, now: datetime | None = None) -> str:
-    """Return how long ago an ISO time was, or its date if that was more than a week ago.
+    """Return how long ago an ISO time was, such as "3 days ago".
 
-    Any other text is returned as it is.
+    Return its date and time if it was more than a week ago, or is not over yet. Any other text is
+    returned as it is. `now` is the current time by default.
     """
     try:
         time = datetime.fromisoformat(moment)
@@ -174,7 +179,7 @@ def diff_lines(diff: str | None) -> Lines:
 
 
 def labelled(facts: Mapping[str, Any]) -> dict[str, str]:
-    """Return the keys and values of facts in words, for a person: `has_links: true` as "yes"."""
+    """Return facts for a person, values and keys in words: {"is_read": True} as {"is read": "yes"}."""
     return {key.replace("_", " "): in_words(value) for key, value in facts.items()}
 
 
@@ -550,9 +555,9 @@ def _width(text: str) -> int:
 
 
 def print_json(value: Any, *, compact: bool = False) -> None:
-    """Print a value to stdout for programs. `compact` puts it on one line, for a stream of values.
+    """Print a JSON value to stdout, for programs.
 
-    Characters that could control a terminal are escaped.
+    `compact` puts it on one line, for a stream of values. Characters that could control a terminal are escaped.
     """
     text = json.dumps(value, ensure_ascii=False, indent=None if compact else 2)
     safe_text = _UNSAFE.sub(_json_escape, text)

@@ -238,7 +238,7 @@ def restore(
 
 
 def _hint_with_at(store: EnhancedStore, name: str, new_name: str | None) -> str:
-    """Return a hint for `restore` of a note that still exists, so that `--at` is necessary.
+    """Return the hint for `restore` without `--at` of a note that was not deleted.
 
     It has the command that restores the text before the last change.
     """
