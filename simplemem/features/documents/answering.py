@@ -6,26 +6,26 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
-from simplemem.features.documents.extraction import ask_model
+from simplemem.features.documents.extraction import ModelAnswer, ask_model
 from simplemem.features.documents.hits import Hit
 from simplemem.features.documents.service import DocumentService
 
-_MAX_HITS: Final = 10  # that the model gets
+_MAX_HITS: Final = 10  # hits that the model gets
 
 
 def write_answer(
     documents: DocumentService,
     question: str,
     hits: Sequence[Hit],
-) -> tuple[str | None, str, str]:
-    """Let the chat model answer a question from hits, except those that must not be sent to it.
+) -> ModelAnswer:
+    """Let the chat model answer a question from the best hits, without those that are private.
 
-    Return the answer with citations or None, the name of the model or "none", and why there is no
-    answer. Without a model or without hits there is no reason either.
+    The answer is a text, or None. Without a model or without hits there is no reason for that. An
+    error of the model is a reason and is not raised.
     """
     chat = documents.chat
     if chat is None or not hits:
-        return None, "none", ""
+        return ModelAnswer(None, "none", "")
 
     private_paths = documents.extension.private_among(hit.path for hit in hits)
     memories: list[tuple[str, datetime | None]] = []
@@ -38,7 +38,7 @@ def write_answer(
 
 
 def _text_with_marks(hit: Hit) -> str:
-    """Return the text of a hit, followed by since when it is outdated or disputed."""
+    """Return the text of a hit, followed by the days since when it is outdated or disputed."""
     marks: list[str] = []
     outdated = hit.result.get("outdated")
     if outdated:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Candidates:
-    """What may answer a question, by path, and the graph."""
+    """What may answer a question: notes by their paths, and the graph with its relations."""
 
     documents: dict[str, Document]
     facts: dict[str, Fact] = field(default_factory=dict)
@@ -36,8 +36,9 @@ def load_candidates(
 ) -> Candidates:
     """Return what a mode admits, of one user or, if `scope` is None, of all.
 
-    The modes are those of `RecallRequest`. Without `memory_types`, facts of all types are admitted.
-    Documents are there in every mode, because facts name them as their sources.
+    The modes are those of `RecallRequest`: without facts, entities and graph for "rag". Documents
+    are returned in every mode, because facts name them as their sources. Without `memory_types`,
+    facts of all types are admitted; facts that are not current only with `include_expired`.
     """
     service = document_service(store)
     documents = {document.path: document for document in service.documents(scope)}

@@ -35,16 +35,24 @@ class SourceFile(NamedTuple):
     """A file, and what its source says about it. What the source does not say is ""."""
 
     name: str
-    content_type: str
-    charset: str
+    content_type: str  # such as "text/html", without parameters
+    charset: str  # the encoding of a text
     data: bytes
+
+
+class Converted(NamedTuple):
+    """A file as Markdown, and the title that it gives itself, "" if it gives none."""
+
+    text: str
+    title: str
 
 
 def form_of(data: bytes, name: str = "", content_type: str = "") -> str:
     """Return the format of a file: "pdf", "docx", "html" or "text".
 
     The content type decides; if it says nothing, the first bytes do, else the ending of the name.
-    Raise TooLong if the file is too large, Invalid if simplemem cannot read the format.
+    Raise TooLong if the file has more than 10,000,000 bytes, Invalid if simplemem cannot read the
+    format.
     """
     if len(data) > MAX_BYTES:
         raise TooLong(f"{name[:60] or 'the file'} is larger than {MAX_BYTES:,} bytes")
@@ -63,12 +71,13 @@ def form_of(data: bytes, name: str = "", content_type: str = "") -> str:
     return str(form)
 
 
-def convert(data: bytes, form: str, charset: str = "") -> tuple[str, str]:
-    """Return the text of a file as Markdown, and the title that the file gives itself, or "".
+def convert(data: bytes, form: str, charset: str = "") -> Converted:
+    """Return the text of a file as Markdown, and the title that the file gives itself.
 
     `form` is what `form_of` returns, and `charset` is the encoding that the source states. If the
-    properties of the file have no title, the first heading is its title.
-    Raise Unreadable if the file has no text or cannot be read, Unavailable if a library is missing.
+    properties of the file have no title, the first heading is its title, up to 200 characters.
+    Raise Unreadable if the file has no word, cannot be read or takes longer than a minute, and
+    Unavailable if a library is missing.
     """
     if form == "text":
         answer = {"text": _decode(data, charset)}
@@ -87,7 +96,7 @@ def convert(data: bytes, form: str, charset: str = "") -> tuple[str, str]:
 
     title = answer.get("title") or _first_heading(text)
     title_line = " ".join(title.split())
-    return text.strip(), title_line[:_MAX_TITLE]
+    return Converted(text.strip(), title_line[:_MAX_TITLE])
 
 
 def _first_heading(text: str) -> str:
@@ -101,7 +110,8 @@ def _first_heading(text: str) -> str:
 def _run_reader(data: bytes, form: str) -> dict[str, str]:
     """Return what the reader process answers: a text and title, an error, or a missing library.
 
-    The keys are `text` and `title`, `error`, or `missing`. Only one process runs at a time.
+    The keys are `text` and `title`, or `error`, or `missing`. A process that crashes or takes
+    longer than a minute is an error. Only one process runs at a time; other threads wait.
     """
     # Only these variables: the others may hold keys and passwords.
     env = {name: os.environ[name] for name in _FORMATS["environment"] if name in os.environ}

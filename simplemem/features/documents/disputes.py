@@ -28,7 +28,8 @@ def with_both_sides(
     """Return the hits, with both sides of each dispute of which one side is a hit.
 
     Both have the higher score of the two, and the later fact comes right before the disputed one,
-    which names it in `disputed_by`. Only facts among the candidates are added.
+    which names it in `disputed_by`. Only facts among the candidates are added. The result is sorted
+    by rank; without a dispute, the hits stay in their order.
     """
     facts = candidates.facts
     causes = _disputes_among(service, facts)
@@ -53,7 +54,10 @@ def with_both_sides(
 
 
 def _disputes_among(service: DocumentService, facts: Mapping[str, Fact]) -> dict[str, str]:
-    """Return the path of each disputed fact, with that of its later side, if `facts` has both."""
+    """Return, by the path of each disputed fact, that of the later fact which disputes it.
+
+    Disputes of which `facts` (by path) has only one side are left out.
+    """
     disputing_paths = service.facts.disputing_paths(facts.values())
     return {path: cause for path, cause in disputing_paths.items() if cause in facts}
 
@@ -68,8 +72,11 @@ def _both_sides(
     hits_of_facts = [hit for hit in hits if hit.fact is not None]
     hit_paths = {hit.path for hit in hits_of_facts}
 
-    added_paths = [path for path in scores if path in candidates.facts and path not in hit_paths]
-    added_facts = [candidates.facts[path] for path in added_paths]
+    added_facts: list[Fact] = []
+    for path in scores:
+        fact = candidates.facts.get(path)
+        if fact is not None and path not in hit_paths:
+            added_facts.append(fact)
     added_hits = fact_hits(
         service.extension,
         added_facts,
@@ -80,9 +87,10 @@ def _both_sides(
 
 
 def _shared_scores(hits: Iterable[Hit], causes: Mapping[str, str]) -> dict[str, Score]:
-    """Return the scores of hits, by path. Sides of one dispute share the higher score.
+    """Return the scores of hits, and of the other sides of their disputes, by path.
 
-    `causes` has the path of each disputed fact with the path of the fact that disputes it.
+    The sides of one dispute share the higher score. `causes` has, by the path of each disputed
+    fact, the path of the fact that disputes it.
     """
     disputed_paths = defaultdict[str, list[str]](list)
     for path, cause in causes.items():

@@ -27,6 +27,7 @@ _MAX_TITLE: Final = 200
 _MAX_TITLE_FROM_TEXT: Final = 80
 _MAX_NAME: Final = 100
 _PASSAGE_ID: Final = re.compile(r"(?P<document>.+):\d+")  # behind the colon: its first line
+# Properties of a note that are texts, which are also the names of fields of `Document`.
 _PROPERTIES: Final = (
     "id",
     "title",
@@ -44,35 +45,35 @@ _PROPERTIES: Final = (
 class OriginalFile:
     """The file that a document was converted from, which is kept beside its note."""
 
-    ending: str
+    ending: str  # of its name, with the dot
     data: bytes
 
 
 @dataclass(frozen=True, eq=False)
 class Document:
-    """A document as its note has it; a new one also has what its note will be made of."""
+    """A document as its note states it; a new one also has what its note will be made of."""
 
-    path: str
+    path: str  # this and the next two are "" for a document that has no note yet
     sha256: str
     id: str
     title: str
     scope: str
-    content_type: str = "text"
+    content_type: str = "text"  # or "pdf", "url", "conversation"
     status: str = "done"  # "extracting" until its facts have been extracted
-    error: str = ""
-    source_url: str = ""
-    fetched: str = ""
-    added_at: datetime | None = None  # when its note was made, or its address was fetched
-    content_hash: str = ""
-    original: str = ""  # a link to the original file
-    problem: str = ""  # why its note cannot be changed
-    is_own: bool = True
+    error: str = ""  # why the model did not extract its facts
+    source_url: str = ""  # "" if it is not from the web
+    fetched: str = ""  # when it was fetched from there
+    added_at: datetime | None = None  # when its note was changed last, or its address was fetched
+    content_hash: str = ""  # of the text; "" if a person wrote the note
+    original: str = ""  # a link to the original file, with its brackets
+    problem: str = ""  # why its note cannot be changed; "" if it can
+    is_own: bool = True  # whether its note is of the type of documents
 
     # Of a new document only:
     text: str = ""
     has_title: bool = True  # False if the title is only the beginning of the text
     original_file: OriginalFile | None = None
-    properties: Mapping[str, Any] = field(default_factory=dict)  # of the user's own
+    properties: Mapping[str, Any] = field(default_factory=dict)  # what the client adds to these
 
     def is_named_by(self, id_: str) -> bool:
         """Return whether an id is that of the document or of one of its passages."""
@@ -82,16 +83,22 @@ class Document:
         return passage is not None and passage["document"] == self.id
 
     def render(self, current_text: str = "") -> str:
-        """Return the text of a note for the document.
+        """Return the text of a note for the document, with its `text` as the body.
 
         With the `current_text` of its note, the properties of that note which the document does not
-        have stay. Without it, the note is a new one.
+        have stay. Without it, the note is a new one. The client's `properties` never replace those
+        of simplemem.
         """
-        fields = {key: getattr(self, key) or None for key in (*_PROPERTIES, "scope")}
+        fields: dict[str, Any] = {}
+        for key in (*_PROPERTIES, "scope"):
+            fields[key] = getattr(self, key) or None
+
         reserved = {*fields, "type", "created", "modified"}
-        properties = {
-            key: value for key, value in self.properties.items() if key.casefold() not in reserved
-        }
+        properties: dict[str, Any] = {}
+        for key, value in self.properties.items():
+            is_reserved = key.casefold() in reserved
+            if not is_reserved:
+                properties[key] = value
         properties |= fields
         if not current_text:
             return DOCUMENT.render(properties, f"{self.text}\n", local_now())
@@ -106,13 +113,16 @@ class Document:
         return f"{header}\n{self.text}\n"
 
     def stem_for_note(self) -> str:
-        """Return the path, without its ending, at which a new note of the document belongs."""
+        """Return the path, without its ending, for a new note. Another note may have it."""
         name = legal_name(self.title[:_MAX_NAME].strip())
         return f"{DOCUMENT.folder}/{folder_of(self.scope)}/{name}"
 
 
 def read_document(read: Read) -> Document:
-    """Return the document of a note; its file name stands for a missing id or title."""
+    """Return the document that a note states. Raise nothing: what is missing has its default.
+
+    The name of the note stands for a missing id or title.
+    """
     note = read_note(read.text.encode("utf-8", "surrogatepass"), read.sha256)
     name = base_name(read.path)
     fields: dict[str, Any] = {"id": name, "title": name}
@@ -142,8 +152,9 @@ def new_document(text: str, title: str, scope: str, content_type: str, **fields:
     """Return a document that has no note yet, from texts of a client.
 
     The beginning of the text stands for a missing title. `fields` are further fields of `Document`.
-    Raise Invalid if the text contains no word or the scope is not valid, TooLong if the text or the
-    title is too long.
+    Raise Invalid if the text contains no word, a text has a character that a note cannot contain,
+    or the scope is not valid. Raise TooLong if the text has more than a million characters, or the
+    title more than 200.
     """
     text = clean_text(text, "content", _MAX_TEXT, "Split it, then try again.").strip()
     if not re.search(r"\w", text):
@@ -167,7 +178,7 @@ def new_document(text: str, title: str, scope: str, content_type: str, **fields:
 
 
 def title_from_text(text: str) -> str:
-    """Return the beginning of the first line of a text, without the marks of a heading."""
+    """Return up to 80 characters of the first line of a text, without the marks of a heading."""
     first_line = text.lstrip("# ").split("\n")[0]
     title = " ".join(first_line.split())
     return title[:_MAX_TITLE_FROM_TEXT].rstrip()

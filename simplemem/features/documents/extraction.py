@@ -25,19 +25,23 @@ if TYPE_CHECKING:
     from simplemem.providers.api import ChatModel
 
 _LOCK_TIMEOUT: Final = 1.0  # seconds
-_CLOSE_TIMEOUT: Final = 2.0
+_CLOSE_TIMEOUT: Final = 2.0  # seconds
+
+
+class ModelAnswer(NamedTuple):
+    """The answer of the chat model to a task, or why there is none."""
+
+    answer: Any  # what the function of the task returns; None if that is empty or failed
+    method: str  # the name of the model, "none" without an answer
+    reason: str  # why there is no answer; "" if there is one
 
 
 class Extracted(NamedTuple):
-    """The statements in a text, and how they were found.
-
-    `method` is the name of the model, "" for rules. `remark` is the model's remark, or why it gave
-    no usable answer, or "".
-    """
+    """The statements in a text, and how they were found."""
 
     statements: list[NewFact]
-    method: str
-    remark: str
+    method: str  # the name of the model, "" for rules
+    remark: str  # on how the model read the text, or why it gave no usable answer; or ""
 
 
 def ask_model(
@@ -45,23 +49,27 @@ def ask_model(
     chat: ChatModel | None,
     task: str,
     *arguments: Any,
-) -> tuple[Any, str, str]:
-    """Let the chat model do a task: call the function of this name in `facts/language_model.py`.
+) -> ModelAnswer:
+    """Let the chat model do a task, such as "rewrite", and return its answer.
 
-    Return its answer, or None if there is no usable one; the name of the model, or "none"; and why
-    there is no answer, or "". An error of the model is such a reason and is not raised.
+    `task` is the name of a function in `facts/language_model.py`, and `arguments` are its arguments
+    behind the service and the model. An error of the model, or that there is no model, is the
+    reason in the answer and is not raised.
     """
     if chat is None:
-        return None, "none", "no model is configured"
+        return ModelAnswer(None, "none", "no model is configured")
+    # Imported here, since it is not needed without a model.
     from simplemem.features.facts import language_model
 
+    do_task = getattr(language_model, task)
     try:
-        answer = getattr(language_model, task)(service, chat, *arguments)
+        answer = do_task(service, chat, *arguments)
     except SimplememError as error:
-        return None, "none", f"the model returned no usable answer: {error.message}"
+        reason = f"the model returned no usable answer: {error.message}"
+        return ModelAnswer(None, "none", reason)
     if not answer:
-        return None, "none", "the model returned nothing usable"
-    return answer, chat.method, ""
+        return ModelAnswer(None, "none", "the model returned nothing usable")
+    return ModelAnswer(answer, chat.method, "")
 
 
 def extract_statements(
@@ -70,9 +78,10 @@ def extract_statements(
     text: str,
     by_rules: Sequence[str],
 ) -> Extracted:
-    """Return the statements in a text by the model, or else those that rules found.
+    """Return the statements that the chat model finds in a text, or else `by_rules`.
 
-    A model that answers with an empty list has found no fact; then the rules do not count.
+    `by_rules` are the statements that rules found. They count only if there is no model, or it
+    gives no usable answer: a model that answers with an empty list has found that there is no fact.
     """
     answer, method, reason = ask_model(service, chat, "extract", text)
     if answer is None:
@@ -86,8 +95,9 @@ def extract_statements(
 class FactExtraction:
     """Extracts the facts of documents whose status is "extracting", and stores them.
 
-    Guards the thread in which a model extracts, and the lock by which one document of the store is
-    worked on at a time. What was left undone continues when the store is opened again.
+    Guards the thread in which a model extracts, and a lock, so that the store works on one document
+    at a time. Documents that still wait when the store closes are extracted when it is opened
+    again.
     """
 
     def __init__(
@@ -96,6 +106,7 @@ class FactExtraction:
         collection: NoteCollection[Document],
         facts: FactService,
     ) -> None:
+        """Prepare to extract from the documents in a collection. `start` starts the thread."""
         self._service = service
         self._extension = service.extension
         self._collection = collection
@@ -108,7 +119,8 @@ class FactExtraction:
     def lock_for_rules(self) -> AbstractContextManager[Any]:
         """Return a lock to hold in a `with` block while rules extract the facts of a document.
 
-        With a model it is no lock, since the model extracts later, in a thread.
+        With a model, entering it does nothing, since the model extracts later, in a thread that
+        takes the lock itself.
         """
         if self._service.chat:
             return nullcontext()
@@ -117,8 +129,10 @@ class FactExtraction:
     def extract(self, document: Document, by: AuthorArgs) -> AddResult:
         """Store the facts of a document, forget those that it no longer states, and mark it done.
 
-        Return what became of the facts. Do nothing if the document has changed meanwhile or the
-        store closes.
+        `by` says who makes the change. The caller holds the lock of `lock_for_rules`, or is the
+        thread. Return what became of the facts. Change nothing, and return an empty result, if the
+        document has changed meanwhile or the store closes. Raise ReadOnly, Conflict or Unavailable
+        if the vault cannot be changed.
         """
         path = document.path
         text = text_of_document(self._collection, path)
@@ -157,7 +171,10 @@ class FactExtraction:
         return list(dict.fromkeys(sentences))
 
     def _mark_done(self, document: Document, extracted: Extracted, by: AuthorArgs) -> None:
-        """Write into a document's note that its facts are extracted, and the remark on that."""
+        """Write into a document's note that its facts are extracted, and the remark on that.
+
+        A note that has other content by now stays as it is.
+        """
         remark = extracted.remark
 
         def draft(change_set: ChangeSet) -> None:
@@ -174,16 +191,20 @@ class FactExtraction:
         self._collection.change(draft, by)
 
     def _is_current(self, document: Document) -> bool:
-        """Return whether the note still has the content of a document and can be changed."""
+        """Return whether the note still has the content of a document and can be changed.
+
+        The caller holds the lock of the collection.
+        """
         current = self._collection.items.get(document.path)
         if current is None or current.problem:
             return False
         return current.content_hash == document.content_hash
 
     def forget_removed(self, path: str, text: str, by: AuthorArgs) -> None:
-        """Mark as forgotten the facts of a document at a path that are not in its new text.
+        """Mark as forgotten the facts of the document at a path that its new text does not state.
 
-        A fact is there if the text contains its statement, or the words that its note quotes.
+        A text states a fact if it contains its statement, or the words that its note quotes. `by`
+        says who makes the change.
         """
         normalized_text = _normalize(text)
 
@@ -221,9 +242,10 @@ class FactExtraction:
         self._worker.start()
 
     def _extract_waiting(self) -> None:
-        """Extract the facts of all waiting documents, in one process at a time.
+        """Extract the facts of all waiting documents; the thread runs this.
 
-        A document that fails is skipped. It is tried again when the next thread starts.
+        Do nothing if another process does so for this vault. A document that fails is skipped. It
+        is tried again when the next thread starts. No error is raised.
         """
         chat = self._service.chat
         by = AuthorArgs(who=chat.method if chat else "", tool="ingest")
@@ -241,7 +263,10 @@ class FactExtraction:
                         self.extract(document, by)
 
     def _next_waiting(self, tried_hashes: set[str]) -> Document | None:
-        """Return the first document whose facts wait to be extracted, without those tried."""
+        """Return the first document whose facts wait to be extracted, None if there is none.
+
+        Documents whose notes have one of the `tried_hashes` are skipped.
+        """
         with self._collection.reading():
             for document in self._collection.in_order():
                 if document.status == "extracting" and document.sha256 not in tried_hashes:
@@ -249,7 +274,7 @@ class FactExtraction:
         return None
 
     def close(self) -> None:
-        """Let the thread end, and wait for it a short time."""
+        """Make the thread end after its current step, and wait up to 2 seconds for that."""
         self._is_closing.set()
         if self._worker.ident is not None:
             self._worker.join(_CLOSE_TIMEOUT)

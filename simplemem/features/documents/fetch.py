@@ -28,7 +28,7 @@ _PUBLIC_IPV6: Final = ip_network("2000::/3")
 # IPv6 addresses whose last 32 bits are an IPv4 address.
 _EMBEDDING_IPV4: Final = [ip_network("::ffff:0:0/96"), ip_network("64:ff9b::/96")]
 # Services of cloud providers, and tunnels to an embedded address. Python takes them for public.
-_CLOSED: Final = [
+_NOT_PUBLIC: Final = [
     ip_network("168.63.129.16"),
     ip_network("192.0.0.0/24"),
     ip_network("192.88.99.0/24"),
@@ -39,9 +39,10 @@ _CLOSED: Final = [
 
 
 def may_fetch(host: str) -> bool:
-    """Return whether a host is a public address in any spelling, or a name but localhost.
+    """Return whether a host is a public address in any spelling, or a name other than localhost.
 
-    A name is not resolved. The caller has to check its addresses too.
+    A name is not resolved: the caller has to check its addresses too. "" is no host. Nothing is
+    raised, whatever the text is.
     """
     bare_host = host.strip("[]").split("%")[0].rstrip(".").casefold()
     with suppress(OSError, ValueError):
@@ -64,15 +65,16 @@ def _is_public(address: IPv4Address | IPv6Address) -> bool:
             return False
     if address.is_multicast or address.is_reserved:
         return False
-    if any(address in network for network in _CLOSED):
+    if any(address in network for network in _NOT_PUBLIC):
         return False
     return address.is_global
 
 
 def checked(url: str) -> httpx2.URL:
-    """Return the URL of a page without its fragment.
+    """Return a text as the URL of a page, without its fragment.
 
-    Raise Invalid if a text is no URL of the web, or has a user name or password.
+    Raise Invalid if the text is no URL of the web, or has a user name or password. Nothing is
+    fetched or resolved.
     """
     with suppress(httpx2.InvalidURL, ValueError):
         parsed = httpx2.URL(url.strip()).copy_with(fragment=None)
@@ -113,7 +115,9 @@ def _follow_redirects(
 ) -> SourceFile:
     """Return the file of the first response that is no redirect.
 
-    Raise Unavailable if there are too many redirects, and what `_request` and `_read_file` raise.
+    Raise Invalid if an address is not allowed, NotFound if the server has no such file, TooLong if
+    it is too large, and Unavailable for another status, or more than five redirects. Raise the
+    errors of httpx2 and OSError if the network fails.
     """
     for _ in range(_MAX_REDIRECTS + 1):
         with closing(_request(client, url, allow_private)) as response:
@@ -158,8 +162,9 @@ def _read_file(response: httpx2.Response, url: httpx2.URL) -> SourceFile:
 def _request(client: httpx2.Client, url: httpx2.URL, allow_private: bool) -> httpx2.Response:
     """Return the response of the first address of a host that accepts the connection.
 
-    Raise Invalid unless all addresses of the host are public or private ones are allowed, and
-    Unavailable if no address accepts the connection.
+    Its body is not read yet, and the caller closes it. Raise Invalid unless all addresses of the
+    host are public or private ones are allowed, and Unavailable if no address accepts the
+    connection. Raise OSError if the host cannot be resolved.
     """
     host = url.raw_host.decode()
     addresses = _allowed_addresses(host, allow_private)
@@ -189,7 +194,10 @@ def _addresses_of(host: str) -> list[str]:
 
 
 def _allowed_addresses(host: str, allow_private: bool) -> list[str]:
-    """Resolve a host to its addresses. Return none of them if one may not be fetched from."""
+    """Resolve a host to its addresses. Return none of them if one may not be fetched from.
+
+    Raise OSError if the host cannot be resolved.
+    """
     if allow_private:
         return _addresses_of(host)
     if not may_fetch(host):

@@ -17,7 +17,7 @@ _MAX_NAME_WORDS: Final = 6
 
 @dataclass(frozen=True)
 class GraphWalk:
-    """The edges that a walk followed, and the scores of the notes that it met, by path."""
+    """The edges that a walk followed, in order, and the scores of the notes met, by path."""
 
     edges: list[Edge]
     scores: dict[str, float]
@@ -32,8 +32,8 @@ def walk_from_question(
     """Walk two steps from the names in a question and in its best hits. Pure.
 
     `best_paths` are the paths of the best hits. The walk follows the `facts`, which are by path,
-    and the relations of the graph. A note that it meets on the first step has a higher score than
-    one of the second step.
+    and the relations of the graph, up to 20 per step. A note that it meets on the first step has
+    the score 0.5, one of the second step 0.25. It meets nothing if no name is found.
     """
     entity_paths = {
         normalize_name(entity.name): entity.path for entity in graph.entities if not entity.is_note
@@ -61,7 +61,7 @@ def _next_step(
     names: set[str],
     followed: Collection[Fact],
 ) -> list[Fact]:
-    """Return the connections of some names that have not been followed, up to the limit."""
+    """Return the connections of some names that have not been followed, the first 20."""
     step: list[Fact] = []
     for fact in connections:
         if len(step) == _MAX_EDGES:
@@ -96,7 +96,7 @@ def _relations_as_facts(graph: Graph) -> list[Fact]:
 
 
 def _names_in(question: str) -> set[str]:
-    """Return all runs of words in a question that may be a name."""
+    """Return all runs of one to six words in a question, any of which may be a name."""
     words = normalize_name(question).split()
     names = set[str]()
     for start in range(len(words)):
@@ -117,7 +117,10 @@ def _names_of_hits(
 
 
 def _edges(facts: Iterable[Fact]) -> list[Edge]:
-    """Return the connections of facts as answers show them; one without a subject is its user's."""
+    """Return the slots of facts as edges for an answer; facts without a slot are left out.
+
+    An edge without a subject begins at the user.
+    """
     edges: list[Edge] = []
     for fact in facts:
         if fact.slot is None:

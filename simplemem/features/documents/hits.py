@@ -20,7 +20,7 @@ _MAX_TITLE: Final = 80  # characters
 
 
 class Score(NamedTuple):
-    """How good a hit is.
+    """How good a hit is, in two numbers from 0 to 1.
 
     `rank` orders hits; the best fact and the best passage have 1. `own` is how good the hit is in
     itself, which answers show.
@@ -31,12 +31,12 @@ class Score(NamedTuple):
 
 
 class Hit(NamedTuple):
-    """Something that answers a question: how it is shown, the path of its note, and its fact."""
+    """Something that answers a question: a fact, an entity of the graph or a passage."""
 
-    result: RecallResult
-    path: str
-    fact: Fact | None = None
-    rank: float = 0.0
+    result: RecallResult  # as answers show it
+    path: str  # of its note
+    fact: Fact | None = None  # None for an entity or a passage
+    rank: float = 0.0  # as in `Score`
 
     def with_fields(self, fields: Mapping[str, Any]) -> Self:
         """Return a copy of the hit whose result has these fields, added or replaced."""
@@ -48,9 +48,9 @@ def raise_scores(
     scores: dict[str, Score],
     new_scores: Mapping[str, Score],
 ) -> None:
-    """Raise `scores` to the new scores of the same paths, and add the paths that are missing.
+    """Change `scores`, by path, to the new scores of the same paths where these are higher.
 
-    A score that is higher already stays. The two numbers of a score are raised separately.
+    Paths that are missing in `scores` are added. The two numbers of a score are raised separately.
     """
     for path, score in new_scores.items():
         current = scores.get(path, score)
@@ -80,7 +80,7 @@ def fact_hits(
 
 
 def _fact_hit(fact: Fact, score: Score, document: Document | None) -> Hit:
-    """Return a fact as a hit; its source is the document of the fact, if it has one."""
+    """Return a fact as a hit. Its source is `document`, or its own note without one."""
     result = _result("memory", fact.id, fact.statement, score, fact.scope)
     result |= _fact_fields(fact)
     result["source"] = _source(fact.id, fact.statement, fact.path, document)
@@ -88,7 +88,7 @@ def _fact_hit(fact: Fact, score: Score, document: Document | None) -> Hit:
 
 
 def _fact_fields(fact: Fact) -> dict[str, Any]:
-    """Return the fields of a result that only facts have."""
+    """Return the fields of a `RecallResult` that only facts have, as they are now."""
     current_time = now()
     fields: dict[str, Any] = {
         "memory_type": fact.memory_type,
@@ -105,7 +105,7 @@ def _fact_fields(fact: Fact) -> dict[str, Any]:
 
 
 def entity_hit(entity: Entity, score: Score) -> Hit:
-    """Return an entity of the graph as a hit; its text is its name and its observations."""
+    """Return an entity of the graph as a hit. Its text is its name and its observations."""
     text = "; ".join([entity.name, *entity.texts])
     result = _result("entity", entity.name, text, score, entity.owner or SHARED)
     result["source"] = _source(entity.name, text, entity.path)
@@ -131,7 +131,10 @@ def _result(
     score: Score,
     scope: str,
 ) -> dict[str, Any]:
-    """Return the fields of a result that all kinds of hits have, except their source."""
+    """Return the fields of a `RecallResult` that all hits have, except their source.
+
+    `kind` is "memory" for a fact, "entity", or "chunk" for a passage.
+    """
     return {
         "kind": kind,
         "id": id_,
@@ -147,7 +150,10 @@ def _source(
     path: str,
     document: Document | None = None,
 ) -> dict[str, Any]:
-    """Return where a hit comes from: a document, or else its own note."""
+    """Return the fields of a `ResultSource`: where a hit comes from.
+
+    That is `document`, or without one the note at `path`, with the `id_` and the `text` of the hit.
+    """
     source: dict[str, Any] = {
         "id": id_,
         "title": text[:_MAX_TITLE],
@@ -180,5 +186,5 @@ def _hit(
 
 
 def sort_by_rank(hits: Iterable[Hit]) -> list[Hit]:
-    """Return the hits, best first; hits of one rank stay in their order."""
+    """Return the hits, best first. Hits of the same rank stay in their order."""
     return sorted(hits, key=lambda hit: -hit.rank)

@@ -39,27 +39,27 @@ def locate_folder(folder: Path, vault: Path) -> tuple[Path, str]:
 
 
 class WrittenFile(NamedTuple):
-    """A file that was written.
-
-    `replaced` is the hash of the text that it replaced, None if it is new or has not changed;
-    `version` names the change in the history.
-    """
+    """A file that was written."""
 
     sha256: str
     is_new: bool
-    replaced: str | None
-    version: str
+    replaced: str | None  # the hash of the text that it replaced; None if new or unchanged
+    version: str  # the name of the change in the history
 
 
 class KnowledgeBase(FeatureService):
     """The knowledge base that the settings name. File paths are relative to its folder.
 
-    A folder outside the vault has a store of its own, which this class guards. It is open as long
-    as the vault's store.
+    Guards the store of a folder outside the vault, which is open as long as the vault's store. A
+    folder inside the vault needs none: its files are notes of the vault.
     """
 
     def __init__(self, store: EnhancedStore) -> None:
-        """Open the folder. Raise NotFound if none is set, and what `locate_folder` raises."""
+        """Open the folder of a vault's settings. Callers use `knowledge_base_of`.
+
+        Raise NotFound if the settings name no folder, and Invalid if it does not exist or contains
+        the vault.
+        """
         super().__init__(store)
         folder = self.settings.documents.knowledge_base
         if folder is None:
@@ -105,9 +105,10 @@ class KnowledgeBase(FeatureService):
         return str(self._folder / file_path)
 
     def query(self, question: str, limit: int) -> tuple[list[Passage], str]:
-        """Return the best `limit` passages for a question, and a notice if none answers it.
+        """Return up to `limit` passages for a question, best first, and a notice.
 
-        The best one comes first. The notice is "" if one answers it, or there are none.
+        The notice says that no passage answers the question; it is "" if one does, or there are no
+        passages. No score is higher than the one before it.
         """
         self.extension.catch_up()
         paths_by_name: dict[str, str] = {}
@@ -121,7 +122,7 @@ class KnowledgeBase(FeatureService):
             limit,
             passages=limit,
         )
-        # The best passage has the score 1, however far it is from the question.
+        # The search gives the best passage the score 1, however bad it is.
         own_scores = [answers.quality * passage.score for passage in answers.passages]
         passages: list[Passage] = []
         for passage, score in zip(answers.passages, falling_scores(own_scores), strict=True):
@@ -147,8 +148,9 @@ class KnowledgeBase(FeatureService):
     ) -> WrittenFile:
         """Write a text to a file, byte for byte, whether or not the file exists.
 
-        `expected_sha256` is the hash of the text that the caller has seen. Raise Conflict if the
-        file has another text by now, Invalid if the path is not one of a note.
+        `expected_sha256` is the hash of the text that the caller has seen; without it, any text is
+        replaced. `by` says who makes the change. Raise Conflict if the file has another text by
+        now, Invalid if the path is not one of a note, TooLong, and ReadOnly.
         """
         if name_of(file_path) == file_path:
             raise Invalid(
@@ -172,7 +174,7 @@ class KnowledgeBase(FeatureService):
         )
 
 
-knowledge_base_of: Final = KnowledgeBase.of
+knowledge_base_of: Final = KnowledgeBase.of  # returns the one knowledge base of a store
 
 
 def _check_unchanged(file_path: str, current: bytes, expected_sha256: str, content: str) -> None:

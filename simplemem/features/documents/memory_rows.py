@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 def memory_rows(store: EnhancedStore, facts: Sequence[Fact]) -> list[MemoryRow]:
     """Return facts as rows, in their order, with the ids of what they link to.
 
-    A link to a note of another user, or to no fact or document, is None.
+    A field of a link that is empty, or leads to a note of another user or to no fact or document,
+    is None.
     """
     linked_ids = _linked_ids(document_service(store), facts)
     current_time = now()
@@ -31,7 +32,10 @@ def _linked_ids(
     documents: DocumentService,
     facts: Sequence[Fact],
 ) -> Mapping[tuple[Fact, str], str | None]:
-    """Return the id for each link of each fact, None if the fact's user has no such note."""
+    """Return, by each fact and link, the id of the fact or document that the link leads to.
+
+    The id is None if the fact's user has no such fact or document.
+    """
     facts_and_links = [(fact, link) for fact in facts for link in _links_of(fact)]
     links = [(link, fact.path) for fact, link in facts_and_links]
     paths = documents.extension.resolve_links(links)
@@ -66,7 +70,7 @@ def _row(
     linked_ids: Mapping[tuple[Fact, str], str | None],
     current_time: datetime,
 ) -> MemoryRow:
-    """Return a fact as a row, with its confidence at a time."""
+    """Return a fact as a row. `linked_ids` is what `_linked_ids` returns."""
 
     def id_of(link: str) -> str | None:
         return linked_ids.get((fact, link))

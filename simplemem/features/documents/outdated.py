@@ -28,11 +28,11 @@ from simplemem.note.words import words_in_order
 
 @dataclass(frozen=True)
 class _Claim:
-    """A sentence, when it was stated, and whether it is from a page of the web."""
+    """A sentence of a passage, or the statement of a fact."""
 
     text: str
-    at: datetime
-    is_from_web: bool = False
+    at: datetime  # when it was stated
+    is_from_web: bool = False  # from a page of the web
 
     @property
     def reading(self) -> Reading:
@@ -42,18 +42,21 @@ class _Claim:
 
 @dataclass(frozen=True)
 class _Passage:
-    """A hit that is a passage, its document, and the sentences of it that are compared."""
+    """A hit that is a passage, and its document."""
 
     hit: Hit
     document: Document
-    claims: Sequence[_Claim]
+    claims: Sequence[_Claim]  # its sentences; none if it is unknown when they were stated
 
 
 class _FactIndex:
     """Guards the facts of one user, indexed by what passages are compared with."""
 
     def __init__(self, facts: Iterable[Fact]) -> None:
+        """Index facts, whether they are current or not."""
         self.by_words = defaultdict[tuple[str, ...], list[Fact]](list)
+        # Of active facts only: claims by the relations of their slots, and the changes that facts
+        # state, with when they were stated.
         self.by_relation = defaultdict[str, list[_Claim]](list)
         self.changes: list[tuple[Change, datetime]] = []
         for fact in facts:
@@ -80,9 +83,10 @@ def with_outdated_marks(
     hits: Sequence[Hit],
     scope: str | None,
 ) -> list[Hit]:
-    """Return the hits; passages that no longer hold are marked `outdated` or `disputed`.
+    """Return the hits in their order, with marks on passages that no longer hold.
 
-    `scope` is the user that was asked about, None for all users.
+    Such a passage has the fields `outdated` or `disputed` of a `RecallResult`, or both. `scope` is
+    the user that was asked about, None for all users.
     """
     documents = {document.path: document for document in service.documents(scope)}
     passages = _passages_by_position(hits, documents)
@@ -150,9 +154,11 @@ def _marks(
     facts: _FactIndex,
     other_claims: Sequence[_Claim],
 ) -> dict[str, Any]:
-    """Return since when a passage is outdated or disputed, and by which of its sentences.
+    """Return since when a passage is outdated or disputed, and which of its sentences are.
 
-    `facts` are those of the user, `other_claims` the sentences of other documents.
+    They are the fields of a `RecallResult`: `outdated` and `outdated_sentences`, `disputed` and
+    `disputed_sentences`. A passage that is neither has none of them. `facts` are those of the user,
+    `other_claims` the sentences of other documents among the hits.
     """
     outdated: dict[str, datetime] = {}
     disputed: dict[str, datetime] = {}
@@ -179,7 +185,10 @@ def _marks(
 
 
 def _superseded_at(sentence: _Claim, facts: _FactIndex) -> Iterator[datetime]:
-    """Yield when facts in the same words were superseded, unless they have been stated again."""
+    """Yield when facts in the words of a sentence were superseded after it was stated.
+
+    Yield nothing if one of these facts is active.
+    """
     same_facts = facts.by_words.get(_words(sentence.text), [])
     if any(fact.status == "active" for fact in same_facts):
         return
@@ -195,7 +204,10 @@ def _replaced_at(
     facts: _FactIndex,
     other_claims: Sequence[_Claim],
 ) -> Iterator[datetime]:
-    """Yield when later claims gave another value for what a sentence states."""
+    """Yield when later claims gave another value for what a sentence states.
+
+    Claims of the web replace only claims of the web.
+    """
     reading = sentence.reading
     if reading.slot is None:
         return
@@ -213,7 +225,10 @@ def _replaced_at(
 
 
 def _disputed_at(sentence: _Claim, facts: _FactIndex) -> Iterator[datetime]:
-    """Yield when later facts said that what a sentence states has changed."""
+    """Yield when later facts said that what a sentence states has changed.
+
+    Yield nothing for a sentence of the web.
+    """
     if sentence.is_from_web or not facts.changes:
         return
     subjects = [StatedSubject(subject_of(sentence.text), sentence.at.year)]
@@ -224,5 +239,5 @@ def _disputed_at(sentence: _Claim, facts: _FactIndex) -> Iterator[datetime]:
 
 @lru_cache(maxsize=50_000)
 def _words(text: str) -> tuple[str, ...]:
-    """Return the words of a text, as two texts are compared."""
+    """Return the words of a text in their order. Texts with the same words count as the same."""
     return tuple(words_in_order(text))

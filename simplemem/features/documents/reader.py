@@ -47,17 +47,18 @@ _DENIED_EVENTS: Final = (
 
 
 class _Content(NamedTuple):
-    """The text of a file as Markdown, and the title in its properties, or ""."""
+    """The text of a file as Markdown, and the title in its properties, "" if they have none."""
 
     text: str
     title: str
 
 
 def read_file(data: bytes, form: str) -> dict[str, str]:
-    """Return the `text` of a file as Markdown, and the `title` in its properties, or "".
+    """Return the `text` of a file as Markdown, and the `title` in its properties, by these keys.
 
-    `form` is "pdf", "docx" or "html". Raise ImportError if a library is missing. A hostile file may
-    raise anything.
+    The title is "" if there is none. The text ends after 1,000,001 characters, which is too long
+    for a document. `form` is "pdf", "docx" or "html"; an HTML page is in UTF-8. Raise ImportError
+    if a library is missing. A hostile file may raise anything.
     """
     if form == "pdf":
         content = _read_pdf(data)
@@ -187,7 +188,7 @@ def _first_text(pattern: re.Pattern[str], page: str) -> str:
 
 
 def _plain_text(markup: str) -> str:
-    """Return the text of some HTML on one line."""
+    """Return the text of some HTML on one line, without its tags."""
     text = html.unescape(_HTML_TAG.sub(" ", markup))
     return " ".join(text.split())
 
@@ -202,7 +203,10 @@ def _deny(event: str, _: object) -> None:
 
 
 def main() -> None:
-    """Read a file of the format `argv[1]` from standard input, and print its text as JSON."""
+    """Read a file of the format `argv[1]` from standard input, and print the answer as JSON.
+
+    The answer has the keys `text` and `title`, or `missing`, or `error`. Nothing is raised.
+    """
     with suppress(ImportError, ValueError, OSError):  # Windows has no such limits
         import resource
 

@@ -45,33 +45,29 @@ _MEANING_WEIGHT: Final = 0.6  # of a similarity; the rest is words
 
 
 class RecallRequest(NamedTuple):
-    """A question, the user it is about (None: all users), and what may answer it."""
+    """A question, and what may answer it."""
 
     query: str
-    scope: str | None
+    scope: str | None  # the user whose notes are searched; None for all users
     mode: str = "hybrid"  # or "memory" for facts and entities, "rag" for documents
-    limit: int = 10
-    rerank: bool = True
+    limit: int = 10  # hits
+    rerank: bool = True  # let the reranker of the settings order the hits
     rewrite: bool = False  # let the chat model rewrite the question for the search
-    max_tokens: int | None = None
+    max_tokens: int | None = None  # of the texts of all hits; None for no limit
     memory_types: Collection[str] = ()  # of facts; an empty collection stands for all types
-    include_expired: bool = False
-    min_similarity: float | None = None  # if set, less similar hits are dropped
+    include_expired: bool = False  # also find facts that are not current
+    min_similarity: float | None = None  # from 0 to 1; if set, less similar hits are dropped
 
 
 class RecallAnswer(NamedTuple):
-    """The hits for a question, best first, and which steps found them.
-
-    `edges` are the relations that were followed. `left_out` counts the hits that did not fit into
-    the token limit. `degraded` says why the result is less than it could be, or is "".
-    """
+    """The hits for a question, best first, and how they were found."""
 
     hits: list[Hit]
-    edges: list[Edge]
+    edges: list[Edge]  # the relations that were followed
     steps: list[RecallStep]
-    tokens: int
-    left_out: int
-    degraded: str
+    tokens: int  # of the texts of all hits
+    left_out: int  # the number of hits that did not fit into the token limit
+    degraded: str  # why the result is less than it could be, and that no hit answers; or ""
 
 
 class _StepLog:
@@ -110,7 +106,8 @@ class _Matches:
 def recall(store: EnhancedStore, request: RecallRequest) -> RecallAnswer:
     """Return what answers a question, best first. Nothing is written.
 
-    Raise Invalid if the scope is not a valid one.
+    Only the first 2,000 characters of the question count. There are no hits for a scope without
+    notes. Raise Invalid if the scope is not valid.
     """
     documents = document_service(store)
     log = _StepLog()
@@ -157,7 +154,10 @@ def recall(store: EnhancedStore, request: RecallRequest) -> RecallAnswer:
 
 
 def _facts_in_asked_slot(question: str, facts: Iterable[Fact], log: _StepLog) -> list[Fact]:
-    """Return the facts that fill the slot which a question asks for, best first."""
+    """Return the facts that fill the slot which a question asks for, best first, and log that.
+
+    The list is empty if the question asks for no slot.
+    """
     relations = tuple(relations_asked_for(question))
     fits: dict[Fact, float] = {}
     for fact in facts:
@@ -185,7 +185,10 @@ def _expand_query(
     request: RecallRequest,
     log: _StepLog,
 ) -> str:
-    """Return the question for a search, with the model's rewriting if that was requested."""
+    """Return the question for a search, with the model's rewriting if that was requested.
+
+    What was done is logged. A model that cannot be asked only leaves the question as it is.
+    """
     if not request.rewrite:
         log.add("hyde", is_used=False, reason="not requested")
         return f"{question} "
@@ -202,9 +205,9 @@ def _search(
     request: RecallRequest,
     log: _StepLog,
 ) -> _Matches:
-    """Search facts and entities, and documents, by words and meaning.
+    """Search facts and entities, and documents, by words and meaning, and log that.
 
-    Documents are not searched in the mode "memory".
+    Documents are not searched in the mode "memory". Nothing matches a query without words.
     """
     note_paths: list[str] = []
     document_paths: list[str] = []
@@ -242,9 +245,9 @@ def _similarities(
     candidates: Candidates,
     request: RecallRequest,
 ) -> dict[str, float]:
-    """Return the notes that are as similar to the query as requested, by path.
+    """Return the similarities to the query, by path, of facts and documents.
 
-    Their values are the similarities. There are none if the request has no minimum.
+    Those below the minimum of the request are left out. It is empty if the request has no minimum.
     """
     if request.min_similarity is None:
         return {}
@@ -264,7 +267,10 @@ def _score_notes(
     similarities: Mapping[str, float],
     candidates: Candidates,
 ) -> dict[str, Score]:
-    """Return the scores of facts and entities, each the highest that one of the steps gave."""
+    """Return the scores of facts and entities by path, each the highest that one step gave.
+
+    A fact that answers the question directly has the score 1.
+    """
     scores = {fact.path: Score(1.0, 1.0) for fact in direct_facts}
 
     answers = matches.notes
@@ -283,7 +289,7 @@ def _score_notes(
 
 
 def _rank_factor(answers: Answers) -> float:
-    """Return the factor for the ranks of a search, which is low if no hit answers the question."""
+    """Return the factor for the ranks of a search: 1, or 0.5 or less if no hit answers."""
     if not answers.only_nearest:
         return 1.0
     return min(_NEAREST_SCORE, answers.quality)
@@ -297,7 +303,8 @@ def _follow_graph(
 ) -> list[Edge]:
     """Walk from the names in the question and its best hits; return the edges that it follows.
 
-    Notes that the walk meets are added to `scores`, or their scores there are raised.
+    Notes that the walk meets are added to `scores`, or their scores there are raised. What was done
+    is logged.
     """
     best_paths = {path for path, score in scores.items() if score.rank > _NEAREST_SCORE}
     walk = walk_from_question(question, best_paths, candidates.facts, candidates.graph)
@@ -324,7 +331,11 @@ def _all_hits(
     matches: _Matches,
     scores: Mapping[str, Score],
 ) -> list[Hit]:
-    """Return everything that was found, best first; at equal ranks facts go before passages."""
+    """Return everything that was found, best first.
+
+    At equal ranks facts come first, then entities, then passages. `scores` has those of facts and
+    entities.
+    """
     facts = [candidates.facts[path] for path in scores if path in candidates.facts]
     hits = fact_hits(documents.extension, facts, scores, candidates.documents)
 
@@ -342,7 +353,7 @@ def _all_hits(
 
 
 def _without_repetitions(hits: Sequence[Hit], log: _StepLog) -> list[Hit]:
-    """Return the hits without those that repeat an earlier one.
+    """Return the hits without those that repeat an earlier one, and log how many these are.
 
     A hit repeats another of the same user with the same words, and one from the same source whose
     text contains its own.
@@ -381,7 +392,8 @@ def _select_within_limits(
 ) -> _Selection:
     """Return the best hits within the limits of the request on their number and their tokens.
 
-    A hit that is too long is skipped; shorter ones behind it may still fit.
+    A hit that is too long is skipped; shorter ones behind it may still fit. What was done is
+    logged.
     """
     best_hits = hits[: request.limit]
     selected: list[Hit] = []
@@ -401,7 +413,10 @@ def _select_within_limits(
 
 
 def _with_falling_scores(hits: Sequence[Hit]) -> list[Hit]:
-    """Return the hits with scores in their results of which none is higher than the one above."""
+    """Return the hits with scores that never rise from one hit to the next.
+
+    A score in a result that is higher than the one before is lowered to it.
+    """
     scores = falling_scores(hit.result["score"] for hit in hits)
     falling_hits: list[Hit] = []
     for hit, score in zip(hits, scores, strict=True):

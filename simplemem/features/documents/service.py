@@ -55,19 +55,19 @@ _NO_FACTS: Final = "Nothing was stored: the text states no fact."
 
 
 class MemoryChange(NamedTuple):
-    """A memory after a change, or before its deletion, and what was written."""
+    """A memory that was changed or deleted."""
 
-    memory: Fact | Document
-    step: BatchResult
+    memory: Fact | Document  # after its change, or before its deletion
+    step: BatchResult  # what was written
 
 
 @dataclass(frozen=True)
 class _Stored:
     """A stored document, and what became of the facts that were extracted from it at once."""
 
-    document: Document
-    added: AddResult
-    is_duplicate: bool
+    document: Document  # without a path if the text was a request to forget, which is not stored
+    added: AddResult  # empty if a model extracts the facts later
+    is_duplicate: bool  # whether the vault has the document already
 
 
 class DocumentService(FeatureService):
@@ -75,9 +75,17 @@ class DocumentService(FeatureService):
 
     Guards the collection of the documents' notes, and the thread in which a model extracts facts.
     It is thread-safe. `facts` is the service of the facts.
+
+    Methods that change notes take as `by` who makes the change. They raise Conflict if the notes
+    keep changing meanwhile, ReadOnly if the vault may not be changed, and Unavailable if it stays
+    locked.
     """
 
     def __init__(self, store: EnhancedStore) -> None:
+        """Make the service of a store, and start to extract the facts of documents that wait.
+
+        Callers use `document_service`, so that a store has only one.
+        """
         super().__init__(store)
         self.collection = NoteCollection[Document](store.extension, DOCUMENT)
         self.facts = fact_service(store)
@@ -87,7 +95,11 @@ class DocumentService(FeatureService):
         self._extraction.start()
 
     def documents(self, scope: str | None) -> list[Document]:
-        """Return the documents of a user, or of all users, in order of their paths."""
+        """Return the documents of a user, or of all users if `scope` is None, in order of paths.
+
+        The list is empty for a user without documents. All notes that have been saved so far are
+        read first.
+        """
         with self.collection.reading():
             documents = self.collection.in_order()
             if scope is None:
@@ -102,10 +114,12 @@ class DocumentService(FeatureService):
         metadata: Mapping[str, Any] | None = None,
         **by: Unpack[AuthorArgs],
     ) -> IngestResult:
-        """Store a text as a document, and extract its facts at once or later.
+        """Store a text as a document, and extract its facts: by rules at once, by a model later.
 
-        A text that only asks to forget something is not saved. `metadata` is frontmatter for the
-        note. Raise what `new_document` raises.
+        A text that only asks to forget a fact is not stored; the fact is forgotten. Without a
+        title, the document has the beginning of the text. `metadata` are properties for the note.
+        Raise Invalid if the text has no word or the scope is not valid, TooLong if the text or the
+        title is too long.
         """
         document = new_document(content, title, scope, "text", properties=metadata or {})
         return self._ingest(document, by)
@@ -120,8 +134,11 @@ class DocumentService(FeatureService):
     ) -> IngestResult:
         """Store a file as a document, a PDF or DOCX with its original beside it.
 
-        Without a title, it is the one that the file gives itself, or the file's name. Raise what
-        `form_of`, `convert` and `new_document` raise.
+        `name` is the file's name. Without a title, the document has the one that the file gives
+        itself, or the file's name. The facts are extracted as those of a text. Raise Invalid if the
+        format is none that simplemem reads, or the scope is not valid; TooLong if the file, its
+        text or the title is too long; Unreadable if the file cannot be read or has no text;
+        Unavailable if a library is missing.
         """
         file = SourceFile(name, "", "", data)
         form = form_of(data, name)
@@ -153,8 +170,10 @@ class DocumentService(FeatureService):
     ) -> IngestResult:
         """Fetch a page or a file of the web and store it as a document.
 
-        Raise Invalid if the scope is not valid, what `fetch` raises, and what `ingest_file` raises
-        for the contents.
+        Without a title, the document has the one that the page gives itself, or the beginning of
+        its text. Raise Invalid if the scope or the address is not valid or the address is not
+        allowed, NotFound or Unavailable if it cannot be fetched, and what `ingest_file` raises for
+        the contents.
         """
         from simplemem.features.documents.fetch import checked, fetch
 
@@ -179,7 +198,7 @@ class DocumentService(FeatureService):
         return self._ingest(document, by)
 
     def _ingest(self, new: Document, by: AuthorArgs) -> IngestResult:
-        """Store a document, and return the answer that tells the client so."""
+        """Store a document, and return the answer for the client."""
         stored = self._store_document(new, by)
         document = stored.document
         answer: IngestResult = {
@@ -216,8 +235,10 @@ class DocumentService(FeatureService):
     ) -> RememberResult:
         """Remember a short text as facts, a long one as a document with the facts in it.
 
-        `metadata` is frontmatter for the note of a document. Small talk is not stored. Raise what
-        `new_document` raises.
+        A text is long if it has more than 400 characters or 5 sentences. Small talk is not stored.
+        A text that asks to forget a fact makes the fact forgotten. `metadata` are properties for
+        the note of a document, and are ignored for facts. Raise Invalid if the text has no word or
+        the scope is not valid, and TooLong.
         """
         new = new_document(content, "", scope, "conversation")
         sentences = statements_in(new.text)
@@ -238,7 +259,7 @@ class DocumentService(FeatureService):
         return _remembered(added, None, extracted.method or "verbatim", extracted.remark)
 
     def find_memory(self, id_: str, scope: str) -> Fact | Document:
-        """Return the fact or the document of this id, so that it can be changed.
+        """Return the fact or the document of this id, for a change.
 
         The id of a passage (`doc_…:13`, as a search names it) stands for its document. Raise
         NotFound if the scope has no such memory, in the same words whether or not another scope has
@@ -284,8 +305,8 @@ class DocumentService(FeatureService):
         """Replace the text of a fact or of a document. Its id stays.
 
         The history keeps the old text. Facts that were extracted from a document and are not in its
-        new text are marked as forgotten. Raise what `find_memory` raises, and Invalid or TooLong
-        for the text.
+        new text are marked as forgotten. Raise NotFound, Invalid or Unreadable for the id as
+        `find_memory` does, and Invalid or TooLong for the text.
         """
         memory = self.find_memory(id_, scope)
         if isinstance(memory, Fact):
@@ -301,7 +322,8 @@ class DocumentService(FeatureService):
         """Replace the text of a document, and extract its facts at once or later.
 
         A title that was only the beginning of the old text changes too. `id_` is the id that the
-        client gave, for an error.
+        client gave, for an error. Raise NotFound if the document was deleted meanwhile, and Invalid
+        or TooLong for the text.
         """
         new = new_document(content, "", document.scope, document.content_type)
         old_text = text_of_document(self.collection, document.path)
@@ -336,8 +358,8 @@ class DocumentService(FeatureService):
     def delete_memory(self, id_: str, scope: str, **by: Unpack[AuthorArgs]) -> MemoryChange:
         """Move a fact, or a document with all that came from it, to the trash as one step.
 
-        With a document go its original file and the facts that were extracted from it. Raise what
-        `find_memory` raises.
+        Its original file and the facts that were extracted from it are moved with a document. Raise
+        NotFound, Invalid or Unreadable for the id as `find_memory` does.
         """
         memory = self.find_memory(id_, scope)
         if isinstance(memory, Fact):
@@ -363,7 +385,8 @@ class DocumentService(FeatureService):
     def _store_document(self, new: Document, by: AuthorArgs) -> _Stored:
         """Store a document, and extract its facts by rules or have the model do so later.
 
-        A text that only asks to forget something is not stored; the fact is forgotten.
+        A text that only asks to forget a fact is not stored; the fact is forgotten. If the document
+        is a new version, facts that its new text does not state are forgotten at once.
         """
         if new.content_type == "text" and statement_to_forget(new.text):
             added = self.facts.add(new.scope, [NewFact(new.text)], **by)
@@ -385,14 +408,14 @@ class DocumentService(FeatureService):
                 return _Stored(replace(document, status="done"), added, saved.is_duplicate)
 
         if saved.is_new_version:
-            # At once; what the model reads in the new text comes later.
+            # This happens now. A model extracts the facts of the new text later.
             self._extraction.forget_removed(document.path, new.text, by)
         if document.status == "extracting":
             self._extraction.start()
         return _Stored(document, AddResult(warnings=warnings), saved.is_duplicate)
 
 
-document_service: Final = DocumentService.of
+document_service: Final = DocumentService.of  # returns the one service of a store
 
 
 def _original(form: str, file: SourceFile) -> OriginalFile | None:
@@ -408,7 +431,11 @@ def _remembered(
     method: str,
     remark: str,
 ) -> RememberResult:
-    """Return the answer of `add_memory`: what became of the facts, and how they were extracted."""
+    """Return the answer of `add_memory`: what became of the facts, and how they were extracted.
+
+    `document_id` is that of the document, None if the text was stored as facts. `method` is the
+    name of the model, "rules" or "verbatim". `remark` becomes a warning, "" none.
+    """
     warnings = [remark] if remark else []
     return {
         "events": added.events,

@@ -21,7 +21,10 @@ from simplemem.note.scopes import folder_of
 
 
 class DocumentVersion(NamedTuple):
-    """A document as it was saved, and whether it is a duplicate or a new version of another."""
+    """A document as it was saved, and whether it is a duplicate or a new version of another.
+
+    The document of a duplicate is the one that the vault has already.
+    """
 
     document: Document
     is_duplicate: bool
@@ -40,6 +43,7 @@ class DocumentStorage:
     """Puts documents into change sets of their collection. Guards no state of its own."""
 
     def __init__(self, service: FeatureService, collection: NoteCollection[Document]) -> None:
+        """Prepare to save into a collection. `service` is that of the documents."""
         self._service = service
         self._extension = service.extension
         self._collection = collection
@@ -47,7 +51,9 @@ class DocumentStorage:
     def save(self, change_set: ChangeSet, new: Document) -> DocumentVersion:
         """Put the note of a new document, or of a new version of an earlier one, into a change set.
 
-        A duplicate changes nothing.
+        The original file is put into it too. A duplicate changes nothing. A new version keeps the
+        path, the id and the title of the earlier one. Return the document with these. Raise
+        Conflict, Unreadable or TooLong as the methods of `ChangeSet` do.
         """
         earlier = self._find_earlier(new)
         if earlier is not None and earlier.content_hash == new.content_hash:
@@ -79,12 +85,11 @@ class DocumentStorage:
         path: str,
         earlier: Document | None,
     ) -> str:
-        """Put the original of a document into a change set. Return a link to the file.
+        """Put the original of a document into a change set. Return a link to it, with brackets.
 
-        `path` is that of the document's note.
-
-        The original of an earlier version is replaced if it has the same ending and is where
-        simplemem would have put it.
+        `path` is that of the document's note. The original of the `earlier` version is replaced if
+        it has the same ending and is where simplemem would have put it. Otherwise the file gets a
+        free path.
         """
         folder, _, name = name_of(path).rpartition("/")
         stem = f"{folder}/files/{name}"
@@ -106,31 +111,36 @@ class DocumentStorage:
     def _find_earlier(self, new: Document) -> Document | None:
         """Return the document that a new one equals, or is a new version of; None without one.
 
-        That is the one from the same address, else the one with the same text, else the one with
-        the same title.
+        That is the user's document from the same address, else the one with the same text, else the
+        one with the same title. Documents whose notes cannot be changed are not considered.
         """
+
+        def is_from_same_address(document: Document) -> bool:
+            return new.source_url != "" and document.source_url == new.source_url
+
+        def has_same_text(document: Document) -> bool:
+            return document.content_hash == new.content_hash
+
+        def has_same_title(document: Document) -> bool:
+            return self._is_version_of(new, document)
+
         documents = [
             document
             for document in self._collection.in_order()
             if document.scope == new.scope and not document.problem
         ]
-        if new.source_url:
+        for is_earlier in (is_from_same_address, has_same_text, has_same_title):
             for document in documents:
-                if document.source_url == new.source_url:
+                if is_earlier(document):
                     return document
-        for document in documents:
-            if document.content_hash == new.content_hash:
-                return document
-        for document in documents:
-            if self._is_version_of(new, document):
-                return document
         return None
 
     def _is_version_of(self, new: Document, old: Document) -> bool:
         """Return whether a new document is a version of an ingested one with the same title.
 
-        Texts of conversations have no titles. If the title is only the beginning of the text, the
-        texts must be similar too, since two letters to one person begin alike.
+        That is not so for texts of conversations, which have no titles. If the title is only the
+        beginning of the text, the texts must be similar too, since two letters to one person begin
+        in the same way; a page of the web is then no version.
         """
         was_ingested = old.content_hash != ""
         is_conversation = "conversation" in (new.content_type, old.content_type)
@@ -145,10 +155,11 @@ class DocumentStorage:
         return are_similar(new.text, text_of_document(self._collection, old.path))
 
     def path_of_original(self, document: Document) -> str:
-        """Return the path of the original file that belongs to a document alone, or "".
+        """Return the path of the original file that belongs to a document alone, "" without one.
 
         A file that another document of the user names too, or that is in another folder than the
-        one in which simplemem stores originals, does not belong to the document.
+        one in which simplemem stores originals, does not belong to the document. The caller holds
+        the lock of the collection.
         """
         if not document.original:
             return ""
