@@ -19,7 +19,10 @@ _GC_THRESHOLD = 50_000
 
 
 def main() -> int:
-    """Run the command line, and return the exit code. Sets environment variables of libraries."""
+    """Run the command line, and return the exit code. Sets environment variables of libraries.
+
+    `serve` does not return: it ends the process itself.
+    """
     _limit_libraries()
     if sys.argv[1:2] == ["serve"]:
         if sys.argv[2:] in (["--help"], ["-h"]):
@@ -64,9 +67,9 @@ def _limit_libraries() -> None:
 
 
 def _run_command() -> int:
-    """Run the command on a running server, or else here. Returns its exit code.
+    """Run the command on a running server, or else here, and return the exit code.
 
-    Raises SystemExit, as Typer does.
+    If it runs here, raises SystemExit with the exit code instead, as Typer does.
     """
     from simplemem.cli.local import run_on_server
 
@@ -91,14 +94,17 @@ def _exit_code_of(error: SystemExit) -> int:
 
 
 def _set_encoding(stream: TextIO) -> None:
-    """Make pipes UTF-8 on every system, and escape what no encoding has (lone surrogates).
+    """Make a stream UTF-8 unless it is a terminal, and escape what its encoding lacks.
 
     A stream that cannot be reconfigured is left as it is.
     """
     reconfigure = getattr(stream, "reconfigure", None)
     if reconfigure is None:
         return
-    encoding = None if stream.isatty() else "utf-8"
+
+    encoding: str | None = "utf-8"
+    if stream.isatty():
+        encoding = None
     reconfigure(encoding=encoding, errors="backslashreplace")
 
 
@@ -107,7 +113,7 @@ def _flush(exit_code: int) -> int:
     try:
         sys.stdout.flush()
     except BrokenPipeError:
-        # Python flushes again at exit. Give it a place for what is left.
+        # Python flushes again at exit. What is left then goes to the null device.
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, sys.stdout.fileno())
         return exit_code or 1

@@ -29,10 +29,10 @@ KINDS: Final = ("profiles", "importers", "embedders", "rerankers")
 class Plugin:
     """An entry point of an installed package: what it adds, under which name."""
 
-    kind: str
+    kind: str  # one of KINDS
     name: str
-    package: str
-    version: str
+    package: str  # "" without metadata
+    version: str  # "" without metadata
     target: str  # "module:attribute"
 
     def load(self) -> Any:

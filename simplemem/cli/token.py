@@ -101,10 +101,10 @@ def new(
     if not vault:
         warnings += _warn_of_missing_folders(folders)
     warnings.append("the token is not shown again; send it as `Authorization: Bearer TOKEN`")
-    facts = {"name": name, "token": token, "scopes": list(scopes)}
+    fields = {"name": name, "token": token, "scopes": list(scopes)}
     # The warnings are on standard error, so that TOKEN=$(simplemem token new NAME) contains the
     # token alone.
-    return Answer(facts, [[(token, "bold")]], warnings=warnings)
+    return Answer(fields, [[(token, "bold")]], warnings=warnings)
 
 
 def _scopes(*, write: bool, admin: bool) -> tuple[str, ...]:
@@ -118,9 +118,9 @@ def _scopes(*, write: bool, admin: bool) -> tuple[str, ...]:
 
 
 def _expiry(validity: str) -> int | None:
-    """Return when a token ends that is valid from now on, in seconds since 1970; None for "".
+    """Return when a token ends that is valid from now on, in seconds since 1970.
 
-    Raises Invalid unless the validity is a duration of at least an hour, such as 90d.
+    Returns None for "": the token never ends. Raises Invalid unless the validity is a duration of at least an hour, such as 90d.
     """
     if not validity:
         return None
@@ -129,7 +129,7 @@ def _expiry(validity: str) -> int | None:
 
 
 def _checked_folder(path: str) -> str:
-    """Return the path of a folder in a vault, without slashes around it.
+    """Return the path of a folder in a vault, without slashes around it. It need not exist.
 
     Raises Invalid if it is empty, absolute, or leads out of the vault.
     """
@@ -144,13 +144,16 @@ def _checked_folder(path: str) -> str:
 
 
 def _empty_limit() -> Invalid:
-    """Return the error for a limit that limits nothing."""
+    """Return the error for an empty `--user` or `--folder`, which would limit nothing."""
     hint = "To allow the whole vault, leave them out."
     return Invalid("--user and --folder must not be empty", hint=hint)
 
 
 def _warn_of_missing_folders(folders: Sequence[str]) -> list[str]:
-    """Return a warning per folder that the user's vault lacks; () if the user has no vault."""
+    """Return a warning per folder that the user's vault lacks; [] if the user has no vault.
+
+    Each folder ends in `/`.
+    """
     from simplemem.settings.find_vault import find_existing_vault
 
     try:
@@ -186,7 +189,10 @@ def list_() -> Answer:
 
 
 def _describe(grant: Grant) -> dict[str, Any]:
-    """Return a token as `--json` shows it."""
+    """Return what `--json` shows of a token: its name, rights, limits and expiry.
+
+    Neither the token nor its hash is in it. `expires` is a day, or "" for never.
+    """
     return {
         "name": grant.name,
         "scopes": list(grant.scopes),
@@ -199,7 +205,10 @@ def _describe(grant: Grant) -> dict[str, Any]:
 
 
 def _row(grant: Grant) -> list[Part]:
-    """Return a token as a row of the table: name, scopes, limits and validity."""
+    """Return a token as a row of the table: name, scopes, limits and validity.
+
+    A token without limits shows `everything`, and one that never expires an empty validity.
+    """
     limits = [*grant.vaults, *grant.folders]
     if grant.user:
         limits.append(f"user {grant.user}")

@@ -91,7 +91,10 @@ def assemble(profile: Profile, tools: tuple[Tool, ...], executor: StoreExecutor)
 
 
 def _options_of_our_own(profile: Profile, handlers: _Handlers) -> dict[str, Any]:
-    """Return the options of a server that has to look like no other: texts, prompts, completion."""
+    """Return the options of a server that does not replace another: texts, prompts, completion.
+
+    They are arguments of the SDK's `Server`, by name.
+    """
     hint = CacheHint(ttl_ms=_LIST_CACHE_MS, scope="private")
     cached_lists = ("tools/list", "prompts/list", "resources/templates/list")
     return {
@@ -135,7 +138,8 @@ class _Handlers:
     ) -> types.CallToolResult:
         """Answer `tools/call`. An error of a tool is an answer too.
 
-        Raises MCPError if there is no such tool, unless the replaced server answers it otherwise.
+        After a call that writes, notifies the subscribers of the graph. Raises MCPError if there is
+        no such tool, unless the replaced server answers it otherwise.
         """
         tool = self._tools.get(params.name)
         if tool is None:
@@ -168,13 +172,19 @@ class _Handlers:
     async def get_prompt(
         self, _ctx: Context, params: types.GetPromptRequestParams
     ) -> types.GetPromptResult:
-        """Answer `prompts/get`. Raises MCPError or Invalid if the request is wrong."""
+        """Answer `prompts/get`.
+
+        Raises MCPError if the prompt is not offered, Invalid if an argument is wrong.
+        """
         return await get_prompt(self._executor, params)
 
     async def complete(
         self, _ctx: Context, params: types.CompleteRequestParams
     ) -> types.CompleteResult:
-        """Answer `completion/complete` for a note's name or a tag; other arguments have none."""
+        """Answer `completion/complete` with up to 100 names of notes or tags.
+
+        The arguments `topic` and `name` are completed by names, `tag` by tags; others get none.
+        """
         argument = params.argument
         values: list[str] = []
         if argument.name in ("topic", "name"):
@@ -194,7 +204,8 @@ class _Handlers:
     def _matching_tags(self, prefix: str) -> list[str]:
         """Return the tags that begin with a prefix, the most frequent first.
 
-        Tags count the notes of all users, so there are none where those are hidden.
+        `prefix` may begin with `#`, and its case is ignored. Tags count the notes of all users, so
+        the result is [] where those are hidden. Call it in a thread.
         """
         store = self._executor.store()
         if self._resources.hides_users(store):
@@ -217,10 +228,11 @@ def _required_commit(meta: Mapping[str, Any] | None) -> str:
 async def _handle_request(
     executor: StoreExecutor, ctx: Context, call_next: CallNext
 ) -> HandlerResult:
-    """Handle a request of any method, as middleware of the SDK.
+    """Handle a request of any method, as middleware of the SDK, and return the answer.
 
-    Errors outside the tools become MCPError. The structured content of an answer does not pass
-    through the SDK, which would copy and check it twice.
+    Waits first for the commit that the request names. Errors outside the tools become MCPError;
+    those that are bugs are logged, too. The structured content of an answer does not pass through
+    the SDK, which would copy and check it twice: it is put back here.
     """
     ctx = replace(ctx, lifespan_context={})
     try:
@@ -244,7 +256,10 @@ async def _handle_request(
 
 
 async def _wait_for_commit(executor: StoreExecutor, commit: str) -> None:
-    """Wait until the store includes a commit; "" means any. Raises what `store.reach` raises."""
+    """Wait until the store includes a commit; "" means any.
+
+    Raises Unavailable if the commit does not arrive, or the store cannot be opened.
+    """
     if commit:
         await executor.run(lambda: executor.store().reach(commit))
 
@@ -257,7 +272,7 @@ class ToolCall:
         client: The name and version that the client states.
         grant: What the token of the request allows; None without one.
         after: The commit that the answer must include; "" for any.
-        session: What the client has read before; None if it has read nothing.
+        session: The session that records what the client reads; None without one.
     """
 
     arguments: Mapping[str, Any] | None
@@ -271,7 +286,8 @@ def run_tool(tool: Tool, executor: StoreExecutor, call: ToolCall) -> Reply[Any]:
     """Run a tool in this thread, as far as the token of the call allows.
 
     The reply has the notices of the store, such as notes that are not indexed yet. Raises ReadOnly
-    if the token may only read, Invalid if an argument is wrong, and what the tool raises.
+    if the token may only read, Invalid if an argument is wrong, Unavailable if the store cannot be
+    opened, and the errors of the tool, such as NotFound and Conflict.
     """
     arguments = call.arguments
     if call.grant is not None:
@@ -305,7 +321,8 @@ def _author(client: str, grant: Granted | None) -> str:
 def answer_call(tool: Tool, executor: StoreExecutor, call: ToolCall) -> types.CallToolResult:
     """Run a tool in this thread and return its answer. An error is an answer too.
 
-    The answer contains no path outside the vault and names no tool that the client lacks.
+    Raises nothing. An error that is a bug is logged. The answer contains no path outside the vault
+    and names no tool that the client lacks.
     """
     try:
         return _run_for_answer(tool, executor, call)
@@ -325,7 +342,11 @@ def answer_call(tool: Tool, executor: StoreExecutor, call: ToolCall) -> types.Ca
 
 
 def _run_for_answer(tool: Tool, executor: StoreExecutor, call: ToolCall) -> types.CallToolResult:
-    """Run a tool and return its answer, the notices of the store and the commit it includes."""
+    """Run a tool and return its answer, with notices that its text lacks, and with its commit.
+
+    Waits first for the commit that the call names. Raises the errors of `run_tool`, and Unavailable
+    if the commit does not arrive.
+    """
     store = executor.store()
     if call.after:
         store.reach(call.after)
@@ -348,6 +369,6 @@ def _run_for_answer(tool: Tool, executor: StoreExecutor, call: ToolCall) -> type
 
 
 def _result(text: str, data: Data | None, *, is_error: bool = True) -> types.CallToolResult:
-    """Return the answer of a tool in the form of the protocol."""
+    """Return the answer of a tool in the form of the protocol: its text, and its data if any."""
     content: list[Any] = [types.TextContent(type="text", text=text)]
     return types.CallToolResult(content=content, structured_content=data, is_error=is_error)

@@ -29,7 +29,8 @@ class StoreExecutor:
     """The store of a server, and the threads that work on it.
 
     Guards the store, which the first work that needs it opens, and the threads. A write that is
-    cancelled before its turn never happens; one that has begun is finished.
+    cancelled before its turn never happens; one that has begun is finished. Opening the store can
+    raise Unavailable, or another error of simplemem for wrong settings.
     """
 
     def __init__(
@@ -57,7 +58,8 @@ class StoreExecutor:
     def store(self) -> EnhancedStore:
         """Return the store, and open it if it is closed.
 
-        Call it in a thread: it may wait for other processes.
+        Call it in a thread: it may wait for other processes. Raises Unavailable or another
+        SimplememError if the store cannot be opened.
         """
         with self._opening_lock:
             return self._opened_store()
@@ -74,25 +76,28 @@ class StoreExecutor:
     def on_change(self, listener: Callable[[frozenset[str]], None]) -> None:
         """Call `listener` with the names of changed notes from now on.
 
-        The listener is kept when the store is closed and opened again. Call this in a thread, as
-        `store`.
+        The listener is kept when the store is closed and opened again. It is called in a thread of
+        the store. Call this in a thread, as `store`, whose errors it raises.
         """
         with self._opening_lock:
             self._opened_store().on_change(listener)
             self._listeners.append(listener)
 
     async def is_open(self) -> bool:
-        """Return whether the store can be used. Opens it if it is closed."""
+        """Return whether the store can be used. Opens it if it is closed.
+
+        Returns False, and raises nothing, if it cannot be opened.
+        """
         if self._store is None:
             with suppress(SimplememError, OSError):
                 await self.run(self.store)
         return self._store is not None
 
     def start_indexing(self) -> None:
-        """Start to update the index and the companion in a thread, and return at once.
+        """Start a thread that begins to update the index and starts the companion; return at once.
 
-        Does nothing if this was done since the store was opened. An error is logged; the next call
-        tries again.
+        Does nothing if this was done since the store was opened. An error is logged, and raised
+        nowhere; the next call tries again.
         """
         indexing_lock = self._indexing_lock
 
@@ -114,7 +119,8 @@ class StoreExecutor:
     def start(self) -> None:
         """Open the store, and make it update its index in the background, unless it does already.
 
-        Call it in a thread, as `store`.
+        Unlike `start_indexing`, it waits until the store is open, and starts no companion. Call it
+        in a thread, as `store`, whose errors it raises.
         """
         with self._opening_lock:
             store = self._opened_store()
@@ -125,8 +131,9 @@ class StoreExecutor:
     async def run(self, work: Callable[[], T], *, writes: bool = False) -> T:
         """Return the result of `work`, which runs in a thread, and then start indexing.
 
-        Work that writes waits for its turn. A caller that is cancelled does not wait for the work.
-        Raises what the work raises; an error of simplemem then names no private folder.
+        With `writes`, the work waits for its turn, as one write runs at a time. A caller that is
+        cancelled does not wait for the work. Raises the errors of the work; those of simplemem name
+        no private folder.
         """
 
         def work_on_started_store() -> T:
@@ -165,7 +172,7 @@ class StoreExecutor:
     def _submit(self, threads: ThreadPoolExecutor, work: Callable[[], T]) -> Future[T]:
         """Start work in a group of threads, and return its future.
 
-        The store does not close until the work is done.
+        `rest` does not close the store until the work is done.
         """
         future = threads.submit(work)
         self._in_progress.add(future)
@@ -181,7 +188,7 @@ class StoreExecutor:
         """Close the store and end its threads, unless it is closed or work is in progress.
 
         The next work opens it again. Listeners are kept. When the store is open again, they get
-        the changes that its scan finds.
+        the changes that its scan finds. Returns when the store is closed. The companion goes on.
         """
         if self._in_progress or self._store is None:
             return
@@ -211,9 +218,11 @@ class StoreExecutor:
             await asyncio.sleep(_SECONDS_BETWEEN_CHECKS)
 
     def close(self, *, writing: float, closing: float) -> None:
-        """Start no more work, wait `writing` seconds for a write in progress, and close the store.
+        """End the companion, wait for a write in progress, and close the store.
 
-        If the write takes longer, the store is left open. Closing may take `closing` seconds.
+        Work that has not begun is cancelled, and no more can be started. If the write takes longer
+        than `writing` seconds, the store is left open. If closing takes longer than `closing`
+        seconds, it goes on in its thread. Call it once, at the end.
         """
         self._end_companion()
         for threads in (self._first_reader, self._readers):
@@ -239,7 +248,8 @@ def _new_threads() -> tuple[ThreadPoolExecutor, ThreadPoolExecutor, ThreadPoolEx
 def finishes_within(seconds: float, work: Callable[[], object]) -> bool:
     """Run work in a thread, and return whether it is done after at most so many seconds.
 
-    If not, it goes on in its thread.
+    If not, it goes on in its thread. Work that raises is done; its error is not raised here, but
+    goes to `threading.excepthook`.
     """
     thread = threading.Thread(target=work, daemon=True)
     thread.start()

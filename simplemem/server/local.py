@@ -29,9 +29,10 @@ log = logging.getLogger("simplemem.server")
 
 Answer = dict[str, Any]
 BeginAnswer = Callable[[dict[str, Any]], Future[Answer | None] | None]
-"""Begins to answer a request.
+"""Begins to answer a request, and returns the future of its answer.
 
-None, here or as the result, declines it: the command then opens the vault itself.
+A future with the result None, or None in place of a future, declines the request: the command then
+opens the vault itself.
 """
 
 DECLINED: Answer = {"declined": True}
@@ -57,7 +58,8 @@ class LocalServer:
     """Listens at one vault's socket, in its own threads, while this process holds the lock.
 
     Guards the listening socket and the lock, which belong together: no process holds the lock
-    without listening.
+    without listening. `root` is the folder of the vault, and `is_ready` says whether the store can
+    answer; it raises Unavailable when the store is closed.
     """
 
     def __init__(
@@ -77,7 +79,8 @@ class LocalServer:
     def start(self) -> None:
         """Start a thread that listens as soon as the store is ready and no other server does.
 
-        Does nothing if the system or the vault's path does not allow it.
+        Does nothing if the system or the vault's path does not allow it. If the thread cannot be
+        started, logs a warning. Raises nothing.
         """
         if not local_protocol.is_supported() or local_protocol.socket_path(self._root) is None:
             return
@@ -99,7 +102,10 @@ class LocalServer:
         self._stop_listening()
 
     def _run(self) -> None:
-        """Listen from when the store is ready until `close` is called. Runs in its own thread."""
+        """Listen from when the store is ready until `close` is called. Runs in its own thread.
+
+        Tries again every two seconds while another server listens, or the socket cannot be created.
+        """
         try:
             while not self._is_closed.is_set() and not self._is_ready():
                 self._is_closed.wait(_READY_SECONDS)
@@ -196,7 +202,10 @@ class LocalServer:
         return (status.st_dev, status.st_ino) == self._socket_id
 
     def _accept_all(self, listening: socket.socket) -> None:
-        """Accept connections until the socket is closed, or its file is no longer in its place."""
+        """Accept connections until `close` is called, an error, or the socket's file is gone.
+
+        Raises nothing.
+        """
         while not self._is_closed.is_set():
             try:
                 connection, _ = listening.accept()
@@ -210,7 +219,10 @@ class LocalServer:
             self._start_conversation(connection)
 
     def _start_conversation(self, connection: socket.socket) -> None:
-        """Serve a connection in a thread. Close it if there are too many."""
+        """Serve a connection in a thread.
+
+        Closes it if four connections are being served, or the system gives no more threads.
+        """
         if not self._free.acquire(blocking=False):
             connection.close()
             return
@@ -224,7 +236,11 @@ class LocalServer:
             connection.close()
 
     def _converse(self, connection: socket.socket) -> None:
-        """Serve a connection: receive one request, and answer or decline it."""
+        """Receive one request, answer or decline it, and close the connection.
+
+        Another user's process gets no reply. Raises nothing for a client that disconnects or sends
+        nothing valid. Frees the place that `_start_conversation` took once the work has ended.
+        """
         work: Future[Answer | None] | None = None
         try:
             with connection:
@@ -238,9 +254,10 @@ class LocalServer:
             self._release_when_done(work)
 
     def _receive_request(self, connection: socket.socket) -> dict[str, Any] | None:
-        """Return the request of a process of this user, or None for another user.
+        """Greet a process of this user, and return its request; None for another user's process.
 
-        Raises OSError or ProtocolError if it does not arrive in time, or is not valid.
+        Raises OSError if the request does not arrive within two seconds, ProtocolError if it is not
+        valid.
         """
         if not local_protocol.is_same_user(connection):
             return None
@@ -251,7 +268,10 @@ class LocalServer:
         return local_protocol.receive(connection, MAX_REQUEST_BYTES, deadline)
 
     def _begin(self, request: dict[str, Any]) -> Future[Answer | None] | None:
-        """Begin to answer a request. Returns None to decline it."""
+        """Begin to answer a request, and return the future of its answer; None to decline it.
+
+        An error declines the request. Logs it, and raises nothing.
+        """
         try:
             return self._begin_answer(request)
         except (SimplememError, OSError) as error:
@@ -263,7 +283,8 @@ class LocalServer:
     def _wait_for(self, work: Future[Answer | None] | None) -> Answer | None:
         """Return the answer when it is done, or None to decline the request.
 
-        A request that takes too long, fails, or was not begun is declined.
+        A request that takes more than 14 seconds, fails, or was not begun (`work` is None) is
+        declined. Logs an error, and raises nothing.
         """
         if work is None:
             return None

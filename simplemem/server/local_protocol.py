@@ -118,7 +118,10 @@ def is_same_user(connection: socket.socket) -> bool:
 
 
 def _find_peer(connection: socket.socket) -> int | None:
-    """Return the user at the other end; None on a system whose structures are not known here."""
+    """Return the id of the user at the other end; None if this system's structures are unknown.
+
+    Raises OSError or struct.error if the system does not tell.
+    """
     if _HAS_UCRED:  # struct ucred: process, user, group
         size = struct.calcsize("3i")
         credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
@@ -172,7 +175,11 @@ def receive(connection: socket.socket, max_bytes: int, deadline: float) -> dict[
 
 
 def _receive_exactly(connection: socket.socket, length: int, deadline: float) -> bytes:
-    """Return so many bytes. Raises ProtocolError if the other side disconnects before."""
+    """Return the next `length` bytes.
+
+    Raises ProtocolError if the other side disconnects before, TimeoutError after `deadline`, and
+    OSError if the connection fails.
+    """
     data = bytearray()
     while len(data) < length:
         # Set for each piece: else a sender could take as long as it likes, byte by byte.

@@ -40,7 +40,10 @@ class _OneLineFormatter(logging.Formatter):
 
 
 def _type_and_place(error: BaseException) -> str:
-    """Return the type of an error and the places in its traceback, the innermost first."""
+    """Return the type of an error and the places in its traceback, the innermost first.
+
+    At most the eight innermost places are named.
+    """
     name = type(error).__name__
     frames = traceback.extract_tb(error.__traceback__)[-_MAX_PLACES:]
     if not frames:
@@ -63,9 +66,11 @@ def _escape(character: str) -> str:
 def log_to_stderr(level: str) -> Callable[[], object]:
     """Send all logs and uncaught errors to stderr, from a thread of its own.
 
-    Returns a function that writes what is left, to be called at the end of the process. `level` is
-    that of simplemem's own loggers, which never write the text of a note or a key. Libraries log
-    whole messages and requests below WARNING, so their level is never below it.
+    Replaces the handlers of the root logger and the hooks for uncaught errors of this process.
+    Returns a function that writes what is left, to be called at the end of the process; it takes at
+    most 0.2 seconds. `level` is that of simplemem's own loggers, which never write the text of a
+    note or a key. Libraries log whole messages and requests below WARNING, so their level is never
+    below it. If stderr is read too slowly, lines are lost.
     """
     lines: queue.Queue[Any] = queue.Queue(_MAX_WAITING_LINES)
     handler = logging.handlers.QueueHandler(lines)

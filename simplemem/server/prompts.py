@@ -37,12 +37,19 @@ class Prompt(Tool):
 def _prompt(title: str, *needs: str) -> Callable[[Callable[..., Reply[Any]]], Prompt]:
     """Return a decorator that makes a prompt of a function, as `tool` makes a tool.
 
-    `needs` are the names of the tools that the text of the prompt asks a model to use.
+    `title` is shown to the person. `needs` are the names of the tools that the text of the prompt
+    asks a model to use.
     """
 
     def decorate(run: Callable[..., Reply[Any]]) -> Prompt:
         as_tool = tool(title)(run)
-        return Prompt(run, as_tool.name, title, as_tool.description, needs=frozenset(needs))
+        return Prompt(
+            run,
+            as_tool.name,
+            title,
+            as_tool.description,
+            needs=frozenset(needs),
+        )
 
     return decorate
 
@@ -66,7 +73,8 @@ def recall(store: EnhancedStore, topic: Topic) -> Reply[None]:
         text += f"\n\nA first search found no answer. {context.notice}"
 
     index_state = index_line(context.index, context.degraded)
-    return Reply(answer(text, context.text, index_state))
+    whole_text = answer(text, context.text, index_state)
+    return Reply(whole_text)
 
 
 @_prompt("Remember", "search_memories", "read_memory", "create_memory", "update_memory")
@@ -100,20 +108,23 @@ def review(
 
     items = [_note_item(note) for note in page.items]
     notes = "\n".join(items)
+    notice = _count_notice(page)
     index_state = index_line(page.index, page.degraded)
-    return Reply(answer(text, notes, _count_notice(page), index_state))
+    whole_text = answer(text, notes, notice, index_state)
+    return Reply(whole_text)
 
 
 def _note_item(note: Listed) -> str:
     """Return a note as an item of a Markdown list: day, name, description and tags."""
-    description = line(note.description or note.title, 120)
-    details = f"{description} {tags_line(note.tags)}".rstrip()
     day = note.modified[:10]
-    return f"- {day} **{line(note.name)}** {details}"
+    name = line(note.name)
+    description = line(note.description or note.title, 120)
+    tags = tags_line(note.tags)
+    return f"- {day} **{name}** {description} {tags}".rstrip()
 
 
 def _count_notice(page: Page) -> str:
-    """Return how many notes there are if a page does not show all, else ""."""
+    """Return a sentence that says how many notes there are; "" if a page shows all of them."""
     if page.total <= len(page.items):
         return ""
     return f"({page.total} in total; these are the most recent.)"
@@ -123,15 +134,16 @@ PROMPTS: Final = {prompt.name: prompt for prompt in (recall, remember, review)}
 
 
 def prompts_for(tools: Collection[Tool]) -> dict[str, Prompt]:
-    """Return the prompts that a model can follow with these tools."""
-    names = {tool.name for tool in tools}
-    return {name: prompt for name, prompt in PROMPTS.items() if prompt.needs <= names}
+    """Return the prompts whose tools are all among these, by name."""
+    tool_names = {tool.name for tool in tools}
+    return {name: prompt for name, prompt in PROMPTS.items() if prompt.needs <= tool_names}
 
 
 def list_prompts(tools: Collection[Tool]) -> types.ListPromptsResult:
-    """Return the prompts that a model can follow with these tools, for the protocol."""
-    prompts = [_describe(prompt) for prompt in prompts_for(tools).values()]
-    return types.ListPromptsResult(prompts=prompts)
+    """Return the prompts whose tools are all among these, as the answer of the protocol."""
+    prompts = prompts_for(tools).values()
+    descriptions = [_describe(prompt) for prompt in prompts]
+    return types.ListPromptsResult(prompts=descriptions)
 
 
 def _describe(prompt: Prompt) -> types.Prompt:
@@ -140,7 +152,9 @@ def _describe(prompt: Prompt) -> types.Prompt:
     arguments = []
     for name, schema in prompt.input["properties"].items():
         argument = types.PromptArgument(
-            name=name, description=schema["description"], required=name in required
+            name=name,
+            description=schema["description"],
+            required=name in required,
         )
         arguments.append(argument)
 
@@ -155,7 +169,7 @@ def _describe(prompt: Prompt) -> types.Prompt:
 async def get_prompt(
     executor: StoreExecutor, params: types.GetPromptRequestParams
 ) -> types.GetPromptResult:
-    """Return the text of a prompt, as a message of the user.
+    """Return the text of a prompt, as a message of the user. Empty arguments count as omitted.
 
     Raises MCPError if the prompt is not offered, Invalid if an argument is wrong.
     """
@@ -163,8 +177,8 @@ async def get_prompt(
     if prompt is None:
         raise MCPError(types.INVALID_PARAMS, f"no prompt called {line(params.name, 60)!r}")
 
-    passed = params.arguments or {}
-    non_empty = {name: text for name, text in passed.items() if text.strip()}
+    texts = params.arguments or {}
+    non_empty = {name: text for name, text in texts.items() if text.strip()}
     arguments = prompt.adapter.read(prompt, non_empty)
 
     def run() -> Reply[Any]:

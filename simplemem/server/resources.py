@@ -63,7 +63,10 @@ _JSON = "application/json"
 def _resource(
     uri: str, name: str, title: str, description: str, mime_type: str = _MARKDOWN, **more: Any
 ) -> types.Resource:
-    """Return a resource as it is listed. `more` are other fields, such as its size."""
+    """Return a resource as it is listed.
+
+    `name` identifies it, and `title` is shown to people. `more` are other fields, such as its size.
+    """
     return types.Resource(
         uri=uri,
         name=name,
@@ -99,7 +102,8 @@ _NOTE = types.ResourceTemplate(
 def uri_of(name: str) -> str:
     """Return the URI of a note, such as `memory://people/Ada%20Lovelace`.
 
-    It ends in `.md` if it would otherwise mean something else.
+    It ends in `.md` if it would otherwise mean another resource or note: for the note `changes`,
+    and for names that end in `.md` themselves.
     """
     uri = SCHEME + quote(name, safe="/!$&'()*+,;=:@", errors="surrogateescape")
     is_ambiguous = SCHEME + name == CHANGES or name.lower().endswith(".md")
@@ -111,7 +115,7 @@ def uri_of(name: str) -> str:
 def name_in(uri: str) -> str:
     """Return the name of the note that a URI means, without `.md`.
 
-    Raises MCPError for another kind of URI.
+    Raises MCPError if the URI does not begin with `memory://`, or ends there.
     """
     if not uri.startswith(SCHEME) or len(uri) == len(SCHEME):
         message = "no such resource: URIs begin with memory://"
@@ -138,7 +142,7 @@ def _names_outside_user_folders(store: EnhancedStore, prefix: str, limit: int) -
 
 
 def _no_such_resource(error: NotFound, uri: str) -> MCPError:
-    """Return the error of the protocol for a note that does not exist."""
+    """Return the error of the protocol for a note that does not exist, with the URI in its data."""
     data = {**error_data(error), "uri": uri[:_MAX_ERROR_URI]}
     return MCPError(types.INVALID_PARAMS, line(error.message, 400), data=data)
 
@@ -146,49 +150,53 @@ def _no_such_resource(error: NotFound, uri: str) -> MCPError:
 class _Subscriptions:
     """The URIs that each client subscribed to. Used in the event loop only.
 
-    A client is a connection of the 2025 protocol, or a request of the 2026 protocol. The key of a
-    URI is the name of its note, or `_ANY_CHANGE`.
+    A client is a connection of the 2025 protocol, or an object for a request of the 2026 protocol.
+    The key of a URI says which changes concern it: `compare_key` of the name of its note, or
+    `_ANY_CHANGE`.
     """
 
     def __init__(self) -> None:
-        self._uris: dict[Any, set[str]] = {}
-        self._clients: dict[str, set[Any]] = {}
-        self._key_of: dict[str, str] = {}
+        self._uris_of_client: dict[Any, set[str]] = {}
+        self._clients_of_uri: dict[str, set[Any]] = {}
+        self._key_of_uri: dict[str, str] = {}
         self._uris_of_key: dict[str, set[str]] = {}
 
     def add(self, client: Any, uri: str, key: str) -> None:
-        """Subscribe a client. Raises MCPError if it has too many subscriptions."""
-        uris = self._uris.setdefault(client, set())
+        """Subscribe a client to a URI with a key. Does nothing if it is subscribed already.
+
+        Raises MCPError if the client already has 500 subscriptions.
+        """
+        uris = self._uris_of_client.setdefault(client, set())
         if uri not in uris and len(uris) >= _MAX_SUBSCRIPTIONS:
             raise MCPError(types.INVALID_PARAMS, _TOO_MANY)
 
         uris.add(uri)
-        self._clients.setdefault(uri, set()).add(client)
-        self._forget_key(uri)  # a note with that name may exist since then
-        self._key_of[uri] = key
+        self._clients_of_uri.setdefault(uri, set()).add(client)
+        self._forget_key(uri)  # the URI may mean another note now
+        self._key_of_uri[uri] = key
         self._uris_of_key.setdefault(key, set()).add(uri)
 
     def remove(self, client: Any, uri: str) -> None:
-        """Unsubscribe. Does nothing if the client is not subscribed."""
-        self._uris.get(client, set()).discard(uri)
-        clients = self._clients.get(uri, set())
+        """Unsubscribe a client from a URI. Does nothing if it is not subscribed."""
+        self._uris_of_client.get(client, set()).discard(uri)
+        clients = self._clients_of_uri.get(uri, set())
         clients.discard(client)
         if not clients:
-            self._clients.pop(uri, None)
+            self._clients_of_uri.pop(uri, None)
             self._forget_key(uri)
 
     def drop(self, client: Any) -> None:
-        """Unsubscribe a client that disconnected from everything."""
-        for uri in self._uris.pop(client, set()):
+        """Unsubscribe a client from everything, because it has disconnected."""
+        for uri in self._uris_of_client.pop(client, set()):
             self.remove(client, uri)
 
     def has(self, client: Any) -> bool:
         """Return whether a client has ever subscribed, and is still connected."""
-        return client in self._uris
+        return client in self._uris_of_client
 
     def clients(self, uri: str) -> list[Any]:
         """Return the clients that are subscribed to a URI."""
-        return [*self._clients.get(uri, ())]
+        return [*self._clients_of_uri.get(uri, ())]
 
     def changed(self, names: frozenset[str]) -> set[str]:
         """Return the subscribed URIs that a change of these notes concerns."""
@@ -199,7 +207,7 @@ class _Subscriptions:
 
     def _forget_key(self, uri: str) -> None:
         """Forget which note a URI means. Does nothing if that is not known."""
-        key = self._key_of.pop(uri, None)
+        key = self._key_of_uri.pop(uri, None)
         if key is None:
             return
 
@@ -211,6 +219,9 @@ class _Subscriptions:
 
 class Resources:
     """Answers `resources/*` and notifies subscribers.
+
+    `is_graph` says that the only resource is the knowledge graph, and `has_users` that calls of
+    tools name a user.
 
     A client is notified of each URI once, however often it changes before the client reads the
     notification. A subscriber of the graph is notified of each change made by this server before
@@ -240,7 +251,7 @@ class Resources:
         self._graph_changes = 0  # how often others had changed the graph at the last notification
 
     async def templates(self, _ctx: Context, _params: Any) -> types.ListResourceTemplatesResult:
-        """Answer `resources/templates/list`."""
+        """Answer `resources/templates/list`: the template of notes, or nothing for the graph."""
         templates = [_NOTE]
         if self._is_graph:
             templates = []
@@ -249,7 +260,11 @@ class Resources:
     async def list_page(
         self, _ctx: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
-        """Answer `resources/list`: the feed, then the notes, the last changed first."""
+        """Answer `resources/list`: the feed, then the notes, the last changed first.
+
+        A page has up to 100 notes, and only the first page has the feed. A server of the graph
+        lists the graph alone. Raises Invalid if the cursor is not one of this server.
+        """
         if self._is_graph:
             return types.ListResourcesResult(resources=[_GRAPH_RESOURCE])
 
@@ -292,7 +307,7 @@ class Resources:
     def hides_users(self, store: EnhancedStore) -> bool:
         """Return whether the notes of users are hidden from requests that name no user.
 
-        They are if the calls of tools name one, and the server is not limited to some notes.
+        This is so if calls of tools name a user and the server shows the whole vault.
         """
         return self._has_users and not store.settings.access.only
 
@@ -312,7 +327,10 @@ class Resources:
     async def read(
         self, ctx: Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
-        """Answer `resources/read`. Raises MCPError if there is no such resource."""
+        """Answer `resources/read`. A note that is read counts as read in the session.
+
+        Raises MCPError if there is no such resource, Ambiguous if several notes have the name.
+        """
         session = self._sessions.session_of(ctx)
         try:
             text = await self._executor.run(lambda: self._text(params.uri, session))
@@ -343,7 +361,7 @@ class Resources:
         return memory.text
 
     def _feed(self) -> str:
-        """Return the notes that changed last, newest first, as a list in Markdown."""
+        """Return the 50 notes that changed last, newest first, as a list in Markdown."""
         items, cursor, index = self._latest(_FEED_SIZE)
         # A page without the notes of users may be short.
         while len(items) < _FEED_SIZE and cursor is not None:
@@ -359,9 +377,10 @@ class Resources:
         return "\n\n".join(filter(None, paragraphs)) + "\n"
 
     def _note(self, store: EnhancedStore, name: str) -> Memory:
-        """Return a note.
+        """Return a visible note by its name.
 
-        Raises NotFound for a hidden note of a user, without naming it in candidates.
+        Raises NotFound if there is none, also for a hidden note of a user, whose name is not among
+        the candidates. Raises Ambiguous if several notes have the name and no notes are hidden.
         """
         if not self.hides_users(store):
             return store.read(name)
@@ -384,7 +403,8 @@ class Resources:
         """Answer `resources/subscribe` of the 2025 protocol.
 
         The client is notified on its connection until it unsubscribes or disconnects. Raises
-        MCPError if no such note exists, so that nobody can fill the server with invented names.
+        MCPError if no such note exists, so that nobody can fill the server with invented names, or
+        if the client has too many subscriptions. A server of the graph ignores other URIs.
         """
         connection = connection_of(ctx)
         uri = params.uri
@@ -403,7 +423,8 @@ class Resources:
     def _existing_key(self, uri: str) -> str:
         """Return the key of the note that a URI means.
 
-        Raises MCPError if there is none. Call it in a thread.
+        Raises MCPError if there is none, Ambiguous if several notes have the name. Call it in a
+        thread.
         """
         store = self._executor.store()
         try:
@@ -418,7 +439,7 @@ class Resources:
     async def unsubscribe(
         self, ctx: Context, params: types.UnsubscribeRequestParams
     ) -> types.EmptyResult:
-        """Answer `resources/unsubscribe` of the 2025 protocol."""
+        """Answer `resources/unsubscribe` of the 2025 protocol, also if there is no subscription."""
         self._by_session.remove(connection_of(ctx), params.uri)
         return types.EmptyResult()
 
@@ -427,8 +448,9 @@ class Resources:
     ) -> types.SubscriptionsListenResult:
         """Answer `subscriptions/listen` of the 2026 protocol.
 
-        The client is notified as long as this request lasts, also of notes that do not exist yet,
-        as the protocol requires.
+        Returns when the client ends the request. Until then the client is notified, also of notes
+        that do not exist yet, as the protocol requires. Raises MCPError for a URI that is too long
+        or is not one of a note, or for too many subscriptions.
         """
         request = object()
         try:
@@ -452,9 +474,10 @@ class Resources:
             self._by_request.drop(request)
 
     def _can_change(self, uri: str) -> bool:
-        """Return whether a URI can be subscribed to.
+        """Return whether a resource with this URI can change, and so be subscribed to.
 
-        Raises MCPError if it is too long or no URI of a note.
+        False for another URI than the graph's if the server has only the graph. Raises MCPError if
+        the URI is too long or not one of a note.
         """
         if self._is_graph:
             return uri == _GRAPH
@@ -464,7 +487,10 @@ class Resources:
         return bool(name_in(uri))
 
     async def _watch_store(self) -> None:
-        """Receive the changes of the store from now on. Its threads report them."""
+        """Receive the changes of the store from now on. Does nothing if it does already.
+
+        Threads of the store report the changes.
+        """
         if self._is_watching:
             return
 
@@ -491,7 +517,7 @@ class Resources:
     def report_change(self, names: frozenset[str]) -> None:
         """Notify the clients that subscribed to these changed notes, in a task of its own.
 
-        Call it in the event loop.
+        `names` are the names of the notes. Call it in the event loop.
         """
         self._changed_uris |= self._by_session.changed(names) | self._by_request.changed(names)
         is_notifying = self._notifying is not None and not self._notifying.done()
@@ -520,7 +546,8 @@ class Resources:
     async def _publish(self, uri: str) -> None:
         """Notify the clients of one URI.
 
-        A client that does not read delays the others only for a moment.
+        A client that does not read delays the others by half a second at most. While a notification
+        of the URI is being sent to a client, the client gets no second one.
         """
         event: ServerEvent = ResourceUpdated(uri)
         if uri == _LIST_URI:
@@ -539,6 +566,9 @@ class Resources:
             await asyncio.wait([*self._sending.values()], timeout=_NOTIFY_SECONDS)
 
     async def changed_here(self) -> None:
-        """Notify the subscribers of the graph that a tool call has changed it."""
+        """Notify the subscribers of the graph that a tool call has changed it.
+
+        Does nothing if the server has no graph: the store then reports each change.
+        """
         if self._is_graph:
             await self._publish(_GRAPH)

@@ -56,7 +56,7 @@ class SessionManager(StreamableHTTPSessionManager):
         self._requests_in_flight: Counter[str] = Counter()  # by the id of the session
 
     def create_event_store(self) -> EventStore | None:
-        """Return the event store of a new session.
+        """Return the event store of a new session, or None to store no events.
 
         The SDK would give all sessions the same one.
         """
@@ -70,11 +70,11 @@ class SessionManager(StreamableHTTPSessionManager):
         return True
 
     def has_sessions(self) -> bool:
-        """Return whether any session is open."""
+        """Return whether any session is open. One that is closing does not count."""
         return bool(self._server_instances)
 
     def session_ids(self) -> list[str]:
-        """Return the open sessions. The one that was used least recently comes first."""
+        """Return the ids of the open sessions, the one that was used least recently first."""
         return list(self._server_instances)
 
     def owner_of(self, session_id: str) -> Owner | None:
@@ -82,20 +82,18 @@ class SessionManager(StreamableHTTPSessionManager):
         return self._session_owners.get(session_id)
 
     def owners(self) -> list[Owner]:
-        """Return the owner of each session that has one."""
+        """Return the owner of each session that has one, once per session."""
         return list(self._session_owners.values())
 
     def is_idle(self, session_id: str) -> bool:
-        """Return whether no request of a session is in flight.
-
-        An open stream is a request.
-        """
+        """Return whether no request of a session is in flight. An open stream is a request."""
         return session_id not in self._requests_in_flight
 
     def close_session(self, session_id: str) -> None:
         """End an open session that has an owner.
 
-        Its number is free at once; its transport closes in the background.
+        Its place is free at once; its transport closes in the background. Raises KeyError if there
+        is no such session.
         """
         transport = self._server_instances.pop(session_id)
         del self._session_owners[session_id]
@@ -129,7 +127,10 @@ class SessionManager(StreamableHTTPSessionManager):
             self._server_instances[session_id] = transport
 
     def _admit_session(self, requestor: Owner | None) -> Transport | None:
-        """Register a new session. The SDK answers 503 if the result is None."""
+        """Register a new session and return its transport.
+
+        Returns None if there is no room; the SDK then answers 503.
+        """
         if not self.make_room(requestor):
             return None
         return super()._admit_session(requestor)

@@ -40,8 +40,8 @@ _END_SIGNALS = ("SIGTERM", "SIGINT", "SIGHUP")
 def take_standard_streams() -> tuple[int, int]:
     """Return new file descriptors of standard input and output.
 
-    Points the old ones elsewhere: whatever prints from now on prints to standard error, and
-    standard input is empty.
+    The caller owns them. Points the old ones elsewhere: whatever prints from now on prints to
+    standard error, and standard input is empty.
     """
     if sys.platform == "win32":
         import msvcrt
@@ -92,8 +92,9 @@ def import_legacy_file(profile: Profile, store: EnhancedStore, env: Mapping[str,
 def recover(executor: StoreExecutor, root: Path) -> None:
     """Remove what a server that died during a write has left, before a client is served.
 
-    This looks only at the top folder of the vault, so that it costs no start anything. The first
-    scan finds the rest.
+    Does nothing unless the top folder of the vault has remains of a write, so that it costs a start
+    nothing; the first scan of the store finds remains elsewhere. Returns after a second at the
+    latest, while the recovery goes on in its thread. Raises nothing.
     """
 
     def work() -> None:
@@ -161,7 +162,8 @@ async def converse(
 
     `streams` are the file descriptors of the input and the output. Profiles of graph memory
     servers announce notifications of changed lists. Without `handle_signals`, or outside the main
-    thread, the signals are left to the caller.
+    thread, the signals are left to the caller. Errors of tasks that nobody awaits are logged from
+    then on.
     """
     from mcp.server.lowlevel.server import NotificationOptions
 
@@ -178,7 +180,7 @@ async def converse(
 
 
 def _call_on_signals(end: Callable[[], object]) -> None:
-    """Call a function for each signal that ends a server."""
+    """Call `end` from now on whenever a signal arrives that ends a server."""
     for name in _END_SIGNALS:
         number = getattr(signal, name, None)  # Windows has no SIGHUP
         if number is not None:

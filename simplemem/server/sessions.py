@@ -53,7 +53,10 @@ class _ClientKey:
 
 
 def client_name(ctx: Context) -> str:
-    """Return the name and version of the client on one line; "" if the client gives none."""
+    """Return the name and version of the client on one line; "" if the client gives none.
+
+    Cut to 100 characters.
+    """
     params = ctx.session.client_params
     if params is None:
         return ""
@@ -84,7 +87,7 @@ class Sessions:
         self._by_client: OrderedDict[_ClientKey, Session] = OrderedDict()
 
     def session_of(self, ctx: Context) -> Session:
-        """Return the session of a request, which is a new one for the first request."""
+        """Return the session of a request, a new one for the first request of a client."""
         connection = connection_of(ctx)
         if connection.has_standalone_channel:
             return self._by_channel.setdefault(connection.outbound, Session())

@@ -42,8 +42,10 @@ async def stdio_transport(
 ) -> AsyncIterator[tuple[Messages, Answers, Callable[[], None]]]:
     """Yield the messages of a client, a stream for answers, and a function to end the messages.
 
-    The messages also end a moment after the input ends, or when the client closes its side. At the
-    end of the context, answers that are on their way have a moment to be written.
+    The messages also end when the input has ended and all requests are answered, 1.2 seconds after
+    its end at the latest, or when the client has closed its side. At the end of the context,
+    answers that are on their way have 0.4 seconds to be written. Lines that are not messages are
+    answered with an error. Enter it in the event loop.
     """
     transport = _StdioTransport(input_fd, output_fd)
     async with anyio.create_task_group() as tasks:
@@ -87,12 +89,15 @@ class _StdioTransport:
         self._received.close()
 
     def end_answers(self) -> None:
-        """Accept no more answers. Those that were accepted are still written."""
+        """Accept no more answers or refusals. Those that were accepted are still written."""
         self._refusals.close()
         self.answers.close()
 
     async def write_answers(self) -> None:
-        """Write answers until there are no more, or the client has gone."""
+        """Write answers until there are no more, or the client has gone; then end the messages.
+
+        Raises nothing if the client has gone.
+        """
         with suppress(OSError):
             async for answer in self._outgoing:
                 line = encode_message(answer.message)
@@ -103,7 +108,7 @@ class _StdioTransport:
         self._received.close()
 
     def _read(self) -> None:
-        """Read messages until the input ends. Runs in a thread of its own."""
+        """Read messages until the input ends. Runs in a thread of its own, and raises nothing."""
         chunks = iter(lambda: os.read(self._input_fd, _CHUNK_BYTES), b"")
         # After the end of the loop or of the server, nobody needs the messages any more.
         with suppress(
@@ -133,8 +138,9 @@ class _StdioTransport:
     async def _pass_on(self, message: types.JSONRPCMessage | _Refusal) -> None:
         """Pass a message to the server, or a refusal to the client.
 
-        Waits if too many requests are in progress. A subscription is not counted, because it has no
-        answer until it ends.
+        Waits while 64 requests are in progress. A subscription is not counted, because it has no
+        answer until it ends. Raises anyio's ClosedResourceError or BrokenResourceError if the
+        server or the client takes no more.
         """
         if isinstance(message, _Refusal):
             await self._refusals.send(SessionMessage(message))
@@ -173,7 +179,8 @@ def split_lines(
 ) -> Iterator[bytes | None]:
     """Yield the lines of a stream without their ends, or None in place of each that is too long.
 
-    No more than `max_bytes` of a line are kept. A last line without an end is not yielded.
+    `chunks` are the parts of the stream as they arrive. At most `max_bytes` of a line are kept in
+    memory. A last line without an end is not yielded.
     """
     parts: list[bytes] = []  # of a line that has not ended, unless it is too long
     size = 0  # of this line so far
@@ -224,7 +231,10 @@ def _parse_message(line: bytes | None) -> types.JSONRPCMessage | _Refusal:
 
 
 def _refuse(code: int, message: str, request_id: str | int | None = None) -> _Refusal:
-    """Return the answer that refuses a line."""
+    """Return the answer that refuses a line: an error of JSON-RPC with this code and message.
+
+    `request_id` is the id in the line, None if it has none.
+    """
     error = types.ErrorData(code=code, message=message)
     return _Refusal(jsonrpc="2.0", id=request_id, error=error)
 

@@ -35,7 +35,9 @@ class Metrics:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        # By method, route and status.
         self._requests: Counter[tuple[str, str, int]] = Counter()
+        # By route and the seconds that they took at most.
         self._requests_by_bucket: Counter[tuple[str, float]] = Counter()
         self._requests_by_route: Counter[str] = Counter()
         self._seconds_by_route: dict[str, float] = {}
@@ -52,7 +54,8 @@ class Metrics:
         with self._lock:
             self._requests[method, route, status] += 1
             self._requests_by_route[route] += 1
-            self._seconds_by_route[route] = self._seconds_by_route.get(route, 0.0) + seconds
+            total_seconds = self._seconds_by_route.get(route, 0.0) + seconds
+            self._seconds_by_route[route] = total_seconds
             for limit in _BUCKETS:
                 if seconds <= limit:
                     self._requests_by_bucket[route, limit] += 1
@@ -64,26 +67,42 @@ class Metrics:
 
         for name, rows in gauges.items():
             lines.append(f"# TYPE {name} gauge")
-            lines += [f"{name}{{{row.labels}}} {row.value:g}" for row in rows]
+            lines += [_sample(name, row.labels, f"{row.value:g}") for row in rows]
         return "\n".join(lines) + "\n"
 
     def _request_lines(self) -> list[str]:
         """Return the lines of the counter of requests. The caller holds the lock."""
-        lines = [f"# HELP {_REQUESTS} Requests answered.", f"# TYPE {_REQUESTS} counter"]
+        lines = [
+            f"# HELP {_REQUESTS} Requests answered.",
+            f"# TYPE {_REQUESTS} counter",
+        ]
         for (method, route, status), count in sorted(self._requests.items()):
             labels = f'method="{method}",route="{route}",status="{status}"'
-            lines.append(f"{_REQUESTS}{{{labels}}} {count}")
+            lines.append(_sample(_REQUESTS, labels, count))
         return lines
 
     def _second_lines(self) -> list[str]:
         """Return the lines of the histogram of response times. The caller holds the lock."""
-        lines = [f"# HELP {_SECONDS} Response time in seconds.", f"# TYPE {_SECONDS} histogram"]
+        lines = [
+            f"# HELP {_SECONDS} Response time in seconds.",
+            f"# TYPE {_SECONDS} histogram",
+        ]
         for route, count in sorted(self._requests_by_route.items()):
             label = f'route="{route}"'
             for limit in _BUCKETS:
                 bucket_count = self._requests_by_bucket[route, limit]
-                lines.append(f'{_SECONDS}_bucket{{{label},le="{limit}"}} {bucket_count}')
-            lines.append(f'{_SECONDS}_bucket{{{label},le="+Inf"}} {count}')
-            lines.append(f"{_SECONDS}_sum{{{label}}} {self._seconds_by_route[route]:.6f}")
-            lines.append(f"{_SECONDS}_count{{{label}}} {count}")
+                labels = f'{label},le="{limit}"'
+                lines.append(_sample(f"{_SECONDS}_bucket", labels, bucket_count))
+
+            labels_of_all = f'{label},le="+Inf"'
+            lines.append(_sample(f"{_SECONDS}_bucket", labels_of_all, count))
+
+            seconds = self._seconds_by_route[route]
+            lines.append(_sample(f"{_SECONDS}_sum", label, f"{seconds:.6f}"))
+            lines.append(_sample(f"{_SECONDS}_count", label, count))
         return lines
+
+
+def _sample(name: str, labels: str, value: int | str) -> str:
+    """Return the line of one value: the name of its metric, its labels in braces, the value."""
+    return f"{name}{{{labels}}} {value}"

@@ -55,9 +55,11 @@ def serve_http(
 ) -> NoReturn:
     """Serve until a signal ends the server, and then end the process.
 
-    Raises Invalid or Unavailable, before anything is served, if the options are wrong, the address
-    is taken or the owner's token cannot be read. With `streams`, MCP is served over standard input
-    and output, too, and the server ends when that client goes. Never returns.
+    `sse` also serves MCP in its transport of 2024, and `stateless` without sessions. With
+    `streams`, MCP is served over standard input and output, too, and the server ends when that
+    client goes. All logs go to standard error from then on. Raises Invalid or Unavailable, before
+    anything is served, if the options are wrong, the address is taken or the owner's token cannot
+    be read. Never returns: the exit code is 0, or 1 if the server failed, which is logged.
     """
     address.check()
     listening = open_socket(address)
@@ -93,7 +95,10 @@ def serve_http(
 
 
 def _create_issuer(settings: HttpSettings) -> Issuer | None:
-    """Return the authorization server that the settings name, or None."""
+    """Return the authorization server that the settings name, or None if they name none.
+
+    Raises Invalid if only some of its settings are set.
+    """
     if not any(settings.model_dump().values()):
         return None
 
@@ -166,7 +171,10 @@ def _create_config(app: ASGIApp, address: Address) -> uvicorn.Config:
 def _create_server(
     config: uvicorn.Config, address: Address, on_started: Callable[[], None]
 ) -> SocketServer:
-    """Return the server, whose listeners limit connections. It calls `on_started` once."""
+    """Return the server, whose listeners limit connections.
+
+    It calls `on_started` once, when it accepts connections.
+    """
     connections = Connections(max_connections(), address.is_proxy)
 
     def create_listener(server: SocketServer, listening: socket.socket) -> Listener:
@@ -184,7 +192,7 @@ def _create_server(
 def _announce(
     registry: VaultRegistry, address: Address, listening: socket.socket, token_file: Path | None
 ) -> None:
-    """Print where the server listens, and the file of the owner's token if there is one."""
+    """Print to stderr where the server listens, and the file of the owner's token if it has one."""
     scheme = "http"
     if address.certificate:
         scheme = "https"
@@ -218,7 +226,10 @@ def _run_to_end(
     address: Address,
     streams: StandardStreams | None,
 ) -> int:
-    """Run a server to its end. Returns the exit code of the process."""
+    """Run a server to its end, and return the exit code of the process.
+
+    It is 0, or 1 after an error, which is logged. Raises nothing.
+    """
     try:
         asyncio.run(_run(server, listening, registry, address, streams))
     except KeyboardInterrupt:
@@ -236,7 +247,7 @@ async def _run(
     address: Address,
     streams: StandardStreams | None,
 ) -> None:
-    """Serve until the end.
+    """Serve until a signal ends the server, or the client of the standard streams has gone.
 
     SIGHUP reloads the settings and the certificate. With standard streams it ends the server, as it
     ends a server of standard streams alone. Tokens need no signal: the server notices each change
@@ -272,7 +283,10 @@ async def _run(
 async def _serve_streams(
     streams: StandardStreams, registry: VaultRegistry, end: Callable[[], None]
 ) -> None:
-    """Serve MCP over standard streams. Call `end` when the client has gone, or after a failure."""
+    """Serve MCP over standard streams. Call `end` when the client has gone, or after an error.
+
+    Logs the error. Does not call `end` if there was no client.
+    """
     try:
         had_client = await streams.serve(registry)
     except Exception:

@@ -36,8 +36,9 @@ class StandardStreams(NamedTuple):
     async def serve(self, registry: VaultRegistry) -> bool:
         """Serve the only vault of a registry until the client disconnects.
 
-        Returns whether there was a client. An input that ends without a byte had none: a service
-        manager or a container closes it at once, and the HTTP server has to go on.
+        Waits first until the registry runs. Returns whether there was a client. An input that ends
+        without a byte had none: a service manager or a container closes it at once, and the HTTP
+        server has to go on.
         """
         # Imported here, because the checks at the start of a server do not need it.
         from simplemem.server.serve import converse
@@ -53,7 +54,10 @@ class StandardStreams(NamedTuple):
         return True
 
     async def _has_input(self) -> bool:
-        """Wait until the client sends something, and return True, or False if its end is closed."""
+        """Wait until the client sends something, and return True, or False if its end is closed.
+
+        Returns True at once if the system cannot wait for this input: on Windows, or for a file.
+        """
         loop = asyncio.get_running_loop()
         is_ready = asyncio.Event()
         try:

@@ -30,7 +30,11 @@ class DiffLine:
 
 
 def render_template(template: str, /, **values: Any) -> str:
-    """Return the HTML that a template makes of some values. A missing value is an error."""
+    """Return the HTML that a template makes of some values.
+
+    `template` is the name of a file in `templates/`. Raises jinja2's UndefinedError if the template
+    uses a value that is missing.
+    """
     return _environment().get_template(template).render(values)
 
 
@@ -74,14 +78,17 @@ def _last_part(name: str) -> str:
 
 
 def _format_minute(timestamp: str | None) -> str:
-    """Return the date and the minute of an ISO timestamp, or nothing if there is none."""
+    """Return the date and the minute of an ISO timestamp, or "" if there is none."""
     if timestamp is None:
         return ""
     return timestamp[:_MINUTE_LENGTH].replace("T", " ")
 
 
 def _format_signal(value: object) -> str:
-    """Return a value that explains the rank of a hit: a number, a text or several texts."""
+    """Return a value that explains the rank of a hit as text: a number, a text or several texts.
+
+    A number has three digits. Several texts have commas between them, and none of them is `none`.
+    """
     if isinstance(value, (list, tuple)):
         return ", ".join(map(str, value)) or "none"
     if isinstance(value, float):
@@ -90,7 +97,7 @@ def _format_signal(value: object) -> str:
 
 
 def _split_diff(diff: str | None) -> list[DiffLine]:
-    """Return the lines of the beginning of a diff, each cut to 2000 characters.
+    """Return the first 400 lines of a diff, each cut to 2000 characters; [] if there is none.
 
     A whole note may be one line, and a page shows many diffs.
     """

@@ -41,12 +41,15 @@ class Grant:
     """What the bearer of a token may do, and how the history names the bearer.
 
     Attributes:
+        name: How the history names the bearer.
+        scopes: The rights, of `read`, `write` and `admin`.
         vaults: The names of the vaults that it may use; () for all.
         folders: The folders of a vault that it sees; () for all.
         user: The only user whose facts and documents it sees; "" for all.
         calls: The most calls per minute; 0 for no limit.
         kilobytes: The most kilobytes per hour that it may send; 0 for no limit.
         expires: When it ends, in seconds since 1970; None for never.
+        created: When it was created, in seconds since 1970; 0 if that is not known.
         sha256: The hash of the token; "" for a token that an authorization server issued.
     """
 
@@ -72,7 +75,10 @@ class Grant:
 
     @property
     def is_limited(self) -> bool:
-        """Whether it allows only a part of the server: some vaults, some folders, or one user."""
+        """Whether it allows only a part of the server: some vaults, some folders, or one user.
+
+        Limits on rights, calls and kilobytes do not count.
+        """
         return bool(self.vaults or self.folders or self.user)
 
     @property
@@ -100,8 +106,9 @@ class Grant:
     ) -> Mapping[str, Any] | None:
         """Return the arguments of a tool, each of its `user_arguments` with the user of the token.
 
-        A token for all users leaves the arguments as they are. Raises Invalid if one of them names
-        another user than that of the token.
+        `user_arguments` are the names of the arguments that name a user. A token for all users
+        returns the arguments as they are. Raises Invalid if one of them names another user than
+        that of the token.
         """
         if not self.user or not user_arguments:
             return arguments
@@ -119,7 +126,10 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class IssuedGrant(Grant):
-    """What the bearer of an authorization server's token may do. The file of tokens has no such."""
+    """What the bearer of an authorization server's token may do.
+
+    The file of tokens contains none of these. `subject` identifies the bearer at the `issuer`.
+    """
 
     issuer: str = ""
     subject: str = ""
@@ -226,7 +236,11 @@ class Tokens:
         return None
 
     def is_valid(self, grant: Grant) -> bool:
-        """Return whether a grant still applies: it has not expired, changed, or been revoked."""
+        """Return whether a grant still applies: it has not expired, changed, or been revoked.
+
+        False also if the file of tokens cannot be read. Of a grant that an authorization server
+        issued, only the expiry is checked.
+        """
         is_issued_elsewhere = not grant.sha256
         if is_issued_elsewhere:
             return not grant.has_expired
@@ -237,8 +251,9 @@ class Tokens:
     def new(self, grant: Grant) -> str:
         """Create a token with these permissions, store its hash, and return the token.
 
-        Raises Invalid if the name, a scope or the user of the grant is not valid or the name is
-        taken, and Unavailable if the file of tokens cannot be read or written.
+        `created` and `sha256` of the grant are ignored. Raises Invalid if the name, a scope or the
+        user of the grant is not valid or the name is taken, and Unavailable if the file of tokens
+        cannot be read or written.
         """
         _check_name(grant.name)
         grants = self.all()
@@ -283,7 +298,10 @@ def _random_token() -> str:
 
 
 def _check_name(name: str) -> None:
-    """Raise Invalid unless a token may have this name."""
+    """Raise Invalid unless a token may have this name.
+
+    It has 1 to 60 printable characters, is not the owner's, and has no colon before a space.
+    """
     if name.strip().casefold() == _OWNER:
         hint = "The server creates the owner's token. Choose another name, such as laptop."
         raise Invalid(f"{_OWNER!r} is reserved for the owner's own token", hint=hint)
@@ -352,7 +370,7 @@ def write_private(path: Path, text: str) -> None:
 
 
 def owners_token(env: Mapping[str, str]) -> tuple[str, Path | None]:
-    """Return the owner's token, and the file that contains it, or None if a variable does.
+    """Return the owner's token, and the file that contains it; None if a variable contains it.
 
     The token is that of SIMPLEMEM_TOKEN, else that of the file SIMPLEMEM_TOKEN_FILE, else that of
     the file in the folder of tokens, which is created at the first start. Raises Invalid if the

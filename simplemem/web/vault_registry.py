@@ -49,7 +49,11 @@ class VaultRegistry:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Keep views until the context ends. The index of each whole vault is updated at once."""
+        """Keep views until the context ends. The index of each whole vault is updated at once.
+
+        `view` and `whole_view` can be called only within the context. Its end cancels the tasks of
+        the views, and closes no store; `close` does.
+        """
         async with anyio.create_task_group() as self._tasks:
             for vault in self.vaults.values():
                 view = await self.whole_view(vault)
@@ -86,7 +90,10 @@ class VaultRegistry:
         return [view for view in self._views.values() if not view.only]
 
     async def _view(self, vault: MountedVault, only: tuple[str, ...]) -> VaultView:
-        """Return the view of some places of a vault, a new one if there is none."""
+        """Return the view of some places of a vault, a new one if there is none.
+
+        Begins to end other views, or to close their stores, if there are too many.
+        """
         async with self._lock:
             key = (vault.name, only)
             view = self._views.pop(key, None)
@@ -109,9 +116,9 @@ class VaultRegistry:
         return [view for view in self._views.values() if view.only]
 
     def _limit_views(self, current: VaultView) -> None:
-        """End the partial views that were not used for longest, if there are too many.
+        """Begin to end the partial views that were not used for longest, if there are over 256.
 
-        Those in use and the current one stay.
+        Those in use and the current one stay, even if there are more.
         """
         excess = len(self._partial_views()) - _MAX_PARTIAL_VIEWS
         for key, view in list(self._views.items()):
@@ -123,9 +130,10 @@ class VaultRegistry:
                 excess -= 1
 
     def _limit_open_stores(self, current: VaultView | None = None) -> None:
-        """Close the stores that were not used for longest, if too many are open.
+        """Begin to close the stores of partial views not used for longest, if over 16 are open.
 
-        Those in use stay open. The store of the current view counts as open, and stays open.
+        Those in use stay open, even if there are more. The store of the current view counts as
+        open, and stays open.
         """
         open_views = [
             view
@@ -141,9 +149,9 @@ class VaultRegistry:
             self._running_tasks().start_soon(view.executor.rest)
 
     async def _end_idle_views(self) -> None:
-        """Check the partial views until cancelled, and end those that are idle.
+        """Check the partial views every 5 seconds until cancelled, and end those that are idle.
 
-        Of an idle view with sessions of MCP, only the store closes.
+        If an idle view has sessions of MCP, only its store is closed.
         """
         while True:
             await asyncio.sleep(_SECONDS_BETWEEN_CHECKS)
@@ -164,7 +172,8 @@ class VaultRegistry:
         """Read the settings of each vault again, and apply them if they have changed.
 
         The views of a changed vault end, so a client in a session of MCP has to begin a new one.
-        Settings that cannot be read are logged, and the vault keeps those that it has.
+        If settings cannot be read, the reason is logged and the vault keeps those that it has. A
+        new place of the index takes effect only at the next start.
         """
         are_all_read = True
         for name, vault in list(self.vaults.items()):
@@ -184,7 +193,11 @@ class VaultRegistry:
             log.info("the settings were reloaded")
 
     async def _replace(self, name: str, vault: MountedVault) -> None:
-        """Serve a vault with other settings, and end the views with the old ones."""
+        """Serve a vault with other settings, and end the views with the old ones.
+
+        `vault` has the new settings. Returns when the old views have ended, at least 5
+        seconds later.
+        """
         async with self._lock:
             self.vaults[name] = vault
             old_keys = [key for key in self._views if key[0] == name]
@@ -197,7 +210,8 @@ class VaultRegistry:
     def close(self) -> None:
         """Close all stores one after another, each after its write in progress.
 
-        Returns after 3.5 seconds at the latest. What takes longer is left as it is.
+        Call it when the event loop has ended. Returns after 3.5 seconds at the latest: what takes
+        longer is not waited for, and its store may stay open.
         """
 
         def close_all() -> None:
@@ -209,7 +223,10 @@ class VaultRegistry:
 
 
 async def _end(views: Sequence[VaultView]) -> None:
-    """End views, and close their stores when requests in progress have had time to be answered."""
+    """End the streams of views, and close their stores 5 seconds later.
+
+    Until then, requests in progress can be answered.
+    """
     for view in views:
         view.end_streams()
     await asyncio.sleep(_SECONDS_TO_ANSWER)

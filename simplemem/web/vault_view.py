@@ -43,6 +43,10 @@ class MountedVault:
 
     Attributes:
         name: The first part of its paths; "" if the server has no other vault.
+        root: The folder of the notes.
+        profile: The profile that it is served with.
+        tools: The tools of the profile that clients see.
+        settings: The settings that the server applies.
         open_store: Opens a store of the vault with these settings.
         read_settings: Reads the settings that apply now. Raises SimplememError if they are wrong.
         companion: The service that runs beside the store of the whole vault.
@@ -131,20 +135,28 @@ class VaultView:
             await self._is_ended.wait()
 
     def end_streams(self) -> None:
-        """End MCP and the streams of changes. Requests in progress are answered all the same."""
+        """End the sessions of MCP and the streams of changes, before the store is closed.
+
+        Requests in progress are still answered. Returns at once.
+        """
         self._is_ended.set()
         self.feed.end()
 
     def close(self, *, writing: float, closing: float) -> None:
         """Close the store, after waiting for a write in progress. Call it in a thread.
 
-        The arguments are the most seconds that the write and the closing may take.
+        The arguments are the most seconds that the write and the closing may take. If the write
+        takes longer, the store is left open.
         """
         self.executor.close(writing=writing, closing=closing)
 
 
 def _create_executor(vault: MountedVault, only: tuple[str, ...]) -> StoreExecutor:
-    """Return the executor of a view. The companion runs only beside the whole vault."""
+    """Return the executor of a view, which opens the store at its first work.
+
+    `only` limits the store to some places; () means the whole vault. The vault's companion, the
+    service that runs beside the store, is passed on only for the whole vault.
+    """
     settings = vault.settings
     companion = vault.companion
     if only:
@@ -177,10 +189,11 @@ def visible_places(settings: Settings, grant: Grant) -> tuple[str, ...]:
 
 
 def _intersect(visible: tuple[str, ...], granted: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the places in both: a grant adds nothing to what the settings show of the vault.
+    """Return the places that are both visible and granted.
 
-    Without `visible` places, the settings show the whole vault. If no place is in both, the result
-    is a place that no vault has, because () would mean the whole vault.
+    A grant adds nothing to what the settings show of the vault. Without `visible` places,
+    the settings show the whole vault. If no place is in both, the result is a place that no vault
+    has, because () would mean the whole vault.
     """
     if not visible:
         return granted
@@ -201,7 +214,10 @@ def _without_covered(places: Sequence[str]) -> tuple[str, ...]:
 
 
 def _is_covered(place: str, places: Collection[str]) -> bool:
-    """Return whether a place is one of these places, or lies in a folder among them."""
+    """Return whether a place is one of these places, or lies in a folder among them.
+
+    `people/*` stands for notes without the subfolders, so no other place lies in it.
+    """
     if place in places:
         return True
 
