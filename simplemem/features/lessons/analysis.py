@@ -48,11 +48,15 @@ class Analysis:
     Guards what is read once for all findings: relations, vectors, read counts, and which lessons a
     person wrote. `description` names the lessons in an answer, `method` says by what they are
     compared, and `current` are those that are not superseded.
+
+    Findings and other rows are dictionaries with the fields that clients know. A list of them is
+    empty if nothing is found. Without vectors, no lessons are similar.
     """
 
     def __init__(
         self, store: EnhancedStore, lessons: Sequence[Lesson], description: str = "entries"
     ) -> None:
+        """Prepare an analysis of these lessons of a store. Reads how often each was read."""
         self.store = store
         self._service = lesson_service(store)
         self.lessons = lessons
@@ -86,9 +90,11 @@ class Analysis:
     ) -> list[Contradiction]:
         """Return each pair of current lessons that disagree, once, with a verdict or None.
 
-        Lessons with a relation to each other are left out: somebody has looked at them. A lesson
-        that lost to another one decides nothing more. Near duplicates have at least
-        `min_similarity` and confidences that differ by `min_delta`.
+        Two values for a subject come first, then denials, then near duplicates. Lessons with a
+        relation to each other are left out: somebody has looked at them. A lesson that lost to
+        another one decides nothing more. Near duplicates have at least `min_similarity` and
+        confidences that differ by `min_delta` or more. With `same_type_only`, both lessons of a
+        pair have one type.
         """
         compared = self._linked_pairs()
         losers: set[str] = set()
@@ -122,7 +128,7 @@ class Analysis:
         return disagreements
 
     def _linked_pairs(self) -> set[frozenset[str]]:
-        """Return the paths of each two current lessons of which one has a relation to the other."""
+        """Return the pairs of paths of current lessons of which one has a relation to the other."""
         pairs: set[frozenset[str]] = set()
         for path, relations in self._relations.items():
             for relation in relations:
@@ -135,7 +141,7 @@ class Analysis:
         return self.current[one], self.current[other]
 
     def _contradiction_data(self, disagreement: Disagreement) -> Data:
-        """Return a disagreement as the fields that clients know, without a verdict."""
+        """Return the fields of a contradiction, as `Contradiction` names them, without a verdict."""
         one, other = self._lessons_of(disagreement)
         one_data = lesson_label(one)
         one_data["said"] = disagreement.one_sentence
@@ -161,7 +167,12 @@ class Analysis:
         return self._is_by_hand_by_path[path]
 
     def superseded(self) -> list[Data]:
-        """Return the superseded lessons, the latest first, with what replaced them and why."""
+        """Return the superseded lessons, the latest first, with what replaced them and why.
+
+        Each has the fields of `lesson_label`, its `confidence`, when (`at`) and for what `reason` it
+        was superseded, the name of the lesson that replaced it (`by`), and that lesson as `winner`,
+        None if it is not among the lessons.
+        """
         by_name: dict[str, Lesson] = {}
         for lesson in self.lessons:
             by_name[lesson.name.rpartition("/")[2]] = lesson
@@ -175,18 +186,22 @@ class Analysis:
     # Themes
 
     def themes(self, min_similarity: float = 0.75, min_size: int = 2) -> list[Theme]:
-        """Return groups of similar current lessons, the largest first. No lesson is in two."""
+        """Return groups of similar current lessons, the largest first. No lesson is in two.
+
+        A group has at least `min_size` lessons, each at least as similar to the central one as
+        `min_similarity`.
+        """
         similar_pairs = self._similarities.similar_pairs(min_similarity)
         return group_by_theme(self.current, similar_pairs, self.read_counts, min_size=min_size)
 
     def clusters(self, min_similarity: float = 0.75, min_size: int = 2) -> list[Data]:
-        """Return the themes as the fields that clients know."""
+        """Return the themes, each with the fields of `theme_cluster`."""
         return [theme_cluster(theme) for theme in self.themes(min_similarity, min_size)]
 
     def suggested_tags(self, min_similarity: float = 0.75) -> list[Data]:
         """Return words of themes with three or more members, as tags for the members without them.
 
-        A tag that the vault has is spelled as it is there.
+        Each has the fields of `suggest_tags`. A tag that the vault has is spelled as it is there.
         """
         themes = self.themes(min_similarity, _MIN_TAGGED_THEME)
         spellings = {tag.casefold(): tag for tag in self.store.tags()}
@@ -195,7 +210,7 @@ class Analysis:
     # Counts and habits
 
     def low_confidence(self) -> list[Data]:
-        """Return the current lessons with a low confidence."""
+        """Return the labels of the current lessons with a confidence below 0.5."""
         low = [
             lesson
             for lesson in self.current
@@ -204,34 +219,37 @@ class Analysis:
         return lesson_labels(low)
 
     def unverified(self) -> list[Data]:
-        """Return the current lessons that are not verified, without ordinary notes."""
+        """Return the labels of the current lessons that are not verified, without ordinary notes."""
         unverified = [lesson for lesson in self.current if lesson.is_own and not lesson.verified]
         return lesson_labels(unverified)
 
     def never_read(self) -> list[Data]:
-        """Return the current lessons that were never read, without ordinary notes."""
+        """Return the labels of the current lessons that were never read, without ordinary notes."""
         unread = [
             lesson for lesson in self.current if lesson.is_own and lesson.id not in self.read_counts
         ]
         return lesson_labels(unread)
 
     def stats(self) -> Data:
-        """Return totals by type and confidence, and the lessons that were read most."""
+        """Return totals of all lessons, with the fields of `count_lessons`."""
         return count_lessons(self.lessons, self.read_counts)
 
     def patterns(self, today: date) -> Data:
-        """Return recurring lessons, counts by type, tag and age, the trend, and confidences."""
+        """Return what recurs in all lessons until a day, with the fields of `find_patterns`."""
         return find_patterns(self.lessons, today)
 
     def insights(self, min_similarity: float = 0.75, min_size: int = 2) -> list[Data]:
-        """Return what the current lessons show, habits and themes, the most urgent first."""
+        """Return habits and themes of the current lessons as findings, the most urgent first."""
         habits = find_habits(self.current, self.read_counts, self._relations)
         findings = [habit for habit in habits if habit["kind"] not in ("untagged", "duplicates")]
         findings += [theme_finding(theme) for theme in self.themes(min_similarity, min_size)]
         return by_priority(findings)
 
     def antipatterns(self) -> list[Data]:
-        """Return the habits that make lessons less useful, the most urgent first."""
+        """Return the habits that make lessons less useful as findings, the most urgent first.
+
+        That a lesson was never read is none of them.
+        """
         habits = find_habits(self.current, self.read_counts, self._relations)
         return by_priority(habit for habit in habits if habit["kind"] != "never read")
 
@@ -239,8 +257,8 @@ class Analysis:
 def analysis_of(store: EnhancedStore, notes: str = "") -> Analysis:
     """Return an analysis of the lessons of a store, or of notes if `notes` selects some.
 
-    `projects/` selects a folder, `type:decision` a type, and `*` all notes of the vault. If nothing
-    matches, the analysis is empty.
+    `projects/` selects a folder, `type:decision` a type, and `*` all notes of the vault; "" selects
+    the lessons. If nothing matches, the analysis has no lessons.
     """
     selection = notes.strip()
     if not selection:
@@ -258,7 +276,7 @@ def analysis_of(store: EnhancedStore, notes: str = "") -> Analysis:
 
 
 def _analysis_of_notes(store: EnhancedStore, filter_: Filter, description: str) -> Analysis:
-    """Return an analysis of ordinary notes, whose times are those of the index."""
+    """Return an analysis of the notes that pass a filter. Their times are those of the index."""
     listed = {note.path: note for note in store.extension.list_all(filter_)}
     lessons: list[Lesson] = []
     for read in store.extension.read(sorted(listed)):
@@ -270,7 +288,10 @@ def _analysis_of_notes(store: EnhancedStore, filter_: Filter, description: str) 
 
 
 def _superseded_data(lesson: Lesson, by_name: dict[str, Lesson]) -> Data:
-    """Return a superseded lesson with the one that replaced it, None if it is not in `by_name`."""
+    """Return the fields of a superseded lesson, as `Analysis.superseded` names them.
+
+    `by_name` has all lessons by their names, with and without the folder.
+    """
     data = lesson_label(lesson)
     data["confidence"] = lesson.confidence
     data["at"] = lesson.superseded_at

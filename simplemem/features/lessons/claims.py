@@ -51,21 +51,21 @@ _MAX_VALUE_WORDS: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A subject, the words of the value that a sentence gives it, and those of the condition.
+    """What a sentence claims: that a subject has a value, perhaps under a condition.
 
     A sentence that makes no claim of a known form has an empty subject and no value.
     """
 
-    subject: tuple[str, ...] = ()
-    value: frozenset[str] = frozenset()
-    qualifier: tuple[str, ...] = ()
+    subject: tuple[str, ...] = ()  # its words without stop words, sorted
+    value: frozenset[str] = frozenset()  # its words without stop words
+    qualifier: tuple[str, ...] = ()  # the words of the condition
 
     def is_comparable(self) -> bool:
         """Return whether there is a subject and a value of at most five words."""
         return bool(self.subject) and 0 < len(self.value) <= _MAX_VALUE_WORDS
 
     def disagrees(self, other: Claim) -> bool:
-        """Return whether at most half of the shorter value is common to both values."""
+        """Return whether at most half of the words of the shorter value are in both values."""
         shared = self.value & other.value
         shorter_length = min(len(self.value), len(other.value))
         return 2 * len(shared) <= shorter_length
@@ -114,14 +114,20 @@ def _names_something(subject: set[str], value_text: str) -> bool:
 
 
 def _without_marks_and_reason(text: str) -> str:
-    """Return a sentence in lower case without emphasis, code marks, and its reason."""
+    """Return a sentence in lower case, without marks of emphasis and code, and its reason.
+
+    The reason is what follows "because" and similar words.
+    """
     unmarked = text.replace("*", "").replace("`", "")
     one_line = " ".join(unmarked.split())
     return _REASON.sub("", one_line.lower())
 
 
 def _states_value(subject_text: str, value: set[str], sentence: Sentence) -> bool:
-    """Return whether what follows "is" is a value, such as a name, and no description."""
+    """Return whether what follows "is" is a value, such as a name, and no description.
+
+    `value` has the words of it, and `subject_text` is what comes before "is".
+    """
     if _HAS_ONE_VALUE.match(subject_text):
         return True
     if not _NAMES_A_VALUE.search(subject_text):
@@ -139,7 +145,7 @@ def _is_named(value: set[str], sentence: Sentence) -> bool:
 
 
 def without_emphasis(frame: Sequence[str]) -> tuple[str, ...]:
-    """Return the words of a frame without those that only stress or address."""
+    """Return the words of a frame (see `Sentence`) without those that only stress or address."""
     return tuple(word for word in frame if word not in _EMPHASIS)
 
 

@@ -23,8 +23,10 @@ from simplemem.note.sentences import Sentence, contradicts, sentences
 from simplemem.note.words import STOP_WORDS, words_in_order
 
 Data = dict[str, Any]
+"""Fields of an answer, as clients know them. The function that makes them names the fields."""
+
 Pair = tuple[int, int]
-"""The positions of two lessons."""
+"""The positions of two lessons in a list."""
 
 # A form that is filled in again and again has more sentences than this. It contradicts nothing.
 _MAX_ALIKE: Final = 40
@@ -40,14 +42,19 @@ class Verdict(NamedTuple):
 
 
 class Contradiction(NamedTuple):
-    """Two lessons that disagree, as data, and the verdict; None if nothing decides."""
+    """Two lessons that disagree, and the verdict; None if nothing decides.
+
+    The fields of `data` are the `rule`, the labels of the lessons as `one` and `other`, each with
+    the sentence that it `said` and its `confidence`, what they are `about`, and their `similarity`.
+    With a verdict they are also the id of the `winner`, and `why` it wins.
+    """
 
     data: Data
     verdict: Verdict | None
 
     @property
     def rule(self) -> str:
-        """How it was found.
+        """The name of the rule that found it.
 
         *slot* is one subject with two values, *polarity* the same words affirmed and denied, and
         *duplicate?* two similar lessons with different confidence.
@@ -58,17 +65,20 @@ class Contradiction(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """Two lessons by position, the sentence of each, the rule, and the words of the subject."""
+    """Two sentences of two lessons that disagree."""
 
-    rule: str
+    rule: str  # as in `Contradiction`
     pair: Pair
     one_sentence: str
     other_sentence: str
-    subject: str = ""
+    subject: str = ""  # the words that both sentences are about; "" for near duplicates
 
 
 class _Group(NamedTuple):
-    """What some statements share: the words of a frame, or of a claim's subject and condition."""
+    """What some statements share: a frame (see `Sentence`), or a claim's subject and condition.
+
+    In the words of the latter, "" separates the two.
+    """
 
     kind: Literal["frame", "subject"]
     words: tuple[str, ...]
@@ -76,15 +86,18 @@ class _Group(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Statement:
-    """A sentence of a lesson, by the lesson's position, and its claim."""
+    """A sentence of a lesson, and what it claims."""
 
-    position: int
-    sentence: Sentence
+    position: int  # of the lesson
+    sentence: Sentence  # its frame has no words that only stress or address
     claim: Claim
 
 
 def find_disagreements(lessons: Sequence[Lesson]) -> Iterator[Disagreement]:
-    """Yield the pairs of sentences that give a subject two values, or that deny each other."""
+    """Yield the pairs of sentences that give a subject two values, or that deny each other.
+
+    Both sentences are never of one lesson. Two lessons may occur in several pairs.
+    """
     # The name of a note tells two subjects apart. A lesson is named after what it says.
     names = ["" if lesson.is_own else lesson.name for lesson in lessons]
 
@@ -112,7 +125,8 @@ def find_duplicates(
 ) -> Iterator[Disagreement]:
     """Yield the similar pairs of which one says all of the other, if their confidence differs.
 
-    `min_delta` is the smallest difference of the confidences.
+    `min_delta` is the smallest difference of the confidences. Lessons without a confidence are left
+    out. The sentences are the headlines with the confidences.
     """
     for pair in similar_pairs:
         one = lessons[pair[0]]
@@ -145,7 +159,10 @@ def judge(one: Lesson, other: Lesson, is_by_hand: Callable[[Lesson], bool]) -> V
 
 
 def _group_statements(lessons: Sequence[Lesson]) -> dict[_Group, list[_Statement]]:
-    """Return the sentences of all lessons by frame, and those with a claim also by its subject."""
+    """Return the sentences of all lessons by their frames.
+
+    Those with a claim are also returned by its subject and condition.
+    """
     groups: dict[_Group, list[_Statement]] = defaultdict(list)
     for position, lesson in enumerate(lessons):
         for sentence in sentences(plain_text(lesson.text)):
@@ -161,7 +178,7 @@ def _group_statements(lessons: Sequence[Lesson]) -> dict[_Group, list[_Statement
 
 
 def _pair_statements(statements: Sequence[_Statement]) -> Iterator[tuple[_Statement, _Statement]]:
-    """Yield the pairs of statements of two lessons; none if too many statements are alike."""
+    """Yield the pairs of statements of two lessons; none if more than 40 statements are alike."""
     if len(statements) > _MAX_ALIKE:
         return
     for one, other in combinations(statements, 2):
@@ -172,7 +189,8 @@ def _pair_statements(statements: Sequence[_Statement]) -> Iterator[tuple[_Statem
 def _compare_in_frame(one: _Statement, other: _Statement, names: Sequence[str]) -> str:
     """Return the rule by which two statements of one frame disagree; "" if they do not.
 
-    `names` tell the subjects of the lessons apart, by position.
+    The rule is "slot" or "polarity". `names` has, by position, the names of the notes that are no
+    lessons: a value that is in the name of its note does not count.
     """
     name = names[one.position]
     other_name = names[other.position]
@@ -186,7 +204,7 @@ def _compare_in_frame(one: _Statement, other: _Statement, names: Sequence[str]) 
 
 
 def _is_part(one: str, other: str) -> bool:
-    """Return whether one text has all words of the other, and the same numbers."""
+    """Return whether one of two texts has all words of the other, and both the same numbers."""
     one_words = set(words_in_order(plain_text(one))) - STOP_WORDS
     other_words = set(words_in_order(plain_text(other))) - STOP_WORDS
     differing = "".join(one_words ^ other_words)
@@ -196,7 +214,7 @@ def _is_part(one: str, other: str) -> bool:
 
 
 def _with_confidence(lesson: Lesson) -> str:
-    """Return the headline and the confidence of a lesson that has one."""
+    """Return the headline of a lesson with its confidence, which it must have."""
     return f"{lesson.headline} (confidence {lesson.confidence:g})"
 
 

@@ -10,6 +10,7 @@ from simplemem.features.lessons.lesson import Lesson
 from simplemem.features.lessons.read_counts import NEVER_READ, ReadCount, ReadCounts
 
 Fields = dict[str, Any]
+"""The fields of a lesson in an answer, as `describe_lessons` names them."""
 
 
 class LessonRelation(NamedTuple):
@@ -20,7 +21,7 @@ class LessonRelation(NamedTuple):
 
 
 RelationsByPath = dict[str, list[LessonRelation]]
-"""The relations of lessons, by the path of their note."""
+"""The relations of lessons, by the paths of their notes."""
 
 
 def describe_lessons(
@@ -32,7 +33,10 @@ def describe_lessons(
 ) -> list[Fields]:
     """Return the fields of some lessons, in their order.
 
-    `relations` are those of all lessons: a lesson also shows the relations that lead to it.
+    Each has id, type, content, context, confidence, verified, tags, timestamp, accessCount,
+    lastAccessed (None for never), relatedIds and name. A lesson with relations also has these as
+    sentences in `relations`; a superseded one has `status` and `supersededBy`. The argument
+    `relations` has those of all lessons, because a lesson also shows the ones that lead to it.
     """
     sentences = _relation_sentences(all_lessons, relations)
 
@@ -51,7 +55,10 @@ def describe_lessons(
 
 
 def _describe_lesson(lesson: Lesson, read: ReadCount, targets: Sequence[Lesson]) -> Fields:
-    """Return the fields that every lesson has. `targets` are the lessons that it is related to."""
+    """Return the fields that every lesson has.
+
+    `read` says how often the lesson was read. `targets` are the lessons that it has relations to.
+    """
     target_ids = dict.fromkeys(target.id for target in targets)
     return {
         "id": lesson.id,

@@ -17,10 +17,11 @@ MARKDOWN: Final = "md"
 
 
 def export_text(store: EnhancedStore, file_format: str) -> str:
-    """Return all lessons of a store in a format. Nothing is written.
+    """Return all lessons of a store as text in a format. Nothing is written.
 
-    `md` groups them by type, the most confident first. The other formats (`html`, `json`, `dot`,
-    `d3`, `cytoscape`) also contain the graph of entities. Raises KeyError for any other format.
+    `md` groups them by type, the most confident first, superseded ones last. The other formats
+    (`html`, `json`, `dot`, `d3`, `cytoscape`) also contain the graph of entities. Raises KeyError
+    for any other format.
     """
     service = lesson_service(store)
     lessons = service.lessons()
@@ -36,7 +37,10 @@ def _export_graph(
     relations_by_path: RelationsByPath,
     file_format: str,
 ) -> str:
-    """Return a picture or data of the lessons, the entities, and the relations of both."""
+    """Return the lessons, the entities and the relations of both as a picture or as data.
+
+    Raises KeyError for a format that is none of those of `export_text` other than `md`.
+    """
     from simplemem.features.graph.drawing import build_drawing
     from simplemem.features.graph.graph_export import PICTURES, cytoscape, node_link
 
@@ -81,7 +85,7 @@ def _base_name(lesson: Lesson) -> str:
 
 
 def _export_markdown(lessons: Sequence[Lesson], relations: RelationsByPath) -> str:
-    """Return the lessons under a heading for each type."""
+    """Return the lessons as Markdown, below a heading for each type that has lessons."""
     by_type: dict[str, list[Lesson]] = {type_name: [] for type_name in TYPES}
     for lesson in lessons:
         of_type = by_type.setdefault(lesson.type, [])
@@ -100,26 +104,26 @@ def _export_markdown(lessons: Sequence[Lesson], relations: RelationsByPath) -> s
 
 
 def _export_order(lesson: Lesson) -> tuple[bool, float]:
-    """Sort superseded lessons last, and the most confident first."""
+    """Return a sort key: superseded lessons come last, otherwise the most confident first."""
     return lesson.is_superseded, -(lesson.confidence or 0.0)
 
 
 def _lesson_lines(lesson: Lesson, relations: Sequence[LessonRelation]) -> list[str]:
-    """Return the lines of a lesson: heading, facts, content, context and relations."""
+    """Return the lines of a lesson: heading, properties, content, context and relations."""
     confidence = "unknown"
     if lesson.confidence is not None:
         confidence = f"{lesson.confidence:g}"
-    facts = [f"confidence {confidence}"]
+    properties = [f"confidence {confidence}"]
     if lesson.verified:
-        facts.append("verified")
+        properties.append("verified")
     if lesson.is_superseded:
-        facts.append("superseded")
-    facts += [f"#{tag}" for tag in lesson.tags]
-    facts_text = " · ".join(facts)
+        properties.append("superseded")
+    properties += [f"#{tag}" for tag in lesson.tags]
+    properties_text = " · ".join(properties)
 
     lines = [
         f"### {lesson.headline}\n",
-        f"*{facts_text}* · [[{lesson.name}]] · `{lesson.id}`\n",
+        f"*{properties_text}* · [[{lesson.name}]] · `{lesson.id}`\n",
         f"{lesson.content}\n",
     ]
     if lesson.context:

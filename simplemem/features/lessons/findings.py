@@ -22,9 +22,10 @@ def make_finding(
     words: Sequence[str] = (),
     numbers: Data | None = None,
 ) -> Data:
-    """Return a finding: its kind, priority and sentence, and the lessons that it is about.
+    """Return a finding with the fields that clients know.
 
-    `words` are what the lessons have in common, `numbers` the figures that the sentence gives.
+    They are `kind`, `priority`, the sentence as `says`, the labels of the lessons that it is about
+    as `entries`, the `words` that these have in common, and the `numbers` that the sentence gives.
     """
     return {
         "kind": kind,
@@ -37,12 +38,12 @@ def make_finding(
 
 
 def by_priority(findings: Iterable[Data]) -> list[Data]:
-    """Return findings, the most urgent first, otherwise in their order."""
+    """Return findings sorted by `priority`, the most urgent first, otherwise in their order."""
     return sorted(findings, key=lambda finding: _PRIORITIES.index(finding["priority"]))
 
 
 def lesson_label(lesson: Lesson) -> Data:
-    """Return a lesson as findings name it: id, note, type and headline."""
+    """Return the label of a lesson in findings: `id`, `name`, `type`, and the headline as `says`."""
     return {
         "id": lesson.id,
         "name": lesson.name,
@@ -52,14 +53,15 @@ def lesson_label(lesson: Lesson) -> Data:
 
 
 def lesson_labels(lessons: Iterable[Lesson]) -> list[Data]:
-    """Return lessons as findings name them."""
+    """Return the labels of lessons, in their order."""
     return [lesson_label(lesson) for lesson in lessons]
 
 
 def groups_with_same_beginning(lessons: Iterable[Lesson], characters: int) -> list[list[Lesson]]:
-    """Return the groups of lessons of one type that begin with the same characters.
+    """Return the groups of two or more lessons of one type that begin with the same characters.
 
-    Case, Markdown and the kind of blanks are ignored. Lessons without a text are in no group.
+    `characters` is the number of them that are compared. Case, Markdown and the kind of blanks are
+    ignored. Lessons without a text are in no group.
     """
     groups: dict[tuple[str, str], list[Lesson]] = defaultdict(list)
     for lesson in lessons:

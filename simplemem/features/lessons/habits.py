@@ -17,7 +17,7 @@ from simplemem.features.lessons.read_counts import ReadCounts
 from simplemem.features.lessons.statistics import LOW_CONFIDENCE
 
 _MAX_LESSONS: Final = 20  # that a finding names
-_DUPLICATE_CHARACTERS: Final = 100
+_DUPLICATE_CHARACTERS: Final = 100  # lessons that begin with the same ones are duplicates
 
 
 class _Habit(NamedTuple):
@@ -26,20 +26,20 @@ class _Habit(NamedTuple):
     It is a finding if more than `max_share` of the latter have it.
     """
 
-    kind: str
+    kind: str  # of the finding
     priority: Priority
-    weak: Sequence[Lesson]
-    all_lessons: Sequence[Lesson]
+    weak: Sequence[Lesson]  # those that have it
+    all_lessons: Sequence[Lesson]  # those that could have it
     max_share: float
 
 
 def find_habits(
     lessons: Sequence[Lesson], counts: ReadCounts, relations: RelationsByPath
 ) -> Iterator[Data]:
-    """Yield the weaknesses that too many lessons have, then the groups that begin alike.
+    """Yield findings: the weaknesses that too many lessons have, then groups that begin alike.
 
     The kinds of findings are `errors without solution`, `low confidence`, `never read`, `untagged`
-    and `duplicates`.
+    and `duplicates`. `relations` has an entry for each lesson.
     """
     habits = (
         _errors_without_solution(lessons, relations),
@@ -78,7 +78,7 @@ def _errors_without_solution(lessons: Sequence[Lesson], relations: RelationsByPa
 
 
 def _low_confidence(lessons: Sequence[Lesson]) -> _Habit:
-    """Return the lessons with a low confidence, of those that have one."""
+    """Return the lessons with a confidence below 0.5, of those that have one."""
     rated: list[Lesson] = []
     unsure: list[Lesson] = []
     for lesson in lessons:

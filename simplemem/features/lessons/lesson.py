@@ -45,27 +45,27 @@ class Lesson:
     """
 
     id: str
-    type: str
+    type: str  # one of TYPES; of an ordinary note, its type or the first folder of its path
     content: str
-    context: str
-    confidence: float | None
+    context: str  # where, when and why; "" if it has none
+    confidence: float | None  # from 0 to 1; None if the note states none
     verified: bool
     tags: tuple[str, ...]
-    created: str
+    created: str  # an ISO time, as the note states it; "" if it states none
     modified: str
     name: str
     path: str
     sha256: str
     relations: tuple[RelationLine, ...] = ()
-    status: str = ""
-    superseded_by: str = ""
+    status: str = ""  # "superseded", or ""
+    superseded_by: str = ""  # the target of a link to the lesson that replaced it
     superseded_at: str = ""
     superseded_reason: str = ""
     is_own: bool = True
 
     @property
     def text(self) -> str:
-        """The content and the context."""
+        """The content, and the context below it if there is one."""
         if not self.context:
             return self.content
         return f"{self.content}\n\n{self.context}"
@@ -116,7 +116,7 @@ def read_lesson(path: str, text: str, sha256: str = "") -> Lesson:
     """Return the lesson in the text of a note.
 
     A note of another type gives a lesson with `is_own` false. Never raises: a part that is missing
-    or cannot be read is empty.
+    or cannot be read is empty. Without `sha256`, the hash is computed.
     """
     note = read_note(text.encode("utf-8", "surrogatepass"), sha256)
     declared_type = _text_property(note, "type")
@@ -159,7 +159,7 @@ def read_lesson(path: str, text: str, sha256: str = "") -> Lesson:
 
 
 def _text_property(note: Note, key: str) -> str:
-    """Return a property of a note as text; "" if it has none."""
+    """Return the value of a property of a note as text; "" if the note does not have it."""
     return note.text_property(key) or ""
 
 
@@ -187,7 +187,7 @@ def _read_confidence(note: Note) -> float | None:
 
 
 def _link_target(value: str) -> str:
-    """Return the target of a property that is one link, else its text."""
+    """Return the target of a value that is one link in brackets, else the value itself."""
     return _LINK.sub(r"\1", value.strip()).strip()
 
 
@@ -213,7 +213,10 @@ LESSON: Final[NoteType[Lesson]] = NoteType(
 
 
 def _find_sections(note: Note) -> dict[str, _Section]:
-    """Return the sections `context` and `relations` of a note, as far as it has them."""
+    """Return the sections `context` and `relations` of a note by these names.
+
+    A section that the note does not have is absent.
+    """
     sections: dict[str, _Section] = {}
     headings = note.body.headings
     for position, heading in enumerate(headings):
@@ -233,7 +236,10 @@ def _find_sections(note: Note) -> dict[str, _Section]:
 
 
 def _split_body(note: Note) -> tuple[str, str]:
-    """Return the content and the context. What is in neither section belongs to the content."""
+    """Return the content and the context of a note, in this order; each is "" without one.
+
+    Text outside the sections of context and relations belongs to the content.
+    """
     sections = _find_sections(note)
     parts: list[str] = []
     position = note.header.body_start
@@ -299,7 +305,10 @@ def with_relation(text: str, relation_type: str, target: str) -> str:
 
 
 def slug_of(content: str) -> str:
-    """Return a legal file name from the words of the first line that has any; `entry` without."""
+    """Return a legal file name without ending: the words of the first line that has any.
+
+    It has up to 60 bytes. It is "entry" if no line has a word.
+    """
     words: list[str] = []
     for line in content.split("\n"):
         words = list(words_in_order(line))

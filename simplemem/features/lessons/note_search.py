@@ -21,11 +21,11 @@ T = TypeVar("T")
 
 
 class NoteHits(NamedTuple, Generic[T]):
-    """Hits, best first; how they were found (`words`); and what was missing, "" for nothing."""
+    """The items that answer a query, each with the hit of the search, and how they were found."""
 
-    hits: list[tuple[T, Hit]]
-    method: str
-    degraded: str
+    hits: list[tuple[T, Hit]]  # best first
+    method: str  # "words", or "words and meaning" with the name of the embedder
+    degraded: str  # why they are worse than they could be, or that none answers; or ""
 
 
 def search_notes(
@@ -36,11 +36,11 @@ def search_notes(
     limit: int,
     properties: Mapping[str, str] | None = None,
 ) -> NoteHits[T]:
-    """Return the best of the items for a query, each with the score that it has by itself.
+    """Return up to `limit` items for a query, each with the score that it has by itself.
 
-    `items` are the notes to search, by path. Notes with these properties come first, then those in
-    the folder of the type, then those with its `type`. `with_falling_scores` prepares the hits for
-    a client.
+    `items` are the notes to search, by path. Notes with these `properties` come first, then those
+    in the folder of the type, then those with its `type`; in each group the best are first. There
+    are no hits without items. `with_falling_scores` prepares the hits for a client.
     """
     if not items:
         return NoteHits([], "words", "")
@@ -65,6 +65,7 @@ class _Search(Generic[T]):
     def __init__(
         self, store: EnhancedStore, items: Mapping[str, T], query: str, limit: int
     ) -> None:
+        """Prepare a search. `items` are by path; `add_hits` searches."""
         self._store = store
         self._items = items
         self._query = query
@@ -80,7 +81,10 @@ class _Search(Generic[T]):
         return len(self.hits) >= min(self._limit, len(self._items))
 
     def add_hits(self, filter_: Filter) -> None:
-        """Add the hits of a filter, four times as many per attempt, until there are enough."""
+        """Search the notes that pass a filter, and add those that are items to the hits.
+
+        The search is repeated for four times as many hits until there are enough, or no more.
+        """
         size = self._limit
         is_exhausted = False
         while not is_exhausted:
@@ -110,7 +114,7 @@ class _Search(Generic[T]):
 
 
 def with_falling_scores(hits: Sequence[tuple[T, Hit]]) -> list[tuple[T, Hit]]:
-    """Return the hits in the same order, none with a higher score than the one above it."""
+    """Return the hits in the same order, with scores that never rise from one to the next."""
     scores = iter(falling_scores(hit.score for _, hit in hits))
     return [(item, replace(hit, score=next(scores))) for item, hit in hits]
 

@@ -26,7 +26,11 @@ ReadCounts = dict[str, ReadCount]
 
 
 def add_reads(counts: ReadCounts, event: Mapping[str, Any]) -> None:
-    """Add an event of the log to the counts, which are changed. An event without ids is skipped."""
+    """Add an event of the log to `counts`.
+
+    An event has the `ids` of the lessons that were read, the time `at` which, and perhaps how many
+    times (`n`, else once). An event without valid ids, time or number is skipped.
+    """
     ids = event.get("ids")
     at = event.get("at")
     times = event.get("n", 1)

@@ -50,10 +50,10 @@ LessonHit = tuple[Lesson, Hit]
 
 _MAX_CHARACTERS: Final = 10_000
 _MIN_SCORE_SHARE: Final = 0.35  # of the best score; a lower hit answers another question
-_MIN_ID_PREFIX: Final = 3
+_MIN_ID_PREFIX: Final = 3  # characters
 _CONFIDENCE_LOSS: Final = 0.3  # of a superseded lesson
 _MIN_CONFIDENCE: Final = 0.1
-_MAX_DURATIONS: Final = 1000
+_MAX_DURATIONS: Final = 1000  # per tool
 _STATUS_PROPERTIES: Final = ("status", "superseded_by", "superseded_at", "superseded_reason")
 
 
@@ -68,10 +68,10 @@ class LessonChange(NamedTuple):
 
 
 class SavedLesson(NamedTuple):
-    """A lesson as it is now, those that said the same before (as they were), and warnings."""
+    """A lesson that was saved, or updated because it said the same already."""
 
-    lesson: Lesson
-    twins: list[Lesson]
+    lesson: Lesson  # as it is now
+    twins: list[Lesson]  # the lessons that said the same before, as they were then
     warnings: list[str]
 
 
@@ -83,32 +83,35 @@ class UpdatedLesson(NamedTuple):
 
 
 class DeletedLesson(NamedTuple):
-    """A deleted lesson, those with a relation to it, and the version that undoes the deletion."""
+    """A deleted lesson."""
 
     lesson: Lesson
-    related: list[Lesson]
-    version: str
+    related: list[Lesson]  # those with a relation to it
+    version: str  # the name of the deletion in the history, to undo it
 
 
 class LinkedLessons(NamedTuple):
-    """Two related lessons, and whether anything changed; false for a relation that existed."""
+    """Two lessons of which the source has a relation to the target."""
 
-    source: Lesson
-    target: Lesson
-    is_changed: bool
+    source: Lesson  # as it is now
+    target: Lesson  # as it was before the change
+    is_changed: bool  # false if the relation existed already
 
 
 class LessonService(FeatureService):
     """The lessons of one store. Each change of them is one step of the history.
 
-    A change raises ReadOnly if the vault is read-only, Conflict if a note was saved in the meantime,
-    and Unreadable if the frontmatter of a note cannot be edited; nothing is written then.
+    A change takes as `by` who makes it. It raises ReadOnly if the vault is read-only, Conflict if a
+    note was saved in the meantime, and Unreadable if the frontmatter of a note cannot be edited;
+    nothing is written then. A `ref` names a lesson: by its id, the name of its note, or the first
+    three or more characters of its id.
 
     Guards the lessons as they are in the vault, how often each was read, and `durations`: how many
     milliseconds the last calls of each tool took, by its name, in this process.
     """
 
     def __init__(self, store: EnhancedStore) -> None:
+        """Make the service of a store. Callers use `lesson_service`, so that there is only one."""
         super().__init__(store)
         self.collection = NoteCollection(store.extension, LESSON)
         self.durations: dict[str, deque[float]] = defaultdict(_new_durations)
@@ -122,12 +125,15 @@ class LessonService(FeatureService):
     # Reading
 
     def lessons(self) -> list[Lesson]:
-        """Return all lessons, the oldest first."""
+        """Return all lessons, the oldest first, after all notes saved so far were read."""
         with self.collection.reading():
             return list(self.collection.in_order())
 
     def read_counts(self) -> ReadCounts:
-        """Return how often each lesson was read, and when last, by id."""
+        """Return how often each lesson was read, and when last, by id.
+
+        A lesson that was never read is absent.
+        """
         return self._reads.state()
 
     def record_reads(self, ids: Collection[str]) -> None:
@@ -168,7 +174,7 @@ class LessonService(FeatureService):
         return relations
 
     def describe(self, lessons: Sequence[Lesson]) -> list[Fields]:
-        """Return lessons as the fields that clients know, with the names of their notes."""
+        """Return lessons in their order, each with the fields of `describe_lessons`."""
         if not lessons:
             return []
         all_lessons = self.lessons()
@@ -187,10 +193,11 @@ class LessonService(FeatureService):
         min_confidence: float = 0.0,
         limit: int = 10,
     ) -> NoteHits[Lesson]:
-        """Return the lessons that answer a query, superseded ones last; all for an empty query.
+        """Return up to `limit` lessons that answer a query, best first, superseded ones last.
 
-        With `lesson_type`, only lessons of this type are returned. Those far below the best score
-        are left out.
+        Any lesson answers an empty query; for other queries, lessons below 0.35 of the best score
+        are left out. With `lesson_type`, only lessons of this type are returned. The confidence of
+        a lesson without one counts as 0.
         """
         current: dict[str, Lesson] = {}
         superseded: dict[str, Lesson] = {}
@@ -300,7 +307,10 @@ class LessonService(FeatureService):
         return UpdatedLesson(lesson, [*warnings, *result.warnings])
 
     def _apply(self, change_set: ChangeSet, lesson: Lesson, change: LessonChange) -> None:
-        """Write the parts of a lesson that differ; nothing if there are none."""
+        """Put the parts of a lesson that a change makes different into the change set.
+
+        Raises Invalid if the new content leaves a code block or comment open.
+        """
         content = lesson.content
         if change.content is not None:
             content = change.content
@@ -338,7 +348,7 @@ class LessonService(FeatureService):
         return DeletedLesson(lesson, related, result.written[0].version)
 
     def _lessons_related_to(self, target: Lesson, lessons: Sequence[Lesson]) -> list[Lesson]:
-        """Return the lessons with a relation to another one."""
+        """Return those among `lessons` with a relation to `target`, in their order."""
         relations = self.relations_of(lessons)
         related: list[Lesson] = []
         for lesson in lessons:
@@ -352,11 +362,12 @@ class LessonService(FeatureService):
     def link(
         self, source: str, target: str, relationship: str = "relates_to", **by: Unpack[AuthorArgs]
     ) -> LinkedLessons:
-        """Add a relation from one lesson to another.
+        """Add a relation from one lesson to another, unless it exists.
 
-        `supersedes` and `superseded_by` also mark the lesson that no longer holds as superseded.
-        Raises Invalid if both are the same lesson, and NotFound or Ambiguous if `source` or
-        `target` does not name one lesson.
+        `source` and `target` are refs of lessons. The relationships `supersedes` and
+        `superseded_by` also mark the lesson that no longer holds as superseded. Raises Invalid if
+        both are the same lesson, and NotFound or Ambiguous if `source` or `target` does not name
+        one lesson.
         """
         relation_type = " ".join(relationship.split()) or "relates_to"
         type_key = relation_type.casefold().replace(" ", "_")
@@ -386,7 +397,7 @@ class LessonService(FeatureService):
     def _add_relation(
         self, change_set: ChangeSet, source: Lesson, relation_type: str, target: Lesson
     ) -> bool:
-        """Write a relation unless the lesson has it. Returns whether it was written."""
+        """Put a relation into the change set unless the lesson has it. Return whether it did."""
         relation = LessonRelation(relation_type, target)
         if relation in self.relations_of([source])[source.path]:
             return False
@@ -395,9 +406,9 @@ class LessonService(FeatureService):
         return True
 
     def _supersede_by_client(self, change_set: ChangeSet, winner: Lesson, loser: Lesson) -> bool:
-        """Mark a lesson as superseded by another. Returns false if it was already.
+        """Mark a lesson as superseded by another, in the change set. Return false if it was already.
 
-        The last call counts: if the loser superseded the winner, the winner holds again.
+        The last call counts: if the loser had superseded the winner, the winner holds again.
         """
         if self._is_superseded_by(loser, winner):
             return False
@@ -414,11 +425,11 @@ class LessonService(FeatureService):
         return path == winner.path
 
     def supersede(self, contradictions: Iterable[Contradiction], **by: Unpack[AuthorArgs]) -> str:
-        """Mark the losers of contradictions as superseded, in one step, and return its version.
+        """Mark the losers of contradictions as superseded, as one step of the history.
 
-        Each winner gets a relation to its loser. Contradictions without a verdict are skipped; if
-        there are no others, "" is returned. Raises Conflict, and writes nothing, if one of the
-        lessons has changed since it was judged.
+        Each winner gets a relation to its loser. Contradictions without a verdict are skipped.
+        Returns the version of the step, "" if nothing was written. Raises Conflict, and writes
+        nothing, if one of the lessons has changed since it was judged.
         """
         decided = [item for item in contradictions if item.verdict is not None]
 
@@ -454,7 +465,7 @@ class LessonService(FeatureService):
         return ""
 
 
-lesson_service: Final = LessonService.of
+lesson_service: Final = LessonService.of  # returns the one service of a store
 
 
 def _new_durations() -> deque[float]:
@@ -505,7 +516,7 @@ def _passes(lesson: Lesson, lesson_type: str, min_confidence: float) -> bool:
 
 
 def _without_weak_hits(hits: Sequence[LessonHit]) -> list[LessonHit]:
-    """Return the hits without those far below the best score."""
+    """Return the hits without those whose score is below 0.35 of the best one."""
     best_score = max((hit.score for _, hit in hits), default=0.0)
     min_score = _MIN_SCORE_SHARE * best_score
     return [(lesson, hit) for lesson, hit in hits if hit.score >= min_score]
@@ -527,9 +538,9 @@ def _says_same(lesson: Lesson, new_lesson: Lesson) -> bool:
 
 
 def _twin_to_update(twins: Sequence[Lesson], new_lesson: Lesson) -> Lesson | None:
-    """Return the lesson to update: one with the same context, else the oldest.
+    """Return the lesson to update: the first with the same context, else the oldest.
 
-    Returns None if all are superseded.
+    `twins` are sorted by age. Returns None if all are superseded, or there are none.
     """
     current = [lesson for lesson in twins if not lesson.is_superseded]
     for lesson in current:
@@ -539,7 +550,10 @@ def _twin_to_update(twins: Sequence[Lesson], new_lesson: Lesson) -> Lesson | Non
 
 
 def _write_verdict(change_set: ChangeSet, contradiction: Contradiction) -> None:
-    """Relate the winner of a contradiction to the loser, and mark the loser as superseded."""
+    """Relate the winner of a contradiction to the loser, and mark the loser as superseded.
+
+    Both are done in the change set. A contradiction without a verdict changes nothing.
+    """
     verdict = contradiction.verdict
     if verdict is None:
         return
@@ -551,7 +565,10 @@ def _write_verdict(change_set: ChangeSet, contradiction: Contradiction) -> None:
 
 
 def _mark_superseded(change_set: ChangeSet, winner: Lesson, loser: Lesson, reason: str) -> None:
-    """Write by which lesson another one is superseded, when and why, and lower its confidence."""
+    """Put into the change set that `winner` supersedes `loser`, now and for a reason.
+
+    The confidence of the loser falls by 0.3, to 0.1 or more; one without a confidence gets none.
+    """
     change_set.set(
         loser.path,
         status="superseded",
@@ -565,7 +582,10 @@ def _mark_superseded(change_set: ChangeSet, winner: Lesson, loser: Lesson, reaso
 
 
 def _changed_properties(lesson: Lesson, change: LessonChange) -> dict[str, Any]:
-    """Return the properties of a lesson that a change makes different, as they are written."""
+    """Return the properties that a change makes different, by key, with values for the note.
+
+    They may be `tags`, `confidence` and `verified`.
+    """
     properties: dict[str, Any] = {}
     if change.tags is not None and change.tags != lesson.tags:
         properties["tags"] = list(change.tags)
@@ -577,9 +597,9 @@ def _changed_properties(lesson: Lesson, change: LessonChange) -> dict[str, Any]:
 
 
 def _clean_change(change: LessonChange) -> tuple[LessonChange, list[str]]:
-    """Return a change with clean texts and legal tags, and warnings.
+    """Return a change with clean texts and legal tags, and a warning per tag that was changed.
 
-    Raises Invalid for an empty content, TooLong for a text that is too long.
+    Raises Invalid for an empty content, TooLong for a text over 10,000 characters.
     """
     warnings: list[str] = []
     if change.tags is not None:
@@ -622,9 +642,10 @@ def _confidence_value(confidence: float | None) -> float:
 
 
 def _clean(text: str, argument: str) -> str:
-    """Return an argument without blanks around it. Raises TooLong if it is too long.
+    """Return a text without blanks around it. `argument` is its name in messages of errors.
 
-    Raises Invalid if a note cannot contain one of its characters.
+    Raises TooLong if it has more than 10,000 characters, and Invalid if a note cannot contain one
+    of them.
     """
     hint = "Nothing was saved. Shorten the text, or create several entries and link them."
     return clean_text(text.strip(), argument, _MAX_CHARACTERS, hint)

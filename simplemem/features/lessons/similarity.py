@@ -20,9 +20,11 @@ _MIN_THRESHOLD: Final = 1e-9  # a lesson without a vector is similar to nothing
 
 
 class SimilarityMatrix:
-    """The vectors of some lessons: one row per lesson, zeros for one without a vector."""
+    """Guards the vectors of some lessons: one row per lesson, zeros for one without a vector."""
 
     def __init__(self, store: EnhancedStore, lessons: Sequence[Lesson]) -> None:
+        """Read the vectors of these lessons from the index of a store."""
+        # Imported here, since a process that saves a lesson does not need it.
         import numpy as np
 
         vectors = store.extension.vectors_of([lesson.path for lesson in lessons])
@@ -31,7 +33,11 @@ class SimilarityMatrix:
         self._rows: NDArray[np.float32] = np.array(rows, np.float32).reshape(-1, width)
 
     def similar_pairs(self, min_similarity: float) -> list[Pair]:
-        """Return all pairs of lessons with at least this similarity, by position, each once."""
+        """Return all pairs of lessons with at least this similarity, each once.
+
+        A pair has the positions of the lessons, the smaller one first. A lesson without a vector is
+        in no pair.
+        """
         import numpy as np
 
         threshold = max(_MIN_THRESHOLD, min_similarity - _ROUNDING)
@@ -48,7 +54,7 @@ class SimilarityMatrix:
         return pairs
 
     def similarity(self, pair: Pair) -> float:
-        """Return the similarity of two lessons, from 0 to 1."""
+        """Return the similarity of two lessons, from 0 to 1; 0 if one has no vector."""
         one, other = pair
         similarity = float(self._rows[one] @ self._rows[other])
         return max(0.0, round(similarity, 4))

@@ -18,12 +18,14 @@ LOW_CONFIDENCE: Final = 0.5
 
 _MAX_READ_MOST: Final = 5
 _MAX_TAGS: Final = 50
-_RECURRING_CHARACTERS: Final = 50
+_RECURRING_CHARACTERS: Final = 50  # lessons that begin with the same ones recur
 
 
 def count_lessons(lessons: Sequence[Lesson], counts: ReadCounts) -> Data:
-    """Return totals by type and confidence, and the lessons that were read most.
+    """Return totals of lessons with the fields that clients know.
 
+    They are the numbers `total`, `by_type`, `by_confidence` (high, medium, low), `verified`,
+    `superseded` and `never_read`, and the five lessons that were read most (`most_accessed`).
     `counts` says how often each was read.
     """
     types: Counter[str] = Counter()
@@ -54,7 +56,10 @@ def _confidence_level(confidence: float) -> str:
 
 
 def _read_most(lessons: Sequence[Lesson], counts: ReadCounts) -> list[Data]:
-    """Return the lessons that were read most, with count and time."""
+    """Return the five lessons that were read most, the most read first.
+
+    Each has its `id`, the headline as `says`, the `count`, and the time of the `last` reading.
+    """
     read_lessons = [lesson for lesson in lessons if lesson.id in counts]
     read_lessons.sort(key=lambda lesson: (-counts[lesson.id].times, lesson.name))
 
@@ -73,7 +78,13 @@ def _read_most(lessons: Sequence[Lesson], counts: ReadCounts) -> list[Data]:
 
 
 def find_patterns(lessons: Sequence[Lesson], today: date) -> Data:
-    """Return recurring lessons, counts by type, tag and age, the trend, and confidence by type."""
+    """Return what recurs in lessons, and how their number changes, as fields that clients know.
+
+    They are `recurring` (groups of lessons that begin with the same 50 characters), the numbers by
+    `types` and `tags`, `lately` (the numbers of the last 7, 30 and 90 days until `today`), `before`
+    (the number of the 30 days before the last 30), the `trend` between these two, and the mean
+    `confidence` by type.
+    """
     types = Counter(lesson.type for lesson in lessons)
     tags = Counter(tag for lesson in lessons for tag in lesson.tags)
 
@@ -94,14 +105,18 @@ def find_patterns(lessons: Sequence[Lesson], today: date) -> Data:
 
 
 def _count_created_within(days: int, lessons: Sequence[Lesson], today: date) -> int:
-    """Return how many lessons were created in the last days."""
+    """Return how many lessons were created in the last `days` days, `today` included."""
     last_day_before = today - timedelta(days)
     since = last_day_before.isoformat()
     return sum(lesson.created[:10] > since for lesson in lessons)
 
 
 def _find_recurring(lessons: Sequence[Lesson]) -> list[Data]:
-    """Return the groups of lessons whose first characters are the same, the largest first."""
+    """Return the groups of lessons that begin with the same 50 characters, the largest first.
+
+    Each has the `type`, the headline of its first lesson as `says`, the `count`, and the labels of
+    its lessons as `entries`.
+    """
     groups = groups_with_same_beginning(lessons, _RECURRING_CHARACTERS)
     groups.sort(key=lambda group: (-len(group), group[0].name))
 
@@ -120,7 +135,7 @@ def _find_recurring(lessons: Sequence[Lesson]) -> list[Data]:
 
 
 def _confidence_by_type(lessons: Sequence[Lesson]) -> dict[str, float]:
-    """Return the mean confidence of each type that has one."""
+    """Return the mean confidence by type, of the lessons that have one."""
     by_type: dict[str, list[float]] = defaultdict(list)
     for lesson in lessons:
         if lesson.confidence is not None:
@@ -135,7 +150,7 @@ def _confidence_by_type(lessons: Sequence[Lesson]) -> dict[str, float]:
 
 
 def _trend(previous_count: int, last_count: int) -> str:
-    """Return whether a count rises, falls or is steady."""
+    """Return "rising", "falling" or "steady" for two counts."""
     if last_count > previous_count:
         return "rising"
     if last_count < previous_count:

@@ -18,10 +18,10 @@ _MIN_LARGE_THEME: Final = 5
 
 
 class Theme(NamedTuple):
-    """Similar lessons, the central one first, and the words that most of them have."""
+    """Similar lessons, and the words that at least half of them have."""
 
-    words: list[str]
-    members: list[Lesson]
+    words: list[str]  # up to four, the most common first
+    members: list[Lesson]  # the central one first
 
 
 def group_by_theme(
@@ -33,12 +33,13 @@ def group_by_theme(
 ) -> list[Theme]:
     """Return the themes of some lessons, the largest first. No lesson is in two themes.
 
-    A theme grows around the lesson that was read most, else the most confident, else the newest.
+    A theme is a central lesson and those that are similar to it: first the lesson that was read
+    most, else the most confident, else the newest. A theme has at least `min_size` lessons.
     """
     neighbours = _neighbours(similar_pairs)
 
     def centrality(position: int) -> tuple[int, float, str, str]:
-        """Sort the lesson that a theme grows around first."""
+        """Return a sort key that is greater for a lesson that should be the central one."""
         lesson = lessons[position]
         read = counts.get(lesson.id, NEVER_READ)
         confidence = lesson.confidence or 0.0
@@ -62,7 +63,10 @@ def group_by_theme(
 
 
 def _neighbours(similar_pairs: Iterable[Pair]) -> dict[int, set[int]]:
-    """Return the positions of the similar lessons by position; those of any other are empty."""
+    """Return, by the position of each lesson, the positions of those that are similar to it.
+
+    The set of a lesson in no pair is empty.
+    """
     neighbours: dict[int, set[int]] = defaultdict(set)
     for one, other in similar_pairs:
         neighbours[one].add(other)
@@ -71,7 +75,10 @@ def _neighbours(similar_pairs: Iterable[Pair]) -> dict[int, set[int]]:
 
 
 def _shared_words(members: Sequence[Lesson]) -> list[str]:
-    """Return the most common words that at least two lessons and at least half of them have."""
+    """Return up to four words that at least two lessons and at least half of them have.
+
+    The most common ones come first. Stop words and words of one or two letters do not count.
+    """
     counts: Counter[str] = Counter()
     for lesson in members:
         text = plain_text(lesson.text)
@@ -82,7 +89,7 @@ def _shared_words(members: Sequence[Lesson]) -> list[str]:
     shared = [word for word, count in counts.items() if count >= min_count and len(word) > 2]
 
     def rank(word: str) -> tuple[int, str]:
-        """Sort the most common words first."""
+        """Return a sort key: the most common words come first."""
         return -counts[word], word
 
     shared.sort(key=rank)
@@ -90,7 +97,7 @@ def _shared_words(members: Sequence[Lesson]) -> list[str]:
 
 
 def theme_cluster(theme: Theme) -> Data:
-    """Return a theme as the fields that clients know."""
+    """Return a theme as fields: its `words`, its `size`, and the labels of its `entries`."""
     return {
         "words": theme.words,
         "size": len(theme.members),
@@ -99,7 +106,11 @@ def theme_cluster(theme: Theme) -> Data:
 
 
 def theme_finding(theme: Theme) -> Data:
-    """Return a theme as a finding. Three errors about one topic are the most urgent."""
+    """Return a theme as a finding of the kind "group", "theme" or "recurring error".
+
+    A theme with three errors is a recurring error, the most urgent kind; else one with five lessons
+    is a theme.
+    """
     kind = "group"
     priority: Priority = "low"
     error_count = sum(lesson.type == "error" for lesson in theme.members)
@@ -119,8 +130,9 @@ def theme_finding(theme: Theme) -> Data:
 def suggest_tags(themes: Iterable[Theme], spellings: Mapping[str, str]) -> list[Data]:
     """Return the words of themes as tags for the members that lack them.
 
-    `spellings` has the tags of the vault by their lower-case form: a tag that the vault has is
-    spelled as it is there.
+    Each suggestion has the `tag`, whether the vault has it (`known`), how many members have it
+    (`having`) `of` how many, and the labels of those that lack it (`entries`). `spellings` has the
+    tags of the vault by their lower-case form: a tag that the vault has is spelled as it is there.
     """
     suggestions: list[Data] = []
     for theme in themes:

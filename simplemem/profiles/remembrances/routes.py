@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 def find_memory(store: EnhancedStore, memory_id: str, user: str) -> Fact | Document:
     """Return the fact or document with an id, of this user or, if the user is "", of any.
 
-    If several users have the id, return the memory whose note the history has known longest.
-    Raise NotFound if no memory has the id, and what `DocumentService.find_memory` raises.
+    If several users have the id, return the memory whose note is oldest in the history. Raise
+    NotFound if no memory has the id. Raise Invalid if the user is not valid or the id is that of
+    one passage of several, and Unreadable if the note cannot be changed.
     """
     from simplemem.features.documents.service import document_service
     from simplemem.features.facts.service import fact_service

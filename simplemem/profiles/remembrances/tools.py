@@ -30,6 +30,7 @@ from simplemem.tools.tool import Caller, Reply, tool
 if TYPE_CHECKING:
     from simplemem.features.documents.hits import Hit
     from simplemem.features.documents.knowledge_base import WrittenFile
+    from simplemem.features.fact import Slot
     from simplemem.store import EnhancedStore
 
 _MAX_LINE: Final = 4_000  # characters of a fact or passage in the text of an answer
@@ -131,7 +132,7 @@ def add_memory(
 
 
 def _event_lines(events: Iterable[FactEvent]) -> list[str]:
-    """Return one line per event, each followed by lines for the facts that it disputes."""
+    """Return one line per event, each followed by a line for each fact that it disputes."""
     lines: list[str] = []
     for event in events:
         memory = render.line(event["memory"])
@@ -144,7 +145,7 @@ def _event_lines(events: Iterable[FactEvent]) -> list[str]:
 
 
 def _similar_memories(reviews: Iterable[ReviewRequest]) -> list[str]:
-    """Return the statements that the user should compare with the new ones, a line each."""
+    """Return the statements that the user should compare with the new ones, each on one line."""
     memories: list[str] = []
     for review in reviews:
         for candidate in review["candidates"]:
@@ -167,19 +168,20 @@ def search_memory(
     from simplemem.features.documents.recall import RecallRequest, recall
 
     recalled = recall(store, RecallRequest(query, user_id, limit=limit))
-    answer, synthesis, reason = write_answer(documents, query, recalled.hits)
+    written = write_answer(documents, query, recalled.hits)
 
-    notices = [notice for notice in (recalled.degraded, reason) if notice]
+    notices = [notice for notice in (recalled.degraded, written.reason) if notice]
     result: SearchResult = {
         "query": query,
-        "answer": answer,
-        "synthesis": synthesis,
+        "answer": written.answer,
+        "synthesis": written.method,
         "facts": _fact_rows(recalled.hits),
         "memories": [_memory_row(hit.result) for hit in recalled.hits],
         "graph": recalled.edges,
         "degraded": " ".join(notices),
     }
-    text = render.answer(answer or "", _render_sections(result), result["degraded"])
+    head = written.answer or ""
+    text = render.answer(head, _render_sections(result), result["degraded"])
     return Reply(text, result)
 
 
@@ -188,25 +190,33 @@ def _fact_rows(hits: Sequence[Hit]) -> list[FactRow]:
 
     Before each disputed one comes the fact that disputes it, if that has no slot of its own.
     """
-    hits_by_id = {hit.result["id"]: hit for hit in hits}
+    facts_by_id = {hit.result["id"]: hit for hit in hits if hit.fact is not None}
     rows: list[FactRow] = []
     for hit in hits:
-        if hit.fact is None or hit.fact.slot is None or hit.rank <= _MIN_RANK_OF_ANSWER:
+        slot = _slot_of(hit)
+        if slot is None or hit.rank <= _MIN_RANK_OF_ANSWER:
             continue
-        slot = hit.fact.slot
-        key_parts = [part for part in (slot.subject, slot.relation) if part]
-        key = " ".join(key_parts)
+        key = slot.relation
+        if slot.subject:
+            key = f"{slot.subject} {slot.relation}"
 
         disputing_id = hit.result.get("disputed_by", "")
-        disputing = hits_by_id.get(disputing_id)
-        if disputing is not None and disputing.fact is not None and disputing.fact.slot is None:
+        disputing = facts_by_id.get(disputing_id)
+        if disputing is not None and _slot_of(disputing) is None:
             rows.append(_fact_row(disputing.result, key, disputing.result["text"]))
         rows.append(_fact_row(hit.result, key, slot.object))
     return rows
 
 
+def _slot_of(hit: Hit) -> Slot | None:
+    """Return the slot of the fact that a hit is, None if it is no fact or has no slot."""
+    if hit.fact is None:
+        return None
+    return hit.fact.slot
+
+
 def _fact_row(result: RecallResult, key: str, value: str) -> FactRow:
-    """Return the result for a fact as a row of `facts`, with the given key and value."""
+    """Return the result for a fact as a row of `facts`, with this key and value."""
     row: Any = {
         "id": result["id"],
         "key": key,
@@ -270,13 +280,19 @@ def _render_sections(result: SearchResult) -> str:
 
 
 def _render_section(title: str, lines: Sequence[str]) -> str:
-    """Return lines as a Markdown list below a heading, "- none" if there are no lines."""
+    """Return lines as a Markdown list below a heading, with "- none" if there are no lines.
+
+    A line of more than 4,000 characters is shortened.
+    """
     items = [f"- {render.line(line, _MAX_LINE)}" for line in lines]
     return "\n".join([f"# {title}", *(items or ["- none"])])
 
 
 def _mark_suffix(row: Mapping[str, Any]) -> str:
-    """Return the marks of a row as its line ends with them: " [disputed since 2026-01-24]"."""
+    """Return what the line of a row ends with: " [disputed since 2026-01-24]", or "".
+
+    `row` is a row of facts or of memories.
+    """
     marks: list[str] = []
     for mark in ("disputed", "outdated"):
         if mark in row:
@@ -396,7 +412,7 @@ def _notice_of_replaced(
     written: WrittenFile,
     replaced: str,
 ) -> str:
-    """Describe what a write to a file that the client had not read replaced, and how to undo it.
+    """Return a sentence about what a write replaced that the client had not read, and how to undo.
 
     `replaced` is the hash of the text that the file had before.
     """

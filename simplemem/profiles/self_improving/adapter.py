@@ -23,7 +23,7 @@ class _LessonAdapter(ToolAdapter):
     failure = "Error: "
 
     def record_duration(self, tool: Tool, store: EnhancedStore, seconds: float) -> None:
-        """Record the duration of a call for the statistics of this process."""
+        """Record how many seconds a call of a tool took, for the statistics of this process."""
         milliseconds = 1000 * seconds
         lesson_service(store).durations[tool.name].append(milliseconds)
 

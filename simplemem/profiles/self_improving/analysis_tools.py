@@ -130,8 +130,9 @@ def _answer(
 ) -> Reply[Any]:
     """Return findings as a reply that marks quotations of notes and says how they were made.
 
-    The value has the findings under `key`, then the fields of `more`. At most 30 findings are
-    contained. If the text is still too long, each finding names fewer lessons.
+    The value has the findings under `key`, then the fields of `more`, then the `method`. `head` is
+    the first line of the text; if it is "", the number of findings is. The first 30 findings are
+    contained. If the text is still too long, each names 10 lessons, or else 3.
     """
     if not head:
         count = f"{len(findings)}, in {len(analysis.lessons)} {analysis.description}"
@@ -156,7 +157,7 @@ def _answer(
 
 
 def _with_fewer_entries(finding: Data, max_entries: int) -> Data:
-    """Return a finding with its first entries only."""
+    """Return a finding with the first `max_entries` of its `entries`, if it has this field."""
     if "entries" not in finding:
         return finding
     return finding | {"entries": finding["entries"][:max_entries]}
@@ -178,7 +179,11 @@ def get_stats(store: EnhancedStore, lessons: LessonService, graph: KnowledgeGrap
 
 
 def _latency(lessons: LessonService) -> dict[str, Data]:
-    """Return the response times of each tool in milliseconds."""
+    """Return the `count` of calls and their response times in milliseconds, by the tool's name.
+
+    The times are `median_ms`, `p95_ms` (95 % were not slower) and `max_ms`. Tools that were not
+    called are absent.
+    """
     latency: dict[str, Data] = {}
     for name, durations in sorted(lessons.durations.items()):
         times = [round(milliseconds, 2) for milliseconds in sorted(durations)]
@@ -243,7 +248,11 @@ def auto_resolve_contradictions(
 
 
 def _resolution_head(count: int, version: str, *, is_applied: bool) -> str:
-    """Return the sentence that says how many contradictions are resolved, and how to go on."""
+    """Return the sentence that says how many contradictions are resolved, and how to go on.
+
+    `is_applied` says whether the client asked to write that. `version` is that of the change, "" if
+    nothing was written.
+    """
     if not count:
         return "No contradiction can be resolved by rules."
     contradictions = render.format_count(count, "contradiction", "contradictions")
@@ -337,9 +346,10 @@ def export_graph(
 
 
 def _export(store: EnhancedStore, lessons: LessonService, file_format: str) -> Reply[Any]:
-    """Write a file to `.simplemem/exports/`, which contains no notes.
+    """Write all lessons in a format to a file in `.simplemem/exports/`, which contains no notes.
 
-    Small data is also in the answer. Raises ReadOnly.
+    The answer has the path and the size, and the text if it is short and no HTML page. Raises
+    ReadOnly, and KeyError for an unknown format.
     """
     store.extension.must_be_writable()
     text = export_text(store, file_format)
@@ -349,7 +359,7 @@ def _export(store: EnhancedStore, lessons: LessonService, file_format: str) -> R
     ending = _EXPORT_ENDINGS.get(file_format, f".{file_format}")
     path = store.extension.side_file(f"exports/knowledge{ending}").replace(data)
 
-    facts: Data = {
+    fields: Data = {
         "path": str(path),
         "format": file_format,
         "entries": count,
@@ -359,9 +369,9 @@ def _export(store: EnhancedStore, lessons: LessonService, file_format: str) -> R
     if file_format != "html" and len(text) <= _MAX_CHARACTERS:
         content = text
     if content:
-        facts["content"] = content
+        fields["content"] = content
     head = f"Exported {count} entries to {path} ({file_format}, {len(data)} bytes)"
-    return Reply(render.answer(head, content), facts)
+    return Reply(render.answer(head, content), fields)
 
 
 INSIGHT: tuple[Tool, ...] = (

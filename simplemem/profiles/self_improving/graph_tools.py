@@ -118,6 +118,7 @@ def search_nodes(
     return as_json(data)
 
 
+# Answers are JSON, whatever the verb is. The hints replace the types of arguments.
 _RULES: Final = Rules(
     lambda _verb, data: as_json(data),
     ADAPTER,

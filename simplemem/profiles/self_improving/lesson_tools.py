@@ -129,7 +129,7 @@ def save_knowledge(
 
 
 def _find_by_id(lessons: list[Lesson], lesson_id: str) -> Lesson | None:
-    """Return the lesson with this id, or None."""
+    """Return the lesson among these with an id, None if there is none."""
     for lesson in lessons:
         if lesson.id == lesson_id:
             return lesson
@@ -137,7 +137,7 @@ def _find_by_id(lessons: list[Lesson], lesson_id: str) -> Lesson | None:
 
 
 def _changed_fields(previous: Lesson, current: Lesson) -> list[str]:
-    """Return the names of the fields that differ between two states of a lesson."""
+    """Return the names of the fields that differ between two states of a lesson, in fixed order."""
     return [field for field in _FIELDS if getattr(previous, field) != getattr(current, field)]
 
 

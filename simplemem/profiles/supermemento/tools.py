@@ -95,12 +95,17 @@ class SemanticResult(TypedDict):
 
 
 def _record_found_entities(extension: ExtensionAPI, reply: Reply[Any]) -> Data:
-    """Return the JSON of a reply of the graph. Log the names of its entities, if it has any."""
+    """Return the object that the text of a search's reply has as JSON.
+
+    Log the names of the entities that were found, if there are any. A log that cannot be written is
+    no error.
+    """
     from simplemem.features.event_log import EventLog
 
     data: Data = json.loads(reply.text)
     names = [entity["name"] for entity in data["entities"]]
     if names:
+        # This log is only written here, so it has no state.
         log = EventLog[None](extension, "state/found.jsonl", lambda: None, lambda *_: None)
         log.add({"at": now().isoformat(timespec="seconds"), "entities": names})
     return data
@@ -120,6 +125,7 @@ _GRAPH_TOOLS: Final = {
 """The tools of the graph, by name: those of Memento, which here also take a container tag."""
 
 
+# It has the signature and the description of the tool that it calls, and also logs what was found.
 @wraps(_GRAPH_TOOLS["search_nodes"].run)
 def _search_nodes(graph: KnowledgeGraph, **arguments: Any) -> Reply[Any]:
     reply = _GRAPH_TOOLS["search_nodes"].run(graph=graph, **arguments)
@@ -188,7 +194,7 @@ def semantic_search(
 
 
 def _has_options(request: RecallRequest) -> bool:
-    """Return whether a request has an option that a search of Memento does not know."""
+    """Return whether a request sets an option that a search of Memento does not have."""
     if request.rerank or request.rewrite:
         return True
     return bool(request.memory_types) or request.include_expired
