@@ -1,12 +1,15 @@
-"""What a call costs as an agent meets it: `python bench/agents.py [--vault DIR] [--peer COMMAND] [--locomo FILE.json.gz]`.
+"""What a call costs as an agent meets it.
 
-Prints the CPU milliseconds of the server for `tools/call` over standard streams, after ten calls that are not counted. It
-serves a copy of the vault, or 10,000 synthetic notes. The calls are, in this order: search for six words of a note; the
-same as a question; read; append to twenty notes; the first searches again; create.
+    python bench/agents.py [--vault DIR] [--peer COMMAND] [--locomo FILE.json.gz]
 
-`--peer "…/markdown-vault-mcp serve"` lets another server do the same on the same notes. `--locomo` joins the sessions of
-such a file to 120 notes of 13 kB and asks its questions. `--doctor` prints what `doctor` costs. `--notes 100000
---folders 1` puts very many notes into one folder.
+Prints the CPU milliseconds of the server for `tools/call` over standard streams, after ten calls
+that are not counted. It serves a copy of the vault, or 10,000 synthetic notes. The calls are, in
+this order: search for six words of a note; the same as a question; read; append to twenty notes;
+the first searches again; create.
+
+`--peer "…/markdown-vault-mcp serve"` lets another server do the same on the same notes. `--locomo`
+joins the sessions of such a file to 120 notes of 13 kB and asks its questions. `--doctor` prints
+what `doctor` costs. `--notes 100000 --folders 1` puts very many notes into one folder.
 """
 
 from __future__ import annotations
@@ -57,19 +60,19 @@ def main() -> None:
         prefix="simplemem-agents-", ignore_cleanup_errors=True
     ) as temporary:
         root = Path(temporary)
-        ours = root / "ours"
+        vault = root / "ours"
         if options.vault:
-            shutil.copytree(options.vault, ours, ignore=shutil.ignore_patterns(".simplemem"))
+            shutil.copytree(options.vault, vault, ignore=shutil.ignore_patterns(".simplemem"))
         else:
-            make_vault(ours, options.notes, folders=options.folders)
+            make_vault(vault, options.notes, folders=options.folders)
         if options.peer:
-            shutil.copytree(ours, root / "theirs")
+            shutil.copytree(vault, root / "theirs")
 
-        print(f"simplemem, {len(list(ours.rglob('*.md')))} notes")
-        index(ours)
-        measure(serve(ours), {}, our_calls(sample(ours, options.calls)))
+        print(f"simplemem, {len(list(vault.rglob('*.md')))} notes")
+        index(vault)
+        measure(serve(vault), {}, our_calls(sample(vault, options.calls)))
         if options.doctor:
-            seconds = child_cpu_seconds([*COMMAND, "doctor", "--vault", str(ours)])
+            seconds = child_cpu_seconds([*COMMAND, "doctor", "--vault", str(vault)])
             print(f"  doctor: {seconds:.1f} s")
         if options.locomo:
             measure_long_notes(options.locomo, root / "long", options.calls)

@@ -2,7 +2,8 @@
 
     python bench/answers.py [VAULT]     without a vault, of the example vault
 
-Each line is one call: the bytes of its text, the bytes of its structured content as JSON, and their ratio.
+Each line is one call: the bytes of its text, the bytes of its structured content as JSON, and their
+ratio.
 """
 
 from __future__ import annotations
@@ -45,8 +46,8 @@ def main() -> None:
 
 def print_row(name: str, arguments: Data, reply: Reply[object]) -> None:
     """Print the sizes of an answer."""
-    shown = [f"{key}={value}" for key, value in arguments.items() if key not in _NOT_PRINTED]
-    title = f"{name} {', '.join(shown)}"[:40]
+    texts = [f"{key}={value}" for key, value in arguments.items() if key not in _NOT_PRINTED]
+    title = f"{name} {', '.join(texts)}"[:40]
     text_size, data_size = sizes(reply)
     print(f"{title:42}{text_size:9,}{data_size:9,}{data_size / text_size:11.2f}")
 

@@ -1,4 +1,4 @@
-"""basic-memory as it is published beside `--profile basic-memory`: the arguments of each tool, and a sequence of calls.
+"""Compare the published basic-memory with our profile: arguments, and a sequence of calls.
 
     python3.12 -m venv theirs && theirs/bin/pip install basic-memory
     python bench/basic_memory.py --theirs theirs/bin/basic-memory
@@ -6,10 +6,12 @@
 Both serve a new folder. Compared are
 
 - of tools: names, arguments, types, defaults, and which arguments are required
-- of answers: whether they failed, the structure of JSON, and the first sentence and the field names of texts
+- of answers: whether they failed, the structure of JSON, and the first sentence and the field names
+  of texts
 
-Exits with 1 if a difference remains that a prompt may depend on. Intended differences are printed with
-their reason. The calls and the reasons are in basic_memory.toml. basic-memory needs Python 3.12.
+Exits with 1 if a difference remains that a prompt may depend on. Intended differences are printed
+with their reason. The calls and the reasons are in basic_memory.toml. basic-memory needs Python
+3.12.
 """
 
 from __future__ import annotations
@@ -44,12 +46,12 @@ NOTE_CONTENT = {"frontmatter"}
 class Servers:
     """basic-memory and simplemem, each serving a folder of its own."""
 
-    theirs: Conversation
-    ours: Conversation
+    peer: Conversation
+    own: Conversation
 
     def tools(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the tool lists of both, by tool name."""
-        return _tools_by_name(self.theirs), _tools_by_name(self.ours)
+        return _tools_by_name(self.peer), _tools_by_name(self.own)
 
 
 def main() -> int:
@@ -89,11 +91,11 @@ def _start_both(their_command: str, stack: ExitStack) -> Servers:
         "BASIC_MEMORY_HOME": str(their_folder),
         "BASIC_MEMORY_SEMANTIC_SEARCH_ENABLED": "false",
     }
-    theirs = Conversation([their_command, "mcp"], env=their_environment, quiet=True)
-    stack.enter_context(theirs)
-    ours = Conversation(serve(our_folder, "--profile", "basic-memory"), quiet=True)
-    stack.enter_context(ours)
-    return Servers(theirs, ours)
+    peer = Conversation([their_command, "mcp"], env=their_environment, quiet=True)
+    stack.enter_context(peer)
+    own = Conversation(serve(our_folder, "--profile", "basic-memory"), quiet=True)
+    stack.enter_context(own)
+    return Servers(peer, own)
 
 
 def _tools_by_name(server: Conversation) -> dict[str, Any]:
@@ -118,7 +120,7 @@ def compare_tools(servers: Servers) -> Iterator[str]:
 
 
 def describe_argument(schema: dict[str, Any], name: str) -> tuple[Any, ...]:
-    """Return what a prompt may depend on: types, permitted words, default, whether it is required."""
+    """Return what a prompt may depend on: types, permitted words, default, if it is required."""
     argument = schema["properties"][name]
     alternatives = argument.get("anyOf", [argument])
     words: list[str] = []
@@ -140,21 +142,21 @@ def compare_calls(servers: Servers, calls: list[str]) -> Iterator[str]:
     for call in calls:
         tool, _, arguments_json = call.partition(" ")
         arguments = json.loads(arguments_json)
-        their_answer = servers.theirs.use(tool, **arguments)
-        our_answer = servers.ours.use(tool, **arguments)
+        their_answer = servers.peer.use(tool, **arguments)
+        our_answer = servers.own.use(tool, **arguments)
         for difference in compare_answers(their_answer, our_answer):
             yield f"{call}\n    {difference}"
 
 
-def compare_answers(theirs: dict[str, Any], ours: dict[str, Any]) -> Iterator[str]:
+def compare_answers(peer: dict[str, Any], own: dict[str, Any]) -> Iterator[str]:
     """Yield how two results of one call differ: as JSON if both are, otherwise as texts."""
-    they_failed = bool(theirs.get("isError"))
-    we_failed = bool(ours.get("isError"))
+    they_failed = bool(peer.get("isError"))
+    we_failed = bool(own.get("isError"))
     if they_failed != we_failed:
         yield f"theirs {'failed' if they_failed else 'did not fail'}"
 
-    their_text = _text_of(theirs)
-    our_text = _text_of(ours)
+    their_text = _text_of(peer)
+    our_text = _text_of(own)
     their_data = _parse_json(their_text)
     our_data = _parse_json(our_text)
     if their_data is not None and our_data is not None:
@@ -163,44 +165,44 @@ def compare_answers(theirs: dict[str, Any], ours: dict[str, Any]) -> Iterator[st
         yield from compare_texts(their_text, our_text)
 
 
-def compare_values(theirs: Any, ours: Any, path: str = "") -> Iterator[str]:
+def compare_values(peer: Any, own: Any, path: str = "") -> Iterator[str]:
     """Yield where the keys of two values, or the types of their values, differ.
 
     Null equals anything. Of lists the first items are compared.
     """
-    if isinstance(theirs, dict) and isinstance(ours, dict):
-        yield from _compare_objects(theirs, ours, path)
-    elif isinstance(theirs, list) and isinstance(ours, list):
-        if theirs and ours:
-            yield from compare_values(theirs[0], ours[0], f"{path}[]")
-    elif not _have_same_type(theirs, ours):
-        yield f"{path}: theirs is {type(theirs).__name__}, ours {type(ours).__name__}"
+    if isinstance(peer, dict) and isinstance(own, dict):
+        yield from _compare_objects(peer, own, path)
+    elif isinstance(peer, list) and isinstance(own, list):
+        if peer and own:
+            yield from compare_values(peer[0], own[0], f"{path}[]")
+    elif not _have_same_type(peer, own):
+        yield f"{path}: theirs is {type(peer).__name__}, ours {type(own).__name__}"
 
 
-def _compare_objects(theirs: dict[str, Any], ours: dict[str, Any], path: str) -> Iterator[str]:
-    for key in sorted(theirs.keys() ^ ours.keys()):
-        owner = "theirs" if key in theirs else "ours"
+def _compare_objects(peer: dict[str, Any], own: dict[str, Any], path: str) -> Iterator[str]:
+    for key in sorted(peer.keys() ^ own.keys()):
+        owner = "theirs" if key in peer else "ours"
         yield f"{path}.{key} is only {owner}"
-    for key in (theirs.keys() & ours.keys()) - NOTE_CONTENT:
-        yield from compare_values(theirs[key], ours[key], f"{path}.{key}")
+    for key in (peer.keys() & own.keys()) - NOTE_CONTENT:
+        yield from compare_values(peer[key], own[key], f"{path}.{key}")
 
 
-def _have_same_type(theirs: Any, ours: Any) -> bool:
-    if theirs is None or ours is None:
+def _have_same_type(peer: Any, own: Any) -> bool:
+    if peer is None or own is None:
         return True
-    types = {type(theirs), type(ours)}
+    types = {type(peer), type(own)}
     return len(types) == 1 or types == {int, float}
 
 
-def compare_texts(theirs: str, ours: str) -> Iterator[str]:
-    """Yield how the first sentences differ, or else which fields of theirs are missing in ours."""
-    their_sentence = _first_sentence(theirs)
-    our_sentence = _first_sentence(ours)
+def compare_texts(peer: str, own: str) -> Iterator[str]:
+    """Yield how the first sentences differ, or else which fields of peer are missing in own."""
+    their_sentence = _first_sentence(peer)
+    our_sentence = _first_sentence(own)
     if their_sentence != our_sentence:
         yield f"begins: theirs {their_sentence[:90]!r}, ours {our_sentence[:90]!r}"
         return
 
-    missing = sorted(_field_names(theirs) - _field_names(ours))
+    missing = sorted(_field_names(peer) - _field_names(own))
     if missing:
         yield f"lacks {missing}"
 

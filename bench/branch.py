@@ -1,8 +1,11 @@
-"""What a branch costs beside a folder: `python bench/branch.py 10000`, for so many notes of a vault made by bench/corpus.py.
+"""What a branch costs beside a folder, for so many notes of a vault made by bench/corpus.py.
 
-Each vault is opened, searched by words, read and written through the Python API. Printed is the CPU time of this process
-and of the programs that it runs. The branch is in a bare repository on this disk; the third vault addresses the same
-repository by a URL, as one on another machine is addressed.
+    python bench/branch.py 10000
+
+Each vault is opened, searched by words, read and written through the Python API. Printed is the CPU
+time of this process and of the programs that it runs. The branch is in a bare repository on this
+disk; the third vault addresses the same repository by a URL, as one on another machine is
+addressed.
 """
 
 from __future__ import annotations

@@ -1,19 +1,23 @@
-"""Everything at once on one vault: writers through real servers, kills, deleted indexes, an editor and git.
+"""Everything at once on one vault: writers, kills, deleted indexes, an editor and git.
 
-    python bench/chaos.py [--minutes 1] [--writers 6] [--kill-seconds 0.3] [--index-seconds 5] [--seed 1]
+    python bench/chaos.py [--minutes 1] [--writers 6] [--kill-seconds 0.3]
+                          [--index-seconds 5] [--seed 1]
 
-Every writer has a `simplemem serve` of its own and a folder that only it changes. All writers also append to notes that an
-editor overwrites, by renaming and in place. While more than half of the servers run, one is killed at intervals; the index
-is deleted at intervals, and git switches a hundred notes between two branches. One more server, the observer, is never
-killed: it is queried and measured.
+Every writer has a `simplemem serve` of its own and a folder that only it changes. All writers also
+append to notes that an editor overwrites, by renaming and in place. While more than half of the
+servers run, one is killed at intervals; the index is deleted at intervals, and git switches a
+hundred notes between two branches. One more server, the observer, is never killed: it is queried
+and measured.
 
 At the end
 
-- every acknowledged change is there, and a change without an answer is there completely or not at all
+- every acknowledged change is there, and a change without an answer is there completely or not at
+  all
 - each text of the editor that a change of ours replaced is in the history
 - git's notes are as git has them
 - the index equals a rebuilt one
-- the observer uses no more files or threads than early on, nor, in runs of five minutes and more, memory
+- the observer uses no more files or threads than early on, nor, in runs of five minutes and more,
+  memory
 
 Exits with 1 if any of this is not so.
 """
@@ -174,7 +178,7 @@ class Writer:
                     self._change_something(server)
 
     def settle(self) -> None:
-        """Look whether the change without an answer was made. It must be there completely or not at all.
+        """Check if the change without an answer was made, completely or not at all.
 
         The server has recovered interrupted writes before it answers at all.
         """
@@ -251,7 +255,7 @@ class Writer:
 
 
 def edit(run: Run, rng: random.Random) -> None:
-    """Save whole texts without reading the notes first, by renaming and in place, as an editor does."""
+    """Save texts without reading the notes first, by renaming and in place, as an editor does."""
     last_saved: dict[str, str] = {}
     while not run.stop.wait(rng.uniform(0.01, 0.06)):
         run.counts["saves of the editor"] += 1
@@ -322,7 +326,7 @@ def switch_branches(run: Run, rng: random.Random) -> None:
 
 
 def kill_servers(run: Run, rng: random.Random, seconds: float, writers: int) -> None:
-    """Kill a server at intervals, as long as more than half of them run: the others are starting."""
+    """Kill a server at intervals, as long as more than half run: the others are starting."""
     while not run.stop.wait(seconds):
         if len(run.servers) > writers // 2:
             number = rng.choice([*run.servers])
@@ -412,7 +416,7 @@ def _check_saves(run: Run, store: EnhancedStore) -> None:
 
 
 def compare_figures(run: Run, minutes: float) -> None:
-    """Print the observer's figures in the second quarter and in the last, and note what has grown."""
+    """Print the observer's figures in the second and last quarter, and note what has grown."""
     quarter = len(run.figures) // 4
     if not quarter:
         print("too short to compare")
@@ -422,12 +426,12 @@ def compare_figures(run: Run, minutes: float) -> None:
     late = run.figures[-quarter:]
     growth = {}
     for name in ("threads", "files", "private", "resident"):
-        before = statistics.median(getattr(figures, name) for figures in early)
-        after = statistics.median(getattr(figures, name) for figures in late)
-        growth[name] = after - before
+        early_median = statistics.median(getattr(figures, name) for figures in early)
+        late_median = statistics.median(getattr(figures, name) for figures in late)
+        growth[name] = late_median - early_median
         print(
-            f"{name}: {before:.1f} in the second quarter, {after:.1f} in the last "
-            f"({after - before:+.1f})"
+            f"{name}: {early_median:.1f} in the second quarter, {late_median:.1f} in the last "
+            f"({late_median - early_median:+.1f})"
         )
 
     # Some files and threads come and go. A second thread that answers opens the index: three files.

@@ -1,10 +1,11 @@
-"""Eight processes that start at the same moment on a vault without an index, again and again; then all write at once.
+"""Eight processes start at the same moment on a vault without an index; then all write at once.
 
     python bench/cold_starts.py [--rounds 25] [--servers 8] [--commits 200]
 
-In every round all processes start together, scan the vault and search it. Each must find every note without an error, and
-one index must result. In the end each changes a note of its own many times, and checkpoints the log now and then. No
-change may fail, and the index must be sound and equal a rebuilt one. Exits with 1 if anything is wrong.
+In every round all processes start together, scan the vault and search it. Each must find every note
+without an error, and one index must result. In the end each changes a note of its own many times,
+and checkpoints the log now and then. No change may fail, and the index must be sound and equal a
+rebuilt one. Exits with 1 if anything is wrong.
 """
 
 from __future__ import annotations

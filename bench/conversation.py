@@ -1,4 +1,4 @@
-"""A plain MCP client of one server over standard streams, for measurements and for tests of faults."""
+"""A plain MCP client of one server over standard streams, for measurements and tests of faults."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ class Conversation:
         folder = Path("/proc") / str(self.process.pid)
         lines = (folder / "status").read_text().split("\n")
         status = dict(line.split(":", 1) for line in lines if ":" in line)
-        # proc(5): after the name in parentheses, the 12th and 13th fields are user and system ticks.
+        # proc(5): the 12th and 13th fields after the name in parentheses are user and system ticks.
         times = (folder / "stat").read_text().rsplit(")", 1)[1].split()[11:13]
         ticks = sum(map(int, times))
 
@@ -170,7 +170,7 @@ def _megabytes(field: str) -> float:
 
 
 def failure_in(result: dict[str, Any]) -> str:
-    """Return the code of the failure in a tool's result, else its text, or "" if it did not fail."""
+    """Return the code of a failure in a tool's result, else its text, "" if it did not fail."""
     if "error" in result:
         return "protocol error"
     if not result.get("isError"):

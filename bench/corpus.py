@@ -1,8 +1,9 @@
-"""A vault of many passages with a fixed seed, and questions whose answers are known. bench/scale.py uses it.
+"""A vault of many passages with a fixed seed, and questions with answers, for bench/scale.py.
 
-A note is about one of many topics. It has five sections of two or three paragraphs, and each section becomes a passage.
-Of the words a third are stop words, a third are common to all notes with frequencies that follow Zipf's law, and a third
-belong to the topic. The words are made of syllables.
+A note is about one of many topics. It has five sections of two or three paragraphs, and each
+section becomes a passage. Of the words a third are stop words, a third are common to all notes with
+frequencies that follow Zipf's law, and a third belong to the topic. The words are made of
+syllables.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class Corpus:
 
     @cached_property
     def _cumulative_frequencies(self) -> list[float]:
-        """Zipf's law: a word at position n is as frequent as 1 / n, with less difference at the top."""
+        """Return weights by Zipf's law: 1 / n at position n, with less difference at the top."""
         return list(accumulate(1 / (position + 20) for position in range(len(self.words))))
 
     @cached_property
@@ -125,7 +126,7 @@ class Corpus:
             yield number + 1
 
     def questions(self, count: int) -> list[tuple[str, str]]:
-        """Return questions of four to eight neighbouring words of a section, each with the note's path."""
+        """Return questions of four to eight words of a section, each with the note's path."""
         rng = random.Random(f"{self.seed}/questions")
         questions = []
         for _ in range(count):
@@ -141,7 +142,7 @@ class Corpus:
         return questions
 
     def frequent_questions(self, count: int) -> list[str]:
-        """Return questions of four to eight of the hundred commonest words: the slowest to search for."""
+        """Return questions of four to eight of the hundred commonest words, the slowest ones."""
         rng = random.Random(f"{self.seed}/frequent")
         most_frequent = self.words[:100]
         return [" ".join(rng.sample(most_frequent, rng.randint(4, 8))) for _ in range(count)]

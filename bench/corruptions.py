@@ -2,10 +2,11 @@
 
     python bench/corruptions.py [--rounds 150] [--stores 2] [--seed 1] [--only KIND]
 
-Every round damages a good index, queries several stores, starts another one that checks the index as a server does once a
-day, and queries all stores again. Before that check an answer is right, or one of our errors, or lacks what the damage
-hides. After it, every answer must be right. SQLite has no checksums, so a byte that changes within a value is no damage to
-it: then `doctor` must report it, and a rebuild must repair it. An index that is only busy must be left alone.
+Every round damages a good index, queries several stores, starts another one that checks the index
+as a server does once a day, and queries all stores again. Before that check an answer is right, or
+one of our errors, or lacks what the damage hides. After it, every answer must be right. SQLite has
+no checksums, so a byte that changes within a value is no damage to it: then `doctor` must report
+it, and a rebuild must repair it. An index that is only busy must be left alone.
 
 Exits with 1 if an answer stayed wrong or a good index was thrown away.
 """
@@ -154,7 +155,7 @@ def restore_copy(path: Path, _: random.Random) -> None:
 
 
 def use_other_tables(path: Path, _: random.Random) -> None:
-    """Replace the index by one with our marks and other tables, as a program under development makes."""
+    """Replace the index by one with our marks and other tables, as unreleased code makes it."""
     other = path.with_name("other.db")
     connection = apsw.Connection(str(other))
     application = f"PRAGMA application_id = {index_file.APPLICATION_ID}"
@@ -321,7 +322,7 @@ def _damage_and_query(
 
 
 def _rows_are_or_become(store: EnhancedStore, good_rows: Rows) -> bool:
-    """Tell whether the rows are right, or else `doctor` reports an error and a rebuild repairs them."""
+    """Return if the rows are right, or `doctor` reports an error and a rebuild repairs them."""
     if rows_of(store) == good_rows:
         return True
     is_reported = any(finding.level == "error" for finding in store.doctor())
@@ -352,7 +353,7 @@ def rows_of(store: EnhancedStore) -> Rows:
 def damage_in_child(damage: Damage, path: Path, rng: random.Random) -> int:
     """Damage an index in a child process and return its number.
 
-    If this process opened and closed the file, that would release the locks that SQLite has on it here.
+    If this process opened and closed the file, that would release the locks of SQLite in it.
     """
     pid = os.fork()
     if pid == 0:

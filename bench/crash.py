@@ -1,15 +1,15 @@
-"""A writer is killed at random moments, thousands of times. What was acknowledged must be there afterwards.
+"""A writer is killed at random moments, many times. Acknowledged changes must be there afterwards.
 
     python bench/crash.py [--kills 300] [--notes 25] [--seed 1]
 
-A child changes a small vault through the store (create, append, replace, tag, move with rewritten links, delete, undo)
-and rebuilds the index now and then. It reports each change before it begins and after it was acknowledged. It is killed
-a few milliseconds later. The next start must find the notes as after the last acknowledged change, or as after the
-change that was in progress. Every link must lead to the note that it led to before, and the index must equal a rebuilt
-one.
+A child changes a small vault through the store (create, append, replace, tag, move with rewritten
+links, delete, undo) and rebuilds the index now and then. It reports each change before it begins
+and after it was acknowledged. It is killed a few milliseconds later. The next start must find the
+notes as after the last acknowledged change, or as after the change that was in progress. Every link
+must lead to the note that it led to before, and the index must equal a rebuilt one.
 
-Prints counts. The exit code is 1 if something was lost, torn or left behind. `--careless` writes notes in place instead
-of exchanging files, to show that the check would notice.
+Prints counts. The exit code is 1 if something was lost, torn or left behind. `--careless` writes
+notes in place instead of exchanging files, to show that the check would notice.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _FIRST_NOTES: Final = 2  # all others link to them, so moving one of them writes
 
 @dataclass(frozen=True)
 class Note:
-    """What a note must contain. `target` is the number of the note to which it links, if that exists."""
+    """What a note must contain. `target` is the number of the note that it links to, if any."""
 
     name: str
     target: int
@@ -216,7 +216,7 @@ def carry_out(store: EnhancedStore, state: State, change: Change) -> None:
 
 
 def with_pauses(rename: Callable[..., None]) -> Callable[..., None]:
-    """Return a rename with pauses around it, so that a kill can hit the moments between two renames."""
+    """Return a rename with pauses around it, so that a kill can hit between two renames."""
 
     def call(*names: int | str | None) -> None:
         time.sleep(0.002)
@@ -254,10 +254,11 @@ def endings(
     most: int = 25,
     between: Callable[[], None] = lambda: None,
 ) -> Counter[str]:
-    """Let a child write and end it, so many times, and check the vault after each. Return the counts.
+    """Let a child write and end it, so many times, and check the vault each time.
 
-    `end` is called with the process and a random share of the longest life. `between` is called when the
-    child has ended. The first harm ends the run, because then nobody knows what the notes should be.
+    Returns the counts. `end` is called with the process and a random share of the longest life.
+    `between` is called when the child has ended. The first harm ends the run, because then nobody
+    knows what the notes should be.
     """
     rng = random.Random(seed)
     counts = Counter[str]()

@@ -1,7 +1,7 @@
-"""What `make dist` made, tried as its users install it: by pip, pipx and uvx, and the bundle by its own command line.
+"""What `make dist` made, installed as users do: by pip, pipx, uvx, and as the bundle.
 
-Each installation must serve a vault to the official client. Prints for each how many tools it serves and, for the wheel,
-the size of what pip installed. Exits with an error if one does not work.
+Each installation must serve a vault to the official client. Prints for each how many tools it
+serves and, for the wheel, the size of what pip installed. Exits with an error if one does not work.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a PDF of a hundred pages of two columns costs as a document, and how much of that is the reader's start.
+"""What a PDF of a hundred pages costs as a document, and how much of that is the reader's start.
 
 python bench/documents.py [--pages 100] [--rounds 5]
 """

@@ -1,9 +1,12 @@
-"""PostgreSQL beside SQLite: `python bench/engine.py 50000`, for so many passages of a vault made by bench/corpus.py.
+"""PostgreSQL beside SQLite, for so many passages of a vault made by bench/corpus.py.
 
-Both engines index the same notes and answer the same questions, each in a process of its own. CPU and memory are those of
-this process and of the database server together; pages that several processes share count once. The server is a new one,
-from a wheel, on a socket in a temporary folder (Linux). Where the vectors have more numbers than `--most-held`, PostgreSQL
-uses pgvector's index instead of comparing all of them.
+    python bench/engine.py 50000
+
+Both engines index the same notes and answer the same questions, each in a process of its own. CPU
+and memory are those of this process and of the database server together; pages that several
+processes share count once. The server is a new one, from a wheel, on a socket in a temporary folder
+(Linux). Where the vectors have more numbers than `--most-held`, PostgreSQL uses pgvector's index
+instead of comparing all of them.
 """
 
 from __future__ import annotations
@@ -103,9 +106,8 @@ def measure(vault: Path, engine: str, corpus: Corpus, queries: int, most_held: i
 
         seconds = processes.cpu_seconds(lambda: store.sync())
         megabytes = store.stats()["index_bytes"] / 1e6
-        print_line(
-            f"  index {seconds:.1f} s CPU, {megabytes:.0f} MB on disk; {processes.describe_memory()}"
-        )
+        memory = processes.describe_memory()
+        print_line(f"  index {seconds:.1f} s CPU, {megabytes:.0f} MB on disk; {memory}")
         for mode_name, mode in MODES.items():
             for filter_name, narrow_filter in FILTERS.items():
                 search = partial(_names_found, store, mode=mode, narrow_filter=narrow_filter)

@@ -1,14 +1,15 @@
-"""What the graph costs at 10,000 entities and 10,000 relations, beside @modelcontextprotocol/server-memory in one run.
+"""What the graph costs at 10,000 entities and relations, beside the server-memory of MCP.
 
     python bench/graph.py [--entities 10000] [--times 15] [--folder FOLDER]
 
-One graph is made and given to both: simplemem imports it from the JSONL file in which the other server keeps it, and what
-was imported is compared with that file item by item. Then each server is measured over its standard streams: the median
-wall time of a call as a client sees it, some seconds after the start, and the CPU time of the server. The wall time of a
-write contains the wait for the disk; the CPU time does not.
+One graph is made and given to both: simplemem imports it from the JSONL file in which the other
+server keeps it, and what was imported is compared with that file item by item. Then each server is
+measured over its standard streams: the median wall time of a call as a client sees it, some seconds
+after the start, and the CPU time of the server. The wall time of a write contains the wait for the
+disk; the CPU time does not.
 
-Needs Node and npm for the other server, and the network the first time (`--folder` keeps it). Without them only simplemem
-is measured. Exits with 1 if the import is not equal to the file.
+Needs Node and npm for the other server, and the network the first time (`--folder` keeps it).
+Without them only simplemem is measured. Exits with 1 if the import is not equal to the file.
 """
 
 from __future__ import annotations
@@ -99,7 +100,7 @@ def print_table(columns: dict[str, Times], entities: int) -> None:
 
 
 def make_graph(count: int) -> Graph:
-    """Return the same graph every time: three observations per entity, and one relation from each."""
+    """Return the same graph each time: three observations per entity, one relation from each."""
     entities = []
     relations = []
     for number in range(count):
@@ -156,7 +157,7 @@ def _items_of(graph: Graph) -> tuple[object, object]:
 
 
 def print_batch_ratio(vault: Path) -> None:
-    """Print the cost of a hundred entities created together beside that of a hundred plain notes."""
+    """Print what a hundred entities created together cost, beside a hundred plain notes."""
     entity_times = []
     note_times = []
     with EnhancedStore(vault, WITHOUT_VECTORS) as store:
@@ -168,8 +169,8 @@ def print_batch_ratio(vault: Path) -> None:
                 Entity(f"made {turn} {number}", "t", (Observation("x"),)) for number in range(100)
             ]
             drafts = [Draft(f"plain/note {turn} {number}.md", note_text) for number in range(100)]
-            entity_times.append(cpu_seconds(lambda made=entities: graph.create_entities(made)))
-            note_times.append(cpu_seconds(lambda made=drafts: _write_drafts(store, made)))
+            entity_times.append(cpu_seconds(lambda items=entities: graph.create_entities(items)))
+            note_times.append(cpu_seconds(lambda items=drafts: _write_drafts(store, items)))
 
     entities_cost = 1000 * min(entity_times)
     notes_cost = 1000 * min(note_times)
@@ -224,7 +225,7 @@ CALLS: Final[dict[str, Callable[[int, int], tuple[str, dict[str, Any]]]]] = {
     ),
     "read_graph": lambda _number, _entities: ("read_graph", {}),
 }
-"""By the title of a row: from the number of a call and the count of entities, the tool and its arguments."""
+"""By a row's title: the tool and its arguments, by a call's number and the count of entities."""
 
 _EXPENSIVE_CALLS: Final = {"create_entities, a hundred", "read_graph"}
 

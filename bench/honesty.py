@@ -1,20 +1,25 @@
 """How often search says that it found nothing, rightly and wrongly.
 
-    python bench/honesty.py [--locomo FILE.json.gz] [--longmemeval FILE.json.xz] [--vault DIR --questions FILE.tsv]
+    python bench/honesty.py [--locomo FILE.json.gz] [--longmemeval FILE.json.xz]
+                            [--vault DIR --questions FILE.tsv]
                             [--paraphrases FILE.json] [--precision FILE.tar.gz] [--held-out]
 
-Every question is asked of a vault, and once more without the notes that answer it. Two shares count:
+Every question is asked of a vault, and once more without the notes that answer it. Two shares
+count:
 
-- **refused**: of the questions whose first hit is right, how many are listed below a notice that nothing was found
+- **refused**: of the questions whose first hit is right, how many are listed below a notice that
+  nothing was found
 - **recognised**: of the questions that no note answers, how many are listed below that notice
 
-The small vaults of `bench/honesty_questions.toml` come first, because they need no other file. LoCoMo's questions that
-ask for a guess (category 3) are left out. Its questions that several notes answer are not asked without their notes.
-`--embedder URL` uses the vectors of an OpenAI-compatible service instead of the bundled ones.
+The small vaults of `bench/honesty_questions.toml` come first, because they need no other file.
+LoCoMo's questions that ask for a guess (category 3) are left out. Its questions that several notes
+answer are not asked without their notes. `--embedder URL` uses the vectors of an OpenAI-compatible
+service instead of the bundled ones.
 
-`--held-out` asks only questions to which no constant of `simplemem/search/judgement.py` is fitted: one half of each set,
-chosen by a hash of the question, and the sets that were written later, `bench/unseen_notes.toml` (Spanish, French and
-German) and, with `--vault` of Obsidian's English help, `bench/unseen_questions.tsv`. Fit constants to the other half.
+`--held-out` asks only questions to which no constant of `simplemem/search/judgement.py` is fitted:
+one half of each set, chosen by a hash of the question, and the sets that were written later,
+`bench/unseen_notes.toml` (Spanish, French and German) and, with `--vault` of Obsidian's English
+help, `bench/unseen_questions.tsv`. Fit constants to the other half.
 """
 
 from __future__ import annotations
@@ -93,7 +98,7 @@ _HELP_ABSENT: Final = (
 
 @dataclass
 class QuestionSet:
-    """Questions about one vault, with the notes that answer each, and questions that none answers."""
+    """Questions about one vault, with the notes that answer each, and questions without any."""
 
     name: str
     vault: Path
@@ -197,9 +202,9 @@ class Interview:
         self._mode = mode
         self._tally = tally
 
-    def ask(self, questions: QuestionSet, every: int) -> None:
-        """Ask every Nth answered question and all absent ones; then those without their notes."""
-        answered = questions.answered[::every]
+    def ask(self, questions: QuestionSet, step: int) -> None:
+        """Ask each `step`-th answered question and all absent ones; then those without notes."""
+        answered = questions.answered[::step]
         for question, right in answered:
             self._ask_answered(question, right)
         for question in questions.absent:
@@ -256,7 +261,7 @@ def count_refused(vault: Path, questions: Sequence[str]) -> int:
 
 
 def all_sets(options: argparse.Namespace, folder: Path) -> Iterator[QuestionSet]:
-    """Make the vault of each set below `folder` and yield the set: with `--held-out`, half of it."""
+    """Make the vault of each set below `folder` and yield the set, half of it if held out."""
     if not options.held_out:
         yield from fitted_sets(options, folder)
         return
@@ -302,7 +307,7 @@ def unseen_sets(options: argparse.Namespace, folder: Path) -> Iterator[QuestionS
 def note_sets(
     file: Path, sizes: Mapping[str, Sequence[int]], label: str, folder: Path
 ) -> Iterator[QuestionSet]:
-    """Yield sets about small vaults, as people have them at first: the first notes of each language."""
+    """Yield sets about small vaults, as people have at first: the first notes of each language."""
     data = tomllib.loads(file.read_text(encoding="utf-8"))
     absent = {entry["language"]: entry["questions"] for entry in data["absent"]}
     for language, language_sizes in sizes.items():
@@ -382,15 +387,15 @@ def help_sets(options: argparse.Namespace, folder: Path) -> Iterator[QuestionSet
 
 
 def unseen_help_sets(source: Path, vault: Path) -> Iterator[QuestionSet]:
-    """Copy Obsidian's help to `vault`, and yield a set for each manner in which its questions are put."""
+    """Copy Obsidian's help to `vault`, and yield a set for each wording of its questions."""
     shutil.copytree(source, vault, ignore=shutil.ignore_patterns(".simplemem"))
-    by_manner: dict[str, list[PersonQuestion]] = {}
+    by_wording: dict[str, list[PersonQuestion]] = {}
     for question in read_person_questions(_UNSEEN_HELP, source):
-        by_manner.setdefault(question.manner, []).append(question)
-    for manner, questions in by_manner.items():
+        by_wording.setdefault(question.wording, []).append(question)
+    for wording, questions in by_wording.items():
         answered = [(question.text, question.answers) for question in questions if question.answers]
         absent = [question.text for question in questions if not question.answers]
-        name = f"unseen: help, {manner}"
+        name = f"unseen: help, {wording}"
         yield QuestionSet(name, vault, answered, absent, ask_without_notes=False)
 
 

@@ -1,10 +1,11 @@
-"""What several servers on one vault cost while nobody uses them, and how soon they find an edit by another program.
+"""What several servers on one vault cost while idle, and how soon they find an edit by hand.
 
     python bench/idle.py [--servers 5] [--notes 10000] [--seconds 60] [--edits 20] [--takeovers 3]
 
-Prints for each server the CPU time, how often its threads woke, memory, threads, and whether it watches the folder, all
-over the idle time. Then it prints how long after a save by hand a search finds the saved text, also after `kill -9` of
-the server that watches. The vault is made and indexed before the servers start. Linux only.
+Prints for each server the CPU time, how often its threads woke, memory, threads, and whether it
+watches the folder, all over the idle time. Then it prints how long after a save by hand a search
+finds the saved text, also after `kill -9` of the server that watches. The vault is made and indexed
+before the servers start. Linux only.
 """
 
 from __future__ import annotations

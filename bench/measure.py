@@ -54,7 +54,7 @@ def peak_memory() -> float:
 
 
 def memory_status() -> dict[str, float]:
-    """Return the sizes in /proc/self/status in MB by name, such as VmRSS. Empty where there is none."""
+    """Return the sizes in /proc/self/status in MB by name, such as VmRSS; none without that."""
     try:
         lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
     except OSError:

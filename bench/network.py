@@ -1,11 +1,13 @@
-"""What the network costs: `python bench/network.py [--notes 10000] [--seconds 30] [--clients 50] [--listeners 500]`.
+"""What the network costs.
+
+    python bench/network.py [--notes 10000] [--seconds 30] [--clients 50] [--listeners 500]
 
 Prints
 
 - the CPU milliseconds of the server for a search over standard streams, MCP over HTTP, and REST
 - searches per second from eight clients at once
-- for many clients that read and write at the same time: faults of the server, acknowledged writes that are lost, and
-  how long calls took
+- for many clients that read and write at the same time: faults of the server, acknowledged writes
+  that are lost, and how long calls took
 - for many listeners of changes: when the first and the last one were notified of a change
 - the memory of the server after all that
 """

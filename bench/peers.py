@@ -1,11 +1,12 @@
-"""The same contention and the same kills for @modelcontextprotocol/server-memory and for simplemem: one table.
+"""The same contention and the same kills for server-memory of MCP and for simplemem: one table.
 
     python bench/peers.py [--folder FOLDER] [--writes 200] [--kills 30] [--only NAME]
 
-Needs Node and npm, and the network the first time: the other server is installed into a folder, a temporary one unless
-`--folder` names one to keep. Each is a real server over standard streams and is used as it is meant to be: simplemem
-appends with the hash that was read and repeats after a conflict; the other one adds observations to an entity. What was
-acknowledged is then looked for in the files. Exits with 1 if simplemem lost anything.
+Needs Node and npm, and the network the first time: the other server is installed into a folder, a
+temporary one unless `--folder` names one to keep. Each is a real server over standard streams and
+is used as it is meant to be: simplemem appends with the hash that was read and repeats after a
+conflict; the other one adds observations to an entity. What was acknowledged is then looked for in
+the files. Exits with 1 if simplemem lost anything.
 """
 
 from __future__ import annotations
@@ -176,7 +177,7 @@ def main() -> int:
 
 
 def trials(writes: int, kills: int) -> dict[str, Callable[[Server, Path], str]]:
-    """Return the trials by their titles. Each returns what it found, beginning with what was lost."""
+    """Return the trials by their titles. Each returns what it found, first what was lost."""
     return {
         f"8 servers, {writes} writes each": partial(contend, servers=8, writes=writes, pause=0.0),
         f"3 servers, {writes} writes each, one in 50 ms": partial(
@@ -192,7 +193,8 @@ def find_servers(folder: Path) -> list[Server]:
     peer = installed(folder)
     if peer is None:
         print(
-            "Node and npm are not here, or npm cannot reach its registry: simplemem alone is measured."
+            "Node and npm are not here, or npm cannot reach its registry: "
+            "simplemem alone is measured."
         )
     else:
         program, version = peer
@@ -304,7 +306,7 @@ def kill(kind: Server, folder: Path, *, rounds: int) -> str:
 def _create_until_killed(
     kind: Server, folder: Path, round_number: int, seconds: float
 ) -> tuple[set[str], int]:
-    """Create memories until the server is killed. Return the acknowledged names, and the refusals."""
+    """Create memories until the server is killed. Return acknowledged names and refusals."""
     names: set[str] = set()
     refusals = 0
     try:

@@ -1,13 +1,15 @@
-"""The power is cut at random moments: what was not synced is lost, and what was acknowledged must stay.
+"""The power is cut at random moments: acknowledged changes must stay.
 
     python bench/power_cuts.py [--cuts 25] [--seed 1] [--careless]
 
-Needs Linux, root, mkfs.ext4 and a free loop device; where one is missing, it says so and ends with 0.
+Needs Linux, root, mkfs.ext4 and a free loop device; where one is missing, it says so and ends with
+0.
 
-The vault lies on an ext4 image that is not written back for minutes unless somebody syncs. A child changes the vault as
-that of crash.py does. At a random moment it is stopped and the image is copied: that is what a power cut would leave. The
-copy is mounted as after a restart (the file system replays its journal) and checked by the rules of crash.py, and the
-work continues there. `--careless` writes without syncing, to show that the check would notice. Exits with 1 if a cut did
+The vault lies on an ext4 image that is not written back for minutes unless somebody syncs. A child
+changes the vault as that of crash.py does. At a random moment it is stopped and the image is
+copied: that is what a power cut would leave. The copy is mounted as after a restart (the file
+system replays its journal) and checked by the rules of crash.py, and the work continues there.
+`--careless` writes without syncing, to show that the check would notice. Exits with 1 if a cut did
 harm.
 """
 

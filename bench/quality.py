@@ -1,9 +1,12 @@
-"""How well search finds: `python bench/quality.py --locomo FILE.json.gz --vault DIR [--questions FILE.tsv]`.
+"""How well search finds.
 
-Prints the table of docs/search.md. LoCoMo-shaped JSON has `docs` (id, date, turns of speaker and text) and `queries`
-(query, ids of the right docs). From a vault of your own, the description and the first sentence of every note become
-questions; each is removed from its note first. A file of questions has one per line: the question, a tab, and the notes
-that answer it, separated by `;`. Figures are means with 95 % intervals, by resampling the questions.
+    python bench/quality.py --locomo FILE.json.gz --vault DIR [--questions FILE.tsv]
+
+Prints the table of docs/search.md. LoCoMo-shaped JSON has `docs` (id, date, turns of speaker and
+text) and `queries` (query, ids of the right docs). From a vault of your own, the description and
+the first sentence of every note become questions; each is removed from its note first. A file of
+questions has one per line: the question, a tab, and the notes that answer it, separated by `;`.
+Figures are means with 95 % intervals, by resampling the questions.
 """
 
 from __future__ import annotations
@@ -172,7 +175,7 @@ def reciprocal_rank(names: Sequence[str], right: frozenset[str]) -> float:
 
 
 def interval(values: Sequence[float]) -> str:
-    """Return the mean with its 95 % interval: resample 2,000 times, leave out 2.5 % at either end."""
+    """Return the mean and its 95 % interval: resample 2,000 times, drop 2.5 % at either end."""
     rng = random.Random(1)
     means = []
     for _ in range(2_000):

@@ -1,7 +1,7 @@
 """The figures of docs/performance.md: `make bench`, or `python bench/run.py --notes 10000`.
 
-Prints CPU seconds of this machine, and wall time only where the disk decides. A vault is made afresh in a temporary
-folder each time.
+Prints CPU seconds of this machine, and wall time only where the disk decides. A vault is made
+afresh in a temporary folder each time.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """How search keeps up as a vault grows: `python bench/scale.py 100000`, for so many passages.
 
-The vault is made with a fixed seed (bench/corpus.py) and indexed as any other. `--keep DIR` keeps it: a run that was
-stopped continues there, and a later run only searches. Questions are four to eight words of a section, stop words among
-them. Times are CPU milliseconds of one process that searches again and again; memory is that of this process, which
-does nothing else.
+The vault is made with a fixed seed (bench/corpus.py) and indexed as any other. `--keep DIR` keeps
+it: a run that was stopped continues there, and a later run only searches. Questions are four to
+eight words of a section, stop words among them. Times are CPU milliseconds of one process that
+searches again and again; memory is that of this process, which does nothing else.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What `simplemem sync` costs beside git's own fetch and push: two clones of a vault, changed on both sides."""
+"""What `simplemem sync` costs beside git's fetch and push: two clones, changed on both sides."""
 
 from __future__ import annotations
 

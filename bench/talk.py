@@ -55,7 +55,7 @@ class Message(NamedTuple):
 
 Stream = list[Message]
 Route = Callable[[str, datetime, Sequence[Topic], Topic | None], str]
-"""From a message, its time, all topics and the current one: the id of its topic, "" if it is new."""
+"""From a message, its time, all topics and the current one: the id of its topic, "" if new."""
 
 RouteFactory = Callable[[], Route]
 """Makes the route of one stream, which may remember what it has compared."""
@@ -181,9 +181,11 @@ def make_streams(options: argparse.Namespace) -> dict[str, list[Stream]]:
     script = importlib.import_module("talk_acceptance")
     if options.chats:
         chats = tomllib.loads(options.chats.read_text(encoding="utf-8"))
-        script.CHATS = chats["chats"]
-        script.SHIFT = chats["shift"]
-        script.BACK = chats["back"]
+        vars(script).update(
+            CHATS=chats["chats"],
+            SHIFT=chats["shift"],
+            BACK=chats["back"],
+        )
 
     streams = _session_streams(quality, options)
     streams["chats"] = _chat_streams(script, options, mixed_gap)

@@ -3,9 +3,10 @@
     python bench/tokens.py               each profile
     python bench/tokens.py default hmlr  only these
 
-"to the model" counts names, descriptions and input schemas, as most clients pass them on. "as listed" counts all
-that `tools/list` answers: titles, annotations and output schemas too. "instructions" are sent once per connection.
-Tokens are those of `simplemem.note.words.count_tokens`, an estimate.
+"to the model" counts names, descriptions and input schemas, as most clients pass them on. "as
+listed" counts all that `tools/list` answers: titles, annotations and output schemas too.
+"instructions" are sent once per connection. Tokens are those of
+`simplemem.note.words.count_tokens`, an estimate.
 """
 
 from __future__ import annotations

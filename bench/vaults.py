@@ -1,7 +1,7 @@
 """A synthetic vault with a fixed seed: the same count and seed give the same bytes.
 
-Notes have a header, two or three sections of Zipf-distributed words and three wikilinks, in twenty folders. The words
-are made of syllables, so that nothing in them helps or hinders a stemmer.
+Notes have a header, two or three sections of Zipf-distributed words and three wikilinks, in twenty
+folders. The words are made of syllables, so that nothing in them helps or hinders a stemmer.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""What it costs to keep vectors in a `vec0` table of sqlite-vec: writing, reading all, and the nearest notes.
+"""What vectors cost in a `vec0` table of sqlite-vec: writing, reading all, and the nearest notes.
 
     python bench/vectors.py [--notes 10000]
 
-Each note has three passages and two blocks, with random vectors of 256 numbers. The same is measured with an ordinary
-table, as where the extension is missing. Times are CPU milliseconds, the least of three runs.
+Each note has three passages and two blocks, with random vectors of 256 numbers. The same is
+measured with an ordinary table, as where the extension is missing. Times are CPU milliseconds, the
+least of three runs.
 """
 
 from __future__ import annotations
@@ -72,21 +73,26 @@ def measure(folder: Path, rows: Rows, query: bytes, *, is_vec0: bool) -> None:
     with engine.reading() as db:
         read = least(lambda: db.vectors.read_all(blocks=False))
         read_by_row = least(lambda: db.execute(PASSAGES).fetchall())
-        nearest = least(lambda: db.execute(NEAREST, (query,)).fetchall()) if is_vec0 else None
+        search = None
+        if is_vec0:
+            search = least(lambda: db.execute(NEAREST, (query,)).fetchall())
         passages = in_memory._Rows(*db.vectors.read_all(blocks=False))
         compare = least(lambda: passages.best(query, None))
 
     engine.checkpoint_log()
     print(f"{engine.vector_storage}, {len(rows):,} vectors, {engine.size() / 1e6:.1f} MB:")
     print(f"  write {write:.0f}; read all passages {read:.0f}, by row {read_by_row:.0f}")
-    by_engine = "" if nearest is None else f"by the engine {nearest:.1f}, "
+    by_engine = "" if search is None else f"by the engine {search:.1f}, "
     print(f"  nearest passages: {by_engine}in memory {compare:.1f}")
     engine.close()
 
 
 def insert_places(db: SqliteConnection, rows: Rows) -> None:
     """Insert the places to which the vectors belong."""
-    sql = "INSERT INTO places (id, start, stop, line, headings, hash) VALUES ($1, 0, 1, 1, '[]', x'00')"
+    sql = """
+        INSERT INTO places (id, start, stop, line, headings, hash)
+        VALUES ($1, 0, 1, 1, '[]', x'00')
+    """
     db.executemany(sql, [(place,) for place, _ in rows])
 
 

@@ -1,9 +1,10 @@
-"""What a write costs beyond its syncs: create, replace, append, tag, move and delete, in a vault of some size.
+"""What a write costs beyond its syncs: create, replace, append, tag, move and delete.
 
     python bench/writes.py [--notes 1000] [--times 60]
 
-Prints for each operation the median wall time, how much of it the disk's syncs took, the rest (the goal is 3 ms), and
-the CPU time, which is what the rest would be on a quiet machine. TMPDIR=FOLDER chooses another disk.
+Prints for each operation the median wall time, how much of it the disk's syncs took, the rest (the
+goal is 3 ms), and the CPU time, which is what the rest would be on a quiet machine. TMPDIR=FOLDER
+chooses another disk.
 """
 
 from __future__ import annotations

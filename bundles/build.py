@@ -1,7 +1,8 @@
-"""What is handed out, in dist/: the wheel and the source, and the bundle for Claude Desktop (.mcpb). With `links`, print the
-deep links that Cursor and VS Code open.
+"""Build what is published, in dist/: the wheel, the source, and the bundle for Claude Desktop.
 
     python bundles/build.py [links]
+
+With `links`, print the deep links that Cursor and VS Code open.
 """
 
 import base64
@@ -10,61 +11,75 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 from urllib.parse import quote
 
 from simplemem import __version__
 from simplemem.profiles.registry import built_in_profiles, choose_tools
 
-ROOT = Path(__file__).resolve().parent.parent
-DIST = ROOT / "dist"
-_ENTRY = {"command": "uvx", "args": ["--from", "simplemem-vault", "simplemem", "serve"]}
+ROOT: Final = Path(__file__).resolve().parent.parent
+DIST: Final = ROOT / "dist"
+
+_ENTRY: Final = {
+    "command": "uvx",
+    "args": ["--from", "simplemem-vault", "simplemem", "serve"],
+}
+_CURSOR: Final = "cursor://anysphere.cursor-deeplink/mcp/install"
+
+
+def main() -> None:
+    """Build everything and print the path of the bundle, or print the links."""
+    if sys.argv[1:] == ["links"]:
+        for name, link in links().items():
+            print(f"- {name}: `{link}`")
+        return
+
+    command = [sys.executable, "-m", "build", "--outdir", str(DIST), str(ROOT)]
+    subprocess.run(command, check=True)
+    print(bundle(DIST))
 
 
 def manifest() -> dict[str, Any]:
-    """The manifest of the bundle, with the tools as the server lists them."""
-    told: dict[str, Any] = json.loads(
-        (ROOT / "bundles" / "manifest.json").read_text(encoding="utf-8")
-    )
-    tools = [
-        {"name": each.name, "description": each.description}
-        for each in choose_tools(built_in_profiles()["default"])
+    """Return the manifest of the bundle, with the tools of the default profile."""
+    template = (ROOT / "bundles" / "manifest.json").read_text(encoding="utf-8")
+    result: dict[str, Any] = json.loads(template)
+    result["version"] = __version__
+    result["tools"] = [
+        {"name": tool.name, "description": tool.description}
+        for tool in choose_tools(built_in_profiles()["default"])
     ]
-    return told | {"version": __version__, "tools": tools}
+    return result
 
 
-def bundle(place: Path) -> Path:
-    """Write the .mcpb: the manifest, and the package as uv installs it."""
-    file = place / f"simplemem-{__version__}.mcpb"
-    place.mkdir(exist_ok=True)
+def bundle(folder: Path) -> Path:
+    """Write the .mcpb file to a folder: the manifest, and the package as uv installs it.
+
+    Returns its path. The folder is made if it is missing.
+    """
+    file = folder / f"simplemem-{__version__}.mcpb"
+    folder.mkdir(exist_ok=True)
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(
-            "manifest.json", json.dumps(manifest(), indent=2, ensure_ascii=False) + "\n"
-        )
+        manifest_text = json.dumps(manifest(), indent=2, ensure_ascii=False)
+        archive.writestr("manifest.json", f"{manifest_text}\n")
         for name in ("pyproject.toml", "README.md", "LICENSE"):
             archive.write(ROOT / name, name)
-        for each in sorted((ROOT / "simplemem").rglob("*")):
-            if each.is_file() and "__pycache__" not in each.parts:
-                archive.write(each, each.relative_to(ROOT).as_posix())
+        for path in sorted((ROOT / "simplemem").rglob("*")):
+            if path.is_file() and "__pycache__" not in path.parts:
+                archive.write(path, path.relative_to(ROOT).as_posix())
     return file
 
 
 def links() -> dict[str, str]:
-    """What a click opens in an editor, by its name."""
-    cursor = base64.b64encode(json.dumps(_ENTRY).encode()).decode()
-    vscode = quote(json.dumps({"name": "simplemem", "type": "stdio", **_ENTRY}))
+    """Return the link that installs the server in an editor, by the name of the editor."""
+    cursor_config = base64.b64encode(json.dumps(_ENTRY).encode()).decode()
+    server = {"name": "simplemem", "type": "stdio", **_ENTRY}
+    vscode_config = quote(json.dumps(server))
     return {
-        "Cursor": f"cursor://anysphere.cursor-deeplink/mcp/install?name=simplemem&config={quote(cursor)}",
-        "VS Code": f"vscode:mcp/install?{vscode}",
-        "VS Code Insiders": f"vscode-insiders:mcp/install?{vscode}",
+        "Cursor": f"{_CURSOR}?name=simplemem&config={quote(cursor_config)}",
+        "VS Code": f"vscode:mcp/install?{vscode_config}",
+        "VS Code Insiders": f"vscode-insiders:mcp/install?{vscode_config}",
     }
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["links"]:
-        print("\n".join(f"- {name}: `{link}`" for name, link in links().items()))
-    else:
-        subprocess.run(
-            [sys.executable, "-m", "build", "--outdir", str(DIST), str(ROOT)], check=True
-        )
-        print(bundle(DIST))
+    main()
