@@ -20,6 +20,7 @@ from sdk_client import LEGACY, MODERN, connected, run, text_of
 
 from simplemem.profiles.basic_memory.note_lines import observations
 from simplemem.profiles.basic_memory.permalinks import slug
+from simplemem.profiles.basic_memory.search import property_matches
 from simplemem.store import open_store
 
 DATA = Path(__file__).parents[1] / "data"
@@ -119,6 +120,12 @@ def test_a_directory_is_moved_as_one_step_or_not_at_all(
 
 def test_a_permalink_is_derived_from_the_path() -> None:
     assert {path: slug(path) for path in SEEN["permalinks"]} == SEEN["permalinks"]
+
+
+@pytest.mark.parametrize("bounds", [[], [1], {"low": 1, "high": 3}, 3])
+def test_bounds_that_are_not_two_values_match_no_property(bounds: object) -> None:
+    assert not property_matches({"priority": 2}, "priority", {"$between": bounds})
+    assert property_matches({"priority": 2}, "priority", {"$between": [1, 3]})
 
 
 def test_the_same_lines_are_observations_as_in_basic_memory() -> None:

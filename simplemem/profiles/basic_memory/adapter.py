@@ -23,7 +23,10 @@ class BasicMemoryAdapter(ToolAdapter):
     """Lists tools with pydantic's schemas, as FastMCP does, and reports errors as text only."""
 
     def listing(self, tool: Tool) -> Data:
-        """Return the entry of a tool in `tools/list`; its schemas allow null and have no titles."""
+        """Return the entry of a tool in `tools/list`, with pydantic's schema of its arguments.
+
+        Types of optional arguments allow null, and no argument has a title.
+        """
         schema = tool.model.model_json_schema()
         properties = {
             name: {key: value for key, value in argument.items() if key != "title"}
@@ -42,7 +45,10 @@ class BasicMemoryAdapter(ToolAdapter):
         return super().listing(tool) | schemas
 
     def failed(self, error: SimplememError) -> tuple[str, Data | None]:
-        """Return the text of an error, without structured data."""
+        """Return the text of an error, and None: there is no structured data.
+
+        It is the message alone if the error has no hint and no details.
+        """
         if not error.hint and not error.details:
             return error.message, None
         text, _ = super().failed(error)
@@ -59,9 +65,10 @@ class BasicMemoryTool(Tool):
         arguments: BaseModel,
         session: Session | None = None,
     ) -> Reply[Result]:
-        """Call the tool on the vault as a project.
+        """Call the function with the vault as a project, and return its answer.
 
-        Raise Invalid if the arguments name another project, and what the tool raises.
+        Without a `session`, the client has read nothing. Raises Invalid if the arguments name
+        another project, and the errors of the function.
         """
         project_arguments = cast("ProjectArguments", arguments)
         project = Project(store, caller, project_arguments, session or Session())
@@ -75,7 +82,7 @@ class BasicMemoryTool(Tool):
 
     @cached_property
     def arguments(self) -> dict[str, tuple[Any, Any]]:
-        """The type and the default of each argument (... if it is required)."""
+        """The type and the default of each argument, by name; `...` if it is required."""
         hints = get_type_hints(self.model, include_extras=True)
         return {
             name: (hints[name], ... if field.is_required() else field.default)
@@ -86,9 +93,10 @@ class BasicMemoryTool(Tool):
 def basic_memory_tool(
     title: str, **options: Any
 ) -> Callable[[Callable[[Project, Any], Reply[Result]]], Tool]:
-    """Return a decorator that makes a tool of a function; its docstring is the description.
+    """Return a decorator that makes a tool of a function.
 
-    `options` are fields of `Tool`, such as `writes`.
+    The function's name and docstring become those of the tool, and its second parameter has the
+    model of the arguments. `options` are fields of `Tool`, such as `writes`.
     """
 
     def make_tool(run: Callable[[Project, Any], Reply[Result]]) -> Tool:

@@ -1,7 +1,7 @@
 """The JSON answers of basic-memory's tools: one model per answer.
 
-The fields are those of release 0.24.1. A model takes the fields that it has from the facts of an
-answer, and ignores the rest. A field without a fact is null.
+The fields are those of release 0.24.1. A model takes the fields that it has from a row (see
+`Project`), and ignores the rest. A field that may be null and is not in the row is null.
 """
 
 from __future__ import annotations
@@ -20,9 +20,13 @@ class Answer(BaseModel):
     model_config = {"frozen": True, "defer_build": True}
 
     @classmethod
-    def of(cls, facts: Mapping[str, Any], **more: Any) -> Self:
-        """Return the answer with its fields taken from `facts`, and from `more` before them."""
-        return cls.model_validate({**facts, **more})
+    def of(cls, fields: Mapping[str, Any], **more: Any) -> Self:
+        """Return the answer with these fields; those in `more` replace those of the same name.
+
+        Other names are ignored. Raises pydantic's ValidationError if a field is missing that has
+        no default.
+        """
+        return cls.model_validate({**fields, **more})
 
     def as_data(self) -> Data:
         """Return the answer as JSON data, under the names that clients know."""

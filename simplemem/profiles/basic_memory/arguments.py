@@ -62,13 +62,13 @@ class PageArguments(Protocol):
 
 
 def page_slice(arguments: PageArguments) -> slice:
-    """Return the part of a list that a call asks for."""
+    """Return the slice of a list that is the page of a call. It may reach past the list's end."""
     start = (arguments.page - 1) * arguments.page_size
     return slice(start, start + arguments.page_size)
 
 
 def as_list(value: object) -> list[Any]:
-    """Return a list as it is, and any other value as the only item of one."""
+    """Return a list as it is, and any other value, also None, as the only item of a list."""
     if isinstance(value, list):
         return value
     return [value]

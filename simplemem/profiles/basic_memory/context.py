@@ -34,7 +34,13 @@ _MAX_DEPTH: Final = 5
 
 @dataclass(frozen=True)
 class NoteContext:
-    """A note as a row, with the rows of its observations, relations and related notes."""
+    """A note as a row, and the rows of what it is related to.
+
+    Attributes:
+        row: The note.
+        observations: Its observations; [] in the compact form.
+        related: Its relations, then the notes at their ends.
+    """
 
     row: Data
     observations: list[Data]
@@ -85,7 +91,7 @@ def build_context(project: Project, arguments: BuildContextArguments) -> Reply[R
 def _read_address(arguments: BuildContextArguments) -> str:
     """Return the permalink or pattern of a call.
 
-    Raise Invalid if it is empty, or has double slashes or characters that no permalink has.
+    Raises Invalid if it is empty, or has double slashes or characters that no permalink has.
     """
     address = arguments.url.strip().removeprefix("memory://").strip("/")
     fault = ""
@@ -101,7 +107,10 @@ def _read_address(arguments: BuildContextArguments) -> str:
 
 
 def _read_depth(arguments: BuildContextArguments) -> int:
-    """Return the depth, which may be given as a text. Raise Invalid if it is out of range."""
+    """Return the depth of a call, which may be a text; 1 for null, 0 and "".
+
+    Raises Invalid if it is not a whole number from 1 to 5.
+    """
     depth = str(arguments.depth or 1)
     if depth not in {str(number) for number in range(1, _MAX_DEPTH + 1)}:
         raise Invalid(f"depth must be between 1 and {_MAX_DEPTH}, got {depth}")
@@ -111,7 +120,9 @@ def _read_depth(arguments: BuildContextArguments) -> int:
 def _find_paths(project: Project, address: str) -> list[str]:
     """Return the paths of the notes at an address; [] if there are none.
 
-    These are all notes whose permalinks match a pattern, sorted by permalink, or a single note.
+    These are all notes whose permalinks match a pattern with `*`, sorted by permalink, or a single
+    note. If no note matches, a note whose title is the pattern is returned. Raises Ambiguous if
+    several notes have the title.
     """
     pattern = address.removeprefix(project.prefix)
     if "*" in pattern:
@@ -138,7 +149,8 @@ def _note_context(
 ) -> NoteContext:
     """Return a note with its observations and, within `depth` steps, what it is related to.
 
-    Only notes whose paths are in `recent` count as related. The compact form has no observations.
+    Only notes whose paths are in `recent` count as related. At most `max_related` relations and
+    notes are returned. The compact form has no observations.
     """
     observations: list[Data] = []
     if not arguments.compact:
@@ -148,7 +160,7 @@ def _note_context(
 
 
 def _metadata(contexts: list[NoteContext], uri: str, depth: int, timeframe: str) -> ContextMetadata:
-    """Return how much an answer contains, and what was asked for."""
+    """Return how much an answer contains, and the `uri`, depth and timeframe of the call."""
     related = [row for context in contexts for row in context.related]
     relations = [row for row in related if row["type"] == "relation"]
     return ContextMetadata(
@@ -171,7 +183,10 @@ def _answer(
     *,
     has_more: bool,
 ) -> Context | CompactContext:
-    """Return the JSON answer, in the compact form if the call asks for it."""
+    """Return the JSON answer, in the compact form if the call asks for it.
+
+    `has_more` says that there are more pages.
+    """
     if arguments.compact:
         compact_results = [
             CompactContextResult.of(

@@ -47,7 +47,16 @@ _FORBIDDEN_IN_TITLE: Final = re.compile(r'[<>:"|?*/\\]++')
 
 @dataclass(frozen=True)
 class NewNote:
-    """The note that `write_note` is asked for."""
+    """The note that a call of `write_note` describes.
+
+    Attributes:
+        name: Its name: the directory and the title, made legal.
+        path: The path of its file.
+        content: Its text without frontmatter.
+        properties: Its properties, with the title and the tags, and with a permalink only if the
+            content has one.
+        tags: Its tags, without #.
+    """
 
     name: str
     path: str
@@ -67,7 +76,8 @@ def write_note(project: Project, arguments: WriteNoteArguments) -> Reply[Result]
         raise project.refused(texts.refused_directory(arguments.directory), answer)
 
     new_note = _read_new_note(arguments)
-    is_update = bool(arguments.overwrite) and project.store.extension.exists(new_note.path)
+    may_replace = bool(arguments.overwrite)
+    is_update = may_replace and project.store.extension.exists(new_note.path)
     replaced = ""
     if is_update:
         replaced = _replace_note(project, arguments, new_note)
@@ -75,7 +85,8 @@ def write_note(project: Project, arguments: WriteNoteArguments) -> Reply[Result]
         _create_note(project, arguments, new_note)
 
     verb = "Updated" if is_update else "Created"
-    row = project.row(project.store.read(new_note.name))
+    note = project.store.read(new_note.name)
+    row = project.row(note)
     answer_text = texts.written_note(row, project.name, verb, new_note.tags)
     written = WrittenNote.of(row, action=verb.lower(), similar_notes=[])
     return project.reply(answer_text, written, notice=replaced)
@@ -84,11 +95,14 @@ def write_note(project: Project, arguments: WriteNoteArguments) -> Reply[Result]
 def _read_new_note(arguments: WriteNoteArguments) -> NewNote:
     """Return the note that a call describes; nothing is written.
 
-    Properties at the start of its content take precedence over those of the arguments.
+    Frontmatter at the start of its content takes precedence over `metadata` and `note_type`, but
+    not over `title` and `tags`.
     """
     title = legal_name(_FORBIDDEN_IN_TITLE.sub("-", arguments.title).strip("-"))
     directory = arguments.directory.removeprefix("./").strip("/")
-    name = f"{directory}/{title}" if directory else title
+    name = title
+    if directory:
+        name = f"{directory}/{title}"
 
     content, content_properties, _ = without_header(arguments.content, None)
     metadata = arguments.metadata or {}
@@ -103,7 +117,7 @@ def _read_new_note(arguments: WriteNoteArguments) -> NewNote:
 
 
 def _read_tags(value: object) -> list[str]:
-    """Return the tags of a list or of a text with commas, without their #."""
+    """Return the tags of a list or of a text with commas or JSON, without their #."""
     tags: list[str] = []
     for item in as_list(from_json(value)):
         for part in str(item).split(","):
@@ -114,7 +128,10 @@ def _read_tags(value: object) -> list[str]:
 
 
 def _create_note(project: Project, arguments: WriteNoteArguments, new_note: NewNote) -> None:
-    """Create a note. Raise Invalid if its path is taken."""
+    """Create a note, and record in the session that the client knows it.
+
+    Raises Invalid if its path is taken, TooLong if it is too long, and ReadOnly.
+    """
     permalink = project.address(new_note.path)
     properties = {"permalink": permalink, **new_note.properties}
     try:
@@ -132,8 +149,9 @@ def _create_note(project: Project, arguments: WriteNoteArguments, new_note: NewN
 
 
 def _already_exists(project: Project, arguments: WriteNoteArguments, new_note: NewNote) -> Invalid:
-    """Return the error for a note that exists and is not to be overwritten."""
-    permalink = str(new_note.properties.get("permalink", project.address(new_note.path)))
+    """Return, and do not raise, the error for a note that exists and is not to be overwritten."""
+    default_permalink = project.address(new_note.path)
+    permalink = str(new_note.properties.get("permalink", default_permalink))
     answer = ExistingNote(
         title=arguments.title,
         permalink=permalink,
@@ -141,14 +159,16 @@ def _already_exists(project: Project, arguments: WriteNoteArguments, new_note: N
         action="conflict",
         error="NOTE_ALREADY_EXISTS",
     )
-    return project.refused(texts.existing_note(arguments.title, permalink, project.name), answer)
+    text = texts.existing_note(arguments.title, permalink, project.name)
+    return project.refused(text, answer)
 
 
 def _replace_note(project: Project, arguments: WriteNoteArguments, new_note: NewNote) -> str:
-    """Replace the content of a note, and set the given properties.
+    """Replace the content of a note, and set its new properties; its other properties stay.
 
-    Return what was replaced if the client had not read it, else "". Raise Invalid if the note
-    is not the one that the caller expects.
+    Returns a sentence on what was replaced if the client had not read it, else "". Raises Invalid
+    if the note has another text than the client expects or has read, and Unreadable if its
+    frontmatter cannot be parsed.
     """
     body = f"\n{new_note.content}" if new_note.content else ""
 
@@ -179,7 +199,11 @@ def _replace_note(project: Project, arguments: WriteNoteArguments, new_note: New
 
 
 def _with_properties(text: str, properties: Mapping[str, Any]) -> str:
-    """Return the text of a note with these properties set."""
+    """Return the text of a note with these properties set.
+
+    Raises Invalid for a key or value that frontmatter cannot contain, and Unreadable if the
+    frontmatter cannot be changed.
+    """
     for key, value in properties.items():
         text = set_property(text, key, value)
     return text
@@ -209,7 +233,7 @@ def edit_note(project: Project, arguments: EditNoteArguments) -> Reply[Result]:
 
 
 def _check_required(arguments: EditNoteArguments) -> None:
-    """Raise Invalid if the operation lacks the argument that it needs."""
+    """Raise Invalid if the operation of a call lacks the argument that it needs."""
     missing = ""
     if arguments.operation == "find_replace" and not arguments.find_text:
         missing = "find_text"
@@ -220,7 +244,7 @@ def _check_required(arguments: EditNoteArguments) -> None:
 
 
 def _properties_to_set(arguments: EditNoteArguments) -> dict[str, Any]:
-    """Return the properties to set; the title and the permalink of a note stay."""
+    """Return the properties that a call sets; the title and the permalink of a note stay."""
     metadata = arguments.metadata or {}
     return {
         key: value for key, value in metadata.items() if key.lower() not in ("title", "permalink")
@@ -228,7 +252,12 @@ def _properties_to_set(arguments: EditNoteArguments) -> dict[str, Any]:
 
 
 def _edit_existing(project: Project, arguments: EditNoteArguments) -> Memory:
-    """Edit the note of a call, and return the changed note. Raise NotFound if there is none."""
+    """Edit the note of a call, and return the changed note.
+
+    Raises NotFound if there is none, Ambiguous if several notes have the title, Invalid if the
+    edit is not possible or the note has another checksum than expected, and Unreadable if its
+    frontmatter cannot be parsed.
+    """
     properties = _properties_to_set(arguments)
 
     def edit(text: str) -> str:
@@ -258,7 +287,7 @@ def _edit_existing(project: Project, arguments: EditNoteArguments) -> Memory:
 def _create_missing(project: Project, arguments: EditNoteArguments) -> Memory:
     """Create the note that `append` or `prepend` names, and return it.
 
-    Raise Invalid for other operations, for a name outside the project, and if the client expects
+    Raises Invalid for other operations, for a name outside the project, and if the client expects
     a checksum.
     """
     identifier = arguments.identifier
@@ -287,7 +316,10 @@ def _create_missing(project: Project, arguments: EditNoteArguments) -> Memory:
 
 
 def _failed_edit(project: Project, arguments: EditNoteArguments, text: str, error: str) -> Invalid:
-    """Return the error for an edit that changed nothing."""
+    """Return, and do not raise, the error for an edit that changed nothing.
+
+    `text` is its text for the text format, and `error` its reason for JSON.
+    """
     answer: Answer = FailedEdit(operation=arguments.operation, file_created=False, error=error)
     return project.refused(text, answer)
 
@@ -295,8 +327,8 @@ def _failed_edit(project: Project, arguments: EditNoteArguments, text: str, erro
 def _edited_text(project: Project, arguments: EditNoteArguments, text: str) -> str:
     """Return the text of a note after the operation of a call.
 
-    Raise Invalid if the text does not contain what is to be replaced, or the section, exactly as
-    often as expected.
+    Line ends in the call become those of the note. Raises Invalid if the text does not contain what
+    is to be replaced, or the section, exactly as often as expected.
     """
     newline = newline_of(text)
     content = re.sub(r"\r?\n", newline, arguments.content)
@@ -304,7 +336,8 @@ def _edited_text(project: Project, arguments: EditNoteArguments, text: str) -> s
         return _appended(text, content, newline)
     if arguments.operation == "prepend":
         start = read_note(text.encode()).content_start
-        return text[:start] + content.rstrip("\r\n") + newline + text[start:]
+        first_lines = content.rstrip("\r\n") + newline
+        return text[:start] + first_lines + text[start:]
     if arguments.operation == "find_replace":
         find = re.sub(r"\r?\n", newline, arguments.find_text or "")
         return _replaced(project, arguments, text, find, content)
@@ -316,22 +349,26 @@ def _edited_text(project: Project, arguments: EditNoteArguments, text: str) -> s
 def _with_section_edit(
     arguments: EditNoteArguments, text: str, section: Section, content: str
 ) -> str:
-    """Return a text with content before, after or in place of what is below a heading."""
+    """Return a text with `content` before or after a heading, or in place of what is below it."""
     newline = newline_of(text)
+    empty_line = newline * 2
     text_before = text[: section.start]
     heading = text[section.start : section.heading_end]
     text_below = text[section.heading_end :]
-    paragraph = content.rstrip() + newline * 2
+
+    paragraph = content.rstrip() + empty_line
     if arguments.operation == "insert_before_section":
-        text_before = text_before.rstrip("\r\n") + newline * 2
-        return text_before + paragraph + heading + text_below
+        start = text_before.rstrip("\r\n") + empty_line
+        return start + paragraph + heading + text_below
     if arguments.operation == "insert_after_section":
-        text_below = text_below.lstrip("\r\n")
-        return text_before + heading + newline + paragraph + text_below
+        rest = text_below.lstrip("\r\n")
+        return text_before + heading + newline + paragraph + rest
 
     # The content may begin with the heading itself, which is not repeated.
+    body = content
     first_line, _, rest = content.partition(newline)
-    body = rest if first_line.strip() == section.title else content
+    if first_line.strip() == section.title:
+        body = rest
     next_section = text[section.end :]
     return text_before + heading + newline + body + newline + next_section
 
@@ -348,13 +385,13 @@ def _replaced(
 ) -> str:
     """Return a text with `content` in place of each occurrence of `find`.
 
-    Raise Invalid if there are not as many occurrences as the call expects, which is 1 by default.
+    Raises Invalid if there are not as many occurrences as the call expects, which is 1 by default.
+    If the body alone has that many, occurrences in the frontmatter stay.
     """
     expected = arguments.expected_replacements
     if expected is None:
         expected = 1
 
-    # If the body alone has the expected number, occurrences in the frontmatter stay.
     start = read_note(text.encode()).content_start
     if text[start:].count(find) == expected:
         return text[:start] + text[start:].replace(find, content)
@@ -374,7 +411,14 @@ def _replaced(
 
 @dataclass(frozen=True)
 class Section:
-    """A section of a note: its heading, and where the text below it ends."""
+    """A section of a note, with offsets in the text of the note.
+
+    Attributes:
+        title: Its heading with the number signs, such as `## Tasks`.
+        start: Where the heading begins.
+        heading_end: Where the line of the heading ends.
+        end: Where the text below the heading ends.
+    """
 
     title: str
     start: int
@@ -383,20 +427,21 @@ class Section:
 
 
 def _find_section(project: Project, arguments: EditNoteArguments, text: str) -> Section:
-    """Return the section with the heading that the call names.
+    """Return the section with the heading that the call names; of level 2 if it names no level.
 
-    Raise Invalid if there is none, or several.
+    It ends at the next heading of its level or above, or with `replace_subsections` false at the
+    next heading of any level. Raises Invalid if there is none, or several.
     """
     title = (arguments.section or "").strip()
     if not title.startswith("#"):
         title = f"## {title}"
 
     headings = read_note(text.encode()).body.headings
-    matches = [
-        number
-        for number, heading in enumerate(headings)
-        if text[heading.start : heading.end].strip() == title
-    ]
+    matches = []
+    for number, heading in enumerate(headings):
+        heading_text = text[heading.start : heading.end]
+        if heading_text.strip() == title:
+            matches.append(number)
     if not matches:
         error = f"Section '{title}' not found in document"
         message = texts.missing_section(arguments.identifier, project.name, error)

@@ -1,4 +1,8 @@
-"""`delete_note` and `move_note` of basic-memory, for a note or a whole directory."""
+"""`delete_note` and `move_note` of basic-memory, for a note or a whole directory.
+
+Both raise Invalid, whose message is the whole answer, for a directory without notes. A move that is
+refused for its destination is an answer, not an error, unless a note is there.
+"""
 
 from __future__ import annotations
 
@@ -28,12 +32,15 @@ _EMPTY_DIRECTORY: Final = "Directory not found or empty: no files matched"
 
 
 def _directory_of(identifier: str) -> str:
-    """Return the path of a directory without slashes around it."""
+    """Return the path of a directory that a call names, without slashes and `memory://`."""
     return identifier.removeprefix("memory://").strip("/")
 
 
 def _notes_below(project: Project, identifier: str) -> list[str]:
-    """Return the names of all notes in a directory and its subdirectories."""
+    """Return the names of all notes in a directory and its subdirectories, sorted.
+
+    [] for the root of the project.
+    """
     start = _directory_of(identifier) + "/"
     notes = project.store.extension.list_all(Filter(prefix=start))
     return [note.name for note in notes if note.path.startswith(start)]
@@ -64,9 +71,10 @@ def delete_note(project: Project, arguments: DeleteNoteArguments) -> Reply[Resul
 
 
 def _delete(project: Project, note: Memory) -> None:
-    """Move a note to the trash.
+    """Move a note to the trash, and record in the session that it is gone.
 
-    Raise Conflict if the client read another text of it in this session.
+    Raises Conflict if the client read another text of it in this session, and NotFound if it was
+    deleted meanwhile.
     """
     expected = project.session.known_hash(note.path)
     try:
@@ -78,9 +86,9 @@ def _delete(project: Project, note: Memory) -> None:
 
 
 def _delete_directory(project: Project, arguments: DeleteNoteArguments) -> Reply[Result]:
-    """Move all notes of a directory to the trash, in one step.
+    """Move all notes of a directory to the trash in one step, and return the answer.
 
-    Raise Invalid if it has none.
+    Raises Invalid if it has none.
     """
     identifier = arguments.identifier
     paths = [path_of(name) for name in _notes_below(project, identifier)]
@@ -148,7 +156,10 @@ def move_note(project: Project, arguments: MoveNoteArguments) -> Reply[Result]:
 
 
 def _check_destination(arguments: MoveNoteArguments) -> tuple[str, str] | None:
-    """Return the error code and the text for a refused destination, None for a good one."""
+    """Return the error code and the text for a refused destination, None for a good one.
+
+    The vault is not read: whether the destination is taken is not checked.
+    """
     path = arguments.destination_path
     folder = arguments.destination_folder
     destination = _named_destination(arguments)
@@ -185,7 +196,7 @@ def _named_destination(arguments: MoveNoteArguments) -> str | None:
 def _failed_move(
     arguments: MoveNoteArguments, error: str, destination: str | None = None
 ) -> FailedMove:
-    """Return the answer of a move that moved nothing.
+    """Return the answer of a move that moved nothing; `error` is its code or reason.
 
     Without a `destination`, it has the one that the call names.
     """
@@ -198,7 +209,10 @@ def _failed_move(
 
 
 def _find_source(project: Project, arguments: MoveNoteArguments) -> Memory:
-    """Return the note to move. Raise Invalid if there is none."""
+    """Return the note to move.
+
+    Raises Invalid if there is none, and Ambiguous if several notes have the title.
+    """
     try:
         return project.find(arguments.identifier)
     except NotFound:
@@ -208,14 +222,14 @@ def _find_source(project: Project, arguments: MoveNoteArguments) -> Memory:
 def _missing_source(
     project: Project, arguments: MoveNoteArguments, destination: str | None = None
 ) -> Invalid:
-    """Return the error for a note to move that does not exist."""
+    """Return the error for a note to move that does not exist. It is not raised."""
     error = f"Entity not found: '{arguments.identifier}'"
     text = texts.move_of_missing_note(arguments.identifier)
     return project.refused(text, _failed_move(arguments, error, destination))
 
 
 def _destination_path(arguments: MoveNoteArguments, note: Memory) -> str:
-    """Return the path that a note is to have; in a folder it keeps the name of its file."""
+    """Return the path that a note is to have. In `destination_folder` it keeps its file name."""
     if arguments.destination_path:
         return arguments.destination_path
     folder = (arguments.destination_folder or "").strip("/")
@@ -224,7 +238,10 @@ def _destination_path(arguments: MoveNoteArguments, note: Memory) -> str:
 
 
 def _move_directory(project: Project, arguments: MoveNoteArguments) -> Reply[Result]:
-    """Move all notes of a directory in one step. Raise Invalid if it has none."""
+    """Move all notes of a directory in one step, and return the answer.
+
+    Raises Invalid if it has none, AlreadyExists if a new path is taken, and ReadOnly.
+    """
     source = arguments.identifier
     names = _notes_below(project, source)
     if not names:

@@ -26,16 +26,22 @@ _DEFAULT_RELATION: Final = "links_to"
 
 @dataclass(frozen=True, order=True)
 class RelationText:
-    """A relation as a note writes it: its type, and the text between the brackets."""
+    """A relation as a note writes it, such as `- uses [[Page|alias]]`.
+
+    Attributes:
+        type: Its type, such as `uses`.
+        link: The text between the brackets, such as `Page|alias`.
+    """
 
     type: str
     link: str
 
 
 def observations(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the category and the text of each observation of a note, in their order.
+    """Yield the category and the text of each observation in the text of a note, in order.
 
-    A list item without a category is an observation, of the category "note", if it has a tag.
+    A list item without a category is an observation, of the category "note", if it has a tag. A
+    context in parentheses at the end of an item with a category is left out.
     """
     for line, _ in _list_items(text):
         match = _OBSERVATION.match(line)
@@ -52,10 +58,10 @@ def observations(text: str) -> Iterator[tuple[str, str]]:
 
 
 def relation_texts(text: str) -> list[RelationText]:
-    """Return the relations of a note, each once, sorted by type and link.
+    """Return the relations in the text of a note, each once, sorted by type and link.
 
-    Every wikilink is one. Its type is the word before it if its list item has nothing else, and
-    "links_to" otherwise.
+    Each wikilink and embed is one. Its type is the word or quoted text before it if its list item
+    has nothing else but a context in parentheses, and "links_to" otherwise.
     """
     types = _relation_types(text)
     relations: set[RelationText] = set()
@@ -70,7 +76,7 @@ def relation_texts(text: str) -> list[RelationText]:
 
 
 def _relation_types(text: str) -> dict[int, str]:
-    """Return the types of the relations that list items of a note name, by line number."""
+    """Return the types that list items give their relations, by the number of their line."""
     types: dict[int, str] = {}
     for line, number in _list_items(text):
         match = _RELATION.match(line)

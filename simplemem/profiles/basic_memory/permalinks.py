@@ -40,7 +40,11 @@ _OUTSIDE: Final = re.compile(r"(?:^|/)\.\.(?:/|$)|^~|^[A-Za-z]:|\\|//")
 
 @lru_cache(1 << 16)
 def slug(path: str) -> str:
-    """Return the permalink of a path: lower case without accents, words joined by hyphens."""
+    """Return the permalink of a path: lower case without accents, words joined by hyphens.
+
+    An ending `.md` and apostrophes are left out, and slashes and dots stay. Any text has one; that
+    of "" is "".
+    """
     decomposed = unicodedata.normalize("NFKD", path.removesuffix(".md").translate(_LETTERS))
     letters = "".join(char for char in decomposed if not unicodedata.combining(char))
     words = _WORD_BOUNDARY.sub("-", letters)
@@ -52,5 +56,8 @@ def slug(path: str) -> str:
 
 
 def is_outside(place: str) -> bool:
-    """Whether a path or memory:// address could lead out of the project."""
+    """Return whether a path or memory:// address could lead out of the project.
+
+    It could if it has a part `..`, a backslash or a double slash, or begins with `~` or a drive.
+    """
     return _OUTSIDE.search(place.removeprefix("memory://")) is not None

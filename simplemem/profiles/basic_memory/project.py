@@ -1,6 +1,7 @@
 """A vault as a project of basic-memory.
 
-It has permalinks, and a row for each note, observation and relation.
+It has permalinks, and a row for each note, observation and relation. A row is a dictionary with
+everything that answers show, under the names of basic-memory's fields.
 """
 
 from __future__ import annotations
@@ -43,17 +44,32 @@ Result = TypedDict("Result", {"result": Any})
 
 @dataclass(frozen=True)
 class Relation:
-    """A relation of a note: its type, the text of its link, and the paths of both ends."""
+    """A relation of a note.
+
+    Attributes:
+        type: Its type, such as `uses`.
+        source: The path of the note that states it.
+        link_text: The text of its link, without brackets.
+        target: The path of the note that the link leads to; None if there is none.
+    """
 
     type: str
     source: str
     link_text: str
     target: str | None
-    """None if the link leads to no note."""
 
 
 class Project:
-    """Guards one call: the store, the session of the client, and the prefix of the permalinks."""
+    """A vault as a project, for one call of a tool.
+
+    Attributes:
+        store: The store of the vault.
+        caller: Who calls the tool, for the history.
+        session: What the client has read, which calls of the same client share.
+        prefix: What permalinks have before the path of their note, such as `main/`, or "".
+        name: The name of the project: its prefix without the slash.
+        id: The id of the project.
+    """
 
     def __init__(
         self,
@@ -62,7 +78,11 @@ class Project:
         arguments: ProjectArguments,
         session: Session,
     ) -> None:
-        """Open the project for a call. Raise Invalid if the arguments name another project."""
+        """Open the project for a call.
+
+        If the store is still indexing, its index is completed first. Raises Invalid if the
+        arguments name another project.
+        """
         self.store = store
         self.caller = caller
         self.session = session
@@ -89,7 +109,9 @@ class Project:
     def find(self, identifier: str) -> Memory:
         """Return the note with a permalink, path, title or memory:// address.
 
-        Raise NotFound if there is none, and Ambiguous if several notes have the title.
+        They are tried in this order, with or without the prefix, brackets and `.md`. Raises
+        NotFound if there is none or the address leads out of the project, and Ambiguous if several
+        notes have the title.
         """
         address = unquote(identifier.strip()).removeprefix("memory://")
         link = address.removeprefix("[[").removesuffix("]]")
@@ -119,16 +141,16 @@ class Project:
         return paths.get(slug(name))
 
     def address(self, path: str) -> str:
-        """Return the permalink of a path whose note has none in its properties."""
+        """Return the permalink that a note at a path has if its properties have none."""
         permalink = slug(path)
         if path.startswith(self.prefix):
             return permalink
         return self.prefix + permalink
 
     def links(self) -> dict[str, str]:
-        """Return the path of each note by its permalink.
+        """Return the paths of all notes, by permalink.
 
-        It is the permalink in the note's properties, or else the one of its path.
+        A permalink is the one in the note's properties, or else the one of its path.
         """
         own_permalinks = {
             path: permalink
@@ -139,10 +161,10 @@ class Project:
             for path in self.store.extension.indexed()
         }
 
-    # --- rows: all facts that answers show
+    # --- rows
 
     def row(self, note: Memory, score: float = 0.0) -> Data:
-        """Return all facts that an answer may show of a note."""
+        """Return the row of a note. `score` is that of a search."""
         permalink = str(note.frontmatter.get("permalink") or "") or self.address(note.path)
         note_type = str(note.frontmatter.get("type") or "") or "note"
         content = note.content.strip()
@@ -179,7 +201,10 @@ class Project:
         }
 
     def rows(self, note: Memory, types: Collection[str], score: float = 0.0) -> Iterator[Data]:
-        """Yield the rows of these types: the note, its observations, its relations."""
+        """Yield the rows of these types: the note, its observations, its relations.
+
+        `types` are some of `ROW_TYPES`. `score` is that of the note in a search; relations have 0.
+        """
         note_row = self.row(note, score)
         if "entity" in types:
             yield note_row
@@ -193,7 +218,10 @@ class Project:
                 yield self.relation_row(relation)
 
     def relation_row(self, relation: Relation) -> Data:
-        """Return all facts that an answer may show of a relation."""
+        """Return the row of a relation; some of its fields are those of the note that states it.
+
+        Fields of the target are None if the link leads to no note.
+        """
         source = self.row(self.store.read(name_of(relation.source)))
         target: Data = {}
         if relation.target is not None:
@@ -227,7 +255,7 @@ class Project:
     # --- relations
 
     def relations(self, note: Memory) -> list[Relation]:
-        """Return the relations of a note, each once, sorted by type and link."""
+        """Return the relations that a note states, each once, sorted by type and link."""
         relations = []
         for text in relation_texts(note.text):
             target = self._find_target(text.link, source=note.path)
@@ -235,7 +263,11 @@ class Project:
         return relations
 
     def _find_target(self, link_text: str, source: str) -> str | None:
-        """Return the path that a link leads to: by Obsidian's rules, else by title or permalink."""
+        """Return the path that a link leads to: by Obsidian's rules, else by title or permalink.
+
+        `source` is the path of the note with the link. Returns None if it leads to no note, or if
+        several notes have the title. Raises nothing.
+        """
         target = link_text.split("|")[0].split("#")[0].strip()
         path = self.store.extension.resolve_links([(target, source)])[0]
         if path is not None:
@@ -246,9 +278,10 @@ class Project:
             return None
 
     def around(self, note: Memory, depth: int, recent: Collection[str]) -> Iterator[Data]:
-        """Yield the relations within `depth` steps of a note, then the notes at their ends.
+        """Yield the rows of relations within `depth` steps of a note, then of notes at their ends.
 
-        Follow only relations of notes whose paths are in `recent`, and to such notes.
+        Only relations that notes of `recent` state are followed, and only to such notes; `recent`
+        has paths. Rows of notes have no content and no time of change.
         """
         relations, notes = self._walk(note, depth, recent)
 
@@ -260,7 +293,10 @@ class Project:
     def _walk(
         self, note: Memory, depth: int, recent: Collection[str]
     ) -> tuple[Iterable[Relation], Iterable[Memory]]:
-        """Return the relations within `depth` steps of a note, and the other notes reached."""
+        """Return the relations within `depth` steps of a note, and the other notes reached.
+
+        Both are in the order in which they are reached. `recent` is as in `around`.
+        """
         relations: dict[Relation, None] = {}
         reached = {note.path: note}
         frontier = [note]
@@ -277,13 +313,16 @@ class Project:
         return relations, reached.values()
 
     def _recent_relations(self, note: Memory, recent: Collection[str]) -> Iterator[Relation]:
-        """Yield the relations from and to a note that notes of `recent` contain."""
+        """Yield the relations from and to a note, if the path of their source is in `recent`."""
         for relation in chain(self.relations(note), self._incoming(note)):
             if relation.source in recent:
                 yield relation
 
     def _context_relation_row(self, relation: Relation, note: Memory) -> Data:
-        """Return a relation as the context of a note shows it: its ends by title."""
+        """Return the row of a relation as the context of a note shows it, with ends by title.
+
+        `start` is the link to the source, or "" if the note itself is the source.
+        """
         row = self.relation_row(relation)
         target_name = row["to_title"] or row["content"]
         is_incoming = row["file_path"] != note.path
@@ -298,7 +337,10 @@ class Project:
         }
 
     def _incoming(self, note: Memory) -> Iterator[Relation]:
-        """Yield the relations of other notes that lead to a note."""
+        """Yield the relations of other notes that lead to a note, sorted by the note's name.
+
+        At most 200 notes with a link, and 200 that contain the title, are looked through.
+        """
         backlinks = self.store.backlinks(note.name, limit=MAX_HITS, kinds=["link"])
         sources = {link.name for link in backlinks}
 
@@ -323,8 +365,9 @@ class Project:
     ) -> Reply[Result]:
         """Return an answer in the format that the call asks for.
 
-        `notice` is a sentence that the contract does not have: it stands below the text, or in
-        the field `notice` of a JSON object.
+        The text format has only `text`, and JSON only `answer`. `notice` is a sentence that
+        basic-memory does not have: it stands below the text, or in the field `notice` of a JSON
+        object. A JSON list has no place for it.
         """
         if self._output_format == "text":
             with_notice = "\n\n".join(part for part in (text, notice) if part)
@@ -341,7 +384,10 @@ class Project:
         return Reply(dumped, {"result": data})
 
     def refused(self, text: str, answer: Answer) -> Invalid:
-        """Return, and do not raise, the error of a refused call, whose message is the answer."""
+        """Return, and do not raise, the error of a refused call.
+
+        Its message is the answer in the format that the call asks for.
+        """
         return Invalid(self.reply(text, answer).text)
 
     # --- changes
@@ -356,9 +402,9 @@ class Project:
     ) -> Memory:
         """Edit the text of a note as it is at that moment, and return the changed note.
 
-        Raise what `on_conflict` returns if the note does not have the `expected` checksum, what
-        `edit` raises, and Unreadable if the note's frontmatter cannot be parsed. If the client
-        knew the old text, it counts as knowing the new one.
+        Raises the error that `on_conflict` returns if the note does not have the `expected`
+        checksum, the errors of `edit`, and Unreadable if the note's frontmatter cannot be parsed.
+        If the client knew the old text, it counts as knowing the new one.
         """
         result = self._change(note, edit, expected, on_conflict)
         for written in result.written:
@@ -373,11 +419,12 @@ class Project:
         expected: str | None,
         on_conflict: Callable[[Memory], Invalid],
     ) -> str:
-        """Replace the whole text of a note.
+        """Replace the whole text of a note, which the client then counts as knowing.
 
-        Without an `expected` checksum, expect the text that the client read in this session.
-        Return what was replaced if the client had read none, else "". Raise what `on_conflict`
-        returns if the note has another text.
+        Without an `expected` checksum, the text that the client read in this session is expected.
+        Returns a sentence on what was replaced if the client had read none, else "". Raises the
+        error that `on_conflict` returns for the current note if it has another text, and Unreadable
+        if its frontmatter cannot be parsed.
         """
         checksum = expected or self.session.known_hash(note.path)
         result = self._change(note, edit, checksum, on_conflict)
@@ -398,10 +445,11 @@ class Project:
         expected: str | None,
         on_conflict: Callable[[Memory], Invalid],
     ) -> BatchResult:
-        """Write the edited text of a note.
+        """Write the edited text of a note, and return what was written.
 
-        Raise what `on_conflict` returns if the note does not have the `expected` checksum, and
-        Unreadable if its frontmatter cannot be parsed.
+        Without an `expected` checksum, any text is edited. Raises the error that `on_conflict`
+        returns if the note does not have that checksum, and Unreadable if its frontmatter cannot be
+        parsed.
         """
 
         def draft() -> Sequence[Draft]:
@@ -442,7 +490,7 @@ def _find_permalink_prefix(store: EnhancedStore) -> str:
 
 
 def _named_projects(arguments: ProjectArguments) -> list[str]:
-    """Return the names and ids of projects that a call has."""
+    """Return the names and ids of projects that a call names; "main" if it names none."""
     names = [arguments.project_id or arguments.project or "main"]
     if isinstance(arguments, SearchNotesArguments):
         names += arguments.projects or ()
@@ -460,13 +508,13 @@ def _end_paths(relations: Iterable[Relation]) -> list[str]:
 
 
 def _iso_time(text: str) -> str | None:
-    """Return a time in ISO 8601, None for a text that is none."""
+    """Return the time that a text states, in ISO 8601 and UTC; None if it states none."""
     moment = parse_moment(text)
     return moment.isoformat() if moment else None
 
 
 def _observation_row(note_row: Data, category: str, content: str) -> Data:
-    """Return all facts that an answer may show of an observation."""
+    """Return the row of an observation; its other fields are those of its note's row."""
     permalink = f"{note_row['permalink']}/observations/{slug(category)}/{slug(content)}"
     return note_row | {
         "type": "observation",

@@ -56,9 +56,10 @@ def read_note(project: Project, arguments: ReadNoteArguments) -> Reply[Result]:
 
 
 def _answer_missing(project: Project, arguments: ReadNoteArguments) -> Reply[Result]:
-    """Return an answer that there is no such note, with notes that a search finds by its words.
+    """Return the answer for a note that does not exist, with similar notes.
 
-    It has no such notes if the search finds nothing that contains the words.
+    These are a page of the notes that a search finds by the words of the identifier; none if no
+    note contains the words. A notice says if the index is incomplete.
     """
     identifier = arguments.identifier
     page = page_slice(arguments)
@@ -82,9 +83,10 @@ def _answer_missing(project: Project, arguments: ReadNoteArguments) -> Reply[Res
 
 
 def _answer_lines(project: Project, arguments: ReadNoteArguments, note: Memory) -> Reply[Result]:
-    """Return some lines of a note, counted with its frontmatter.
+    """Return a range of a note's lines, counted from 1 with its frontmatter, and the next range.
 
-    Raise Invalid for a range that ends before it starts, or that starts past the end.
+    An end past the last line means the last line. Raises Invalid for a range that ends before it
+    starts, or that starts past the end.
     """
     lines = note.text.splitlines()
     total = len(lines)

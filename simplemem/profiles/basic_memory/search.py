@@ -48,18 +48,28 @@ _NOT_OPERATOR: Final = re.compile(r"\bNOT\s+")
 
 @dataclass(frozen=True)
 class SearchRequest:
-    """One search: the parts of the query, and the filters of its arguments."""
+    """One search: the parts of the query, and the filters of its arguments.
+
+    Attributes:
+        query: The query as the client wrote it, without blanks around it.
+        words: The query in the store's syntax, without tags and Boolean operators.
+        search_type: A key of `_MODES`, title or permalink.
+        row_types: The types of rows that are returned, of `ROW_TYPES`.
+        note_types: The types that a note may have, in lower case; all if it is empty.
+        categories: The categories that an observation may have, in lower case; all if it is empty.
+        properties: The conditions for properties, by key (`property_matches`).
+        filter: The part of the filters that the store can apply.
+        min_similarity: The lowest score of a hit.
+    """
 
     query: str
     words: str
-    """The query in the store's syntax, without tags and Boolean operators."""
     search_type: str
     row_types: frozenset[str]
     note_types: frozenset[str]
     categories: frozenset[str]
     properties: Mapping[str, Any]
     filter: Filter
-    """The part of the filters that the store can apply."""
     min_similarity: float
 
     @property
@@ -113,7 +123,7 @@ def search_notes(project: Project, arguments: SearchNotesArguments) -> Reply[Res
 
 
 def _has_criteria(arguments: SearchNotesArguments) -> bool:
-    """Whether a call has a query or a filter."""
+    """Return whether a call has a query or a filter."""
     query = (arguments.query or "").strip()
     criteria = (
         query,
@@ -129,7 +139,10 @@ def _has_criteria(arguments: SearchNotesArguments) -> bool:
 
 
 def _row_types(arguments: SearchNotesArguments) -> frozenset[str]:
-    """Return the types of rows that a call searches; "entity" if it names no type or category."""
+    """Return the types of rows that a call searches, in lower case. They are not checked.
+
+    Without types, it is "observation" for a call with categories, else "entity".
+    """
     if arguments.entity_types:
         return frozenset(name.lower() for name in arguments.entity_types)
     if arguments.categories:
@@ -155,7 +168,10 @@ def _text_reply(text: str) -> Reply[Result]:
 
 
 def _read_request(project: Project, arguments: SearchNotesArguments) -> SearchRequest:
-    """Return the search that a call asks for. Raise Invalid for a date that cannot be read."""
+    """Return the search that a call asks for.
+
+    A `min_similarity` of 0 or null becomes 0.05. Raises Invalid for a date that cannot be read.
+    """
     query = (arguments.query or "").strip()
     tags = [*(arguments.tags or ()), *_TAG_OPERATOR.findall(query)]
     with_exclusions = _NOT_OPERATOR.sub("-", query)
@@ -196,15 +212,16 @@ def _indexed_properties(properties: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _lowered(names: Iterable[str] | None) -> frozenset[str]:
-    """Return names in small letters."""
+    """Return names in lower case; none for None."""
     return frozenset(name.lower() for name in names or ())
 
 
 def _find_candidates(project: Project, request: SearchRequest, row_count: int) -> Candidates:
     """Return the notes that meet the store's filter, ranked if the query has words to rank by.
 
-    `row_count` is the number of rows up to the end of the page. With words, at most 200 notes are
-    returned.
+    `row_count` is the number of rows up to the end of the page. Ranked notes are at most 200, and
+    none if no note contains the words. Notes that are not ranked are sorted by name, and their
+    score is 0. Raises Invalid for a filter that the store cannot read.
     """
     if request.mode is None:
         index = project.store.state()
@@ -236,7 +253,7 @@ def _matching_rows(
 ) -> Iterator[Data]:
     """Yield the rows of the candidates that meet all conditions, in the order of the candidates.
 
-    `scores` are the candidates' scores by name. Raise Invalid for an unknown operator.
+    `scores` are the candidates' scores by name. Raises Invalid for an unknown operator.
     """
     link_pattern = request.query.removeprefix("memory://").removeprefix(project.prefix)
 
@@ -251,7 +268,10 @@ def _matching_rows(
 
 
 def _row_matches(row: Data, request: SearchRequest) -> bool:
-    """Whether a row meets the conditions that the store's search does not check."""
+    """Return whether a row meets the conditions that the store's search does not check.
+
+    Raises Invalid for an unknown operator.
+    """
     if request.search_type == "title" and request.query.lower() not in row["title"].lower():
         return False
     if request.note_types and row["note_type"].lower() not in request.note_types:
@@ -271,7 +291,10 @@ def _row_matches(row: Data, request: SearchRequest) -> bool:
 
 
 def _contains_words(row: Data, words: str) -> bool:
-    """Return whether the title and the text of a row contain all words."""
+    """Return whether the title and the text of a row contain all words, in any case.
+
+    True if there are no words.
+    """
     text = f"{row['title']} {row['content']}".lower()
     return all(word in text for word in words.lower().split())
 
@@ -286,7 +309,8 @@ def _answer(
     """Return the answer with the rows of the page.
 
     `first_rows` are the rows from the first one to the end of the page, and one more if there are
-    more pages. `notice` says that the index is incomplete, or is "".
+    more pages. The titles of observations in them are changed. `notice` says that the index is
+    incomplete, or is "".
     """
     page = page_slice(arguments)
     rows = first_rows[page]
@@ -324,17 +348,23 @@ def _is_one_of(value: Any, options: Any) -> bool:
 
 
 def _is_between(value: Any, bounds: Any) -> bool:
-    """Return whether a value is within two bounds."""
-    lowest, highest = bounds[0], bounds[1]
+    """Return whether a value is within two bounds; both are included.
+
+    Raises TypeError or LookupError if there are not two bounds of the value's type.
+    """
+    lowest = bounds[0]
+    highest = bounds[1]
     return bool(lowest <= value <= highest)
 
 
 def _contains_all(value: object, items: object) -> bool:
-    """Return whether a list, or a single value, contains all items."""
+    """Return whether a list, or a single value, contains all items. They are compared as texts."""
     present = {str(item) for item in as_list(value)}
     return {str(item) for item in as_list(items)} <= present
 
 
+# Each gets the value of the property and the operand of the condition, and may raise TypeError or
+# LookupError for an operand of the wrong form.
 _OPERATORS: Final[dict[str, Callable[[Any, Any], bool]]] = {
     "gt": gt,
     "gte": ge,
@@ -347,10 +377,11 @@ _OPERATORS: Final[dict[str, Callable[[Any, Any], bool]]] = {
 
 
 def property_matches(frontmatter: object, key: str, condition: object) -> bool:
-    """Whether a property meets a condition of a metadata filter.
+    """Return whether a property meets a condition of a metadata filter.
 
     `key` is a path such as `author.name`. `condition` is a text that equals the property, a list
-    of items that it contains, or operators such as {"$gt": 1}. Raise Invalid for an unknown one.
+    of items that it contains, or operators such as {"$gt": 1}. An operand that cannot be compared
+    with the property is not met. Raises Invalid for an unknown operator.
     """
     value = _property_at(frontmatter, key)
     if isinstance(condition, list):
@@ -370,7 +401,7 @@ def property_matches(frontmatter: object, key: str, condition: object) -> bool:
         return all(
             exists and _OPERATORS[name](value, operand) for name, operand in operands.items()
         )
-    except TypeError:
+    except (TypeError, LookupError):
         return False
 
 

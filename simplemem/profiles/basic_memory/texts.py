@@ -1,7 +1,8 @@
 """The texts that basic-memory's tools answer with.
 
 Headings, field names and key phrases are those of release 0.24.1, because prompts depend on them.
-The advice is our own.
+The advice is our own. `project` is the name of the project, and `identifier` the note or directory
+as the client named it. A `row` is a note, an observation or a relation as `Project` returns it.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ NO_CRITERIA: Final = (
 
 
 def no_project(name: str) -> str:
-    """Say that there is no such project."""
+    """Return the error for the name or id of a project that does not exist."""
     return f"Project not found: '{name}'"
 
 
@@ -36,7 +37,7 @@ def no_project(name: str) -> str:
 
 
 def written_note(row: Data, project: str, verb: str, tags: Sequence[str]) -> str:
-    """Describe a note that was written; `verb` is Created or Updated."""
+    """Return the answer for a note that was written; `verb` is Created or Updated."""
     tag_section = ""
     if tags:
         tag_section = f"\n## Tags\n- {', '.join(tags)}\n"
@@ -52,7 +53,7 @@ def written_note(row: Data, project: str, verb: str, tags: Sequence[str]) -> str
 
 
 def existing_note(title: str, permalink: str, project: str) -> str:
-    """Say that a note exists, and how to change it."""
+    """Return the error for a new note whose path is taken, with the ways to change that note."""
     return (
         "# Error: Note already exists\n\n"
         f'**"{title}"** already exists (`{permalink}`).\n\n'
@@ -65,7 +66,10 @@ def existing_note(title: str, permalink: str, project: str) -> str:
 
 
 def stale_write(title: str, path: str, checksum: str, project: str) -> str:
-    """Say that a note has changed since the client read it, so nothing was written."""
+    """Return the error for a note that changed since the client read it.
+
+    Nothing was written. `path` and `checksum` are those of the note now.
+    """
     return (
         "# Error: Note revision conflict\n\n"
         f'**"{title}"** at `{path}` changed since you read it: nothing was written.\n'
@@ -76,7 +80,7 @@ def stale_write(title: str, path: str, checksum: str, project: str) -> str:
 
 
 def refused_directory(directory: str) -> str:
-    """Say that a directory leads out of the project."""
+    """Return the error for a directory that leads out of the project."""
     return (
         "# Error\n\n"
         f"Directory path '{directory}' is not allowed - paths must stay within project boundaries"
@@ -87,7 +91,7 @@ def refused_directory(directory: str) -> str:
 
 
 def refused_identifier(identifier: str) -> str:
-    """Say that an identifier leads out of the project."""
+    """Return the error for an identifier that leads out of the project."""
     return (
         "# Error\n\n"
         f"Identifier '{identifier}' is not allowed - paths must stay within project boundaries"
@@ -95,7 +99,7 @@ def refused_identifier(identifier: str) -> str:
 
 
 def note_metadata(row: Data) -> str:
-    """Show a note without its text."""
+    """Return the title, addresses, checksum and time of a note, without its text."""
     return (
         "# Note metadata\n"
         f"title: {row['title']}\n"
@@ -109,7 +113,11 @@ def note_metadata(row: Data) -> str:
 def note_lines(
     lines: Sequence[str], first: int, total: int, next_range: tuple[int, int] | None
 ) -> str:
-    """Show lines of a note from number `first`; `next_range` is None at the end."""
+    """Return lines of a note with their numbers, from number `first`.
+
+    `total` is how many lines the note has. `next_range` is the first and the last line of the next
+    call; None at the end of the note.
+    """
     last = first + len(lines) - 1
     following = "EOF"
     if next_range is not None:
@@ -124,7 +132,10 @@ def note_lines(
 def missing_note(
     identifier: str, project: str, related: Sequence[Data], *, index_is_complete: bool
 ) -> str:
-    """Say that there is no such note, and list related notes if there are any."""
+    """Return the answer for a note that does not exist, with the rows of related notes.
+
+    Without related notes and with an incomplete index, it says to try again later.
+    """
     related_notes = [
         f"\n## {number}. {row['title']}\n- **Type**: entity\n- **Permalink**: {row['permalink']}\n"
         for number, row in enumerate(related, 1)
@@ -147,7 +158,7 @@ def missing_note(
 
 
 def edited_note(row: Data, project: str, arguments: EditNoteArguments, *, created: bool) -> str:
-    """Describe a note that was edited, or created by the edit."""
+    """Return the answer for a note that was edited, or that the edit created."""
     heading = "Created" if created else "Edited"
     created_line = "fileCreated: true\n" if created else ""
     return (
@@ -162,7 +173,7 @@ def edited_note(row: Data, project: str, arguments: EditNoteArguments, *, create
 
 
 def _operation_summary(arguments: EditNoteArguments, *, created: bool) -> str:
-    """Describe in one line what an edit did."""
+    """Return one line that says what an edit did."""
     lines = arguments.content.count("\n") + 1
     if created:
         return f"Created note with {lines} lines"
@@ -178,7 +189,10 @@ def _operation_summary(arguments: EditNoteArguments, *, created: bool) -> str:
 
 
 def stale_edit(identifier: str, checksum: str) -> str:
-    """Say that a note has changed since the client read it, so nothing was edited."""
+    """Return the error for a note that changed since the client read it.
+
+    Nothing was edited. `checksum` is that of the note now.
+    """
     return (
         "# Edit Failed - Note Revision Conflict\n\n"
         f"The note '{identifier}' changed since you read it: nothing was edited.\n"
@@ -188,7 +202,7 @@ def stale_edit(identifier: str, checksum: str) -> str:
 
 
 def edit_of_deleted_note(identifier: str) -> str:
-    """Say that the note that the client read no longer exists."""
+    """Return the error for a note that the client read, and that no longer exists."""
     return (
         "# Edit Failed - Note Revision Conflict\n\n"
         f"The note '{identifier}' no longer exists: nothing was edited."
@@ -196,7 +210,7 @@ def edit_of_deleted_note(identifier: str) -> str:
 
 
 def edit_of_missing_note(identifier: str, project: str) -> str:
-    """Say that there is no note to edit."""
+    """Return the error for a note to edit that does not exist."""
     return (
         "# Edit Failed - Note Not Found\n\n"
         f"The note with identifier '{identifier}' could not be found. "
@@ -207,7 +221,7 @@ def edit_of_missing_note(identifier: str, project: str) -> str:
 
 
 def text_to_replace_missing(identifier: str, project: str, find_text: str) -> str:
-    """Say that a note does not contain the text to replace."""
+    """Return the error for a note that does not contain the text to replace."""
     return (
         "# Edit Failed - Text Not Found\n\n"
         f"The text '{find_text}' was not found in the note '{identifier}'.\n\n"
@@ -217,7 +231,7 @@ def text_to_replace_missing(identifier: str, project: str, find_text: str) -> st
 
 
 def wrong_replacement_count(find_text: str, expected: int, count: int) -> str:
-    """Say that a note contains the text to replace more or less often than expected."""
+    """Return the error for a text to replace that occurs `count` times, not as expected."""
     return (
         "# Edit Failed - Wrong Replacement Count\n\n"
         f"Expected {expected} occurrences of '{find_text}' but found {count}.\n\n"
@@ -226,7 +240,7 @@ def wrong_replacement_count(find_text: str, expected: int, count: int) -> str:
 
 
 def duplicate_section(identifier: str) -> str:
-    """Say that a note has several sections with the heading of the call."""
+    """Return the error for a note that has several sections with the heading of the call."""
     return (
         "# Edit Failed - Duplicate Section Headers\n\n"
         f"Multiple sections found with the same header in note '{identifier}'.\n\n"
@@ -235,7 +249,7 @@ def duplicate_section(identifier: str) -> str:
 
 
 def missing_section(identifier: str, project: str, error: str) -> str:
-    """Say that a note has no section with the heading of the call."""
+    """Return the error for a note that has no section of the call; `error` says so."""
     return (
         "# Edit Failed\n\n"
         f"Error editing note '{identifier}': {error}.\n\n"
@@ -248,12 +262,12 @@ def missing_section(identifier: str, project: str, error: str) -> str:
 
 
 def failed_search(query: str, reason: str) -> str:
-    """Say why a search is not possible."""
+    """Return the error for a search that is not possible for a `reason`."""
     return f"# Search Failed\n\nError searching for '{query}': {reason}"
 
 
 def nothing_found(query: str | None, project: str, *, index_is_complete: bool) -> str:
-    """Say that a search found nothing, or nothing yet."""
+    """Return the answer for a search that found nothing, or nothing in an incomplete index."""
     if not index_is_complete:
         return f"No answer yet for '{query}' in project '{project}': not every note is indexed."
     return (
@@ -270,7 +284,11 @@ def search_page(
     *,
     has_more: bool,
 ) -> str:
-    """Show a page of results; `ranked_query` is "" if the query has no words to rank by."""
+    """Return a page of results, of which there is at least one.
+
+    `ranked_query` is the query; "" if it has no words to rank by. `has_more` says that there are
+    more pages.
+    """
     about = f": {ranked_query}" if ranked_query else ""
     scope = "all projects" if arguments.search_all_projects else project
     results = "\n\n".join(
@@ -296,12 +314,15 @@ def search_page(
 
 
 def no_context(uri: str, project: str) -> str:
-    """Say that no note has an address."""
+    """Return the answer for an address that no note has."""
     return f"No results found for '{uri}' in project '{project}'."
 
 
 def context(title: str, results: Sequence[str], metadata: ContextMetadata, project: str) -> str:
-    """Show the notes of a context, each of which is a text of `context_result`."""
+    """Return a context below its title. Each of the `results` is a text of `context_result`.
+
+    The counts and the depth in its last line come from the metadata.
+    """
     joined = "\n\n---\n\n".join(results)
     return (
         f"# Context: {title}\n\n"
@@ -315,7 +336,11 @@ def context(title: str, results: Sequence[str], metadata: ContextMetadata, proje
 def context_result(
     row: Data, observations: Sequence[Data], related: Sequence[Data], *, compact: bool
 ) -> str:
-    """Show one note with its observations, its relations and the notes they lead to."""
+    """Return one note of a context, with its observations, its relations and related notes.
+
+    `related` has the rows of the relations and of the notes at their ends. With `compact`, the
+    text of the note is left out.
+    """
     body = "" if compact else f"\n\n{row['content']}"
     observation_lines = [f"- [{row['category']}] {row['content']}" for row in observations]
     relation_lines = [
@@ -336,7 +361,7 @@ def context_result(
 
 
 def _context_section(heading: str, lines: Sequence[str]) -> str:
-    """Show lines below a heading; "" without lines."""
+    """Return lines below a heading; "" without lines."""
     if not lines:
         return ""
     return f"\n\n### {heading}\n" + "\n".join(lines)
@@ -346,7 +371,7 @@ def _context_section(heading: str, lines: Sequence[str]) -> str:
 
 
 def no_recent_activity(project: str, days: str) -> str:
-    """Say that nothing has changed recently."""
+    """Return the answer for a timeframe in which nothing changed; `days` is its label."""
     return (
         f"## Recent Activity: {project} ({days})\n\n"
         f"No recent activity in '{project}' within {days}.\n"
@@ -356,7 +381,10 @@ def no_recent_activity(project: str, days: str) -> str:
 
 
 def recent_activity(rows: Sequence[Data], project: str, days: str, summary: str) -> str:
-    """Show notes, observations and relations that changed recently, in sections."""
+    """Return the rows that changed recently, in sections for their types.
+
+    `days` is the label of the timeframe, and `summary` the sentence at the end.
+    """
     notes = [
         f"  • {row['title']} ({row['folder']}) [id: {row['external_id']}]"
         for row in rows
@@ -380,7 +408,7 @@ def recent_activity(rows: Sequence[Data], project: str, days: str, summary: str)
 
 
 def _recent_section(heading: str, lines: Sequence[str]) -> str:
-    """Show lines below a heading with their number; "" without lines."""
+    """Return lines below a heading that has their number; "" without lines."""
     if not lines:
         return ""
     return f"**{heading} ({len(lines)}):**\n" + "\n".join(lines) + "\n\n"
@@ -390,14 +418,18 @@ def _recent_section(heading: str, lines: Sequence[str]) -> str:
 
 
 def empty_directory(arguments: ListDirectoryArguments) -> str:
-    """Say that a directory contains nothing."""
+    """Return the answer for a directory in which nothing was found."""
     return f"No files found in directory '{arguments.dir_name}'{_matching(arguments)}"
 
 
 def directory_page(
     rows: Sequence[Data], arguments: ListDirectoryArguments, total: int, *, has_more: bool
 ) -> str:
-    """Show a page of a directory: its folders, then its notes."""
+    """Return a page of a directory: its folders, then its notes.
+
+    `total` is how many folders and notes all pages have. With `has_more`, the last lines say how to
+    get the next page.
+    """
     folders = [
         f"📁 {row['name']:<30} {row['directory_path']}"
         for row in rows
@@ -421,15 +453,17 @@ def directory_page(
 
 
 def _matching(arguments: ListDirectoryArguments) -> str:
-    """Return the part of a sentence about the pattern of a call; "" without one."""
+    """Return ` matching 'PATTERN'` for a call with a pattern, "" for one without."""
     if not arguments.file_name_glob:
         return ""
     return f" matching '{arguments.file_name_glob}'"
 
 
 def _directory_section(lines: Sequence[str]) -> str:
-    """Show the folders or the notes of a page; "" without lines."""
-    return "\n".join(lines) + "\n\n" if lines else ""
+    """Return the lines of the folders or the notes of a page; "" without lines."""
+    if not lines:
+        return ""
+    return "\n".join(lines) + "\n\n"
 
 
 def _item_count(folders: int, files: int) -> str:
@@ -447,7 +481,7 @@ def _item_count(folders: int, files: int) -> str:
 
 
 def _next_page_hint(arguments: ListDirectoryArguments) -> str:
-    """Say how to get the next page of a directory."""
+    """Return the text that says how to get the next page of a directory."""
     return (
         f"\n\nMore results available. Call list_directory(dir_name='{arguments.dir_name}', "
         f"depth={arguments.depth}, page={arguments.page + 1}, "
@@ -459,7 +493,7 @@ def _next_page_hint(arguments: ListDirectoryArguments) -> str:
 
 
 def moved_note(identifier: str, destination: str, permalink: str, project: str) -> str:
-    """Say that a note was moved."""
+    """Return the answer for a note that was moved; `permalink` is the new one."""
     return (
         "✅ Note moved successfully\n\n"
         f"📁 **{identifier}** → **{destination}**\n"
@@ -470,7 +504,7 @@ def moved_note(identifier: str, destination: str, permalink: str, project: str) 
 
 
 def move_of_missing_note(identifier: str) -> str:
-    """Say that there is no note to move."""
+    """Return the error for a note to move that does not exist."""
     return (
         "# Move Failed - Note Not Found\n\n"
         f"The note '{identifier}' could not be found for moving. "
@@ -479,7 +513,7 @@ def move_of_missing_note(identifier: str) -> str:
 
 
 def destination_exists(identifier: str, destination: str | None) -> str:
-    """Say that the destination of a move is taken."""
+    """Return the error for a move to a path that is taken."""
     return (
         "# Move Failed - Destination Already Exists\n\n"
         f"Cannot move '{identifier}' to '{destination}' "
@@ -488,7 +522,7 @@ def destination_exists(identifier: str, destination: str | None) -> str:
 
 
 def missing_extension(destination: str | None) -> str:
-    """Say that the destination of a note needs an extension."""
+    """Return the error for a move of a note to a path without an extension."""
     return (
         "# Move Failed - File Extension Required\n\n"
         f"The destination path '{destination}' must include a file extension (e.g., '.md')."
@@ -496,7 +530,7 @@ def missing_extension(destination: str | None) -> str:
 
 
 def other_extension(destination: str | None) -> str:
-    """Say that the destination of a note must end in `.md`."""
+    """Return the error for a move of a note to a path that does not end in `.md`."""
     return (
         "# Move Failed - File Extension Mismatch\n\n"
         f"A note stays a Markdown file: '{destination}' must end in '.md'."
@@ -504,7 +538,7 @@ def other_extension(destination: str | None) -> str:
 
 
 def refused_destination(destination: str | None) -> str:
-    """Say that a destination leads out of the project."""
+    """Return the error for a move to a path that leads out of the project."""
     return (
         "# Move Failed - Security Validation Error\n\n"
         f"The destination path '{destination}' is not allowed - "
@@ -527,7 +561,7 @@ FOLDER_FOR_DIRECTORY: Final = (
 
 
 def same_destination(identifier: str) -> str:
-    """Say that a note is at the destination already."""
+    """Return the error for a move of a note to the path that it has already."""
     return (
         "# Move Failed - Destination Same As Source\n\n"
         f"The note '{identifier}' is already at the requested destination."
@@ -537,7 +571,7 @@ def same_destination(identifier: str) -> str:
 def moved_directory(
     source: str, destination: str | None, paths: Sequence[str], project: str
 ) -> str:
-    """Say that a directory was moved, and list its files."""
+    """Return the answer for a directory that was moved, with the new paths of its files."""
     return (
         "# Directory Moved Successfully\n\n"
         f"**Source:** `{source}`\n"
@@ -551,7 +585,7 @@ def moved_directory(
 
 
 def empty_source_directory(identifier: str, project: str) -> str:
-    """Say that a directory to move contains no notes."""
+    """Return the error for a directory to move that contains no notes."""
     return (
         "# Directory Move Failed - No Files Found\n\n"
         f"No files found for source directory `{identifier}`.\n"
@@ -564,7 +598,7 @@ def empty_source_directory(identifier: str, project: str) -> str:
 
 
 def deleted_directory(identifier: str, paths: Sequence[str], project: str) -> str:
-    """Say that a directory was deleted, and list its files."""
+    """Return the answer for a directory that was deleted, with the paths of its files."""
     return (
         "# Directory Deleted Successfully\n\n"
         f"**Directory:** `{identifier}`\n\n"
@@ -577,7 +611,7 @@ def deleted_directory(identifier: str, paths: Sequence[str], project: str) -> st
 
 
 def empty_deleted_directory(identifier: str, project: str) -> str:
-    """Say that a directory to delete contains no notes."""
+    """Return the error for a directory to delete that contains no notes."""
     return (
         "# Directory Delete Failed - No Files Found\n\n"
         f"No files found for directory `{identifier}`.\n"

@@ -17,16 +17,19 @@ _UNIT_DAYS: Final = {"h": 1 / 24, "d": 1, "w": 7, "m": 30, "y": 365}
 
 @dataclass(frozen=True)
 class Timeframe:
-    """A stretch of time up to now."""
+    """A stretch of time up to now.
+
+    Attributes:
+        since: Its start, as a filter of the store takes it: `2 weeks ago`, `yesterday`, a date.
+        label: What answers show: a number of days such as `14d`, else the text of the call.
+    """
 
     since: str
-    """Its start, as a filter of the store takes it."""
     label: str
-    """As answers show it: in days if it is a number of units, else as the caller wrote it."""
 
 
 def read_timeframe(store: EnhancedStore, text: str) -> Timeframe:
-    """Return the timeframe that a text means. Raise Invalid if the store cannot read it."""
+    """Return the timeframe that a text means. Raises Invalid if the store cannot read it."""
     timeframe = _parse_timeframe(text)
     try:
         store.list(filter=Filter(since=timeframe.since or "?"), limit=1)
@@ -36,7 +39,10 @@ def read_timeframe(store: EnhancedStore, text: str) -> Timeframe:
 
 
 def _parse_timeframe(text: str) -> Timeframe:
-    """Return the timeframe of a text, which is not checked if it is no number of units."""
+    """Return the timeframe of a text: `yesterday`, or a number of units such as `2 weeks ago`.
+
+    Any other text becomes the start as it is. The store has to check it.
+    """
     if text == "yesterday":
         return Timeframe(text, "1d")
 
