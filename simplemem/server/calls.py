@@ -126,7 +126,7 @@ class _Handlers:
         self._sessions = sessions
 
     async def list_tools(self, _ctx: Context, _params: Any) -> types.ListToolsResult:
-        """Answer `tools/list`. A moment later, the index begins to be updated."""
+        """Answer `tools/list`. 0.05 seconds later, the index begins to be updated."""
         loop = asyncio.get_running_loop()
         loop.call_later(_SECONDS_AFTER_LIST, self._executor.start_indexing)
         listings = [tool.listing() for tool in self._tools.values()]
@@ -218,7 +218,10 @@ class _Handlers:
 
 
 def _required_commit(meta: Mapping[str, Any] | None) -> str:
-    """Return the commit that the answer to a request must include, or "" for any."""
+    """Return the commit that the answer to a request must include, or "" for any.
+
+    `meta` is the `_meta` of the request.
+    """
     commit = (meta or {}).get(_COMMIT)
     if isinstance(commit, str):
         return commit

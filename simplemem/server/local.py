@@ -170,7 +170,10 @@ class LocalServer:
         return listening
 
     def _stop_listening(self) -> None:
-        """Close the socket if there is one, remove its file, and release the lock."""
+        """Close the socket if there is one, remove its file, and release the lock.
+
+        Wakes the thread that accepts connections. Raises nothing if there is no socket.
+        """
         with self._guard:
             listening = self._listening
             self._listening = None
@@ -314,7 +317,10 @@ class LocalServer:
         local_protocol.send(connection, DECLINED, MAX_ANSWER_BYTES, deadline)
 
     def _release_when_done(self, work: Future[Answer | None] | None) -> None:
-        """Let another command in once the work has ended, so that slow commands do not pile up."""
+        """Let another command in once the work has ended, so that slow commands do not pile up.
+
+        Cancels work that no thread has begun. None stands for work that was never begun.
+        """
         if work is None:
             self._free.release()
             return

@@ -80,7 +80,10 @@ def socket_path(root: str) -> str | None:
 
 
 def is_private_socket(path: str) -> bool:
-    """Return whether a file is a socket of this user that no other user can open or replace."""
+    """Return whether a file is a socket of this user that no other user can open or replace.
+
+    False if there is no such file.
+    """
     try:
         status = os.lstat(path)
     except OSError:

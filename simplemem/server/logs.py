@@ -94,7 +94,7 @@ def log_to_stderr(level: str) -> Callable[[], object]:
 
 
 def _log_thread_error(args: threading.ExceptHookArgs) -> None:
-    """Log an error that ended a thread."""
+    """Log an error that ended a thread, as `threading.excepthook`."""
     name = None
     if args.thread is not None:
         name = args.thread.name
@@ -104,5 +104,5 @@ def _log_thread_error(args: threading.ExceptHookArgs) -> None:
 def _log_error(
     _type: type[BaseException], error: BaseException, _traceback: TracebackType | None
 ) -> None:
-    """Log an error that ends the process."""
+    """Log an error that ends the process, as `sys.excepthook`."""
     log.error("the server failed", exc_info=error)

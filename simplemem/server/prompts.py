@@ -120,7 +120,8 @@ def _note_item(note: Listed) -> str:
     name = line(note.name)
     description = line(note.description or note.title, 120)
     tags = tags_line(note.tags)
-    return f"- {day} **{name}** {description} {tags}".rstrip()
+    details = f"{description} {tags}".rstrip()
+    return f"- {day} **{name}** {details}"
 
 
 def _count_notice(page: Page) -> str:
@@ -147,7 +148,7 @@ def list_prompts(tools: Collection[Tool]) -> types.ListPromptsResult:
 
 
 def _describe(prompt: Prompt) -> types.Prompt:
-    """Return a prompt in the form of the protocol."""
+    """Return a prompt in the form of the protocol, with its arguments."""
     required = prompt.input.get("required", ())
     arguments = []
     for name, schema in prompt.input["properties"].items():

@@ -199,14 +199,14 @@ class _Subscriptions:
         return [*self._clients_of_uri.get(uri, ())]
 
     def changed(self, names: frozenset[str]) -> set[str]:
-        """Return the subscribed URIs that a change of these notes concerns."""
+        """Return the subscribed URIs that a change of the notes with these names concerns."""
         uris = set(self._uris_of_key.get(_ANY_CHANGE, ()))
         for name in names:
             uris |= self._uris_of_key.get(compare_key(name), set())
         return uris
 
     def _forget_key(self, uri: str) -> None:
-        """Forget which note a URI means. Does nothing if that is not known."""
+        """Forget the key of a URI. Does nothing if it has none."""
         key = self._key_of_uri.pop(uri, None)
         if key is None:
             return
@@ -504,7 +504,11 @@ class Resources:
         self._is_watching = True
 
     def _visible_among(self, uris: list[str]) -> list[str]:
-        """Return the URIs without those of hidden notes: no client learns when these change."""
+        """Return the URIs without those of hidden notes: no client learns when these change.
+
+        Where users are hidden, URIs of notes that do not exist are left out, too. Call it in a
+        thread. Raises MCPError for a URI that is not one of a note.
+        """
         store = self._executor.store()
         if not self.hides_users(store):
             return uris

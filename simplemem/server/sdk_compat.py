@@ -121,7 +121,7 @@ class SessionManager(StreamableHTTPSessionManager):
             self._put_last(session_id)
 
     def _put_last(self, session_id: str) -> None:
-        """Keep the sessions in the order of their last use."""
+        """Record that a session was used last. Does nothing if it is not open."""
         transport = self._server_instances.pop(session_id, None)
         if transport is not None:
             self._server_instances[session_id] = transport

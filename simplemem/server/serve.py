@@ -188,5 +188,8 @@ def _call_on_signals(end: Callable[[], object]) -> None:
 
 
 def _log_task_error(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """Log the error of a task that nobody awaits, without its message, which may quote a note."""
+    """Log the error of a task that nobody awaits, as the exception handler of the event loop.
+
+    Its message is not logged, because it may quote a note.
+    """
     log.error("a task failed", exc_info=context.get("exception"))

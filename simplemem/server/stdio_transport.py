@@ -163,12 +163,12 @@ class _StdioTransport:
             self._unanswered.discard(request_id)
 
     async def _wait_until_unanswered(self, max_requests: int) -> None:
-        """Wait until at most so many requests are in progress."""
+        """Wait until at most `max_requests` requests are in progress. It may wait forever."""
         while len(self._unanswered) > max_requests:
             await anyio.sleep(_POLL_SECONDS)
 
     async def _finish(self) -> None:
-        """End the messages when all requests are answered, or after a moment."""
+        """End the messages when all requests are answered, after 1.2 seconds at the latest."""
         with anyio.move_on_after(_GRACE_SECONDS):
             await self._wait_until_unanswered(0)
         self._received.close()
@@ -268,7 +268,7 @@ def _encode_json(value: object) -> bytes:
 
 
 def _write_all(output_fd: int, data: bytes) -> None:
-    """Write all of some bytes. Raises OSError if the other side has gone."""
+    """Write all of `data`, waiting for a slow reader. Raises OSError if the reader has gone."""
     unwritten = memoryview(data)
     while unwritten:
         written = os.write(output_fd, unwritten)

@@ -129,7 +129,7 @@ class Address:
 
 
 def _check_network(text: str) -> None:
-    """Raise Invalid unless a text is an address or a network."""
+    """Raise Invalid unless a text is an IP address or a network of them."""
     try:
         ipaddress.ip_network(text)
         return
@@ -162,7 +162,10 @@ def parse_address(text: str, default_port: int) -> tuple[str, int]:
 
 
 def _split_port(text: str) -> tuple[str, str]:
-    """Return a host without brackets, and a port. Either is "" if it is missing."""
+    """Return the host without brackets, and the port. Either is "" if it is missing.
+
+    Digits alone are a port. The port may be any text.
+    """
     if text.startswith("["):
         host, _, rest = text[1:].partition("]")
         return host, rest.removeprefix(":")

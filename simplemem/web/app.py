@@ -149,7 +149,7 @@ class _SseTransport:
 
 
 def _operator_routes(registry: VaultRegistry, metrics: Metrics) -> list[Route]:
-    """Return the routes by which an operator watches the server."""
+    """Return the routes by which an operator watches the server: health, readiness and metrics."""
     health = _health_endpoint(registry)
     return [
         route("/health", health, ["GET"]),
@@ -181,7 +181,10 @@ def _health_endpoint(registry: VaultRegistry) -> Endpoint:
 
 
 def _health_of_profiles() -> Mapping[str, str]:
-    """Return the fields that clients of replaced servers expect of an answer about health."""
+    """Return the fields that clients of replaced servers expect of an answer about health.
+
+    They are those of all built-in profiles, by name.
+    """
     fields: dict[str, str] = {}
     for profile in built_in_profiles().values():
         fields |= profile.health

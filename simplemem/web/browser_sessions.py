@@ -74,7 +74,10 @@ class BrowserSessions:
         return self._tokens.by_digest(session.token_sha256)
 
     def set_cookie(self, response: Response, number: str) -> None:
-        """Have the browser keep a session, in a cookie that no script can read."""
+        """Add a cookie to a response, by which the browser keeps a session for 12 hours.
+
+        No script can read the cookie. `number` is that of the session.
+        """
         response.set_cookie(
             self.cookie_name,
             number,
@@ -85,7 +88,7 @@ class BrowserSessions:
         )
 
     def delete_cookie(self, response: Response) -> None:
-        """Have the browser forget its session.
+        """Add to a response that the browser forgets its cookie. The session itself stays.
 
         A browser ignores this for a cookie with the prefix `__Host-`, unless `Secure` is set again.
         """

@@ -28,7 +28,7 @@ def check_is_readable(file: Path | None, option: str) -> None:
 
 
 def describe_error(error: OSError) -> str:
-    """Return the system's own message for an error."""
+    """Return the system's own message for an error, or else the text of the error."""
     return error.strerror or str(error)
 
 
@@ -60,7 +60,10 @@ def load_certificate(
 
 
 def reload_certificate(context: ssl.SSLContext, certificate: Path, key: Path | None) -> None:
-    """Read a certificate again for new connections. If that fails, log why and keep the old one."""
+    """Read a certificate again for new connections. If that fails, log why and keep the old one.
+
+    Changes `context`. Raises nothing for files that are wrong or cannot be read.
+    """
 
     def load() -> None:
         # OpenSSL drops the old key when it reads a certificate that does not match, so a context of

@@ -228,7 +228,7 @@ class _IdempotentHandler:
         return stored
 
     def _store(self, key: str, request_sha256: str, body: bytes) -> None:
-        """Store an answer. Drops the oldest one if there are too many."""
+        """Store the answer for a key. Drops the oldest one if there are more than 10,000."""
         self._answers[key] = _StoredAnswer(time.monotonic(), request_sha256, body)
         if len(self._answers) > _MAX_ANSWERS:
             self._answers.popitem(last=False)

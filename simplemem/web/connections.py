@@ -166,7 +166,7 @@ class Connections:
         return len(self._unauthenticated) + len(self._idle) + len(self._busy)
 
     def _close(self, connection: Connection) -> None:
-        """Close a connection, and forget it."""
+        """Close a connection at once, and forget it."""
         self.remove(connection)
         connection.abort()
 
@@ -231,7 +231,7 @@ class PendingConnection:
         self._has_transport = False
 
     def start(self, task: asyncio.Task[None]) -> None:
-        """Remember the task that turns the socket into an HTTP connection."""
+        """Remember the task that turns the socket into an HTTP connection; `abort` cancels it."""
         self._task = task
 
     def hand_over(self) -> None:
@@ -377,7 +377,10 @@ class Listener:
                 log.exception("an accepted connection could not be set up")
 
     def _may_log(self) -> bool:
-        """Return whether to log a failure now: at most one per minute. Counts a True as logged."""
+        """Return whether to log a failure now: at most one per minute.
+
+        After True, the answer is False for a minute: the caller has to log.
+        """
         now = time.monotonic()
         if now < self._next_warning:
             return False

@@ -215,13 +215,16 @@ class ChangeFeed:
         self._wake_clients()
 
     def _wake_clients(self) -> None:
-        """Let the clients that wait for a change go on."""
+        """Wake the clients that wait for a change. Later ones wait for the next change."""
         news = self._news
         self._news = asyncio.Event()
         news.set()
 
     def end(self) -> None:
-        """End the streams of all clients. They reconnect to the view that exists then."""
+        """End the streams of all clients, for good. They reconnect to the view that exists then.
+
+        Call it in the event loop.
+        """
         self._has_ended = True
         self._news.set()
 
@@ -248,7 +251,10 @@ class ChangeFeed:
                 await news.wait()
 
     def _position_of(self, last_event_id: str) -> int | None:
-        """Return the number of an event, or of the last change for ""; None for an unknown id."""
+        """Return the number of the event with an id, or of the last change for "".
+
+        Returns None for an id of another process, or one that is malformed.
+        """
         if not last_event_id:
             return self._last_number
 
@@ -259,7 +265,7 @@ class ChangeFeed:
         return min(int(digits), self._last_number)
 
     def _changes_after(self, position: int) -> list[_StoredChange]:
-        """Return the stored changes with greater numbers."""
+        """Return the stored changes whose numbers are greater than `position`, in order."""
         return [change for change in self._changes if change.number > position]
 
     def _event(self, name: str, number: int, data: str) -> dict[str, Any]:

@@ -231,7 +231,7 @@ class AuthMiddleware:
         return HTTPError(401, message, hint=UNAUTHORIZED_HINT, headers=headers)
 
     def _record(self, scope: Scope, exchange: _Exchange) -> None:
-        """Count a request in the metrics, and log it."""
+        """Count a request in the metrics, and log it as a line of JSON without its path."""
         route = scope.get("route_path", "?")
         seconds = exchange.seconds()
         self._metrics.count(scope["method"], route, exchange.status, seconds)
@@ -271,7 +271,7 @@ class _Exchange:
         self._began = time.perf_counter()
 
     def seconds(self) -> float:
-        """Return how long the request has taken so far."""
+        """Return for how many seconds the request has lasted so far."""
         return time.perf_counter() - self._began
 
     async def send(self, message: Message) -> None:
@@ -320,11 +320,11 @@ class _Headers:
         return len(self._pairs)
 
     def all(self, name: bytes) -> list[bytes]:
-        """Return all values of a header. Its name must be in lower case."""
+        """Return all values of a header, in order. Its name must be in lower case."""
         return [value for key, value in self._pairs if key == name]
 
     def first(self, name: bytes) -> bytes:
-        """Return the first value of a header, or b""."""
+        """Return the first value of a header, or b"". Its name must be in lower case."""
         return next((value for key, value in self._pairs if key == name), b"")
 
     def cookie(self, name: str) -> str:
@@ -393,13 +393,16 @@ def _check_headers(headers: _Headers) -> None:
 
 
 def _is_probe(scope: Scope, headers: _Headers) -> bool:
-    """Return whether a request is one of a load balancer, which knows no host name."""
+    """Return whether a request is one of a load balancer, whose header `Host` is not checked.
+
+    It reads the health or readiness, and is not sent by a page.
+    """
     is_reading = scope["path"] in _PROBES and scope["method"] in _READING_METHODS
     return is_reading and not headers.all(b"origin") and len(headers.all(b"host")) <= 1
 
 
 def _is_open(path: str) -> bool:
-    """Return whether a path needs no token."""
+    """Return whether a path needs no token: health, readiness, metadata, and static files."""
     is_static_file = _STATIC_FILE.fullmatch(path) is not None
     return path in _PROBES or path.startswith("/.well-known/") or is_static_file
 

@@ -66,7 +66,10 @@ class HTTPConnection(H11Protocol):
         self._start_head_timer()
 
     async def _serve_request(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request, as the ASGI application that uvicorn calls."""
+        """Serve a request, as the ASGI application that uvicorn calls.
+
+        Counts the connection as idle afterwards, whatever happens.
+        """
         scope["connection"] = self
         try:
             await self._inner_app(scope, receive, send)
@@ -98,7 +101,10 @@ class HTTPConnection(H11Protocol):
         super().connection_lost(exc)
 
     def handle_events(self) -> None:
-        """Handle received bytes, and limit the time for the rest of a request's head."""
+        """Handle received bytes, and limit the time for the rest of a request's head.
+
+        The time runs from the first byte of a head on a connection that is otherwise answered.
+        """
         super().handle_events()
         if self.conn.their_state is not h11.IDLE:
             self._stop_head_timer()
@@ -137,7 +143,7 @@ class HTTPConnection(H11Protocol):
         self.transport.close()
 
     def _start_head_timer(self) -> None:
-        """Close the connection after ten seconds, unless the timer is stopped before."""
+        """Answer with 408 and close after ten seconds, unless the timer is stopped before."""
         self._head_timer = self.loop.call_later(_HEAD_SECONDS, self._close_slow)
 
     def _stop_head_timer(self) -> None:
@@ -155,7 +161,7 @@ class HTTPConnection(H11Protocol):
 
 
 def uvicorn_limits() -> dict[str, Any]:
-    """Return the options of `uvicorn.Config` that limit connections."""
+    """Return the options of `uvicorn.Config` that limit connections, by name."""
     return {
         "timeout_keep_alive": 30,
         "timeout_graceful_shutdown": 1,

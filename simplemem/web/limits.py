@@ -229,7 +229,7 @@ class GuessLimiter:
 
 
 def _too_many(message: str, wait: float) -> HTTPError:
-    """Return the error for an exceeded quota (429), which says how many seconds to wait."""
+    """Return the error for an exceeded quota (429). `wait` is how many seconds to wait."""
     seconds = int(wait) + 1
     hint = f"Try again in {format_count(seconds, 'second')}."
     return HTTPError(429, message, hint=hint, headers={"Retry-After": str(seconds)})

@@ -149,7 +149,7 @@ class Issuer:
 
 
 def _check_is_complete(settings: HttpSettings) -> None:
-    """Raise Invalid if a setting of the authorization server is missing."""
+    """Raise Invalid if the issuer, the audience or the address of the keys is not set."""
     needed = {
         "http.oauth_issuer": settings.oauth_issuer,
         "http.oauth_audience": settings.oauth_audience,

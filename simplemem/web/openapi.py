@@ -187,7 +187,11 @@ def _describe_route(route: CompatibilityRoute, address: str) -> Operation:
 
 
 def _body_schema(route: CompatibilityRoute) -> Schema:
-    """Return the schema of the body that a route of a replaced server answers with."""
+    """Return the schema of the body that a route of a replaced server answers with.
+
+    The body has the route's status text and the text of the tool, if the route sends them, and
+    fields of the tool's data: `route.fields`, or all of them if that is None.
+    """
     properties: Schema = {}
     if route.status_text:
         properties["status"] = {"const": route.status_text}
@@ -285,7 +289,7 @@ def _path_parameters(path: str) -> list[dict[str, Any]]:
 
 
 def _header_parameter(name: str) -> dict[str, Any]:
-    """Return the parameter for a header that the file of templates describes."""
+    """Return the parameter for a header, which `openapi.toml` must describe."""
     return {
         "name": name,
         "in": "header",
@@ -310,7 +314,7 @@ def _json_response(schema: Schema) -> dict[str, Any]:
 
 
 def _response(media_type: str, schema: Schema) -> dict[str, Any]:
-    """Return the response of success of an operation."""
+    """Return the response of success of an operation, with a body of this media type."""
     return {
         "description": "Success",
         "content": {media_type: {"schema": schema}},

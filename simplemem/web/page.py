@@ -245,7 +245,7 @@ async def _show_note(
 
 
 def _body_without_title(note: Memory) -> str:
-    """Return the text of a note, without a first heading that repeats its title."""
+    """Return the text of a note, without a first heading that repeats its title in any case."""
     first_line, _, rest = note.content.lstrip().partition("\n")
     if first_line.strip().casefold() == f"# {note.title}".casefold():
         return rest
@@ -277,7 +277,7 @@ def split_property(value: object) -> list[TextPart]:
 
 
 def _join_with_commas(items: Sequence[Sequence[TextPart]]) -> list[TextPart]:
-    """Return the parts of several texts as one text."""
+    """Return the parts of several texts as those of one text, with commas between the texts."""
     parts: list[TextPart] = []
     for item in items:
         if parts:
@@ -290,7 +290,10 @@ def _join_with_commas(items: Sequence[Sequence[TextPart]]) -> list[TextPart]:
 
 
 async def _show_history(request: Request, view: VaultView, grant: Grant) -> Response:
-    """Show the last 50 versions of a note, with the diff of each."""
+    """Show the last 50 versions of a note, with the diff of each.
+
+    Raises NotFound or Ambiguous if the name is not that of one note.
+    """
     name = request.path_params["name"]
     entries = await _ask(
         view, lambda store: store.history(name, limit=_MAX_VERSIONS_IN_HISTORY, diff=True)
@@ -332,7 +335,7 @@ async def _list_changes_today(view: VaultView, *, diff: bool = False) -> list[Hi
 
 
 def _can_undo(view: VaultView, grant: Grant) -> bool:
-    """Return whether a page shows buttons to undo changes."""
+    """Return whether a page shows buttons to undo changes: if the token and the vault allow it."""
     return grant.may("write") and not view.vault.settings.read_only
 
 
@@ -369,7 +372,7 @@ async def _show_tags(_request: Request, view: VaultView, grant: Grant) -> Respon
 
 
 async def _show_tagged(request: Request, view: VaultView, grant: Grant) -> Response:
-    """Show the notes with a tag."""
+    """Show up to 200 notes with a tag, whatever its value."""
     from simplemem.models import Filter
 
     tag = request.path_params["tag"]
@@ -396,13 +399,13 @@ async def _show_graph(_request: Request, view: VaultView, _grant: Grant) -> Resp
 
 
 async def _show_doctor(_request: Request, view: VaultView, grant: Grant) -> Response:
-    """Show the problems that `simplemem doctor` finds."""
+    """Show the problems that `simplemem doctor` finds. The route is for administrators."""
     findings = await _ask(view, lambda store: store.doctor())
     return _page(view, grant, "doctor.html", "Doctor", findings=findings)
 
 
 async def _send_static_file(request: Request) -> Response:
-    """Send the style sheet or the script. Raises HTTPError for any other name."""
+    """Send the style sheet or the script. Raises HTTPError (404) for any other name."""
     name = request.path_params["file"]
     if name not in _STATIC_FILES:
         raise HTTPError(404, "nothing is served at this path", code="not_found")
@@ -413,7 +416,7 @@ async def _send_static_file(request: Request) -> Response:
 
 @cache
 def _read_static_file(name: str) -> bytes:
-    """Return the style sheet or the script, which are read once."""
+    """Return the style sheet or the script. Each is read once per process."""
     return files("simplemem.web").joinpath("static", name).read_bytes()
 
 
@@ -444,7 +447,7 @@ async def _sign_in(
 
 
 async def _sign_out(vault: MountedVault, sessions: BrowserSessions, request: Request) -> Response:
-    """End the session of a browser, and go to the home page."""
+    """End the session of a browser, if it has one, and redirect to the home page."""
     session = request.cookies.get(sessions.cookie_name, "")
     sessions.sign_out(session)
 

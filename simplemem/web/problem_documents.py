@@ -47,7 +47,7 @@ class Json(JSONResponse):
     """A response of JSON. NaN and infinity become null, and lone surrogates are escaped."""
 
     def render(self, content: Any) -> bytes:
-        """Return the body for a JSON value."""
+        """Return the body for a JSON value, in UTF-8."""
         try:
             return super().render(content)
         except ValueError:
@@ -55,7 +55,7 @@ class Json(JSONResponse):
 
 
 def _finite(value: Any) -> Any:
-    """Return a JSON value in which null replaces each number that JSON cannot express."""
+    """Return a JSON value in which null replaces NaN and infinity, at any depth."""
     if isinstance(value, dict):
         return {key: _finite(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

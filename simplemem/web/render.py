@@ -50,7 +50,10 @@ def render_note(text: str, prefix: str) -> str:
 
 @cache
 def _parser() -> MarkdownIt:
-    """Return the parser for CommonMark with tables, and with the notation of Obsidian."""
+    """Return the parser for CommonMark with tables, and with the notation of Obsidian.
+
+    Its environment needs `prefix`, that of the vault. It is made once per process.
+    """
     parser = MarkdownIt("commonmark", {"html": False, "linkify": False})
     parser.enable(["table", "strikethrough"])
     parser.inline.ruler.before("link", "wikilink", _parse_wikilink)
@@ -169,7 +172,7 @@ def _change_children(token: Token, prefix: str) -> None:
 
 
 def _text_of_image(image: Token) -> Token:
-    """Return the token that stands for an image: its description, or else its address."""
+    """Return a text in place of an image: `[image: ...]` with its description or address."""
     description = image.content or image.attrs.get("src", "")
     text = Token("text", "", 0)
     text.content = f"[image: {description}]"

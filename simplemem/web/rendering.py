@@ -93,7 +93,7 @@ class Renderer:
             return _escape_source(text, "The server is shutting down")
 
     async def close(self) -> None:
-        """Cancel all rendering, and end all workers."""
+        """Cancel all rendering, and kill all workers. Those that wait get the source."""
         running = list(self._running.values())
         for task in running:
             task.cancel()
@@ -290,7 +290,7 @@ class _Worker:
             self._process.stdin.close()
 
     async def kill(self) -> None:
-        """Kill the process and wait for its end."""
+        """Kill the process, if it has not ended, and wait for its end."""
         self.cancel_idle_timer()
         self.close_input()
         with suppress(ProcessLookupError):

@@ -82,7 +82,7 @@ def routes(registry: VaultRegistry, vault: MountedVault) -> list[Route]:
 
 
 def _with_routes_in_hints(handler: Handler) -> Handler:
-    """Return a handler whose errors name routes where those of its tool name other tools."""
+    """Return a handler whose errors have hints that name routes, where they named tools."""
 
     async def handle(request: Request, view: VaultView, grant: Grant) -> Response:
         try:
@@ -182,12 +182,15 @@ async def _call_for_data(
 
 
 def _has_condition(request: Request) -> bool:
-    """Return whether a request is carried out only for some versions of a note."""
+    """Return whether a request has `If-Match` or `If-None-Match`."""
     return "if-match" in request.headers or "if-none-match" in request.headers
 
 
 def _precondition_failed(error: SimplememError) -> HTTPError:
-    """Return an error with the status 412, for a request whose condition is not met."""
+    """Return an error with the status 412 for a request whose condition is not met.
+
+    It has the message, the code, the hint and the details of `error`.
+    """
     failed = HTTPError(412, error.message, code=error.code, hint=error.hint)
     failed.details = error.details
     return failed
@@ -310,7 +313,7 @@ def _created(view: VaultView, data: Data, status: int) -> Response:
 
 
 def _etag_header(data: Data) -> dict[str, str]:
-    """Return the header with the hash of a note; {} if the data have none."""
+    """Return the header `ETag` with the hash of a note, its `sha256`; {} if the data have none."""
     sha256 = data.get("sha256")
     if not sha256:
         return {}
@@ -426,7 +429,11 @@ async def _show_stats(_request: Request, view: VaultView, grant: Grant) -> Respo
 
 
 async def _stream_changes(request: Request, view: VaultView, _grant: Grant) -> Response:
-    """Stream an event per change, and first those since the event that `Last-Event-ID` names."""
+    """Stream an event per change, and first those since the event that `Last-Event-ID` names.
+
+    The stream ends when the view or the token does. Raises Unavailable if the store cannot be
+    opened.
+    """
     if request.method == "HEAD":
         return Response(media_type="text/event-stream")
 

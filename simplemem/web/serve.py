@@ -110,7 +110,10 @@ def _create_issuer(settings: HttpSettings) -> Issuer | None:
 def _create_app(
     registry: VaultRegistry, address: Address, tokens: Tokens, issuer: Issuer | None, *, sse: bool
 ) -> ASGIApp:
-    """Return the application: the routes of all vaults, behind the checks of every request."""
+    """Return the application: the routes of all vaults, behind the checks of every request.
+
+    Tokens are those of the server and, if there is an issuer, those of the authorization server.
+    """
     sessions = BrowserSessions(tokens, address.port, is_secure=address.is_https)
     guesses = GuessLimiter()
 

@@ -40,7 +40,10 @@ def render_template(template: str, /, **values: Any) -> str:
 
 @cache
 def _environment() -> Environment:
-    """Return the environment of the templates, in which every value is escaped."""
+    """Return the environment of the templates, in which every value is escaped.
+
+    It is made once per process.
+    """
     # Imported for the first page, because the import would slow down the start of every server.
     from jinja2 import Environment, PackageLoader, StrictUndefined
 

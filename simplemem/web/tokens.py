@@ -88,7 +88,10 @@ class Grant:
 
     @property
     def only(self) -> tuple[str, ...]:
-        """The places of a vault that it sees, in the form of `access.only`; () for all."""
+        """The places of a vault that it sees, in the form of `access.only`; () for all.
+
+        A grant for one user sees its folders and, in addition, the folders of that user.
+        """
         if not self.user:
             return self.folders
 
@@ -318,7 +321,10 @@ def _check_name(name: str) -> None:
 
 
 def _check_distinct(name: str, existing_name: str) -> None:
-    """Raise Invalid if the history could not tell two names of tokens apart."""
+    """Raise Invalid if the history could not tell two names of tokens apart.
+
+    It could not if they differ only in case or in a number at the end.
+    """
     if name == existing_name:
         raise Invalid(
             f"a token called {existing_name!r} already exists",
@@ -406,7 +412,10 @@ def owners_token(env: Mapping[str, str]) -> tuple[str, Path | None]:
 
 
 def _check_is_strong(token: str, source: str) -> None:
-    """Raise Invalid if a token is too short to resist guessing, or cannot be sent in a header."""
+    """Raise Invalid if a token has fewer than 16 characters, or cannot be sent in a header.
+
+    `source` names the variable or the file with the token, for the message.
+    """
     is_sendable = token.isascii() and token.isprintable() and " " not in token
     if len(token) < _MIN_OWNER_TOKEN or not is_sendable:
         hint = f"Use {_MIN_OWNER_TOKEN} or more random letters and digits."

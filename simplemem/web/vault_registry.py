@@ -78,7 +78,7 @@ class VaultRegistry:
         return await self._view(vault, visible_places(vault.settings, grant))
 
     async def whole_view(self, vault: MountedVault) -> VaultView:
-        """Return a vault as its owner sees it."""
+        """Return the view of a whole vault, as its owner sees it."""
         return await self._view(vault, ())
 
     def views(self) -> list[VaultView]:
@@ -107,7 +107,7 @@ class VaultRegistry:
             return view
 
     def _running_tasks(self) -> TaskGroup:
-        """Return the tasks of this registry, which must be running."""
+        """Return the tasks of this registry. It is an error unless it is `running`."""
         assert self._tasks is not None
         return self._tasks
 

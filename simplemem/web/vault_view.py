@@ -112,7 +112,7 @@ class VaultView:
         self._requests += 1
 
     def end_request(self) -> None:
-        """Count a request that has ended."""
+        """Count a request that has ended. The view counts as used at this time."""
         self._requests -= 1
         self._last_used = time.monotonic()
 
@@ -204,7 +204,7 @@ def _intersect(visible: tuple[str, ...], granted: tuple[str, ...]) -> tuple[str,
 
 
 def _without_covered(places: Sequence[str]) -> tuple[str, ...]:
-    """Return places in order, without those that are a part of another."""
+    """Return places in alphabetical order, without those that are a part of another of them."""
     by_length = sorted(set(places), key=lambda place: (len(place), place))
     kept_places: list[str] = []
     for place in by_length:
