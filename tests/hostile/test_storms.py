@@ -74,7 +74,7 @@ def test_a_thousand_parallel_calls_are_all_answered_and_their_writes_stand(ten: 
         ]
         assert len(done) == many and all(is_written(ten, call) for call in done)
         assert "result" in server.request("ping") and not server.not_json
-    assert b"Traceback" not in server.said
+    assert b"Traceback" not in server.log
 
 
 @pytest.mark.slow
@@ -105,7 +105,7 @@ def test_a_storm_of_cancellations_leaves_a_server_that_answers(ten: Path) -> Non
         )
         server.end_input()
         assert server.process.wait(PATIENCE) == 0
-    assert b"Traceback" not in server.said
+    assert b"Traceback" not in server.log
 
 
 @pytest.mark.parametrize("kind", ["list", "object", "text of json", "wide", "long"])
@@ -135,7 +135,7 @@ def test_arguments_ten_thousand_deep_or_very_large_are_answered(ten: Path, kind:
             answer = server.answer(f"d{number}" if kind not in ("list", "object") else None)
             assert "error" in answer or is_ours(answer), (tool, answer)
         assert server.call("read_memory", name="n1")["structuredContent"]["content"] == "A plum.\n"
-    assert b"Traceback" not in server.said
+    assert b"Traceback" not in server.log
 
 
 @pytest.mark.slow
@@ -169,4 +169,4 @@ def test_with_its_folder_removed_again_and_again_every_call_is_answered_with_a_c
         over.set()
         remover.join()
         assert answered > number
-    assert b"Traceback" not in one.said + other.said
+    assert b"Traceback" not in one.log + other.log

@@ -119,7 +119,7 @@ def test_after_messages_that_are_almost_right_the_next_is_answered(
                     assert "result" in server.request("ping"), sent[-40:]
                 except (EOFError, BrokenPipeError):
                     pytest.fail(
-                        f"exit {server.process.wait()}, after {sent[-40:]!r}\n{server.said[-3000:]!r}"
+                        f"exit {server.process.wait()}, after {sent[-40:]!r}\n{server.log[-3000:]!r}"
                     )
         if profile == "memento":
             found = server.call("search_nodes", query="plum")["structuredContent"]["entities"]
@@ -132,4 +132,4 @@ def test_after_messages_that_are_almost_right_the_next_is_answered(
         assert not server.not_json  # and nothing else came over the wire
         server.end_input()
         assert server.process.wait(PATIENCE) == 0
-    assert b"Traceback" not in server.said
+    assert b"Traceback" not in server.log

@@ -1,5 +1,7 @@
-"""A bare client of a server process: it sends what it is told, nonsense too, and reads lines. It knows no MCP
-beyond the handshake."""
+"""A minimal client of a server: it sends any bytes and reads lines.
+
+It knows nothing of MCP except the handshake.
+"""
 
 from __future__ import annotations
 
@@ -36,14 +38,18 @@ from simplemem.tools.tool import Reply, tool
 {code}
 root = Path(sys.argv[1])
 tools = (tool("A tool")({name}),)
-serve_stdio(built_in_profiles()["default"], tools, root, StoreExecutor(lambda: open_store(root)), take_standard_streams(), "warning")
+executor = StoreExecutor(lambda: open_store(root))
+profile = built_in_profiles()["default"]
+serve_stdio(profile, tools, root, executor, take_standard_streams(), "warning")
 """
 
 
 class Bare:
-    """One running server. Use it as a context manager; it never leaves a process behind.
+    """A running server and the lines that it sent. As a context manager, it ends the process.
 
-    A `fresh` one is started as its user starts it; else it is forked (`processes.py`).
+    A `fresh` server is started as its user starts it; any other is forked (`processes.py`). `log`
+    has what the server printed to standard error, `not_json` the lines that are no JSON, and
+    `notifications` those that arrived and were not taken.
     """
 
     def __init__(
@@ -56,11 +62,11 @@ class Bare:
         cwd: Path | None = None,
         fresh: bool = False,
     ) -> None:
-        self.said = b""
-        named = [] if vault is None else ["--vault", str(vault)]
+        self.log = b""
+        vault_option = [] if vault is None else ["--vault", str(vault)]
         start = subprocess.Popen if fresh else Program
         self.process = start(
-            command or [sys.executable, "-m", "simplemem", "serve", *named, *options],
+            command or [sys.executable, "-m", "simplemem", "serve", *vault_option, *options],
             cwd=cwd,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -69,23 +75,26 @@ class Bare:
             env={**os.environ, **(env or {})},
         )
         assert self.process.stdin is not None and self.process.stdout is not None
-        self._log = threading.Thread(target=self._read_log, daemon=True)
-        self._log.start()
+        self._log_reader = threading.Thread(target=self._read_log, daemon=True)
+        self._log_reader.start()
         self._begin(self.process.stdin.fileno(), self.process.stdout.fileno(), read)
 
     @classmethod
     def with_tool(cls, vault: Path, code: str) -> Bare:
-        """A server that is the real one, but for its tool: the last function of some code."""
-        script = _WITH_TOOL.format(code=code, name=code.rpartition("def ")[2].partition("(")[0])
+        """Start a server whose only tool is the last function of some code."""
+        name = code.rpartition("def ")[2].partition("(")[0]
+        script = _WITH_TOOL.format(code=code, name=name)
         return cls(vault, command=[sys.executable, "-c", script, str(vault)])
 
-    def _begin(self, into: int, out: int, read: bool) -> None:
-        self._into, self._out = into, out
+    def _begin(self, server_input: int, server_output: int, read: bool) -> None:
+        """Use these descriptors, and read the output if `read`."""
+        self._input = server_input
+        self._output = server_output
         self.not_json: list[bytes] = []
         self.notifications: list[dict[str, Any]] = []
         self._answers: dict[Any, dict[str, Any]] = {}
         self._lines: queue.Queue[Any] = queue.Queue()
-        self._next = 0
+        self._last_id = 0
         if read:
             self.read_on()
 
@@ -96,21 +105,22 @@ class Bare:
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait()
-        self._log.join(PATIENCE)
+        self._log_reader.join(PATIENCE)
         for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
             if stream is not None:
                 stream.close()
 
     def read_on(self) -> None:
+        """Read the output in the background until it ends."""
         threading.Thread(target=self._read, daemon=True).start()
 
     def read_a_little(self) -> bytes:
-        """What the server says first, for a client that reads no more than that: the server is there."""
-        return os.read(self._out, 65536)
+        """Wait for the first output and return it, for a client that reads no more than that."""
+        return os.read(self._output, 65536)
 
     def _read(self) -> None:
         unfinished = b""
-        while chunk := os.read(self._out, 65536):
+        while chunk := os.read(self._output, 65536):
             *lines, unfinished = (unfinished + chunk).split(b"\n")
             for line in lines:
                 self._lines.put(line)
@@ -119,118 +129,130 @@ class Bare:
     def _read_log(self) -> None:
         assert self.process.stderr is not None
         while chunk := os.read(self.process.stderr.fileno(), 65536):
-            self.said += chunk
+            self.log += chunk
 
     def send(self, data: bytes) -> None:
-        left = memoryview(data)
-        while left:
-            left = left[os.write(self._into, left) :]
+        """Send bytes as they are. Blocks while the pipe is full."""
+        unsent = memoryview(data)
+        while unsent:
+            written = os.write(self._input, unsent)
+            unsent = unsent[written:]
 
     def post(self, method: str, params: dict[str, Any] | None = None) -> int:
-        """Send a request without waiting for its answer."""
-        self._next += 1
-        self._say({"id": self._next, "method": method, "params": params or {}})
-        return self._next
+        """Send a request, and return its id without waiting for the answer."""
+        self._last_id += 1
+        self._send_message({"id": self._last_id, "method": method, "params": params or {}})
+        return self._last_id
 
     def notify(self, method: str, params: dict[str, Any] | None = None) -> None:
-        self._say({"method": method, "params": params or {}})
+        """Send a notification."""
+        self._send_message({"method": method, "params": params or {}})
 
-    def _say(self, message: dict[str, Any]) -> None:
+    def _send_message(self, message: dict[str, Any]) -> None:
         self.send(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
 
-    def _take(self, patience: float = PATIENCE) -> None:
-        """Sort the next line. Raises Empty when none comes, EOFError when none can come any more."""
+    def _read_message(self, patience: float = PATIENCE) -> None:
+        """Wait for the next line, and store it as an answer, a notification or no JSON.
+
+        Raises queue.Empty if none arrives in time, and EOFError if the output has ended.
+        """
         line = self._lines.get(timeout=patience)
         if line is _FINISHED:
             self._lines.put(_FINISHED)
             raise EOFError("the server has closed its output")
+
         try:
             message = json.loads(line)
         except ValueError:
             self.not_json.append(line)
             return
+
         if "method" in message:
             self.notifications.append(message)
         else:
             self._answers[message.get("id")] = message
 
-    def answer(self, ident: Any, patience: float = PATIENCE) -> dict[str, Any]:
-        """The answer to a request."""
-        while ident not in self._answers:
-            self._take(patience)
-        return self._answers.pop(ident)
+    def answer(self, request_id: Any, patience: float = PATIENCE) -> dict[str, Any]:
+        """Wait for the answer to a request, and return it. Raises queue.Empty if none arrives."""
+        while request_id not in self._answers:
+            self._read_message(patience)
+        return self._answers.pop(request_id)
 
     def answered(self) -> set[Any]:
-        """The requests that were answered and not asked for yet."""
+        """Return the ids of the requests whose answers arrived and were not taken."""
         self.request("ping")
         return set(self._answers)
 
     def request(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Send a request, and return its answer."""
         return self.answer(self.post(method, params))
 
     def greet(self, protocol: str = "2025-11-25") -> int:
-        about = {
+        """Send the request that begins a session, and return its id."""
+        params = {
             "protocolVersion": protocol,
             "capabilities": {},
             "clientInfo": {"name": "bare", "version": "7"},
         }
-        return self.post("initialize", about)
+        return self.post("initialize", params)
 
     def initialize(self) -> dict[str, Any]:
+        """Begin a session, and return the result of the request."""
         answer = self.answer(self.greet())
         self.notify("notifications/initialized")
         return answer["result"]
 
     def call(self, tool: str, /, **arguments: Any) -> dict[str, Any]:
+        """Call a tool, and return its result."""
         return self.request("tools/call", {"name": tool, "arguments": arguments})["result"]
 
-    def hear(self, method: str) -> dict[str, Any]:
-        """The next notification of a kind."""
-        while not (
-            heard := [
-                notification
-                for notification in self.notifications
-                if notification["method"] == method
-            ]
-        ):
-            self._take()
-        self.notifications.remove(heard[0])
-        return heard[0]
+    def next_notification(self, method: str) -> dict[str, Any]:
+        """Wait for the next notification of a method, take it and return it."""
+        while True:
+            for notification in self.notifications:
+                if notification["method"] == method:
+                    self.notifications.remove(notification)
+                    return notification
+            self._read_message()
 
     def end_input(self) -> None:
+        """Close the input of the server."""
         assert self.process.stdin is not None
         self.process.stdin.close()
 
     def resident_kb(self) -> int:
+        """Return the resident memory of the server in kB."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         return int(status.partition("VmRSS:")[2].split()[0])
 
 
 class Inside(Bare):
-    """The same client on a server in this process: all of it but the process, over the wire between two pipes."""
+    """The same client of a server in this process. They are connected by two pipes."""
 
     def __init__(
         self, vault: Path, profile: str = "default", *, no_delete: bool = False, **settings: Any
     ) -> None:
-        theirs_in, into = os.pipe()
-        out, theirs_out = os.pipe()
-        face = built_in_profiles()[profile]
-        variables = {name.replace("__", "."): value for name, value in settings.items()}
-        own = load_settings(
-            {"embed.provider": "none", "no_delete": no_delete} | variables, vault=vault
+        server_input, client_output = os.pipe()
+        client_input, server_output = os.pipe()
+        chosen = built_in_profiles()[profile]
+        dotted = {name.replace("__", "."): value for name, value in settings.items()}
+        values = {"embed.provider": "none", "no_delete": no_delete} | dotted
+        loaded = load_settings(values, vault=vault)
+        executor = StoreExecutor(
+            lambda: open_store(vault, settings=loaded, read_only=loaded.read_only)
         )
-        door = StoreExecutor(lambda: open_store(vault, settings=own, read_only=own.read_only))
-        tools = tuple(tool for tool in choose_tools(face) if not (no_delete and tool.deletes))
+        tools = tuple(tool for tool in choose_tools(chosen) if not (no_delete and tool.deletes))
 
         def run() -> None:
-            anyio.run(converse, assemble(face, tools, door), face, (theirs_in, theirs_out))
-            door.close(writing=1, closing=5)
-            os.close(theirs_in)
-            os.close(theirs_out)
+            server = assemble(chosen, tools, executor)
+            anyio.run(converse, server, chosen, (server_input, server_output))
+            executor.close(writing=1, closing=5)
+            os.close(server_input)
+            os.close(server_output)
 
         self._server = threading.Thread(target=run, daemon=True)
         self._server.start()
-        self._begin(into, out, read=True)
+        self._begin(client_output, client_input, read=True)
 
     def __exit__(self, *_: object) -> None:
         self.end_input()
@@ -238,4 +260,4 @@ class Inside(Bare):
 
     def end_input(self) -> None:
         with contextlib.suppress(OSError):
-            os.close(self._into)
+            os.close(self._input)

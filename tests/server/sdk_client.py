@@ -1,4 +1,4 @@
-"""The official client on our server, in both generations of the protocol."""
+"""The official client of a server, in both revisions of the protocol."""
 
 from __future__ import annotations
 
@@ -24,22 +24,23 @@ both = pytest.mark.parametrize("mode", [LEGACY, MODERN])
 
 @asynccontextmanager
 async def connected(
-    vault: Path, mode: str, profile: str = "default", *, read_only: bool = False, **more: Any
+    vault: Path, mode: str, profile: str = "default", *, read_only: bool = False, **options: Any
 ) -> AsyncIterator[Client]:
-    """The client on a server in this process: what `serve` puts together, without the wire."""
-    face = built_in_profiles()[profile]
-    door = StoreExecutor(lambda: open_store(vault, read_only=read_only))
-    about = types.Implementation(name="protocol-test", version="1.2")
+    """Yield a client of a server in this process, without a transport. `options` are its own."""
+    chosen = built_in_profiles()[profile]
+    executor = StoreExecutor(lambda: open_store(vault, read_only=read_only))
+    server = assemble(chosen, choose_tools(chosen), executor)
+    client_info = types.Implementation(name="protocol-test", version="1.2")
     try:
-        async with Client(
-            assemble(face, choose_tools(face), door), mode=mode, client_info=about, **more
-        ) as client:
+        async with Client(server, mode=mode, client_info=client_info, **options) as client:
             yield client
     finally:
-        door.close(writing=1, closing=5)
+        executor.close(writing=1, closing=5)
 
 
 def run(body: Callable[[], Awaitable[None]]) -> None:
+    """Run a test in an event loop. Raises TimeoutError if it takes too long."""
+
     async def bounded() -> None:
         with anyio.fail_after(PATIENCE * 2):
             await body()
@@ -47,12 +48,16 @@ def run(body: Callable[[], Awaitable[None]]) -> None:
     anyio.run(bounded)
 
 
-async def until(holds: Callable[[], Awaitable[Any]]) -> Any:
+async def until(condition: Callable[[], Awaitable[Any]]) -> Any:
+    """Wait until a condition is true, and return its value. Raises TimeoutError after a while."""
     with anyio.fail_after(PATIENCE):
-        while not (found := await holds()):
+        while True:
+            value = await condition()
+            if value:
+                return value
             await anyio.sleep(0.02)
-        return found
 
 
 def text_of(result: types.CallToolResult) -> str:
+    """Return the text of the result of a tool call."""
     return "\n".join(part.text for part in result.content if isinstance(part, types.TextContent))

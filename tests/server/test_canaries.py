@@ -88,12 +88,12 @@ def test_no_answer_and_no_line_of_a_servers_log_holds_a_key_or_a_refused_secret(
         title_text = title.read_text() if title.exists() else ""
         bare.end_input()
         bare.process.wait(20)
-    everything_sent = json.dumps(answers) + bare.said.decode() + title_text
+    everything_sent = json.dumps(answers) + bare.log.decode() + title_text
     assert [answer["structuredContent"]["error"]["code"] for answer in answers[2:6]] == [
         "invalid"
     ] * 4
     assert "canary" not in everything_sent and _TOKEN not in everything_sent
-    assert "\x1b" not in bare.said.decode()
+    assert "\x1b" not in bare.log.decode()
     stored = b"".join(file.read_bytes() for file in vault.rglob("*") if file.is_file())
     assert _TOKEN.encode() not in stored and b"canary" not in stored
 
@@ -135,7 +135,7 @@ def test_the_most_verbose_log_of_a_network_server_holds_no_note_and_no_key(tmp_p
             )
         finally:
             server.clear()
-    log = "".join(server.said)
+    log = "".join(server.log)
     assert "POST" in log  # the log was as verbose as it gets
     for planted in ("quokka", "oolong", "numbat", "canary", server.token):
         assert planted not in log

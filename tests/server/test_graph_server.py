@@ -208,7 +208,7 @@ def test_a_file_of_that_server_is_taken_over_once_and_left_as_it_is(tmp_path: Pa
         server.call("delete_entities", entityNames=["Old"])
         server.end_input()
         server.process.wait(20)
-        assert f"line 2 of {file} was skipped: it is not JSON".encode() in server.said
+        assert f"line 2 of {file} was skipped: it is not JSON".encode() in server.log
     assert (tmp_path / "memory/.simplemem").is_dir()
     with started_beside(tmp_path, env) as server:
         server.initialize()

@@ -94,7 +94,7 @@ def test_an_agent_is_told_nothing_of_what_is_hidden(
         write("Private/diary.md", f"{CANARY} writes again.\n")
         write("tea.md", "Oolong again.\n")
         text = json.dumps(
-            [answers, bare.hear("notifications/resources/updated"), bare.notifications]
+            [answers, bare.next_notification("notifications/resources/updated"), bare.notifications]
         )
         assert not [word for word in (CANARY, "diary", "Secret") if word in text]
         assert (

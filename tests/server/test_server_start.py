@@ -55,7 +55,7 @@ def test_the_profile_of_the_original_works_as_that_did(working_folder: Path) -> 
         working_folder, command=serving("--profile", "simplemem"), cwd=working_folder, fresh=True
     ) as bare:
         assert "create memories as you learn" in bare.initialize()["instructions"]
-        assert "voyage_ai.api_key is not used" in bare.said.decode()
+        assert "voyage_ai.api_key is not used" in bare.log.decode()
         assert [tool["name"] for tool in bare.request("tools/list")["result"]["tools"]][
             :6
         ] == ORIGINAL
@@ -177,7 +177,7 @@ def test_the_log_says_what_happened_and_never_what_a_note_says(
             bare.request("resources/read", {"uri": "memory://bandicoot"})
         bare.end_input()
         bare.process.wait(10)
-    log_text = bare.said.decode()
+    log_text = bare.log.decode()
     for word in (
         "quokka", "wombat", "kangaroo", "platypus", "echidna", "numbat", "dingo", "bilby", "potoroo", "bandicoot"
     ):  # fmt: skip
@@ -203,7 +203,7 @@ def test_a_failure_inside_is_told_in_the_log_without_its_message(vault: Path) ->
         assert "RuntimeError" in answer["content"][0]["text"]
         bare.end_input()
         bare.process.wait(10)
-    log_text = bare.said.decode()
+    log_text = bare.log.decode()
     assert "the tool fails failed [RuntimeError at " in log_text
     assert (
         "the thread helper failed [RuntimeError at " in log_text

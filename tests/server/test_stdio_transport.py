@@ -119,7 +119,7 @@ def test_what_libraries_print_never_reaches_the_wire(tmp_path: Path) -> None:
         assert not bare.not_json
         bare.end_input()
         bare.process.wait(30)
-    assert b"deep chatter" in bare.said
+    assert b"deep chatter" in bare.log
 
 
 def test_a_client_that_does_not_read_is_waited_for_and_loses_nothing(tmp_path: Path) -> None:

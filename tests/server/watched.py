@@ -1,7 +1,7 @@
-"""Processes under watch: every connection, look-up of a name and child they try is written down by Python itself.
+"""Processes whose connections, name look-ups and child processes Python records.
 
-`watcher(folder)` gives the environment; `watched_paths(folder)` what was tried. The watch is set up by `sitecustomize`, before
-anything of ours or of a library is imported.
+`watcher(folder)` returns their environment, and `watched_paths(folder)` what they tried. The hook
+is installed by `sitecustomize`, before any module of simplemem or of a library is imported.
 """
 
 from __future__ import annotations
@@ -15,37 +15,40 @@ from pathlib import Path
 _HOOK = """
 import os, sys
 _log = os.open({log!r}, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-_watched = ("socket.connect", "socket.getaddrinfo", "socket.gethostby", "socket.sendto", "socket.sendmsg", "socket.bind",
-            "subprocess.Popen", "os.exec", "os.posix_spawn", "os.fork", "os.system", "webbrowser.open", "urllib.Request")
+_watched = (
+    "socket.connect", "socket.getaddrinfo", "socket.gethostby", "socket.sendto", "socket.sendmsg",
+    "socket.bind", "subprocess.Popen", "os.exec", "os.posix_spawn", "os.fork", "os.system",
+    "webbrowser.open", "urllib.Request",
+)
 def _watch(event, args):
-    if event.startswith(_watched):
-        shown = args[1] if event == "socket.connect" else args
-        if event in ("socket.connect", "socket.bind") and sys.platform == "win32" and shown[0] == "127.0.0.1":
-            return  # how Windows makes a pair of sockets, which an event loop wakes itself with
-        if event == "socket.bind" and str(args[1]).endswith("/.simplemem/server.new"):
-            return  # the file in the vault's folder through which this user's commands ask a server; no network
-        os.write(_log, (event + " " + repr(shown)[:200] + "\\n").encode())
+    if not event.startswith(_watched):
+        return
+    detail = args[1] if event == "socket.connect" else args
+    is_socket = event in ("socket.connect", "socket.bind")
+    if is_socket and sys.platform == "win32" and detail[0] == "127.0.0.1":
+        return  # how Windows creates a pair of sockets, with which an event loop wakes itself
+    if event == "socket.bind" and str(args[1]).endswith("/.simplemem/server.new"):
+        return  # the socket in the vault through which commands of this user reach a server
+    os.write(_log, (event + " " + repr(detail)[:200] + "\\n").encode())
 sys.addaudithook(_watch)
 """
 
 
 def watcher(folder: Path) -> dict[str, str]:
-    """The environment in which a Python process is watched."""
+    """Return the environment variables with which a Python process is recorded."""
     folder.mkdir(exist_ok=True)
-    (folder / "sitecustomize.py").write_text(
-        _HOOK.format(log=str(folder / "seen")), encoding="utf-8"
-    )
-    return {
-        "PYTHONPATH": os.pathsep.join(filter(None, [str(folder), os.environ.get("PYTHONPATH")]))
-    }
+    hook = _HOOK.format(log=str(folder / "events"))
+    (folder / "sitecustomize.py").write_text(hook, encoding="utf-8")
+    folders = [str(folder), os.environ.get("PYTHONPATH")]
+    return {"PYTHONPATH": os.pathsep.join(filter(None, folders))}
 
 
 def watched_paths(folder: Path) -> list[str]:
-    """What was tried, a line each. There is no file when the watch never began, and that is an error."""
-    return (folder / "seen").read_text(encoding="utf-8").split("\n")[:-1]
+    """Return what was tried, one line each. Raises FileNotFoundError without the hook."""
+    return (folder / "events").read_text(encoding="utf-8").split("\n")[:-1]
 
 
-# Many commands in one process, as the command line runs them; what each prints goes where it always goes.
+# Runs many commands in one process, as the command line does. Their output goes to its streams.
 _COMMANDS = """
 import sys
 from typer.main import get_command
@@ -66,8 +69,8 @@ for line in sys.stdin.read().split("\\n"):
 def run_commands(
     commands: Sequence[str], env: dict[str, str], *options: str, before: Sequence[str] = ()
 ) -> str:
-    """Run the commands one after another in a real process; what it said in the end."""
-    done = subprocess.run(
+    """Run commands one after another in one process, and return all that it printed."""
+    result = subprocess.run(
         [*before, sys.executable, *options, "-c", _COMMANDS],
         input="\n".join(commands),
         env=env,
@@ -77,4 +80,4 @@ def run_commands(
         timeout=120,
         check=True,
     )
-    return done.stdout + done.stderr
+    return result.stdout + result.stderr

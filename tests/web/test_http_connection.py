@@ -175,11 +175,11 @@ def test_a_certificate_that_cannot_be_reloaded_is_logged_and_the_old_one_stays(
     server = serve("--tls-cert", str(certificate), "--tls-key", str(key), "--log-level", "info")
 
     def reload_and_find(message: str) -> None:
-        begin = len(server.said)
+        begin = len(server.log)
         server.process.send_signal(signal.SIGHUP)
-        assert eventually(lambda: any(message in line for line in server.said[begin:])), (
-            server.said[begin:]
-        )
+        assert eventually(lambda: any(message in line for line in server.log[begin:])), server.log[
+            begin:
+        ]
 
     _certificate(tmp_path)
     key.write_bytes(first[1])  # of another certificate
@@ -252,8 +252,8 @@ def _certificate(folder: Path) -> tuple[Path, Path]:
 
 def _warnings(server: Served) -> list[str]:
     """What an ended server has complained about."""
-    server.hearing.join(5)
-    return [line for line in server.said if " warning " in line or " error " in line]
+    server.log_reader.join(5)
+    return [line for line in server.log if " warning " in line or " error " in line]
 
 
 def _ask_over_tls(server: Served, path: str) -> int:

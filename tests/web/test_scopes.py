@@ -120,7 +120,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     yield server
     server.process.kill()
     server.process.wait()
-    server.hearing.join(5)
+    server.log_reader.join(5)
     assert server.process.stderr is not None
     server.process.stderr.close()
 

@@ -114,10 +114,10 @@ def test_it_starts_as_the_servers_do_whose_places_it_takes(
         assert server.ask("POST", "/messages", {}).status == (400 if has_sse else 404)
         assert server.api("GET", "/stats").status == 200 and db.exists()
         assert not [
-            name for name in unread if not any(f"{name} is ignored" in line for line in server.said)
+            name for name in unread if not any(f"{name} is ignored" in line for line in server.log)
         ]
         server.end()
-        assert any('"route": "/api/v1/health"' in line for line in server.said)  # as LOG_LEVEL says
+        assert any('"route": "/api/v1/health"' in line for line in server.log)  # as LOG_LEVEL says
     finally:
         server.clear()
 
@@ -188,7 +188,7 @@ def test_settings_are_read_again_without_an_end(
     while server.api("GET", "/memories/secret/a").status != 404 and time.monotonic() < until:
         time.sleep(0.1)
     assert server.api("GET", "/memories/secret/a").status == 404
-    assert any("could not be reloaded" in record for record in server.said)
+    assert any("could not be reloaded" in record for record in server.log)
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="Windows has no such signal")
@@ -200,7 +200,7 @@ def test_the_log_says_that_settings_were_reloaded_only_if_they_were(
     server = serve("--log-level", "info")
 
     def times(message: str) -> int:
-        return sum(message in line for line in server.said)
+        return sum(message in line for line in server.log)
 
     for wrong in (1, 2):
         settings.write_text("nonsense = 1\n")

@@ -92,11 +92,11 @@ def test_a_log_line_names_the_address_of_the_client(server: Served) -> None:
     server.api("GET", "/tags")
     deadline = time.monotonic() + 20
     while (
-        not any('"route": "/api/v1/tags"' in record for record in server.said)
+        not any('"route": "/api/v1/tags"' in record for record in server.log)
         and time.monotonic() < deadline
     ):
         time.sleep(0.05)
-    record = next(record for record in server.said if '"route": "/api/v1/tags"' in record)
+    record = next(record for record in server.log if '"route": "/api/v1/tags"' in record)
     assert json.loads(record[record.index("{") :])["client"] == "127.0.0.1"
 
 
@@ -111,7 +111,7 @@ def test_a_broken_file_of_tokens_lets_the_owner_in_and_names_no_folder(serve: Se
     assert server.ask("GET", "/ready", token=None).status in (200, 503)
     again = serve()  # a restart does not lock the owner out either
     assert again.api("GET", "/tags").status == 200
-    assert sum("is not a token file" in record for record in [*server.said, *again.said]) >= 1
+    assert sum("is not a token file" in record for record in [*server.log, *again.log]) >= 1
 
 
 def test_errors_over_the_network_name_no_folder_of_the_machine(

@@ -33,7 +33,7 @@ def started(vault: Path, *options: str, env: Mapping[str, str] = {}) -> Iterator
 
 def port_of(bare: Bare) -> int:
     def found() -> re.Match[str] | None:
-        return re.search(r" at http://127\.0\.0\.1:(\d+)", bare.said.decode())
+        return re.search(r" at http://127\.0\.0\.1:(\d+)", bare.log.decode())
 
     assert eventually(lambda: found() is not None)
     match = found()
@@ -104,7 +104,7 @@ def test_a_second_client_is_served_where_the_port_is_taken(vault: Path) -> None:
         port = str(occupied.getsockname()[1])
         with started(vault, "--rest-api-serve", env={"MCP_SERVER_PORT": port}) as bare:
             assert bare.initialize()["serverInfo"]["name"] == "simplemem"
-            assert eventually(lambda: b"standard streams only" in bare.said)
+            assert eventually(lambda: b"standard streams only" in bare.log)
             assert bare.call("add_memory", content="I moved to Lisbon.", user_id="ann")[
                 "structuredContent"
             ]["events"]

@@ -64,7 +64,7 @@ class Events:
     """What a server tells as it happens."""
 
     def __init__(self, server: Served, path: str, token: str) -> None:
-        self.wire, self.said = socket.create_connection(("127.0.0.1", server.port), 30), ""
+        self.wire, self.received = socket.create_connection(("127.0.0.1", server.port), 30), ""
         head = f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nAuthorization: Bearer {token}\r\n\r\n"
         self.wire.sendall(head.encode())
 
@@ -75,10 +75,10 @@ class Events:
         self.wire.close()
 
     def until(self, pattern: str) -> tuple[str, ...]:
-        while (found := re.search(pattern, self.said)) is None:
+        while (found := re.search(pattern, self.received)) is None:
             part = self.wire.recv(65536).decode()
-            assert part, self.said
-            self.said += part
+            assert part, self.received
+            self.received += part
         return found.groups()
 
 
@@ -114,10 +114,10 @@ def test_a_stream_ends_with_its_token(server: Served) -> None:
         server.api("PUT", "/memories/b", {"content": "not heard"})
         other_events.until('"b"')
         events.until(r"\r\n0\r\n\r\n\Z")
-        assert '"b"' not in events.said
+        assert '"b"' not in events.received
         server.api("PUT", "/memories/c", {"content": "heard by others"})
         other_events.until('"c"')
-    assert not [line for line in server.said if " error " in line]
+    assert not [line for line in server.log if " error " in line]
 
 
 def test_a_token_ends_when_it_said(server: Served) -> None:
