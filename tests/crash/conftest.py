@@ -1,4 +1,4 @@
-"""A place for the thousands of files that the crash tests make."""
+"""A folder for the thousands of files that the crash tests create."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import pytest
 
 @pytest.fixture
 def room() -> Iterator[Path]:
-    """A folder in memory where there is one: thousands of files are made here, and no power is cut."""
+    """Yield a folder, in memory if the system has such a file system: it is faster than a disk."""
     memory = Path("/dev/shm")
-    with tempfile.TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else None) as name:
+    parent = memory if os.access(memory, os.W_OK) else None
+    with tempfile.TemporaryDirectory(dir=parent) as name:
         yield Path(name)

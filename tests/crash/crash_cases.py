@@ -1,4 +1,4 @@
-"""The operations that the crash tests interrupt: what the notes are before each, and what they are after it."""
+"""The operations that the crash tests interrupt, with the notes before and after each."""
 
 from __future__ import annotations
 
@@ -24,33 +24,39 @@ OLD: Files = {
 
 
 def rewrite(path: str, data: bytes) -> FileChange:
+    """Return the change of one of the OLD files to another text."""
     return FileChange.update(path, sha256(OLD[path]), data)
 
 
 def move(
     vault: FolderVault, new_path: str, data: bytes | None = None, *rewrites: FileChange
 ) -> None:
-    vault.carry_out(
-        [FileChange("move", "a.md", sha256(OLD["a.md"]), new_path, data), *rewrites], CHANGE
-    )
+    """Move a.md, and rewrite other notes, in one operation."""
+    change = FileChange("move", "a.md", sha256(OLD["a.md"]), new_path, data)
+    vault.carry_out([change, *rewrites], CHANGE)
 
 
 @dataclass(frozen=True)
 class Case:
-    """An operation, and what the notes are after it."""
+    """An operation, the operations before it, and the notes before (`old`) and after it (`new`).
 
-    act: Callable[[FolderVault], Any]
+    `old` is None if the notes are OLD.
+    """
+
+    run: Callable[[FolderVault], Any]
     new: Files
-    before: Callable[[FolderVault], Any] = lambda vault: None
+    prepare: Callable[[FolderVault], Any] = lambda vault: None
     old: Files | None = None
 
 
 def changed(**changes: bytes | None) -> Files:
-    files = OLD | {path: data for path, data in changes.items() if data is not None}
-    return {path: data for path, data in files.items() if changes.get(path, b"") is not None}
+    """Return the OLD files with other or more texts. None deletes a file."""
+    files: dict[str, bytes | None] = {**OLD, **changes}
+    return {path: data for path, data in files.items() if data is not None}
 
 
-B2, C2 = b"[[x/y/z]] from b\n", b"[[x/y/z]] from c\n"
+B2 = b"[[x/y/z]] from b\n"
+C2 = b"[[x/y/z]] from c\n"
 CASES = {
     "create": Case(lambda v: v.create("e.md", b"echo\n", CHANGE), changed(**{"e.md": b"echo\n"})),
     "create in new folders": Case(
@@ -79,33 +85,38 @@ CASES = {
     "undo of a trash": Case(
         lambda v: v.undo(next(v.history.log.backwards()).id, CHANGE),
         OLD,
-        before=lambda v: v.trash("deep/b.md", None, CHANGE),
+        prepare=lambda v: v.trash("deep/b.md", None, CHANGE),
         old=changed(**{"deep/b.md": None}),
     ),
     "undo of a group": Case(
         lambda v: v.undo(next(v.history.log.backwards()).id, CHANGE),
         OLD,
-        before=lambda v: move(v, "x/z.md", b"rebased\n", rewrite("deep/b.md", B2)),
+        prepare=lambda v: move(v, "x/z.md", b"rebased\n", rewrite("deep/b.md", B2)),
         old=changed(**{"a.md": None, "x/z.md": b"rebased\n", "deep/b.md": B2}),
     ),
 }
 
 
 def make(root: Path, case: Case) -> None:
+    """Create a vault with the notes before an operation."""
     root.mkdir()
     vault = FolderVault(root)
     for path, data in OLD.items():
         vault.create(path, data, CHANGE)
-    case.before(vault)
+    case.prepare(vault)
     assert notes(root) == (OLD if case.old is None else case.old)
 
 
-def lying(root: Path) -> tuple[set[str], set[str]]:
-    """The files and the folders outside our own folder, hidden ones too. They are asked for after every death, and our
-    own folder, where most files lie, is not even walked."""
-    files, folders, rest = set(), set(), [""]
-    while rest:
-        folder = rest.pop()
+def files_and_folders(root: Path) -> tuple[set[str], set[str]]:
+    """Return the files and the folders of a vault, with hidden ones, outside `.simplemem`.
+
+    The tests call this after every crash. `.simplemem`, which has most of the files, is not read.
+    """
+    files: set[str] = set()
+    folders: set[str] = set()
+    unread = [""]
+    while unread:
+        folder = unread.pop()
         with os.scandir(root / folder) as entries:
             for entry in entries:
                 path = folder + entry.name
@@ -113,25 +124,20 @@ def lying(root: Path) -> tuple[set[str], set[str]]:
                     continue
                 if entry.is_dir(follow_symlinks=False):
                     folders.add(path)
-                    rest.append(path + "/")
+                    unread.append(path + "/")
                 else:
                     files.add(path)
     return files, folders
 
 
 def staged(root: Path) -> set[str]:
-    """What a write leaves beside a note until it is done."""
-    return {
-        path
-        for each in lying(root)
-        for path in each
-        if path.rpartition("/")[2].startswith(".simplemem-")
-    }
+    """Return the staged files and folders, which lie beside a note while it is written."""
+    files, folders = files_and_folders(root)
+    return {path for path in files | folders if path.rpartition("/")[2].startswith(".simplemem-")}
 
 
 def notes(root: Path) -> Files:
-    """All files outside our own folder, except our staged ones."""
-    files, _ = lying(root)
-    return {
-        path: (root / path).read_bytes() for path in files - staged(root) if (root / path).is_file()
-    }
+    """Return all files outside `.simplemem`, except staged ones."""
+    files, _ = files_and_folders(root)
+    paths = [path for path in files - staged(root) if (root / path).is_file()]
+    return {path: (root / path).read_bytes() for path in paths}

@@ -1,8 +1,9 @@
-"""Dying, or failing, at every system call of an operation: how the crash tests do it.
+"""Crash or fail at a chosen system call of an operation.
 
-The operation runs in a forked child in which each call that changes the disk goes through a counter. At the chosen call
-the child kills itself with SIGKILL before making it (or after half of a write), or the call fails. A process that dies
-keeps what the kernel was already told, so syncing is counted but left out: it would only make the tests slow.
+The operation runs in a forked child that counts the calls that change the disk. At the chosen call
+the child kills itself with SIGKILL before the call (or after half of a write), or the call fails.
+What a process has passed to the kernel survives the process, so syncs are counted and not executed:
+they would only make the tests slow.
 """
 
 from __future__ import annotations
@@ -19,15 +20,15 @@ from typing import Any, Literal
 from simplemem.vault.folder import disk
 
 _IN_OS = (
-    "open write pwrite truncate ftruncate fsync rename replace link symlink unlink remove mkdir rmdir chmod fchmod chown "
-    "fchown setxattr utime"
+    "open write pwrite truncate ftruncate fsync rename replace link symlink unlink remove mkdir "
+    "rmdir chmod fchmod chown fchown setxattr utime"
 ).split()
 _IN_KERNEL = ("exchange", "rename_new")
 
 
 @dataclass
 class Outcome:
-    """How the child ended: `died` by our hand, or what it returned, or the error it raised."""
+    """How the child ended: whether it was killed, or its value, or the error that it raised."""
 
     died: bool
     calls: list[str]
@@ -43,25 +44,30 @@ def run(
     errno: int = 0,
     also: Sequence[tuple[Any, str]] = (),
 ) -> Outcome:
-    """Run `action` in a child; at its call number `at` (from 1) let it die or fail. Without `at`, only count. `also`
-    names further functions, as (owner, name), whose calls are counted: what writes without `os`, such as a database.
-    """
-    write, leave = os.write, os._exit
+    """Run an action in a child that dies, or whose call fails, at the call number `at`, from 1.
 
-    def counted(writing: int) -> None:
-        gc.disable()  # a collection would touch, and so copy, every page that the child shares with us
-        calls = _wire(at, how, errno, also)
+    Without `at`, only count the calls. `also` has further functions, as (owner, name), whose calls
+    are counted, for what writes without `os`, such as a database.
+    """
+    real_write = os.write
+    real_exit = os._exit
+
+    def run_and_report(pipe: int) -> None:
+        gc.disable()  # a collection would write to, and so copy, every page shared with the parent
+        calls = _count_calls(at, how, errno, also)
         try:
-            told: tuple[Any, ...] = (calls, action(), None)
+            outcome: tuple[Any, ...] = (calls, action(), None)
         except Exception as error:
             error.__traceback__ = error.__cause__ = error.__context__ = None
-            told = (calls, None, error)
-        answer = pickle.dumps(told)
-        while answer:
-            answer = answer[write(writing, answer) :]
-        leave(0)
+            outcome = (calls, None, error)
 
-    answer, status = _forked(counted)
+        answer = pickle.dumps(outcome)
+        while answer:
+            written = real_write(pipe, answer)
+            answer = answer[written:]
+        real_exit(0)
+
+    answer, status = _fork(run_and_report)
     if os.WIFSIGNALED(status):
         assert os.WTERMSIG(status) == signal.SIGKILL
         return Outcome(died=True, calls=[])
@@ -71,45 +77,53 @@ def run(
 
 
 def in_child(action: Callable[[], Any]) -> Any:
-    """What `action` returns in a child, which may ruin its own limits and mounts. Its exceptions come back as text."""
+    """Run an action in a child, which may change its own limits and mounts, and return its value.
 
-    def told(writing: int) -> None:
+    Fails the test with the traceback if the action raises an exception.
+    """
+
+    def run_and_report(descriptor: int) -> None:
         try:
             answer = (True, action())
         except BaseException:
             answer = (False, traceback.format_exc())
-        with os.fdopen(writing, "wb") as pipe:
+        with os.fdopen(descriptor, "wb") as pipe:
             pickle.dump(answer, pipe)
 
-    answer, _ = _forked(told)
-    fine, value = pickle.loads(answer) if answer else (False, "it ended without an answer")
-    assert fine, value
+    answer, _ = _fork(run_and_report)
+    succeeded, value = pickle.loads(answer) if answer else (False, "it ended without an answer")
+    assert succeeded, value
     return value
 
 
-def _forked(action: Callable[[int], None]) -> tuple[bytes, int]:
-    """What a child writes to the descriptor it is given, and how it ended."""
-    reading, writing = os.pipe()
-    leave = os._exit
+def _fork(action: Callable[[int], None]) -> tuple[bytes, int]:
+    """Run an action in a child. Return what it wrote to its pipe, and its wait status."""
+    read_end, write_end = os.pipe()
+    real_exit = os._exit
     pid = os.fork()
     if pid == 0:
-        os.close(reading)
+        os.close(read_end)
         try:
-            action(writing)
-            leave(0)
+            action(write_end)
+            real_exit(0)
         except BaseException:
             traceback.print_exc()
-            leave(9)
-    os.close(writing)
-    with os.fdopen(reading, "rb") as pipe:
+            real_exit(9)
+
+    os.close(write_end)
+    with os.fdopen(read_end, "rb") as pipe:
         answer = pipe.read()
     return answer, os.waitpid(pid, 0)[1]
 
 
-def _wire(at: int | None, how: str, errno: int, also: Sequence[tuple[Any, str]]) -> list[str]:
-    """Put the counter around every call that changes the disk; the list it fills names the calls made."""
+def _count_calls(
+    at: int | None, how: str, errno: int, also: Sequence[tuple[Any, str]]
+) -> list[str]:
+    """Count the calls that change the disk. Return the list to which their names are added."""
     calls: list[str] = []
-    real_write, kill, me = os.write, os.kill, os.getpid()
+    real_write = os.write
+    kill = os.kill
+    own_pid = os.getpid()
 
     def wrap(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any, **keywords: Any) -> Any:
@@ -121,7 +135,7 @@ def _wire(at: int | None, how: str, errno: int, also: Sequence[tuple[Any, str]])
                     raise OSError(errno, os.strerror(errno))
                 if how == "half" and name == "write":
                     real_write(args[0], bytes(args[1])[: len(args[1]) // 2])
-                kill(me, signal.SIGKILL)
+                kill(own_pid, signal.SIGKILL)
             return None if name == "fsync" else real(*args, **keywords)
 
         return call

@@ -1,4 +1,7 @@
-"""A file system of its own for one action: mounted in a child, where nobody else sees it. Needs Linux and root."""
+"""A file system for one action, mounted in a child process, where no other process sees it.
+
+It needs Linux and root.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,15 @@ from typing import Any
 
 from crash_harness import in_child
 
-_NEW_MOUNTS, _PRIVATE = 0x20000, 0x4000 | 0x40000
-_READ_ONLY, _REMOUNT, _BIND = 1, 32, 4096
+_NEW_MOUNTS = 0x20000
+_PRIVATE = 0x4000 | 0x40000
+_READ_ONLY = 1
+_REMOUNT = 32
+_BIND = 4096
 
 
 def may_mount() -> bool:
-    """Whether this process may have mounts of its own."""
+    """Return whether this process may have mounts of its own."""
     if sys.platform != "linux" or os.geteuid() != 0:
         return False
     pid = os.fork()
@@ -26,7 +32,7 @@ def may_mount() -> bool:
 
 
 def read_only(place: Path, action: Callable[[], Any]) -> Any:
-    """What `action` returns, run where `place` cannot be written, as on a disk that was mounted so."""
+    """Run an action while `place` is mounted read-only, and return its value."""
 
     def prepare() -> None:
         mount(str(place), place, "", _BIND)
@@ -36,7 +42,7 @@ def read_only(place: Path, action: Callable[[], Any]) -> Any:
 
 
 def in_own_mounts(prepare: Callable[[], None], action: Callable[[], Any]) -> Any:
-    """Run both in a child with mounts of its own."""
+    """Run both in a child with mounts of its own, and return the value of the action."""
 
     def run() -> Any:
         if ctypes.CDLL(None, use_errno=True).unshare(_NEW_MOUNTS):
@@ -49,6 +55,7 @@ def in_own_mounts(prepare: Callable[[], None], action: Callable[[], Any]) -> Any
 
 
 def mount(source: str, place: Path, kind: str, flags: int = 0, options: str = "") -> None:
+    """Mount a file system of a kind at a folder. Raises OSError if the kernel refuses."""
     libc = ctypes.CDLL(None, use_errno=True)
     words = [word.encode() or None for word in (source, str(place), kind)]
     if libc.mount(*words, ctypes.c_ulong(flags), options.encode() or None):

@@ -13,7 +13,7 @@ from typing import Any
 
 import crash_harness as harness
 import pytest
-from crash_cases import CASES, CHANGE, OLD, Case, Files, lying, make, notes, staged
+from crash_cases import CASES, CHANGE, OLD, Case, Files, files_and_folders, make, notes, staged
 from limited_disk import limit_disk
 
 from simplemem.errors import SimplememError
@@ -52,7 +52,7 @@ def check_recovered(root: Path, old: Files, new: Files) -> Files:
     needed = {
         parent.as_posix() for files in (old, new) for path in files for parent in Path(path).parents
     }
-    _, folders = lying(root)
+    _, folders = files_and_folders(root)
     assert folders <= needed
     if there == old:
         assert folders <= {p.as_posix() for path in {*OLD, *old} for p in Path(path).parents}
@@ -69,14 +69,14 @@ def each_point(room: Path, case: Case, *, how: Any = "die") -> list[Files]:
     make(room / "first", case)
     old = notes(room / "first")
     work = copy(room, "first", "work")
-    whole = harness.run(lambda: case.act(FolderVault(work)))
+    whole = harness.run(lambda: case.run(FolderVault(work)))
     assert whole.error is None and notes(work) == case.new and len(whole.calls) > 5
     outcomes = []
     for at, call in enumerate(whole.calls, 1):
         if how == "half" and call != "write":
             continue
         copy(room, "first", "work")
-        ended = harness.run(lambda: case.act(FolderVault(work)), at=at, how=how)
+        ended = harness.run(lambda: case.run(FolderVault(work)), at=at, how=how)
         assert ended.died
         whole_texts = {*old.values(), *case.new.values()}
         torn = {path for path, data in notes(work).items() if data not in whole_texts}
@@ -139,7 +139,7 @@ def test_a_recovery_that_dies_is_taken_up_by_the_next(
     ]
     for at in (swaps[len(swaps) // 2], len(calls) - 12, len(calls) - 2):
         broken = copy(room, "first", "broken")
-        assert harness.run(lambda root=broken: case.act(FolderVault(root)), at=at).died
+        assert harness.run(lambda root=broken: case.run(FolderVault(root)), at=at).died
         counted = copy(room, "broken", "count")
         whole = harness.run(lambda root=counted: FolderVault(root).recover())
         assert whole.error is None
@@ -163,7 +163,7 @@ def test_an_exchange_that_stops_halfway_is_undone_by_the_next_start(room: Path, 
 
     def act() -> None:
         disk.exchange = halfway  # type: ignore[assignment]
-        case.act(FolderVault(room / "work"))
+        case.run(FolderVault(room / "work"))
 
     assert harness.run(act).died and notes(room / "work") not in (OLD, case.new)
     check_recovered(room / "work", OLD, case.new)
@@ -179,7 +179,7 @@ def test_what_takes_a_notes_place_after_a_crash_does_not_stop_later_writes(
         if call not in ("exchange", "rename_new"):
             continue
         work = copy(room, "first", "work")
-        assert harness.run(lambda root=work: case.act(FolderVault(root)), at=at).died
+        assert harness.run(lambda root=work: case.run(FolderVault(root)), at=at).died
         note = work / "deep/b.md"
         note.unlink()
         if odd == "link":
@@ -223,7 +223,7 @@ def test_a_call_that_fails_leaves_the_notes_as_they_were(
     for at, call in enumerate(calls, 1):
         work = copy(room, "first", "work")
         ended = harness.run(
-            lambda root=work: case.act(FolderVault(root)), at=at, how="fail", errno=code
+            lambda root=work: case.run(FolderVault(root)), at=at, how="fail", errno=code
         )
         assert not ended.died
         there = notes(work)
@@ -245,7 +245,7 @@ def test_a_failed_sync_is_not_tried_again(room: Path) -> None:
     calls = count(copy(room, "first", "count"), case)
     first = calls.index("fsync") + 1
     work = copy(room, "first", "work")
-    ended = harness.run(lambda: case.act(FolderVault(work)), at=first, how="fail", errno=errno.EIO)
+    ended = harness.run(lambda: case.run(FolderVault(work)), at=first, how="fail", errno=errno.EIO)
     assert ended.error is not None and ended.calls.count("fsync") == 1
     assert "exchange" not in ended.calls, (
         "bytes that may not be on the disk never take a note's place"
@@ -273,7 +273,7 @@ def test_the_text_is_durable_before_it_takes_the_place_and_the_place_before_the_
 
 def count(root: Path, case: Case) -> list[str]:
     """The calls of an operation that nothing disturbs."""
-    whole = harness.run(lambda: case.act(FolderVault(root)))
+    whole = harness.run(lambda: case.run(FolderVault(root)))
     assert whole.error is None and notes(root) == case.new
     return whole.calls
 

@@ -11,7 +11,7 @@ from typing import Any
 import crash_harness as harness
 import pytest
 from crash_cases import CASES, CHANGE, Case, make, notes
-from other_disk import Manners, can_mount, on_disk
+from other_disk import DiskTraits, can_mount, on_disk
 from test_crash_points import check_recovered
 
 from simplemem.vault.folder.vault import FolderVault
@@ -20,12 +20,12 @@ from simplemem.vault.values import FileChange, sha256
 pytestmark = pytest.mark.skipif(not can_mount(), reason="needs Linux, root and /dev/fuse")
 
 DISKS = {
-    "a Mac's": Manners(folds_case=True),
-    "an old Mac's": Manners(folds_case=True, lists_decomposed=True),
-    "a memory stick": Manners(folds_case=True, knows_flags=False),
-    "a plain network disk": Manners(knows_flags=False),
+    "a Mac's": DiskTraits(folds_case=True),
+    "an old Mac's": DiskTraits(folds_case=True, lists_decomposed=True),
+    "a memory stick": DiskTraits(folds_case=True, supports_flags=False),
+    "a plain network disk": DiskTraits(supports_flags=False),
 }
-FOLDING = [name for name, manners in DISKS.items() if manners.folds_case]
+FOLDING = [name for name, traits in DISKS.items() if traits.folds_case]
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def test_every_operation_does_there_what_it_does_elsewhere(disk: Run, name: str)
             make(place / str(number), case)
             before = notes(place / str(number))
             vault = FolderVault(place / str(number))
-            case.act(vault)
+            case.run(vault)
             assert notes(vault.root) == case.new and vault.recover()[0] == 0
             vault.undo(next(vault.history.log.backwards()).id, CHANGE)
             assert notes(vault.root) == before
@@ -94,13 +94,13 @@ def test_dying_there_leaves_old_or_new(disk: Run, name: str, operation: str) -> 
         make(place / "first", case)
         old = notes(place / "first")
         shutil.copytree(place / "first", place / "work")
-        whole = harness.run(lambda: case.act(FolderVault(place / "work")))
+        whole = harness.run(lambda: case.run(FolderVault(place / "work")))
         assert whole.error is None and notes(place / "work") == case.new
         outcomes = []
         for at in range(1, len(whole.calls) + 1):
             shutil.rmtree(place / "work")
             shutil.copytree(place / "first", place / "work")
-            assert harness.run(lambda: case.act(FolderVault(place / "work")), at=at).died
+            assert harness.run(lambda: case.run(FolderVault(place / "work")), at=at).died
             outcomes.append(check_recovered(place / "work", old, case.new))
         assert outcomes[0] == old and case.new in outcomes
 

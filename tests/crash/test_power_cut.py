@@ -37,7 +37,7 @@ def check_each_cut(room: Path, case: Case, making: Any = make) -> None:
     old = notes(first)
     shutil.copytree(first, work)
     before = power_cut.disk_at(work)
-    events = power_cut.record(work, lambda: case.act(FolderVault(work)))
+    events = power_cut.record(work, lambda: case.run(FolderVault(work)))
     assert notes(work) == case.new
     states = []
     for at, image in power_cut.cuts(before, events):
