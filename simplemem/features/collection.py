@@ -235,6 +235,7 @@ class NoteCollection(Generic[T]):
         drafts: list[Draft] = []
 
         def attempt() -> list[Draft]:
+            """Call `draft` with the current notes, and return what is to be written."""
             self.refresh()
             change_set = make(self)
             answers[:] = [draft(change_set)]

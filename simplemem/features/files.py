@@ -110,9 +110,9 @@ def _view_file(
 
 
 def _view_folder(store: EnhancedStore, inside: str, path: str) -> str:
-    """Return the answer of `view` for a folder: a heading, and each file and folder with its size.
+    """Return the answer of `view` for a folder: a heading, and a line for each file and folder.
 
-    `inside` is the folder relative to `/memories`, and `path` is the one in the tool's call. Raise
+    A line has the size and the path. `inside` is the folder relative to `/memories`, and `path` is the one in the tool's call. Raise
     Invalid if no file is in the folder, except for `/memories` itself.
     """
     file_sizes = _file_sizes(store, inside)
@@ -181,7 +181,8 @@ def str_replace(
 ) -> str:
     """Replace a text that occurs once in a file, and return the lines around it.
 
-    Raise Invalid if it does not occur, or more than once, and what `_edit` raises.
+    Raise Invalid if there is no such file, or the text does not occur in it or more than once.
+    Raise TooLong and ReadOnly.
     """
 
     def replace_once(text: str) -> str:
@@ -233,11 +234,12 @@ def insert(
 ) -> str:
     """Insert a text after a line of a file, and return the tool's answer.
 
-    `insert_line` is the number of that line, 0 for the beginning. Raise Invalid if the file has no
-    such line, and what `_edit` raises.
+    `insert_line` is the number of that line, 0 for the beginning. Raise Invalid if there is no such
+    file or line, TooLong, and ReadOnly.
     """
 
     def insert_lines(text: str) -> str:
+        """Return the text with the inserted one. Raise Invalid if it has no such line."""
         lines = text.removesuffix("\n").split("\n") if text else []
         if not 0 <= insert_line <= len(lines):
             raise Invalid(
@@ -336,7 +338,7 @@ def _note_path(inside: str) -> str:
 
 
 def _displayed_path(note_path: str) -> str:
-    """Return the path of a note's file relative to `/memories`, without an ending that was added.
+    """Return the path of a note's file relative to `/memories`, without an added ending.
 
     It is the inverse of `_note_path`, except that a file `a` is displayed as `a.md`.
     """
@@ -416,7 +418,7 @@ def _edit(
     change: Callable[[str], str],
     by: AuthorArgs,
 ) -> tuple[str, str]:
-    """Change the text of a file by a function. Return the old text and the new one, in this order.
+    """Change the text of a file by a function. Return the old text and the new one.
 
     `change` gets the current text and returns the new one. It is called again if the file is saved
     meanwhile. Raise Invalid if there is no such file, what `change` raises, TooLong, and ReadOnly.
@@ -431,6 +433,7 @@ def _edit(
     texts = ("", "")
 
     def draft() -> list[Draft]:
+        """Read the file, and return the draft of its change; none if nothing changes."""
         nonlocal texts
         old_text = _read(store, note_path, path).text
         new_text = change(old_text)

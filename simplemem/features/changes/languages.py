@@ -261,6 +261,7 @@ def _number_groups(source: str) -> str:
     occurrences = Counter[str]()
 
     def numbered(group: re.Match[str]) -> str:
+        """Return the beginning of a group, with a number if the name occurred before."""
         name = group["name"]
         occurrences[name] += 1
         count = occurrences[name]

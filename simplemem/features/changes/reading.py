@@ -242,9 +242,9 @@ class _ChangeReader:
 
 
 def _split_possessor(thing: str) -> tuple[str, str]:
-    """Return the possessor in the name of a thing, and the rest: "ada" and "flat" of "ada's flat".
+    """Return the possessor in the name of a thing, and the rest of the name.
 
-    The possessor is "" if the name has none.
+    They are "ada" and "flat" for "ada's flat". The possessor is "" if the name has none.
     """
     possessor, separator, rest = thing.rpartition("'s ")
     if not separator:

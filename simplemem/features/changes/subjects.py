@@ -139,7 +139,7 @@ def _read_named_value(language: Language, text: str) -> _NamedValue | None:
 def _read_own_value(language: Language, text: str) -> Words:
     """Return the value of what the speaker is or has, without where, when and with whom.
 
-    There are no words if the statement is about another person.
+    There are no words if the statement has no known form, or is about another person.
     """
     patterns = language.patterns
     for pattern in (patterns.other_value, patterns.before_is):

@@ -58,8 +58,13 @@ def _disputes_among(service: DocumentService, facts: Mapping[str, Fact]) -> dict
 
     Disputes of which `facts` (by path) has only one side are left out.
     """
+    causes: dict[str, str] = {}
     disputing_paths = service.facts.disputing_paths(facts.values())
-    return {path: cause for path, cause in disputing_paths.items() if cause in facts}
+    for path, cause in disputing_paths.items():
+        has_both_sides = cause in facts
+        if has_both_sides:
+            causes[path] = cause
+    return causes
 
 
 def _both_sides(

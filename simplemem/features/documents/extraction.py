@@ -178,6 +178,7 @@ class FactExtraction:
         remark = extracted.remark
 
         def draft(change_set: ChangeSet) -> None:
+            """Set the status and the remark, unless the note has other content by now."""
             if not self._is_current(document):
                 return
             text = set_property(change_set.text(document.path), "status", "done")
@@ -209,6 +210,7 @@ class FactExtraction:
         normalized_text = _normalize(text)
 
         def is_removed(fact: Fact) -> bool:
+            """Return whether the new text does not state a fact."""
             for words in (fact.statement, self._quote_of(fact)):
                 normalized_words = _normalize(words)
                 if normalized_words and normalized_words in normalized_text:

@@ -91,7 +91,7 @@ class KnowledgeBase(FeatureService):
 
     @property
     def note_store(self) -> EnhancedStore:
-        """The store that has the files as notes."""
+        """The store whose notes the files are: the folder's own one, else that of the vault."""
         return self._own_store or self.store
 
     def note_name(self, file_path: str) -> str:
@@ -160,6 +160,7 @@ class KnowledgeBase(FeatureService):
         path = f"{self._prefix}{file_path}"
 
         def draft() -> list[Draft]:
+            """Return the draft of the file. Raise Conflict if it has an unexpected text."""
             current = self.extension.bytes_of(path)
             if expected_sha256 and current is not None:
                 _check_unchanged(file_path, current, expected_sha256, content)

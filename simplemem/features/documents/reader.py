@@ -155,10 +155,12 @@ def _as_article(page: str) -> str:
 
 
 def _with_main_heading(text: str, page: str) -> str:
-    """Return a text with the first main heading of its page, if the text has none of them.
+    """Return the main content of a page below the first main heading of the page.
 
-    A heading above the main content, such as in `<header>`, is left out of the text.
+    The text is returned as it is if it has one of the page's main headings already, is empty, or
+    the page has none.
     """
+    # trafilatura leaves out a heading above the main content, such as in `<header>`.
     headings_of_page = [_plain_text(heading) for heading in _MAIN_HEADING.findall(page)]
     headings_of_page = [heading for heading in headings_of_page if heading]
     if not text or not headings_of_page:

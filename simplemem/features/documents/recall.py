@@ -74,6 +74,7 @@ class _StepLog:
     """Guards the list of the steps of a recall: whether each was used, and why."""
 
     def __init__(self) -> None:
+        """Begin without a step."""
         self.steps: list[RecallStep] = []
 
     def add(self, step: str, *, is_used: bool, reason: str) -> None:

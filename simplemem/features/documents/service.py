@@ -332,6 +332,7 @@ class DocumentService(FeatureService):
             title = new.title
 
         def draft(change_set: ChangeSet) -> Document:
+            """Put the new text into the note. Return the changed document."""
             current = self.collection.items.get(document.path)
             if current is None:
                 raise no_memory_error(id_)
@@ -368,6 +369,7 @@ class DocumentService(FeatureService):
         document = memory
 
         def draft(change_set: ChangeSet) -> None:
+            """Drop the note, the original file and the facts."""
             if document.path not in self.collection.items:
                 raise no_memory_error(id_)
             change_set.drop(document.path)

@@ -74,7 +74,8 @@ class FactCollection(NoteCollection[Fact]):
         if scope is None:
             scopes = list(self._scopes.values())
         else:
-            scopes = [self._scopes.get(scope, _ScopeFacts())]
+            scope_facts = self._scopes.get(scope, _ScopeFacts())
+            scopes = [scope_facts]
 
         time = now()
         facts: list[Fact] = []
@@ -107,8 +108,9 @@ class FactCollection(NoteCollection[Fact]):
     def ended_facts(self) -> list[Fact]:
         """Return the facts of all scopes that are not current now, and whose notes may change."""
         time = now()
-        facts = [fact for fact in self.facts(None, expired=True) if not fact.problem]
-        return [fact for fact in facts if not self.is_current(fact, time)]
+        all_facts = self.facts(None, expired=True)
+        changeable_facts = [fact for fact in all_facts if not fact.problem]
+        return [fact for fact in changeable_facts if not self.is_current(fact, time)]
 
     def facts_of_document(self, document_path: str) -> list[Fact]:
         """Return the facts whose notes link to the document at a path as their source.

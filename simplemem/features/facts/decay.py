@@ -40,7 +40,8 @@ def _fades_from(fact: Fact) -> datetime | None:
 def confidence_at(fact: Fact, at: datetime) -> float:
     """Return the confidence of a fact at a time.
 
-    Once the fact begins to fade, its confidence halves in each half-life of its type.
+    Once the fact begins to fade, its confidence halves in each half-life of its type: 180 days for
+    a preference, 7 for an episode, 90 for what was derived. A fact of the type "fact" never fades.
     """
     start = _fades_from(fact)
     if start is None or at <= start:
@@ -58,7 +59,10 @@ def displayed_confidence(fact: Fact, at: datetime) -> float:
 
 
 def display_text(fact: Fact) -> str:
-    """Return the statement of a fact, with a mark if a later one disputes it."""
+    """Return the statement of a fact, with a mark if a later one disputes it.
+
+    An example is "I live in Rome (disputed since 2026-01-24)".
+    """
     if not fact.is_disputed:
         return fact.statement
     if fact.disputed is None:

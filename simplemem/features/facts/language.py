@@ -125,9 +125,16 @@ class Language:
         )
 
     def _compile(self, source: str) -> re.Pattern[str]:
-        """Compile the text of a pattern, with all other patterns that it names in braces."""
+        """Compile the text of a pattern, with all other patterns that it names in braces.
+
+        Raise KeyError if one of them does not exist.
+        """
+
+        def source_of(reference: re.Match[str]) -> str:
+            return self.sources[reference[1]]
+
         while True:
-            filled = _REFERENCE.sub(lambda reference: self.sources[reference[1]], source)
+            filled = _REFERENCE.sub(source_of, source)
             if filled == source:
                 return re.compile(source)
             source = filled
@@ -229,5 +236,8 @@ def in_small_letters(text: str) -> str:
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words, numbers, e-mail addresses and signs of a text, in their order."""
+    """Return the words, numbers, e-mail addresses and signs of a text, in their order.
+
+    `text` is in small letters. The list is empty for a text of blanks and punctuation marks.
+    """
     return _WORD.findall(text)

@@ -50,10 +50,10 @@ class Ruling(NamedTuple):
 
 
 def extract(service: FeatureService, chat: ChatModel, text: str) -> tuple[list[NewFact], str]:
-    """Return the facts that a model reads in a text, and a remark that the text was read in parts.
+    """Return the facts that a model reads in a text, and a remark on how it read the text.
 
-    There are up to 50 facts. The list is empty if the text states nothing. The remark is "" if the
-    text was read as a whole. Raise Unavailable if the model cannot be asked, or if it lists facts
+    There are up to 50 facts. The list is empty if the text states nothing. The remark says that the
+    text was read in parts; it is "" if it was read as a whole. Raise Unavailable if the model cannot be asked, or if it lists facts
     of which none quotes the text.
     """
     parts = _split(text)

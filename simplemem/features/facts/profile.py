@@ -103,10 +103,11 @@ def _write_note(
 ) -> bool:
     """Bring the note of a profile up to date; return whether that changed it.
 
-    No note is created for a profile without facts. Raise what `profile_of` raises.
+    No note is created for a profile without facts. Raise Unreadable if the note cannot be changed.
     """
 
     def draft() -> Sequence[Draft]:
+        """Return the draft of the note with the current sections; none if nothing changes."""
         path, old_text = _find_note(service, scope)
         text = old_text
         if text is None:

@@ -67,9 +67,10 @@ def reconcile(new: Reading, current: Sequence[Reading]) -> Verdict:
 
 
 def _rule_for(new: Reading, old: Reading) -> str | None:
-    """Return the name of the rule that applies to a new statement and a current one, or None.
+    """Return the name of the rule that applies to a new statement and a current one.
 
-    So do all functions below whose names begin with `_rule`.
+    Return None if no rule applies. The functions below whose names begin with `_rule` do the same
+    for some cases.
     """
     if _has_same_words(new, old) and new.is_affirmed == old.is_affirmed:
         return "same"

@@ -190,6 +190,7 @@ class FactService(FeatureService):
         earlier_ids = {event["id"] for event in result.events}
 
         def draft(change_set: ChangeSet) -> AddResult:
+            """Add all facts of the group. Return what became of them."""
             adder = FactAdder(self, self.collection, change_set, origin, earlier_ids)
             for fact in group:
                 adder.add(fact, rulings)
@@ -265,6 +266,7 @@ class FactService(FeatureService):
         slot = read_statement(statement).slot or Slot()
 
         def draft(change_set: ChangeSet) -> None:
+            """Replace the statement and the slot. End a dispute."""
             changed = replace_statement(change_set.text(fact.path), statement)
             change_set.put(fact.path, changed)
             change_set.set(fact.path, **slot._asdict())
@@ -302,6 +304,7 @@ class FactService(FeatureService):
         """
 
         def draft(change_set: ChangeSet) -> None:
+            """Mark all facts that were removed."""
             for fact in self.collection.facts_of_document(document_path):
                 may_be_forgotten = fact.status in CURRENT_STATUSES and not fact.problem
                 if may_be_forgotten and is_removed(fact):
@@ -323,6 +326,7 @@ class FactService(FeatureService):
         """
 
         def draft(change_set: ChangeSet) -> list[Fact]:
+            """Drop the old facts, unless this is a dry run. Return them."""
             latest = now() - older_than
             old_facts = [
                 fact for fact in self.collection.ended_facts() if _ended_before(fact, latest)

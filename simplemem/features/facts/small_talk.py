@@ -91,7 +91,7 @@ def _is_courtesy(text: str, language: _Language) -> bool:
 
 
 def _completes_courtesy(rest: str, kind: _CourtesyKind, language: _Language) -> bool:
-    """Return whether what follows courtesies belongs to them or is a question, but states nothing.
+    """Return whether a text behind courtesies belongs to them or asks, but states nothing.
 
     `kind` is that of the last of these courtesies.
     """

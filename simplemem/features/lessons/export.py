@@ -39,7 +39,7 @@ def _export_graph(
 ) -> str:
     """Return the lessons, the entities and the relations of both as a picture or as data.
 
-    Raises KeyError for a format that is none of those of `export_text` other than `md`.
+    `file_format` is one of those of `export_text`, except `md`. Raises KeyError for any other.
     """
     from simplemem.features.graph.drawing import build_drawing
     from simplemem.features.graph.graph_export import PICTURES, cytoscape, node_link

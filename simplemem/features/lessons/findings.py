@@ -43,7 +43,7 @@ def by_priority(findings: Iterable[Data]) -> list[Data]:
 
 
 def lesson_label(lesson: Lesson) -> Data:
-    """Return the label of a lesson in findings: `id`, `name`, `type`, and the headline as `says`."""
+    """Return the label of a lesson: its `id`, `name` and `type`, and its headline as `says`."""
     return {
         "id": lesson.id,
         "name": lesson.name,

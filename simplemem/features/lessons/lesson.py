@@ -260,7 +260,10 @@ def _split_body(note: Note) -> tuple[str, str]:
 
 
 def render_body(content: str, context: str) -> str:
-    """Return the body of a new lesson. Raises Invalid if it leaves a code block or comment open."""
+    """Return the body of a new lesson: the content, and a section with the context.
+
+    Without a context there is no section. Raises Invalid if it leaves a code block or comment open.
+    """
     body = f"{content}\n"
     if context:
         body += f"\n## Context\n\n{context}\n"

@@ -120,7 +120,11 @@ def with_falling_scores(hits: Sequence[tuple[T, Hit]]) -> list[tuple[T, Hit]]:
 
 
 def _filters(note_type: NoteType[Any], properties: Mapping[str, str] | None) -> Iterator[Filter]:
-    """Yield the filters of a search, the narrowest first."""
+    """Yield the filters of a search, the narrowest first.
+
+    They are for the folder of the type with these properties (if there are any), for the folder,
+    and for the `type` in any folder.
+    """
     folder = Filter(prefix=f"{note_type.folder}/")
     if properties:
         yield replace(folder, properties=properties)

@@ -28,8 +28,8 @@ ReadCounts = dict[str, ReadCount]
 def add_reads(counts: ReadCounts, event: Mapping[str, Any]) -> None:
     """Add an event of the log to `counts`.
 
-    An event has the `ids` of the lessons that were read, the time `at` which, and perhaps how many
-    times (`n`, else once). An event without valid ids, time or number is skipped.
+    An event has the `ids` of the lessons that were read, the time (`at`), and how many times they
+    were read (`n`, 1 if it is absent). An event without valid ids, time or number is skipped.
     """
     ids = event.get("ids")
     at = event.get("at")

@@ -286,8 +286,9 @@ class LessonService(FeatureService):
     def update(self, ref: str, change: LessonChange, **by: Unpack[AuthorArgs]) -> UpdatedLesson:
         """Correct a lesson. What is None in the change stays, and so do its id and its relations.
 
-        Raises Invalid if nothing would change or the content would be empty, TooLong if a text is
-        too long, and NotFound or Ambiguous if `ref` does not name one lesson.
+        Nothing is written if the lesson has all these values already. Raises Invalid if the change
+        has no values or the content would be empty or leave a code block open, TooLong for a text
+        over 10,000 characters, and NotFound or Ambiguous if `ref` does not name one lesson.
         """
         if all(value is None for value in change):
             raise Invalid(

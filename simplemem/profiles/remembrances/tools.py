@@ -412,8 +412,9 @@ def _notice_of_replaced(
     written: WrittenFile,
     replaced: str,
 ) -> str:
-    """Return a sentence about what a write replaced that the client had not read, and how to undo.
+    """Return a sentence that a write replaced a text that the client had not read.
 
+    It also says how to undo the write.
     `replaced` is the hash of the text that the file had before.
     """
     where = " in the folder of the knowledge base" if base.has_own_store else ""
