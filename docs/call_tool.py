@@ -1,4 +1,4 @@
-"""Call one tool of the vault in the current folder, as a client of a given name: what an agent does in a tutorial.
+"""Call one tool of the vault in the current folder, as an agent does in a tutorial.
 
 python docs/call_tool.py NAME VERSION '{"tool": "search_memories", "arguments": {"query": "wind"}}'
 """
@@ -14,7 +14,11 @@ from mcp.types import Implementation
 
 
 async def call(name: str, version: str, tool: str, arguments: dict[str, object]) -> str:
-    """Return the text of the answer. Raises RuntimeError if the tool fails."""
+    """Call a tool as a client of this name and version, and return the text of its answer.
+
+    Raises:
+        RuntimeError: The tool failed.
+    """
     server = StdioServerParameters(command=sys.executable, args=["-m", "simplemem", "serve"])
     async with Client(server, client_info=Implementation(name=name, version=version)) as client:
         answer = await client.call_tool(tool, arguments)
@@ -25,9 +29,12 @@ async def call(name: str, version: str, tool: str, arguments: dict[str, object])
 
 
 def main() -> None:
+    """Print the answer to the call that the arguments describe."""
     name, version, request = sys.argv[1:]
-    asked = json.loads(request)
-    print(anyio.run(call, name, version, asked["tool"], asked["arguments"]))
+    call_of_agent = json.loads(request)
+    tool = call_of_agent["tool"]
+    arguments = call_of_agent["arguments"]
+    print(anyio.run(call, name, version, tool, arguments))
 
 
 if __name__ == "__main__":

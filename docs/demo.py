@@ -42,9 +42,10 @@ class Unmet(Exception):
     """A step of the demo had an unexpected result."""
 
 
-def expect(held: bool, what: str) -> None:
-    if not held:
-        raise Unmet(f"expected that {what}")
+def expect(is_met: bool, expectation: str) -> None:
+    """Raise Unmet with an expectation if that is not met."""
+    if not is_met:
+        raise Unmet(f"expected that {expectation}")
 
 
 class Page:
@@ -79,8 +80,8 @@ class Page:
     def called(self, tool: str, arguments: dict[str, Any]) -> None:
         self._line(f"  {self._in(tool, '1;36')}")
         for name, value in arguments.items():
-            shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-            for number, line in enumerate(shown.rstrip("\n").split("\n")):
+            text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            for number, line in enumerate(text.rstrip("\n").split("\n")):
                 label = f"{name}: " if number == 0 else " " * (len(name) + 2)
                 self._wrapped(line, "    " + label, " " * (len(label) + 4), "36")
 
@@ -151,8 +152,8 @@ def hashes(vault: Path) -> dict[str, str]:
 
 def clean_environment(vault: Path) -> dict[str, str]:
     """Return this environment without settings of simplemem, so that the demo shows the defaults."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("SIMPLEMEM_")}
-    return kept | {"XDG_CONFIG_HOME": str(vault.parent / "settings")}
+    env = {name: value for name, value in os.environ.items() if not name.startswith("SIMPLEMEM_")}
+    return env | {"XDG_CONFIG_HOME": str(vault.parent / "settings")}
 
 
 def index(page: Page, vault: Path) -> None:
@@ -164,7 +165,7 @@ def index(page: Page, vault: Path) -> None:
         """This vault is the notebook of a balloon club: the folder vault-example of this repository. Building the index
         takes a second or two. The index goes into the folder .simplemem; no note is changed.""",
     )
-    before = hashes(vault)
+    old_hashes = hashes(vault)
     program = server_command(vault)
     command = [*program[: program.index("serve")], "index", "--vault", str(vault)]
     page.typed("simplemem index")
@@ -180,7 +181,7 @@ def index(page: Page, vault: Path) -> None:
     expect(
         done.returncode == 0, f"the index is built, with exit code 0 instead of {done.returncode}"
     )
-    expect(before == hashes(vault), "indexing leaves every file of the vault as it was")
+    expect(old_hashes == hashes(vault), "indexing leaves every file of the vault as it was")
 
 
 async def conversation(page: Page, vault: Path) -> None:
@@ -196,15 +197,16 @@ async def conversation(page: Page, vault: Path) -> None:
     async with Client(server, client_info=about) as client:
         await _meet(page, client)
         await _recall(page, client)
-        before = hashes(vault)
+        old_hashes = hashes(vault)
         written = await _write(page, client, vault)
         written = await _conflict(page, client, vault, written)
         await _undo(page, client, vault, written)
-        after = hashes(vault)
-        notes = sum(path.endswith(".md") for path in before)
-        page.say(f"""The vault had {len(before)} files, {notes} of them notes, and now has {len(after)}. The
-            {len(before)} old files are unchanged, byte for byte.""")
-        expect({path: after.get(path) for path in before} == before, "no other file was touched")
+        new_hashes = hashes(vault)
+        notes = sum(path.endswith(".md") for path in old_hashes)
+        page.say(f"""The vault had {len(old_hashes)} files, {notes} of them notes, and now has
+            {len(new_hashes)}. The {len(old_hashes)} old files are unchanged, byte for byte.""")
+        hashes_of_old_files = {path: new_hashes.get(path) for path in old_hashes}
+        expect(hashes_of_old_files == old_hashes, "no other file was touched")
 
 
 async def _call(page: Page, client: Any, tool: str, **arguments: Any) -> dict[str, Any]:
@@ -250,7 +252,7 @@ async def _write(page: Page, client: Any, vault: Path) -> str:
         """The agent creates a Markdown note with frontmatter. The note links to other notes.""",
     )
     tags = {"flight": True, "status": "planned"}
-    made = await _call(
+    created = await _call(
         page, client, "create_memory", name=FULMAR, content=PLAN, metadata={"tags": tags}
     )
     file = vault / f"{FULMAR}.md"
@@ -262,7 +264,7 @@ async def _write(page: Page, client: Any, vault: Path) -> str:
         [item["name"] for item in links["items"]] == ["Sandhaven balloons"],
         "a link that was unresolved leads here",
     )
-    return str(made["sha256"])
+    return str(created["sha256"])
 
 
 async def _conflict(page: Page, client: Any, vault: Path, read: str) -> str:
@@ -298,11 +300,11 @@ async def _undo(page: Page, client: Any, vault: Path, written: str) -> None:
         "It makes a mistake, and undoes it", "Each change keeps the old text. So does a deletion."
     )
     file = vault / f"{FULMAR}.md"
-    before = file.read_bytes()
-    gone = await _call(page, client, "delete_memory", name=FULMAR, if_sha256=written)
+    old_bytes = file.read_bytes()
+    deleted = await _call(page, client, "delete_memory", name=FULMAR, if_sha256=written)
     expect(not file.exists(), "the note is gone")
-    await _call(page, client, "undo_change", version=gone["version"])
-    expect(file.read_bytes() == before, "the note is restored byte for byte")
+    await _call(page, client, "undo_change", version=deleted["version"])
+    expect(file.read_bytes() == old_bytes, "the note is restored byte for byte")
     story = await _call(page, client, "memory_history", name=FULMAR)
     expect(
         all(version["who"] == "demo-agent 1.0" for version in story["versions"]),
@@ -322,10 +324,11 @@ def connect(page: Page) -> None:
         and asks first. The folder may be your Obsidian vault. Most clients use the entry below, here for {vault}.
         docs/connect.md has the other forms. The clients:""",
     )
-    known = clients()
-    places = [f"{client.title} ({name})" for name, client in known.items() if client.files]
-    entry = known["json"].entry("simplemem", server_command(vault))
-    page.settings(places, put("json", "", known["json"].key, "simplemem", entry).rstrip())
+    client_of = clients()
+    titles = [f"{client.title} ({name})" for name, client in client_of.items() if client.files]
+    json_client = client_of["json"]
+    entry = json_client.entry("simplemem", server_command(vault))
+    page.settings(titles, put("json", "", json_client.key, "simplemem", entry).rstrip())
     page.say("Two commands to try next:")
     program = server_command(vault)
     simplemem = " ".join(program[: program.index("serve")])
@@ -334,23 +337,24 @@ def connect(page: Page) -> None:
 
 
 def main() -> int:
+    """Show all steps. Return the exit code: 1 if a step failed."""
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]
     import anyio
 
     page = Page()
 
-    async def talk(vault: Path) -> None:
+    async def run_conversation(vault: Path) -> None:
         with anyio.fail_after(PATIENCE):
             await conversation(page, vault)
 
     try:
         with example_vault() as vault:
             index(page, vault)
-            anyio.run(talk, vault)
+            anyio.run(run_conversation, vault)
         connect(page)
     except Exception as error:  # noqa: BLE001
-        # Whatever it is, whoever runs the demo is told of it, and so is the shell.
+        # Whatever it is, the user and the shell must learn of it.
         reason: BaseException = error
         while isinstance(reason, BaseExceptionGroup):
             reason = reason.exceptions[0]

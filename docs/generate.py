@@ -210,7 +210,7 @@ def _allowed(kind: Any, bounds: Iterable[Any]) -> str:
     from simplemem.settings.section import ProviderName
 
     if get_origin(kind) is Literal:
-        return ", ".join(f"`{each}`" for each in get_args(kind))
+        return ", ".join(f"`{value}`" for value in get_args(kind))
     for annotation in bounds:
         if isinstance(annotation, ProviderName):
             names = ", ".join(f"`{name}`" for name in annotation.built_in)
@@ -229,11 +229,21 @@ def _allowed(kind: Any, bounds: Iterable[Any]) -> str:
     if get_origin(kind) is tuple:
         return "list"
     kinds = get_args(kind) or (kind,)
-    shown = "path" if Path in kinds else "number" if int in kinds else "text"
-    return shown + (", table" if any(get_origin(each) is dict for each in kinds) else "")
+    description = _describe_type(kinds)
+    if any(get_origin(member) is dict for member in kinds):
+        description += ", table"
+    return description
+
+
+def _describe_type(kinds: tuple[Any, ...]) -> str:
+    """Return a word for the values that have one of these types."""
+    if Path in kinds:
+        return "path"
+    return "number" if int in kinds else "text"
 
 
 def main() -> int:
+    """Write or check the pages. Return the exit code: 1 if a checked page is out of date."""
     stale = {
         page: text for page, text in pages().items() if page.read_text(encoding="utf-8") != text
     }

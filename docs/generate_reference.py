@@ -313,16 +313,16 @@ def main() -> int:
         for page, text in texts.items()
         if not page.exists() or page.read_text(encoding="utf-8") != text
     ]
-    unknown = sorted(set((REFERENCE / "profiles").glob("*.md")) - set(texts))
+    obsolete = sorted(set((REFERENCE / "profiles").glob("*.md")) - set(texts))
     if "--check" in sys.argv[1:]:
-        for page in [*stale, *unknown]:
+        for page in [*stale, *obsolete]:
             print(
                 f"{page} differs from the program; run: python docs/generate_reference.py",
                 file=sys.stderr,
             )
-        return 1 if stale or unknown else 0
+        return 1 if stale or obsolete else 0
 
-    for page in unknown:
+    for page in obsolete:
         page.unlink()
     for page in stale:
         page.parent.mkdir(parents=True, exist_ok=True)

@@ -89,7 +89,7 @@ NARROWING = """
 `search_memories` and `build_context` share these arguments. `list_memories` has all of them except the last two:
 """
 SHARED = ("tags", "require_all", "type", "prefix", "since", "until", "link_to", "linked_by")
-SAID_ABOVE = (*SHARED, "reason", "if_sha256")
+DESCRIBED_ABOVE = (*SHARED, "reason", "if_sha256")
 
 CODES = {
     "invalid": "An argument is wrong, a name is not valid as a file name, or an edit does not match exactly once.",
@@ -170,7 +170,8 @@ def _at_a_glance(tools: tuple[Tool, ...]) -> Iterator[str]:
 def _about(tool: Tool) -> Iterator[str]:
     """A tool's heading, its own arguments, and the fields of its answer."""
     yield f"## {tool.name}\n"
-    if own := [name for name in tool.input["properties"] if name not in SAID_ABOVE]:
+    own = [name for name in tool.input["properties"] if name not in DESCRIBED_ABOVE]
+    if own:
         yield from _arguments(tool, own)
         yield ""
     if tool.name in NOTES:
@@ -187,28 +188,30 @@ def _arguments(tool: Tool, names: Any) -> Iterator[str]:
     yield "|---|---|---|"
     for name in names:
         shape = tool.input["properties"][name]
-        needed = name in tool.input.get("required", [])
-        default = (
-            "required"
-            if needed
-            else f"`{json.dumps(shape['default'])}`"
-            if "default" in shape
-            else ""
-        )
-        about = shape.get("description") or " or ".join(
-            f"`{each}`" for each in shape.get("enum", [])
-        )
-        yield f"| `{name}` | {default} | {_cell(about)} |"
+        values = " or ".join(f"`{value}`" for value in shape.get("enum", []))
+        meaning = shape.get("description") or values
+        default = _default_of(tool, name, shape)
+        yield f"| `{name}` | {default} | {_cell(meaning)} |"
+
+
+def _default_of(tool: Tool, name: str, shape: Mapping[str, Any]) -> str:
+    """Return the default of an argument as a cell of a table has it."""
+    if name in tool.input.get("required", []):
+        return "required"
+    return f"`{json.dumps(shape['default'])}`" if "default" in shape else ""
 
 
 def _fields(schema: Mapping[str, Any]) -> str:
     """The fields of an answer by name: those of the items of a list in brackets, what may be absent with a `?`."""
-    said = []
+    fields = []
     for name, shape in schema.get("properties", {}).items():
         inside = _fields(shape.get("items", shape))
         absent = "" if name in schema.get("required", []) else "?"
-        said.append(f"`{name}`{absent}{f' ({inside})' if inside and name != 'index' else ''}")
-    return ", ".join(said)
+        field = f"`{name}`{absent}"
+        if inside and name != "index":
+            field += f" ({inside})"
+        fields.append(field)
+    return ", ".join(fields)
 
 
 def _cell(text: str) -> str:
@@ -228,9 +231,10 @@ def _prompts() -> Iterator[str]:
     yield "| Prompt | | Arguments |"
     yield "|---|---|---|"
     for name, prompt in PROMPTS.items():
-        needed = prompt.input.get("required", ())
+        required = prompt.input.get("required", ())
         arguments = [
-            f"`{each}`{'' if each in needed else '?'}" for each in prompt.input["properties"]
+            f"`{argument}`" if argument in required else f"`{argument}`?"
+            for argument in prompt.input["properties"]
         ]
         yield f"| `{name}` | {prompt.description} | {', '.join(arguments)} |"
 
@@ -245,8 +249,10 @@ def _quotation(text: str) -> Iterator[str]:
 def _profiles() -> Iterator[str]:
     yield "| Profile | | Tool groups | Tools |"
     yield "|---|---|---|---|"
-    for face in built_in_profiles().values():
-        yield f"| `{face.name}` | {face.title} | {', '.join(face.default_groups)} | {len(choose_tools(face))} |"
+    for profile in built_in_profiles().values():
+        groups = ", ".join(profile.default_groups)
+        count = len(choose_tools(profile))
+        yield f"| `{profile.name}` | {profile.title} | {groups} | {count} |"
 
 
 def main() -> int:

@@ -124,8 +124,8 @@ async def _call(recording: Recording, client: Any, tool: str, **arguments: Any) 
     """Call a tool and show the call. Return the structured answer."""
     recording.write(f"> {tool}", "prompt", delay=0.5)
     for name, value in arguments.items():
-        shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        recording.write(f"    {name}: {_shortened(shown)}", "dim")
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        recording.write(f"    {name}: {_shortened(text)}", "dim")
     result = await client.call_tool(tool, arguments)
     return dict(result.structured_content or {})
 
@@ -164,8 +164,8 @@ def served(vault: Path) -> Iterator[tuple[str, str]]:
     environment = clean_environment(vault)
     program = [sys.executable, "-m", "simplemem"]
     new_token = [*program, "token", "new", "pictures", "--json"]
-    made = subprocess.run(new_token, env=environment, capture_output=True, check=True)
-    token = str(json.loads(made.stdout)["token"])
+    created = subprocess.run(new_token, env=environment, capture_output=True, check=True)
+    token = str(json.loads(created.stdout)["token"])
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

@@ -51,8 +51,8 @@ class Recording:
     def write(self, text: str, color: str = "", delay: float = 0.12) -> None:
         """Write lines; what is longer than the screen is cut with an ellipsis."""
         for line in text.rstrip("\n").split("\n"):
-            shown = line if len(line) <= COLUMNS else line[: COLUMNS - 1] + "…"
-            self.scenes[-1].append(Line(shown, color, delay))
+            text_of_line = line if len(line) <= COLUMNS else line[: COLUMNS - 1] + "…"
+            self.scenes[-1].append(Line(text_of_line, color, delay))
 
     def svg(self) -> str:
         """Return the picture."""
@@ -109,9 +109,10 @@ class Recording:
 
 def _rules_of(name: str, start: float, end: float, duration: float, *, is_last: bool) -> list[str]:
     """Return the rules that show a line from `start` to `end`, both shares of the whole duration."""
-    shown, hidden = "opacity: 1", "opacity: 0"
-    frames = f"0% {{ {hidden} }} {start:.4%} {{ {shown} }} {min(end, 1):.4%} {{ {hidden} }}"
-    resting = shown if is_last else hidden
+    visible = "opacity: 1"
+    hidden = "opacity: 0"
+    frames = f"0% {{ {hidden} }} {start:.4%} {{ {visible} }} {min(end, 1):.4%} {{ {hidden} }}"
+    resting = visible if is_last else hidden
     return [
         f"@keyframes {name} {{ {frames} }}",
         f"#{name} {{ {resting}; animation: {name} {duration:.2f}s step-end infinite; }}",
