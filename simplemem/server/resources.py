@@ -246,6 +246,7 @@ class Resources:
         self._by_request = _Subscriptions()
         self._sending: dict[tuple[Connection, str], asyncio.Task[None]] = {}
         self._is_watching = False
+        self._watching_lock = asyncio.Lock()  # so that two clients do not watch the store twice
         self._changed_uris: set[str] = set()  # of which no client has been notified
         self._notifying: asyncio.Task[None] | None = None
         self._graph_changes = 0  # how often others had changed the graph at the last notification
@@ -449,8 +450,9 @@ class Resources:
         """Answer `subscriptions/listen` of the 2026 protocol.
 
         Returns when the client ends the request. Until then the client is notified, also of notes
-        that do not exist yet, as the protocol requires. Raises MCPError for a URI that is too long
-        or is not one of a note, or for too many subscriptions.
+        that do not exist yet, as the protocol requires; where users are hidden, only of visible
+        notes that exist. Raises MCPError for a URI that is too long or is not one of a note, or for
+        too many subscriptions.
         """
         request = object()
         try:
@@ -489,19 +491,19 @@ class Resources:
     async def _watch_store(self) -> None:
         """Receive the changes of the store from now on. Does nothing if it does already.
 
-        Threads of the store report the changes.
+        Threads of the store report the changes. Raises Unavailable if the store cannot be opened;
+        the next call tries again.
         """
-        if self._is_watching:
-            return
-
         loop = asyncio.get_running_loop()
 
         def report(names: frozenset[str]) -> None:
             with suppress(RuntimeError):  # the loop has ended, and with it all clients
                 loop.call_soon_threadsafe(self.report_change, names)
 
-        await self._executor.run(lambda: self._executor.on_change(report))
-        self._is_watching = True
+        async with self._watching_lock:
+            if not self._is_watching:
+                await self._executor.run(lambda: self._executor.on_change(report))
+                self._is_watching = True
 
     def _visible_among(self, uris: list[str]) -> list[str]:
         """Return the URIs without those of hidden notes: no client learns when these change.

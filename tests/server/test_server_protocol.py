@@ -328,6 +328,37 @@ def test_a_client_that_does_not_read_is_told_each_thing_once_when_it_does(
     anyio.run(body)
 
 
+class CountingExecutor(StoreExecutor):
+    """Counts the listeners that are added to its store."""
+
+    listener_count = 0
+
+    def on_change(self, listener: Callable[[frozenset[str]], None]) -> None:
+        self.listener_count += 1
+        super().on_change(listener)
+
+
+def test_clients_that_subscribe_at_once_share_one_listener(
+    vault: Path, write: Callable[..., Path]
+) -> None:
+    write("a.md", "one")
+
+    async def body() -> None:
+        executor = CountingExecutor(lambda: EnhancedStore(vault))
+        resources = Resources(executor)
+        subscription = types.SubscribeRequestParams(uri=CHANGES)
+        async with anyio.create_task_group() as tasks:
+            for _ in range(3):
+                tasks.start_soon(resources.subscribe, cast("Any", Deaf()), subscription)
+        assert executor.listener_count == 1
+        for thread in threading.enumerate():
+            if thread.name == "indexing":
+                thread.join()
+        executor.close(writing=1, closing=5)
+
+    anyio.run(body)
+
+
 @pytest.mark.parametrize(
     "name", ["a", "people/Ada Lovelace", "changes", "x.md", "100 %", "a#b?c", "Ä/ö", "a.MD"]
 )
