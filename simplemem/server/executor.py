@@ -28,6 +28,9 @@ _SECONDS_BETWEEN_CHECKS: Final = 0.05  # while the store closes
 class StoreExecutor:
     """The store of a server, and the threads that work on it.
 
+    `private_folders` are folders of this machine, which no error may name to a caller on another
+    machine. `companion` starts a service beside the store (`start_indexing`).
+
     Guards the store, which the first work that needs it opens, and the threads. A write that is
     cancelled before its turn never happens; one that has begun is finished. Opening the store can
     raise Unavailable, or another error of simplemem for wrong settings.
@@ -41,7 +44,6 @@ class StoreExecutor:
         private_folders: Collection[str] = (),
     ) -> None:
         self.tools: Collection[Tool] = ()  # the tools that the client sees
-        # Folders of this machine, which no error may name to a caller on another machine.
         self.private_folders = private_folders
         self._open_store = open_store
         self._companion = companion
@@ -159,7 +161,7 @@ class StoreExecutor:
         """Start work that only reads in a thread, and return its future.
 
         Consecutive work runs in the same thread, because the SQLite connection of that thread has a
-        warm cache.
+        warm cache. The future raises the errors of the work, which may name private folders.
         """
         is_first_free = self._latest_first_read is None or self._latest_first_read.done()
         if not is_first_free:

@@ -205,9 +205,9 @@ class LocalServer:
         return (status.st_dev, status.st_ino) == self._socket_id
 
     def _accept_all(self, listening: socket.socket) -> None:
-        """Accept connections until `close` is called, an error, or the socket's file is gone.
+        """Accept connections until `close` is called, accepting fails, or the file is gone.
 
-        Raises nothing.
+        Raises nothing: the caller creates a new socket.
         """
         while not self._is_closed.is_set():
             try:

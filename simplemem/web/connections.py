@@ -44,7 +44,9 @@ class Connections:
 
     All methods must be called in the event loop.
 
-    If there are too many connections, one of them is closed, the first that exists of:
+    `max_connections` is the limit of all, and `is_proxy` says whether an address is that of a
+    trusted proxy. If there are too many connections, one of them is closed, the first that exists
+    of:
 
     1. the oldest unauthenticated one, unless only the reserve of unauthenticated connections is
        left;
@@ -117,9 +119,9 @@ class Connections:
             self._idle[connection] = holder
 
     def close_least_important(self) -> bool:
-        """Close the connection that the order of the class names first.
+        """Close the connection that is first in the order that the class describes.
 
-        Returns False if there is no connection.
+        Returns whether there was a connection to close.
         """
         connection = self._find_least_important()
         if connection is None:
@@ -310,7 +312,7 @@ class Listener:
     async def _recover(self, error: Exception) -> None:
         """Wait before the next attempt after a connection could not be accepted, and log why.
 
-        If the process has no free file descriptor, close the least important connection first.
+        If the process has no free file descriptor, closes the least important connection first.
         """
         if self._may_log():
             log.warning("connections cannot be accepted: %s", error)

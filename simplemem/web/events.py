@@ -135,14 +135,15 @@ class HTTPSessions(SessionManager):
     def _owner_of_most(self) -> Owner:
         """Return the owner of the most sessions. There must be a session that has an owner."""
         owners = self.owners()
+        # An owner is a dictionary, which cannot be counted.
         counts = Counter(tuple(owner.items()) for owner in owners)
-        [(most, _)] = counts.most_common(1)
-        return next(owner for owner in owners if tuple(owner.items()) == most)
+        [(items_of_most, _)] = counts.most_common(1)
+        return next(owner for owner in owners if tuple(owner.items()) == items_of_most)
 
     def _close_oldest_idle(self, owner: Owner | None) -> bool:
         """Close the idle session of `owner` that was used least recently.
 
-        Returns False, and closes none, if all are in use.
+        Returns whether there was one. `owner` is None for sessions without a token.
         """
         for session_id in self.session_ids():
             if self.owner_of(session_id) == owner and self.is_idle(session_id):

@@ -135,7 +135,8 @@ class Issuer:
     def _user(self, claims: Mapping[str, Any]) -> str:
         """Return the only user that a token may access; "" if the settings name no claim for it.
 
-        Raises Invalid if the claim is missing, or is an email address that is not verified.
+        Raises Invalid if the claim is missing or not a valid name of a user, or if it is an email
+        address that is not verified.
         """
         if not self._user_claim:
             return ""

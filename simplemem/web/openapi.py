@@ -60,6 +60,7 @@ def document(prefix: str = "", profile: Profile | None = None) -> dict[str, Any]
         paths.setdefault(path, {})[method.lower()] = identified
 
     server = {"url": prefix or "/"}
+    # These keys come first, for people who read the document. `base` has most of them, too.
     return {
         "openapi": base["openapi"],
         "info": base["info"],
@@ -109,9 +110,10 @@ def _describe_tool(tool: Tool, method: str, path: str) -> Operation:
     is_put = method == "PUT"
     is_note_read = method == "GET" and path == _NOTE
 
-    # The name of a note is in the path, except where a route has none.
-    omitted = {"name"} & set(re.findall(r"\w+", path))
+    omitted = set()
     optional = set()
+    if "{name}" in path:
+        omitted.add("name")
     if is_put:
         omitted.add("overwrite")
     if method == "PATCH":

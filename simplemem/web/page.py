@@ -428,7 +428,8 @@ async def _sign_in(
 ) -> Response:
     """Begin a session and go to the page that was asked for, or ask for the token again.
 
-    Raises HTTPError for another body than a form, and if an address sends too many wrong tokens.
+    Raises HTTPError for another body than a form, and if the address has sent more than 20 wrong
+    tokens in a minute.
     """
     form = await _read_form(request)
     destination = _destination_within(vault, form.get("to", ""))
@@ -459,8 +460,8 @@ async def _sign_out(vault: MountedVault, sessions: BrowserSessions, request: Req
 def _destination_within(vault: MountedVault, path: str) -> str:
     """Return the path to go to after signing in: `path`, or the home page of the vault.
 
-    It is the home page unless `path` is of this vault.
-    So no form can lead a browser to another host.
+    It is the home page unless `path` is of this vault, so that no form can lead a browser to
+    another host.
     """
     home = f"{vault.prefix}/"
     # A browser takes the rest of `//host` for another host.

@@ -51,7 +51,7 @@ class _LimitExceeded(Exception):
 
 
 class _WorkerFailed(Exception):
-    """A worker ended without an answer, or its answer is none."""
+    """A worker ended without an answer, or answered something that is not valid."""
 
 
 class Renderer:
@@ -230,8 +230,8 @@ class _Worker:
     async def ask(self, request: bytes) -> str | None:
         """Send a request and return the answer: HTML, or None if it would be too large.
 
-        Raises _LimitExceeded if the process ends at a limit, _WorkerFailed if it ends otherwise or
-        answers nonsense.
+        Raises _LimitExceeded if the process ends at a limit, _WorkerFailed if it ends otherwise, or
+        if its answer is too long or not UTF-8.
         """
         requests = self._process.stdin
         answers = self._process.stdout

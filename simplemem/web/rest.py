@@ -129,7 +129,7 @@ async def call_tool(
     grant: Grant,
     prepare: Callable[[EnhancedStore], None] | None = None,
 ) -> Reply[Any]:
-    """Return what a tool answers to a call with these arguments.
+    """Call a tool with these arguments in a thread, and return its reply.
 
     `prepare`, if there is one, is called with the store before the tool, in the same thread. If the
     tool writes, this process writes nothing between the two. Raises ReadOnly if the grant may not
@@ -157,8 +157,8 @@ async def _call_for_data(
 
     The hash that `If-Match` names becomes the argument `if_sha256`, in `arguments` too. If the
     request has a condition, errors of the types `failed_condition` become HTTPError with the status
-    412. Raises HTTPError if the token lacks a right or `If-Match` is malformed, and the errors of
-    `call_tool`, whose `prepare` this is. Returns {} if the tool has no data.
+    412. `prepare` is passed to `call_tool`. Returns {} if the tool has no data. Raises HTTPError if
+    the token lacks a right or `If-Match` is malformed, and the errors of `call_tool`.
     """
     if tool.writes:
         require_grant(request.scope, "write")

@@ -59,7 +59,7 @@ async def view_for(
 ) -> VaultView:
     """Return a vault as a grant sees it, and count the request as one of this view.
 
-    It is counted until it ends. Raises NotFound if the grant is limited to other vaults.
+    The request is counted until it ends. Raises NotFound if the grant is limited to other vaults.
     """
     view = await registry.view(vault.name, grant)
     view.begin_request()
@@ -91,8 +91,8 @@ async def _handle_at_commit(
 ) -> Response:
     """Answer a request about a vault on a branch, with the header `COMMIT` in the response.
 
-    It names the commit that the answer includes at least; after a request that may write, the
-    newest commit. Without one, there is no header. Waits first for the commit that the request
+    The header names a commit that the response includes; after a request that may write, the newest
+    commit. It is left out if no commit can be read. Waits first for the commit that the request
     names, if it names one, and raises Unavailable if that commit does not arrive.
     """
     required = request.headers.get(COMMIT)
@@ -113,9 +113,10 @@ async def _handle_at_commit(
 def route(
     path: str, endpoint: Callable[[Request], Awaitable[Response]], methods: Sequence[str]
 ) -> Route:
-    """Return a route whose requests have its path, with `{name}` as such, as `route_path`.
+    """Return a route that calls an endpoint, and tells the log and the metrics its path.
 
-    The log and the metrics show it in place of the names of notes.
+    `path` is a pattern, such as `/note/{name}`. It becomes `scope["route_path"]` of each request,
+    so that the log and the metrics do not show the names of notes.
     """
 
     async def handle(request: Request) -> Response:

@@ -55,8 +55,8 @@ def serve_http(
 ) -> NoReturn:
     """Serve until a signal ends the server, and then end the process.
 
-    `sse` also serves MCP in its transport of 2024, and `stateless` without sessions. With
-    `streams`, MCP is served over standard input and output, too, and the server ends when that
+    With `sse`, MCP is also served in its transport of 2024. With `stateless`, MCP has no sessions.
+    With `streams`, MCP is served over standard input and output, too, and the server ends when that
     client goes. All logs go to standard error from then on. Raises Invalid or Unavailable, before
     anything is served, if the options are wrong, the address is taken or the owner's token cannot
     be read. Never returns: the exit code is 0, or 1 if the server failed, which is logged.

@@ -47,9 +47,9 @@ class MountedVault:
         profile: The profile that it is served with.
         tools: The tools of the profile that clients see.
         settings: The settings that the server applies.
-        open_store: Opens a store of the vault with these settings.
+        open_store: Opens a store of the vault with the settings that are passed to it.
         read_settings: Reads the settings that apply now. Raises SimplememError if they are wrong.
-        companion: The service that runs beside the store of the whole vault.
+        companion: Starts the service that runs beside the store of the whole vault; None for none.
     """
 
     name: str
@@ -89,8 +89,9 @@ class MountedVault:
 class VaultView:
     """A vault as one grant sees it, for MCP and for the other routes.
 
-    Guards the executor with the store, the sessions of MCP, the feed of changes, and the number of
-    requests in progress. A view of a part of a vault (`only`) opens its store for the first
+    `only` are the places of the vault that the view shows; () for the whole vault. Guards the
+    executor with the store, the sessions of MCP, the feed of changes, and the number of requests in
+    progress. A view of a part of a vault (`only`) opens its store for the first
     request, and the registry closes it when it is idle.
     """
 
