@@ -252,7 +252,10 @@ class NoteCollection(Generic[T]):
         return answers[0], result
 
     def _apply_written(self, result: BatchResult, drafts: Collection[Draft]) -> None:
-        """Bring the collection up to date with a change that it has written itself."""
+        """Bring the collection up to date with a change that it has written itself.
+
+        `drafts` are those that were written, and `result` is what the store returned for them.
+        """
         hashes: dict[str, str] = {}
         for written in result.written:
             hashes[written.path] = written.sha256 or ""

@@ -112,8 +112,9 @@ def _view_file(
 def _view_folder(store: EnhancedStore, inside: str, path: str) -> str:
     """Return the answer of `view` for a folder: a heading, and a line for each file and folder.
 
-    A line has the size and the path. `inside` is the folder relative to `/memories`, and `path` is the one in the tool's call. Raise
-    Invalid if no file is in the folder, except for `/memories` itself.
+    A line has the size and the path. `inside` is the folder relative to `/memories`, and `path` is
+    the one in the tool's call. Raise Invalid if no file is in the folder, except for `/memories`
+    itself.
     """
     file_sizes = _file_sizes(store, inside)
     if inside and not file_sizes:
@@ -156,7 +157,7 @@ def _sizes_to_list(file_sizes: Mapping[str, int]) -> dict[str, int]:
 
 @_command
 def create(store: EnhancedStore, path: str, file_text: str, by: AuthorArgs) -> str:
-    """Create a file, and return the tool's answer.
+    """Create a file with a text, and return the tool's answer.
 
     Raise Invalid if there is a file or folder of its path, TooLong, or ReadOnly.
     """
@@ -179,7 +180,7 @@ def str_replace(
     new_str: str,
     by: AuthorArgs,
 ) -> str:
-    """Replace a text that occurs once in a file, and return the lines around it.
+    """Replace `old_str`, which occurs once in a file, and return the lines around it.
 
     Raise Invalid if there is no such file, or the text does not occur in it or more than once.
     Raise TooLong and ReadOnly.
@@ -203,7 +204,10 @@ def str_replace(
 
 
 def _check_occurs_once(text: str, old_str: str, path: str) -> None:
-    """Raise Invalid if a text does not contain another one, or contains it more than once."""
+    """Raise Invalid if a text does not contain `old_str`, or contains it more than once.
+
+    `path` names the file in the message.
+    """
     count = text.count(old_str) if old_str else 0
     if count == 0:
         raise Invalid(

@@ -58,7 +58,10 @@ def puts_in_doubt(subject: Subject, change: Change, stated_year: int | None = No
 
 
 def _leaves_employer(change: Change, subject: Subject, naming: Naming) -> bool:
-    """Return whether a change says that the speaker left the employer whom a fact names."""
+    """Return whether a change says that the speaker left the employer whom a fact names.
+
+    Here and below, `naming` is how the language of the change names the `subject` of the fact.
+    """
     is_about_work = any(topic.name == _WORK for topic in subject.topics)
     if not is_about_work:
         return False

@@ -196,7 +196,7 @@ def _addresses_of(host: str) -> list[str]:
 def _allowed_addresses(host: str, allow_private: bool) -> list[str]:
     """Resolve a host to its addresses. Return none of them if one may not be fetched from.
 
-    Raise OSError if the host cannot be resolved.
+    With `allow_private`, all may be. Raise OSError if the host cannot be resolved.
     """
     if allow_private:
         return _addresses_of(host)

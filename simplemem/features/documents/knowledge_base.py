@@ -179,7 +179,11 @@ knowledge_base_of: Final = KnowledgeBase.of  # returns the one knowledge base of
 
 
 def _check_unchanged(file_path: str, current: bytes, expected_sha256: str, content: str) -> None:
-    """Raise Conflict if a file has neither the expected text nor the one to be written."""
+    """Raise Conflict if a file has neither the expected text nor the one to be written.
+
+    `current` are its bytes, `expected_sha256` is the hash of the expected text, and `content` is
+    the text to be written.
+    """
     sha256 = hashlib.sha256(current).hexdigest()
     if sha256 == expected_sha256 or current == content.encode("utf-8", "surrogatepass"):
         return

@@ -73,9 +73,10 @@ class FactAdder:
         origin: Origin,
         earlier_ids: Collection[str],
     ) -> None:
-        """Take the current facts of the scope. The caller holds the collection.
+        """Take the current facts of the scope of `origin`. The caller holds the collection's lock.
 
-        `earlier_ids` are those of facts that earlier steps of the same call stored.
+        `change_set` gets all changes. `earlier_ids` are those of facts that earlier steps of the
+        same call stored.
         """
         self.result = AddResult()
         self._service = service

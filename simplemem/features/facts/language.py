@@ -62,8 +62,8 @@ class Language:
     """The word lists and patterns of one language, which never change.
 
     `patterns` has the compiled patterns by name, and `sources` their texts. In a text, a name in
-    braces stands for another pattern, or for any word of a word list. Word lists are known by
-    their names in the file, such as "hedges".
+    braces stands for another pattern, or for any word of a word list. Word lists are known by their
+    names in the file, such as "hedges".
     """
 
     def __init__(self, code: str, defaults: Mapping[str, str] | None = None) -> None:

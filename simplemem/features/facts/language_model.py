@@ -53,8 +53,8 @@ def extract(service: FeatureService, chat: ChatModel, text: str) -> tuple[list[N
     """Return the facts that a model reads in a text, and a remark on how it read the text.
 
     There are up to 50 facts. The list is empty if the text states nothing. The remark says that the
-    text was read in parts; it is "" if it was read as a whole. Raise Unavailable if the model cannot be asked, or if it lists facts
-    of which none quotes the text.
+    text was read in parts; it is "" if it was read as a whole. Raise Unavailable if the model
+    cannot be asked, or if it lists facts of which none quotes the text.
     """
     parts = _split(text)
     plain = " ".join(text.casefold().split())

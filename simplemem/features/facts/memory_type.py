@@ -76,8 +76,9 @@ def states_end(text: str, *, is_ahead: bool) -> bool:
 def _day_in(language: Language, plain: str, at: datetime, *, is_ahead: bool) -> datetime | None:
     """Return the end of the day that a sentence names, None if it names none that exists.
 
-    A date without a year is the next one after `at` if the day `is_ahead`, else the last one before
-    it. Words such as "yesterday" stand for the time `at` itself, unless the day is ahead.
+    `plain` is the sentence, or its end, as `plain_text` returns it. A date without a year is the
+    next one after `at` if the day `is_ahead`, else the last one before it. Words such as
+    "yesterday" stand for the time `at` itself, unless the day is ahead.
     """
     match = language.patterns["date"].search(plain)
     if match is None:
@@ -96,8 +97,9 @@ def _day_in(language: Language, plain: str, at: datetime, *, is_ahead: bool) -> 
 def _nearest_day(month: int, day: int, at: datetime, *, is_ahead: bool) -> datetime | None:
     """Return the end of the next day of this date after a time, or of the last one before it.
 
-    The last one may be a day later than the time, since the time zone of the user is unknown.
-    Return None if no such day is in the year of the time or in the one next to it.
+    The next one is returned if it `is_ahead`. The last one may be a day later than the time, since
+    the time zone of the user is unknown. Return None if no such day is in the year of the time or
+    in the one next to it.
     """
     adjacent_year = at.year + 1 if is_ahead else at.year - 1
     for year in (at.year, adjacent_year):

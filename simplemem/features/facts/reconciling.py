@@ -51,8 +51,8 @@ The first rule in this order that applies to any current statement decides.
 def reconcile(new: Reading, current: Sequence[Reading]) -> Verdict:
     """Return what a new statement does to current ones: ADD if no rule applies to any of them.
 
-    The event is never DELETE. If the deciding rule applies to several statements, the first of
-    them is the target.
+    The event is never DELETE. If the deciding rule applies to several statements, the first of them
+    is the target.
     """
     rules = [_rule_for(new, old) for old in current]
     for rule, (event, relation) in _RULES.items():

@@ -119,7 +119,7 @@ class FactService(FeatureService):
         positions = {fact.path: position for position, fact in enumerate(facts)}
 
         def sort_key(fact: Fact) -> tuple[int, int]:
-            """Return the position of the newest fact of a chain of disputes, then that in the chain.
+            """Return the position of the newest fact of a chain of disputes, then the fact's own.
 
             The chain leads from the fact to what disputes it, to what disputes that, and so on.
             """
@@ -185,7 +185,8 @@ class FactService(FeatureService):
     ) -> None:
         """Add facts as one step of the history, and enter into `result` what became of them.
 
-        `rulings` are those of a model about the facts. `result` is that of the whole call so far.
+        `origin` has the scope and where the facts are from. `rulings` are those of a model about
+        the facts. `result` is that of the whole call so far.
         """
         earlier_ids = {event["id"] for event in result.events}
 

@@ -36,8 +36,9 @@ def _first_word(relation: str) -> str:
 def fit_to_question(question: str, reading: Reading) -> float:
     """Return how well a statement fills the slot that a question asks for: 0, or from 0.5 to 1.
 
-    It is 0 if the statement has no slot, denies it, has another relation, or is about a subject
-    that the question does not name. It is 1 if the question has all words of the relation.
+    `reading` is what the rules read in the statement. The result is 0 if the statement has no slot,
+    denies it, has another relation, or is about a subject that the question does not name. It is 1
+    if the question has all words of the relation.
     """
     slot = reading.slot
     if slot is None or not reading.is_affirmed:

@@ -24,8 +24,8 @@ _CODE_OR_QUOTATION: Final = re.compile(
 def statements_in(text: str) -> list[str] | None:
     """Return the statements of a short text: its sentences, each once, in their order.
 
-    Return None if the text has more than 400 characters, no statement or more than 5: callers
-    store such a text as a document. Blanks in a statement become single spaces.
+    Return None if the text has more than 400 characters, no statement or more than 5: callers store
+    such a text as a document. Blanks in a statement become single spaces.
     """
     if len(text) > _MAX_CHARACTERS:
         return None

@@ -120,7 +120,10 @@ class Analysis:
         return contradictions
 
     def _find_disagreements(self, min_similarity: float, min_delta: float) -> list[Disagreement]:
-        """Return two values for a subject first, then denials, then near duplicates."""
+        """Return the disagreements of all current lessons, for `contradictions`.
+
+        Two values for a subject come first, then denials, then near duplicates.
+        """
         disagreements = list(find_disagreements(self.current))
         disagreements.sort(key=lambda disagreement: disagreement.rule == "polarity")
         similar_pairs = self._similarities.similar_pairs(min_similarity)
@@ -141,7 +144,7 @@ class Analysis:
         return self.current[one], self.current[other]
 
     def _contradiction_data(self, disagreement: Disagreement) -> Data:
-        """Return the fields of a contradiction, as `Contradiction` names them, without a verdict."""
+        """Return the fields that `Contradiction` names, without those of a verdict."""
         one, other = self._lessons_of(disagreement)
         one_data = lesson_label(one)
         one_data["said"] = disagreement.one_sentence
@@ -169,9 +172,9 @@ class Analysis:
     def superseded(self) -> list[Data]:
         """Return the superseded lessons, the latest first, with what replaced them and why.
 
-        Each has the fields of `lesson_label`, its `confidence`, when (`at`) and for what `reason` it
-        was superseded, the name of the lesson that replaced it (`by`), and that lesson as `winner`,
-        None if it is not among the lessons.
+        Each has the fields of `lesson_label`, its `confidence`, when (`at`) and for what `reason`
+        it was superseded, the name of the lesson that replaced it (`by`), and that lesson as
+        `winner`, None if it is not among the lessons.
         """
         by_name: dict[str, Lesson] = {}
         for lesson in self.lessons:
@@ -195,13 +198,14 @@ class Analysis:
         return group_by_theme(self.current, similar_pairs, self.read_counts, min_size=min_size)
 
     def clusters(self, min_similarity: float = 0.75, min_size: int = 2) -> list[Data]:
-        """Return the themes, each with the fields of `theme_cluster`."""
+        """Return the `themes` for these arguments, each with the fields of `theme_cluster`."""
         return [theme_cluster(theme) for theme in self.themes(min_similarity, min_size)]
 
     def suggested_tags(self, min_similarity: float = 0.75) -> list[Data]:
         """Return words of themes with three or more members, as tags for the members without them.
 
-        Each has the fields of `suggest_tags`. A tag that the vault has is spelled as it is there.
+        `min_similarity` is as in `themes`. Each word has the fields of `suggest_tags`. A tag that
+        the vault has is spelled as it is there.
         """
         themes = self.themes(min_similarity, _MIN_TAGGED_THEME)
         spellings = {tag.casefold(): tag for tag in self.store.tags()}
@@ -219,7 +223,7 @@ class Analysis:
         return lesson_labels(low)
 
     def unverified(self) -> list[Data]:
-        """Return the labels of the current lessons that are not verified, without ordinary notes."""
+        """Return the labels of current lessons that are not verified, without ordinary notes."""
         unverified = [lesson for lesson in self.current if lesson.is_own and not lesson.verified]
         return lesson_labels(unverified)
 
@@ -239,7 +243,10 @@ class Analysis:
         return find_patterns(self.lessons, today)
 
     def insights(self, min_similarity: float = 0.75, min_size: int = 2) -> list[Data]:
-        """Return habits and themes of the current lessons as findings, the most urgent first."""
+        """Return habits and themes of the current lessons as findings, the most urgent first.
+
+        The themes are those that `themes` returns for these arguments.
+        """
         habits = find_habits(self.current, self.read_counts, self._relations)
         findings = [habit for habit in habits if habit["kind"] not in ("untagged", "duplicates")]
         findings += [theme_finding(theme) for theme in self.themes(min_similarity, min_size)]
@@ -276,7 +283,10 @@ def analysis_of(store: EnhancedStore, notes: str = "") -> Analysis:
 
 
 def _analysis_of_notes(store: EnhancedStore, filter_: Filter, description: str) -> Analysis:
-    """Return an analysis of the notes that pass a filter. Their times are those of the index."""
+    """Return an analysis of the notes that pass a filter. Their times are those of the index.
+
+    `description` names them in an answer.
+    """
     listed = {note.path: note for note in store.extension.list_all(filter_)}
     lessons: list[Lesson] = []
     for read in store.extension.read(sorted(listed)):

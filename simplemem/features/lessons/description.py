@@ -36,7 +36,8 @@ def describe_lessons(
     Each has id, type, content, context, confidence, verified, tags, timestamp, accessCount,
     lastAccessed (None for never), relatedIds and name. A lesson with relations also has these as
     sentences in `relations`; a superseded one has `status` and `supersededBy`. The argument
-    `relations` has those of all lessons, because a lesson also shows the ones that lead to it.
+    `relations` has those of `all_lessons`, because a lesson also shows the ones that lead to it.
+    `counts` says how often each lesson was read.
     """
     sentences = _relation_sentences(all_lessons, relations)
 

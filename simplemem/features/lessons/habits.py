@@ -39,7 +39,8 @@ def find_habits(
     """Yield findings: the weaknesses that too many lessons have, then groups that begin alike.
 
     The kinds of findings are `errors without solution`, `low confidence`, `never read`, `untagged`
-    and `duplicates`. `relations` has an entry for each lesson.
+    and `duplicates`. `counts` says how often each lesson was read, and `relations` has an entry for
+    each lesson.
     """
     habits = (
         _errors_without_solution(lessons, relations),

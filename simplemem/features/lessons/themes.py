@@ -35,6 +35,7 @@ def group_by_theme(
 
     A theme is a central lesson and those that are similar to it: first the lesson that was read
     most, else the most confident, else the newest. A theme has at least `min_size` lessons.
+    `similar_pairs` are the positions of similar lessons, and `counts` says how often each was read.
     """
     neighbours = _neighbours(similar_pairs)
 

@@ -414,7 +414,7 @@ def _notice_of_replaced(
 ) -> str:
     """Return a sentence that a write replaced a text that the client had not read.
 
-    It also says how to undo the write.
+    It also says how to undo the write. `file_path` is the path in the knowledge base, and
     `replaced` is the hash of the text that the file had before.
     """
     where = " in the folder of the knowledge base" if base.has_own_store else ""

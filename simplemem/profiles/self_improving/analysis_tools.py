@@ -131,8 +131,8 @@ def _answer(
     """Return findings as a reply that marks quotations of notes and says how they were made.
 
     The value has the findings under `key`, then the fields of `more`, then the `method`. `head` is
-    the first line of the text; if it is "", the number of findings is. The first 30 findings are
-    contained. If the text is still too long, each names 10 lessons, or else 3.
+    the first line of the text; if it is "", the number of findings in the `analysis` is. The first
+    30 findings are contained. If the text is still too long, each names 10 lessons, or else 3.
     """
     if not head:
         count = f"{len(findings)}, in {len(analysis.lessons)} {analysis.description}"
