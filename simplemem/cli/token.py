@@ -1,4 +1,8 @@
-"""The commands `token new`, `token list` and `token revoke`: access tokens of served vaults."""
+"""The commands `token new`, `token list` and `token revoke`: access tokens of served vaults.
+
+Each raises Unavailable if the file of tokens cannot be read or written. `token new` raises Invalid
+if an option is wrong or the name is taken, and `token revoke` NotFound for an unknown name.
+"""
 
 from __future__ import annotations
 
@@ -120,7 +124,8 @@ def _scopes(*, write: bool, admin: bool) -> tuple[str, ...]:
 def _expiry(validity: str) -> int | None:
     """Return when a token ends that is valid from now on, in seconds since 1970.
 
-    Returns None for "": the token never ends. Raises Invalid unless the validity is a duration of at least an hour, such as 90d.
+    Returns None for "": the token never ends. Raises Invalid unless the validity is a duration of
+    at least an hour, such as 90d.
     """
     if not validity:
         return None

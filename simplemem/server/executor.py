@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from simplemem.errors import SimplememError
 
@@ -23,6 +23,14 @@ T = TypeVar("T")
 Companion: TypeAlias = "Callable[[StoreExecutor], Callable[[], None]]"
 """Starts a service beside a store that is open, and returns the function that ends it."""
 _SECONDS_BETWEEN_CHECKS: Final = 0.05  # while the store closes
+
+
+class _Threads(NamedTuple):
+    """The pools of threads that work on a store."""
+
+    first_reader: ThreadPoolExecutor  # one thread, which reads as long as it is free
+    readers: ThreadPoolExecutor  # three more, for reads at the same time
+    writer: ThreadPoolExecutor  # one thread, so that writes run one by one
 
 
 class StoreExecutor:
@@ -52,7 +60,7 @@ class StoreExecutor:
         self._store: EnhancedStore | None = None
         self._is_started = False
         self._indexing_lock = threading.Lock()  # held since `start_indexing`
-        self._first_reader, self._readers, self._writer = _new_threads()
+        self._threads = _new_threads()
         self._latest_first_read: Future[Any] | None = None
         self._in_progress: set[Future[Any]] = set()
         self._listeners: list[Callable[[frozenset[str]], None]] = []
@@ -145,7 +153,7 @@ class StoreExecutor:
             return work()
 
         if writes:
-            future = self._submit(self._writer, work_on_started_store)
+            future = self._submit(self._threads.writer, work_on_started_store)
         else:
             future = self.read(work_on_started_store)
         try:
@@ -165,18 +173,18 @@ class StoreExecutor:
         """
         is_first_free = self._latest_first_read is None or self._latest_first_read.done()
         if not is_first_free:
-            return self._submit(self._readers, work)
+            return self._submit(self._threads.readers, work)
 
-        future = self._submit(self._first_reader, work)
+        future = self._submit(self._threads.first_reader, work)
         self._latest_first_read = future
         return future
 
-    def _submit(self, threads: ThreadPoolExecutor, work: Callable[[], T]) -> Future[T]:
-        """Start work in a group of threads, and return its future.
+    def _submit(self, pool: ThreadPoolExecutor, work: Callable[[], T]) -> Future[T]:
+        """Start work in a pool of threads, and return its future.
 
         `rest` does not close the store until the work is done.
         """
-        future = threads.submit(work)
+        future = pool.submit(work)
         self._in_progress.add(future)
         future.add_done_callback(self._in_progress.discard)
         return future
@@ -199,12 +207,12 @@ class StoreExecutor:
 
         # From here on, new work waits in its thread until the lock is free.
         store = self._store
-        old_threads = (self._first_reader, self._readers, self._writer)
+        old_threads = self._threads
         self._store = None
         self._is_started = False
         self._latest_first_read = None
         self._indexing_lock = threading.Lock()
-        self._first_reader, self._readers, self._writer = _new_threads()
+        self._threads = _new_threads()
 
         def close() -> None:
             try:
@@ -214,8 +222,8 @@ class StoreExecutor:
 
         closing = threading.Thread(target=close, name="rest", daemon=True)
         closing.start()
-        for threads in old_threads:
-            threads.shutdown(wait=False)
+        for pool in old_threads:
+            pool.shutdown(wait=False)
         while closing.is_alive():
             await asyncio.sleep(_SECONDS_BETWEEN_CHECKS)
 
@@ -227,23 +235,21 @@ class StoreExecutor:
         seconds, it goes on in its thread. Call it once, at the end.
         """
         self._end_companion()
-        for threads in (self._first_reader, self._readers):
-            threads.shutdown(wait=False, cancel_futures=True)
+        for pool in (self._threads.first_reader, self._threads.readers):
+            pool.shutdown(wait=False, cancel_futures=True)
 
-        is_written = finishes_within(writing, partial(self._writer.shutdown, cancel_futures=True))
+        end_writes = partial(self._threads.writer.shutdown, cancel_futures=True)
+        is_written = finishes_within(writing, end_writes)
         if is_written and self._store is not None:
             finishes_within(closing, self._store.close)
 
 
-def _new_threads() -> tuple[ThreadPoolExecutor, ThreadPoolExecutor, ThreadPoolExecutor]:
-    """Return the groups of threads: the first reader, three more readers, and the writer.
-
-    A thread starts when it is needed.
-    """
-    return (
-        ThreadPoolExecutor(1, "read"),
-        ThreadPoolExecutor(3, "read"),
-        ThreadPoolExecutor(1, "write"),
+def _new_threads() -> _Threads:
+    """Return new pools of threads, each of which starts its threads when they are needed."""
+    return _Threads(
+        first_reader=ThreadPoolExecutor(1, "read"),
+        readers=ThreadPoolExecutor(3, "read"),
+        writer=ThreadPoolExecutor(1, "write"),
     )
 
 

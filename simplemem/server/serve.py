@@ -65,8 +65,10 @@ def take_standard_streams() -> tuple[int, int]:
 def import_legacy_file(profile: Profile, store: EnhancedStore, env: Mapping[str, str]) -> None:
     """Import the graph file of the server that a profile replaces, once.
 
-    The file is never changed. What was imported, each line that was skipped, and an error are
-    logged. Does nothing if the profile has no such file or the store is read-only.
+    `env` is the environment, of which a variable names the file. The file is never changed. What
+    was imported, each line that was skipped, and an error are logged; no error of simplemem or of
+    the system is raised. Does nothing if the profile has no such file, if it was imported before,
+    or if the store is read-only.
     """
     file = profile.graph_file(env)
     if file is None or not file.is_file() or store.read_only:

@@ -25,7 +25,7 @@ _MAX_CLIENT_NAME = 100  # characters
 
 
 class Granted(Protocol):
-    """What a token allows."""
+    """What the token of a request over HTTP allows. `simplemem.web.tokens.Grant` is one."""
 
     @property
     def name(self) -> str:
@@ -77,8 +77,8 @@ class Sessions:
     Its session belongs to that channel, and ends with it.
 
     A request of the 2026 protocol over HTTP has no such channel. Its session belongs to all
-    requests that have the same token and the same client name. It ends when `_MAX_CLIENT_SESSIONS`
-    others were used after it.
+    requests that have the same token and the same client name. It ends when 1000 others
+    (`_MAX_CLIENT_SESSIONS`) were used after it.
     """
 
     def __init__(self) -> None:
@@ -101,7 +101,7 @@ class Sessions:
     def _client_session(self, client: _ClientKey) -> Session:
         """Return the session of a client without a lasting channel, a new one if it has none.
 
-        Drops the session that was not used for longest if there are too many.
+        Drops the session that was not used for longest if there are more than 1000.
         """
         session = self._by_client.setdefault(client, Session())
         self._by_client.move_to_end(client)
