@@ -1,4 +1,4 @@
-"""Blocks as `markdown-it-py` finds them: the measure of the scanner."""
+"""Blocks as `markdown-it-py` finds them, with which the tests compare the scanner."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from simplemem.note.blocks import MAX_CONTAINERS, BlockScanner, Leaf, trim_leaf
 
 
 def parse_blocks(lines: Sequence[str]) -> list[Leaf] | None:
-    """The leaves as `markdown-it-py` finds them, None where it gave up (nested too deep)."""
+    """Return the leaves as `markdown-it-py` finds them, or None at its depth limit."""
     tokens = _parser().parse("\n".join(lines))
     leaves: list[Leaf] = []
     containers: list[str] = []
-    passed: list[str] = []
-    reached = 0
-    before = ""
+    skipped_lines: list[str] = []
+    read_lines = 0
+    previous_type = ""
     for token in tokens:
         if token.nesting < 0 and containers and token.type.startswith(containers[-1]):
             containers.pop()
@@ -31,18 +31,20 @@ def parse_blocks(lines: Sequence[str]) -> list[Leaf] | None:
             if kind == "paragraph" and containers:
                 if containers[-1] == "blockquote":
                     kind = "quote"
-                elif before == "list_item_open":
+                elif previous_type == "list_item_open":
                     kind = "item"
-            leaf = Leaf(
-                kind, token.map[0], token.map[1], int(token.tag[1]) if kind == "heading" else 0
-            )
-            passed += lines[reached : leaf.first]
-            leaves.append(trim_leaf(lines, leaf) if token.type in ("fence", "html_block") else leaf)
-            reached = leaf.end
-        before = token.type
-    passed += lines[reached:]
-    # What it passed over holds nothing but marks, unless it gave up there.
-    return leaves if all(map(_EMPTY.match, passed)) else None
+            level = int(token.tag[1]) if kind == "heading" else 0
+            leaf = Leaf(kind, token.map[0], token.map[1], level)
+            skipped_lines += lines[read_lines : leaf.first]
+            read_lines = leaf.end
+            if token.type in ("fence", "html_block"):
+                leaf = trim_leaf(lines, leaf)
+            leaves.append(leaf)
+        previous_type = token.type
+    skipped_lines += lines[read_lines:]
+
+    # Lines between leaves have only marks, unless the parser stopped at its depth limit.
+    return leaves if all(map(_EMPTY.match, skipped_lines)) else None
 
 
 _KINDS = {
@@ -81,7 +83,7 @@ def _parser() -> MarkdownIt:
 
 
 def _math(state: StateBlock, first: int, end: int, silent: bool) -> bool:
-    """A line `$$` opens a block up to the next `$$`, over empty lines and whatever looks like a list."""
+    """Read a block from a line `$$` to the next `$$`, with any lines between them."""
     if state.is_code_block(first):
         return False
     begins = state.bMarks[first] + state.tShift[first]
@@ -105,12 +107,13 @@ def _math(state: StateBlock, first: int, end: int, silent: bool) -> bool:
 
 
 class Watched(BlockScanner):
-    """The scanner, and whether it met one of the corners in which `markdown-it-py` and CommonMark differ."""
+    """The scanner, and whether `markdown-it-py` and CommonMark surely agree about the text."""
 
     sure = True
 
     def _read_line(self, number: int, line: str) -> None:
-        # A tab after a mark is as wide as the mark lets it be; a quote indented by four is code to CommonMark alone.
+        # The width of a tab after a marker depends on the marker. A quote that is indented by four
+        # is code in CommonMark only.
         in_doubt = ">" in line and ("\t" in line or (-1 in self.stack and "    >" in line))
         self.sure = self.sure and not in_doubt
         super()._read_line(number, line)

@@ -1,4 +1,4 @@
-"""A real vault and the command run on it: in this process for speed; tests of the process start one."""
+"""A real vault, and commands that run on it: in this process, or in a terminal of their own."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ NOTES = {
 
 @dataclass(frozen=True)
 class Ran:
-    """What a command printed and how it ended."""
+    """The exit code and the output of a command."""
 
     code: int
     out: str
@@ -44,6 +44,7 @@ class Ran:
 
     @property
     def json(self) -> Any:
+        """The output, which is JSON."""
         return json.loads(self.out)
 
 
@@ -52,8 +53,9 @@ Run = Callable[..., Ran]
 
 @pytest.fixture(autouse=True)
 def _own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No setting of whoever runs the tests has a say in them."""
-    for name in [name for name in os.environ if name.startswith("SIMPLEMEM_")]:
+    """Remove the settings of the user from the environment, and give each test a home folder."""
+    own_variables = [name for name in os.environ if name.startswith("SIMPLEMEM_")]
+    for name in own_variables:
         monkeypatch.delenv(name)
     for name in ("COLUMNS", "NO_COLOR", "FORCE_COLOR", "VISUAL", "EDITOR"):
         monkeypatch.delenv(name, raising=False)
@@ -65,23 +67,26 @@ def _own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def vault(tmp_path: Path) -> Path:
+    """Return a vault with the notes in NOTES."""
     folder = tmp_path / "notes"
+    first_of_january = 1_767_225_600  # of 2026; the `modified` of each note is later
     for path, text in NOTES.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_bytes(text.encode())
-        os.utime(
-            folder / path, (1_767_225_600, 1_767_225_600)
-        )  # 2026-01-01: their `modified` is later
+        os.utime(folder / path, (first_of_january, first_of_january))
     return folder
 
 
 @pytest.fixture
 def run(vault: Path) -> Run:
-    """Run a command on the vault, as `run("tag", "Ada", "todo")`."""
+    """Return a function that runs a command on the vault, as `run("tag", "Ada", "todo")`.
+
+    It raises what the command raises, except SystemExit.
+    """
 
     def run(*args: str, input: bytes | None = None, vault: Path | None = vault) -> Ran:  # noqa: A002
-        where = () if vault is None else ("--vault", str(vault))
-        result = CliRunner().invoke(app, [*args, *where], input=input, prog_name="simplemem")
+        vault_option = () if vault is None else ("--vault", str(vault))
+        result = CliRunner().invoke(app, [*args, *vault_option], input=input, prog_name="simplemem")
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             raise result.exception
         return Ran(result.exit_code, result.stdout, result.stderr)
@@ -91,7 +96,7 @@ def run(vault: Path) -> Run:
 
 @pytest.fixture
 def words_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Vectors take time to make, and most commands need none."""
+    """Turn off vectors: they take time, and most commands need none."""
     monkeypatch.setenv("SIMPLEMEM_EMBED_PROVIDER", "none")
 
 
@@ -104,8 +109,11 @@ def in_a_terminal(
     reply: Callable[[bytes], bytes] = lambda output: b"",
     env: dict[str, str] | None = None,
 ) -> tuple[int, bytes]:
-    """Run the program in a terminal of its own, 100 columns wide: its exit code, what it shows. `answer` is typed at once,
-    and after each piece what `reply` makes of all that was output."""
+    """Run the program in a terminal of 100 columns, and return its exit code and its output.
+
+    `answer` is typed at once. After each piece of output, what `reply` returns for the whole output
+    is typed.
+    """
     controller, terminal = os.openpty()
     env = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "100", **(env or {})}
     process = Program(
@@ -118,7 +126,7 @@ def in_a_terminal(
         while True:
             try:
                 piece = os.read(controller, 65536)
-            except OSError:  # Linux says so when the other end is closed
+            except OSError:  # Linux raises this when the terminal is closed
                 piece = b""
             if not piece:
                 return process.wait(60), output
@@ -130,6 +138,6 @@ def in_a_terminal(
 
 
 def notes_of(vault: Path) -> dict[str, bytes]:
-    """Every note of a vault, and what is in it."""
+    """Return the bytes of each note of a vault by its path."""
     files = {file.relative_to(vault).as_posix(): file.read_bytes() for file in vault.rglob("*.md")}
     return {path: data for path, data in files.items() if not path.startswith(".")}

@@ -1,4 +1,4 @@
-"""A vault with everything beside it that must stay as it is, and with every kind of link that leads there."""
+"""A vault with files beside it that must not be touched, and with links of all kinds to them."""
 
 from __future__ import annotations
 
@@ -7,24 +7,25 @@ import shutil
 from pathlib import Path
 
 SECRET = "the-canary-sings-6f1c"
+# Older than every change: then even a file system that rarely updates the time of reading
+# (relatime) updates it at the first read.
 _LONG_AGO = 1_500_000_000
-"""Older than every change, so that even a disk that notes the time of reading seldom notes the first one."""
 
 
 class Room:
-    """A folder with a vault and what is none of its business. `touched` tells what happened to the latter."""
+    """A folder with a vault and files beside it. `touched` compares these with their first state."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.vault = folder / "vault"
         outside = folder / "outside"
-        for each in (
+        for new_folder in (
             self.vault / "notes",
             self.vault / ".git" / "hooks",
             outside / "deep",
             folder / "vault-evil",
         ):
-            each.mkdir(parents=True)
+            new_folder.mkdir(parents=True)
         self._canaries = [
             folder / "canary.md",
             folder / "canary",
@@ -49,11 +50,12 @@ class Room:
             folder / "vault-evil",
             self.vault / ".git",
         ]
-        self._before = self._state()
+        self._initial_state = self._state()
 
     def make_links(self) -> None:
-        """Links that lead out, in a ring, or nowhere; a pipe; a folder called like a note; one file with two names."""
-        vault, outside = self.vault, self.folder / "outside"
+        """Create links out of the vault, in a circle or to nothing, a pipe, and a folder `folder.md`."""
+        vault = self.vault
+        outside = self.folder / "outside"
         (vault / "link-out").symlink_to("../outside")
         (vault / "link-absolute").symlink_to(outside)
         (vault / "link-evil").symlink_to("../vault-evil")
@@ -67,25 +69,27 @@ class Room:
         (vault / "folder.md").mkdir()
 
     def _state(self) -> dict[str, tuple[int, ...]]:
-        """What a look shows without reading: of files all that any use of them changes, of folders their entries."""
+        """Return the attributes of the files and the folders that any use changes."""
         state: dict[str, tuple[int, ...]] = {}
         for file in self._canaries:
-            facts = os.lstat(file)
-            times = (facts.st_mtime_ns, facts.st_ctime_ns, facts.st_atime_ns)
-            state[str(file)] = (facts.st_ino, facts.st_mode, facts.st_nlink, facts.st_size, *times)
+            status = os.lstat(file)
+            times = (status.st_mtime_ns, status.st_ctime_ns, status.st_atime_ns)
+            identity = (status.st_ino, status.st_mode, status.st_nlink, status.st_size)
+            state[str(file)] = (*identity, *times)
         for folder in self._folders:
-            # A vault's own work makes and removes nothing in these, so their times of change stand still.
-            facts = os.lstat(folder)
-            state[str(folder)] = (facts.st_ino, facts.st_mode, facts.st_nlink, facts.st_mtime_ns)
+            # simplemem creates and removes nothing in these folders, so their times do not change.
+            status = os.lstat(folder)
+            identity = (status.st_ino, status.st_mode, status.st_nlink)
+            state[str(folder)] = (*identity, status.st_mtime_ns)
         return state
 
     def touched(self) -> list[str]:
-        """What is not as it was outside the vault: changed, removed, added, or only read."""
-        now = self._state()
-        return [path for path, facts in self._before.items() if now.get(path) != facts]
+        """Return the paths outside the vault that were changed, removed, added to, or only read."""
+        state = self._state()
+        return [path for path, initial in self._initial_state.items() if state.get(path) != initial]
 
     def remove_what_is_outside(self) -> None:
-        """Everything beside the vault goes."""
+        """Delete everything beside the vault."""
         for path in self.folder.iterdir():
             if path == self.vault:
                 continue
@@ -95,10 +99,10 @@ class Room:
                 path.unlink()
 
     def reading_shows(self) -> bool:
-        """Whether this disk tells that a file was read. Uses a file of its own."""
+        """Return whether this file system records that a file was read. Uses a file of its own."""
         probe = self.vault / ".git" / "hooks" / "probe"
         probe.write_text("x")
         os.utime(probe, (_LONG_AGO, _LONG_AGO + 60))
-        before = os.stat(probe).st_atime_ns
+        initial_time = os.stat(probe).st_atime_ns
         probe.read_text()
-        return os.stat(probe).st_atime_ns != before
+        return os.stat(probe).st_atime_ns != initial_time

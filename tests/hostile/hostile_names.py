@@ -1,7 +1,7 @@
-"""Names that want out: climbing, absolute, encoded, of Windows, through links, look-alikes, broken text, too long.
+"""A few hundred names that would lead out of a vault.
 
-A few hundred of them, made for one place on the disk: some name the canary beside the vault by its real path. Whatever a
-program does with them, it stays in the vault.
+They climb, are absolute, encoded, of Windows, look-alikes, broken text or too long, or lead through
+links. Some have the real path of the canary beside the vault.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ _LONG = [
 
 
 def hostile_names(room: Path) -> list[str]:
-    """All of them, for a vault that lies at `room / "vault"`."""
+    """Return all of them, for a vault at `room / "vault"`."""
     absolute = [
         f"{start}{room}/{target}"
         for start in ("", "/", "file://", "memory://")

@@ -10,6 +10,7 @@ from typing import Any
 
 METADATA = {"title": "T", "description": "D", "tags": {"todo": True}}
 USES = {"from": "Apollo", "to": "Saturn", "relationType": "uses"}
+# Sample arguments by tool. Tools that need no argument are left out.
 HARMLESS: dict[str, dict[str, Any]] = {
     "search_memories": {"query": "harbours"}, "build_context": {"query": "harbours", "url": "n"},
     "create_memory": {"name": "new", "content": "text", "metadata": METADATA, "overwrite": True},
@@ -17,7 +18,7 @@ HARMLESS: dict[str, dict[str, Any]] = {
     "change_tag": {"name": "n", "tags": {"todo": None}}, "move_memory": {"name": "n", "new_name": "moved"},
     **{key: {"name": "n"} for key in ("read_memory", "get_backlinks", "undo_change")},
     "delete_memory": {"name": "n", "memory_id": "atom-one", "user_id": "alex"},
-    # the graph, as each of its servers has it: a tool is given those of these arguments that it lists
+    # the graph: each profile has some of these arguments
     "create_entities": {"entities": [{"name": "Vega", "entityType": "component", "observations": ["Bright"]}]},
     "create_relations": {"relations": [{"from": "Saturn", "to": "Apollo", "relationType": "lifts"}]},
     "add_observations": {"observations": [{"entityName": "Apollo", "contents": ["Landed"]}]},
@@ -56,7 +57,6 @@ HARMLESS: dict[str, dict[str, Any]] = {
     **{key: {"identifier": "n"} for key in ("read_note", "delete_note")},
     "move_note": {"identifier": "n", "destination_path": "moved.md"},
 }  # fmt: skip
-"""Tools that need no argument are not named here."""
 _KNOWN = "---\ntype: knowledge\nid: {}\nknowledge_type: solution\nconfidence: 0.8\nverified: false\n---\n\n{}\n"
 NOTES = {
     "graph/Apollo.md": "---\ntype: entity\nentity_type: component\n---\n\n## Observations\n- Flew\n\n"
@@ -73,15 +73,16 @@ NOTES = {
 
 
 def harmless(tool: Any) -> dict[str, Any]:
-    """What a tool is given of that."""
-    listed = tool.listing()["inputSchema"]["properties"]
-    return {key: value for key, value in HARMLESS.get(tool.name, {}).items() if key in listed}
+    """Return sample arguments of a tool: those in HARMLESS that it has."""
+    properties = tool.listing()["inputSchema"]["properties"]
+    arguments = HARMLESS.get(tool.name, {})
+    return {name: value for name, value in arguments.items() if name in properties}
 
 
 def put_back(vault: Path) -> None:
-    """The notes that every call is about, if the last one took them away or changed them."""
+    """Restore the notes that the calls use, if the last call deleted or changed them."""
     (vault / "memories" / "new.md").unlink(missing_ok=True)
-    (vault / "new.md").unlink(missing_ok=True)  # another profile writes its tags otherwise
+    (vault / "new.md").unlink(missing_ok=True)  # profiles write its tags differently
     (vault / "moved.md").unlink(missing_ok=True)
     if not (vault / "n.md").is_file():
         (vault / "n.md").write_text(

@@ -1,4 +1,4 @@
-"""Tools called as a server calls them, without a wire between."""
+"""Tools called as a server calls them, without a transport."""
 
 from __future__ import annotations
 
@@ -20,18 +20,20 @@ from simplemem.store import EnhancedStore
 
 @dataclass(frozen=True)
 class Answer:
+    """The answer to a tool call: its text, and its structured content, or the error."""
+
     text: str
     data: Any
     failed: bool
 
     @property
     def code(self) -> str:
-        """The code of the failure; empty when there was none."""
+        """The code of the error, or "" if the call succeeded."""
         return self.data["error"]["code"] if self.failed else ""
 
 
 class Asking:
-    """Calls the tools of a profile on one vault; every structured answer is checked against its schema."""
+    """The tools of a profile on a vault. A call checks a structured answer against its schema."""
 
     def __init__(
         self, vault: Path, profile: str = "default", *toolsets: str, **settings: Any
@@ -41,69 +43,81 @@ class Asking:
             tool.name: tool
             for tool in choose_tools(built_in_profiles()[profile], ",".join(toolsets))
         }
-        self._door = StoreExecutor(lambda: EnhancedStore(vault, Settings.model_validate(settings)))
-        self._door.tools = self._tools.values()
+        self._executor = StoreExecutor(
+            lambda: EnhancedStore(vault, Settings.model_validate(settings))
+        )
+        self._executor.tools = self._tools.values()
 
     @property
     def store(self) -> EnhancedStore:
-        return self._door.store()
+        """The store that the tools use."""
+        return self._executor.store()
 
-    def __call__(self, tool: str, /, **arguments: Any) -> Answer:
-        asked = self._tools[tool]
-        result = answer_call(asked, self._door, ToolCall(arguments, "test 1"))
-        if asked.output and result.structured_content is not None:
-            # That the schema itself is one is checked in test_tool_list.py, and costs more than most calls.
-            schema = asked.listing()["outputSchema"]
+    def __call__(self, tool_name: str, /, **arguments: Any) -> Answer:
+        """Call a tool. Fails the test if the answer does not match the schema of the tool."""
+        tool = self._tools[tool_name]
+        result = answer_call(tool, self._executor, ToolCall(arguments, "test 1"))
+        if tool.output and result.structured_content is not None:
+            # test_tool_list.py checks that the schema is valid, which takes longer than most calls.
+            schema = tool.listing()["outputSchema"]
             jsonschema.Draft202012Validator(schema).validate(result.structured_content)
         [part] = result.content
         return Answer(part.text, result.structured_content, bool(result.is_error))
 
-    def json(self, tool: str, /, **arguments: Any) -> Any:
-        """The text of an answer, which is JSON, as what it says."""
-        answer = self(tool, **arguments)
+    def json(self, tool_name: str, /, **arguments: Any) -> Any:
+        """Call a tool whose answer is JSON text, and return its value.
+
+        Fails the test if the call failed.
+        """
+        answer = self(tool_name, **arguments)
         assert not answer.failed, answer.text
         return json.loads(answer.text)
 
     def tools(self) -> list[str]:
+        """Return the names of the tools."""
         return list(self._tools)
 
     def in_step(self) -> None:
-        """What was changed by hand is known, words and vectors."""
+        """Index what was changed by hand, with vectors."""
         self.store.sync()
 
     def close(self) -> None:
-        self._door.close(writing=1, closing=5)
+        """Close the store."""
+        self._executor.close(writing=1, closing=5)
 
 
 @pytest.fixture
 def asking_with(vault: Path) -> Iterator[Callable[..., Asking]]:
-    """Tools of any profile, under settings of their own."""
-    begun: list[Asking] = []
+    """Return a function that opens the tools of a profile on the vault, with settings."""
+    opened: list[Asking] = []
 
-    def begin(profile: str = "default", *toolsets: str, **settings: Any) -> Asking:
-        begun.append(Asking(vault, profile, *toolsets, **settings))
-        return begun[-1]
+    def open_tools(profile: str = "default", *toolsets: str, **settings: Any) -> Asking:
+        asking = Asking(vault, profile, *toolsets, **settings)
+        opened.append(asking)
+        return asking
 
-    yield begin
-    for asking in begun:
+    yield open_tools
+    for asking in opened:
         asking.close()
 
 
 @pytest.fixture
 def ask(asking_with: Callable[..., Asking]) -> Asking:
-    """The twelve tools."""
+    """Return the twelve tools of the default profile."""
     return asking_with()
 
 
 @pytest.fixture
 def ask_original(asking_with: Callable[..., Asking]) -> Asking:
-    """The eight tools of the original."""
+    """Return the eight tools of the profile `simplemem`."""
     return asking_with("simplemem")
 
 
 @pytest.fixture
 def contract(asking_with: Callable[..., Asking]) -> Callable[..., Asking]:
-    """The tools of a graph profile."""
-    return lambda profile="server-memory", **more: asking_with(
-        profile, **{"embed": {"provider": "none"}, **more}
-    )
+    """Return a function that opens the tools of a graph profile without vectors."""
+
+    def open_tools(profile: str = "server-memory", **settings: Any) -> Asking:
+        return asking_with(profile, **{"embed": {"provider": "none"}, **settings})
+
+    return open_tools

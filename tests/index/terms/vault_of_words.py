@@ -1,4 +1,4 @@
-"""Notes of drawn words in an index, and the same notes in SQLite's own full-text tables to compare with."""
+"""Notes of random words in an index, and the same notes in SQLite's FTS5 tables for comparison."""
 
 from __future__ import annotations
 
