@@ -66,14 +66,18 @@ class Language:
     names in the file, such as "hedges".
     """
 
-    def __init__(self, code: str, defaults: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        code: str,
+        defaults: Mapping[str, str] | None = None,
+    ) -> None:
         """Read the file of the language with a code, such as "en".
 
         `defaults` are the sources of patterns that the file may leave out. Raise KeyError or
         re.error if the file is not complete.
         """
-        source = (_WORDS_FOLDER / f"{code}.toml").read_text(encoding="utf-8")
-        table = tomllib.loads(source)
+        file = _WORDS_FOLDER / f"{code}.toml"
+        table = tomllib.loads(file.read_text(encoding="utf-8"))
         word_lists: Mapping[str, str] = table["words"]
 
         self._stems: str = table["stems"]  # the stemmer's name for the language; "" for English
@@ -83,7 +87,8 @@ class Language:
         self._dropped = self._words_in("empty", "no")
         self._liking = self._words_in("likes", "hates")
         self._own_words = self._words_in(*_WORD_LISTS_OF_LANGUAGE)
-        self._months = [name[:3] for name in word_lists["months"].split()]
+        month_names = word_lists["months"].split()
+        self._months = [name[:3] for name in month_names]
 
         self.sources: dict[str, str] = dict(defaults or {})
         for name, alternatives in self._words.items():
@@ -210,7 +215,11 @@ def language_of(plain: str) -> Language:
 
     `plain` is the text as `plain_text` returns it.
     """
-    return max(LANGUAGES, key=lambda language: language.fit(plain))
+
+    def fit(language: Language) -> int:
+        return language.fit(plain)
+
+    return max(LANGUAGES, key=fit)
 
 
 def plain_text(text: str) -> str:
