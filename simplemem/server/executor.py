@@ -96,7 +96,7 @@ class StoreExecutor:
     async def is_open(self) -> bool:
         """Return whether the store can be used. Opens it if it is closed.
 
-        Returns False, and raises nothing, if it cannot be opened.
+        Returns False if opening it raises SimplememError or OSError.
         """
         if self._store is None:
             with suppress(SimplememError, OSError):
@@ -198,7 +198,8 @@ class StoreExecutor:
         """Close the store and end its threads, unless it is closed or work is in progress.
 
         The next work opens it again. Listeners are kept. When the store is open again, they get
-        the changes that its scan finds. Returns when the store is closed. The companion goes on.
+        the changes that its scan finds. Returns when the store is closed. Call it only
+        without a companion, which would be started again beside the first one.
         """
         if self._in_progress or self._store is None:
             return

@@ -123,7 +123,10 @@ def _session_owner(grant: Grant) -> AuthenticatedUser:
 
 
 class _SseTransport:
-    """MCP over HTTP as clients of 2024 speak it: a stream of events, and a POST per message."""
+    """MCP over HTTP as clients of 2024 speak it: a stream of events, and a POST per message.
+
+    `post_path` is the path to which clients send messages. Guards the sessions that are open.
+    """
 
     def __init__(self, post_path: str) -> None:
         self._transport = SseServerTransport(post_path, max_request_body_size=MAX_BODY_BYTES)

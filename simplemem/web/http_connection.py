@@ -103,7 +103,8 @@ class HTTPConnection(H11Protocol):
     def handle_events(self) -> None:
         """Handle received bytes, and limit the time for the rest of a request's head.
 
-        The time runs from the first byte of a head on a connection that is otherwise answered.
+        Stops the timer when a head is complete. Starts it when a part of the next head arrives and
+        the last request has been answered.
         """
         super().handle_events()
         if self.conn.their_state is not h11.IDLE:
