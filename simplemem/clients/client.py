@@ -20,8 +20,11 @@ from typing import Any, NamedTuple
 from simplemem.errors import Invalid
 
 _VARIABLE = re.compile(r"\$\{(\w+):-([^}]*)\}")
-_SYSTEMS = {"darwin": "macos", "win32": "windows"}
+_SYSTEMS = {"darwin": "macos", "win32": "windows"}  # all others count as linux
 Template = Mapping[str, Any]
+"""An entry with placeholders: `$name`, `$command`, `$args`, `$line` and `$url` for whole values,
+and `%` in a text for the variable of a token.
+"""
 
 
 class Client(NamedTuple):
@@ -57,7 +60,8 @@ class Client(NamedTuple):
     def places(self, system: str, env: Mapping[str, str]) -> list[str]:
         """Return the paths that the configuration file may have, the likeliest first.
 
-        `system` is linux, macos or windows. A path may contain `*`.
+        `system` is linux, macos or windows, and `env` has its environment variables. A path may
+        contain `*`. [] if simplemem does not know any for the system.
         """
         home_variable = "USERPROFILE" if system == "windows" else "HOME"
         home = env.get(home_variable) or os.path.expanduser("~")
@@ -75,8 +79,8 @@ class Client(NamedTuple):
     def find(self) -> Path | None:
         """Return the path of the configuration file on this machine, whether it exists or not.
 
-        Of several paths, an existing file comes before one in an existing folder. It is None for a
-        client without known places.
+        An existing file comes first, then a file in an existing folder, then the likeliest path. It
+        is None for a client without known places on this system.
         """
         system = _SYSTEMS.get(sys.platform, "linux")
         files = []
@@ -95,7 +99,10 @@ class Client(NamedTuple):
         return files[0]
 
     def entry(self, name: str, command: Sequence[str]) -> dict[str, Any]:
-        """Return the entry for a server of that name, which the client starts with a command."""
+        """Return the entry for a server of that name, which the client starts with a command.
+
+        `command` is the program and its arguments.
+        """
         values = {
             "$name": name,
             "$command": command[0],
@@ -153,14 +160,17 @@ class Client(NamedTuple):
 
 
 def _folders(pattern: str) -> list[str]:
-    """Return the folders that match a pattern, or the path itself if it contains no `*`."""
+    """Return the folders that match a pattern, sorted; the path itself if it contains no `*`."""
     if "*" not in pattern:
         return [pattern]
     return sorted(glob.glob(pattern))
 
 
 def _fill(template: Any, values: Mapping[str, Any]) -> Any:
-    """Return a template with values in place of their names, also in lists and maps in it."""
+    """Return a template with values in place of its placeholders, also in lists and maps in it.
+
+    `values` are by placeholder. A placeholder without a value stays.
+    """
     if isinstance(template, dict):
         return {key: _fill(part, values) for key, part in template.items()}
     if isinstance(template, list):
@@ -175,7 +185,7 @@ def _fill(template: Any, values: Mapping[str, Any]) -> Any:
 
 @cache
 def clients() -> dict[str, Client]:
-    """Return all clients of `clients.toml`, by name."""
+    """Return all clients of `clients.toml`, by name, in the order of the file. It is read once."""
     with (Path(__file__).parent / "clients.toml").open("rb") as file:
         table = tomllib.load(file)
     return {name: Client(name, **row) for name, row in table.items()}
@@ -199,7 +209,10 @@ def client_called(name: str) -> Client:
 
 
 def _similar_names(name: str) -> list[str]:
-    """Return the names of clients that begin with a word, or else the closest name, if any."""
+    """Return the names of clients that begin with `name` and a hyphen, else the closest name.
+
+    [] if no name is close.
+    """
     longer_names = [longer for longer in clients() if longer.startswith(f"{name}-")]
     return longer_names or get_close_matches(name, clients(), 1)
 
@@ -207,7 +220,8 @@ def _similar_names(name: str) -> list[str]:
 def server_command(vault: Path, options: Sequence[str] = ()) -> list[str]:
     """Return the command that starts this server on a vault, with absolute paths.
 
-    A client that was started from a menu seldom has a PATH. `options` are further options of
+    A client that was started from a menu seldom has a PATH. The command is the program beside this
+    Python, else the one on the PATH, else this Python with `-m`. `options` are further options of
     `serve`.
     """
     program_name = "simplemem.exe" if os.name == "nt" else "simplemem"

@@ -1,4 +1,4 @@
-"""Entries in a JSON file that may have comments and a comma after a last value, which are kept.
+"""Entries in a JSON file, which may have comments and a comma after a last value: both are kept.
 
 Our own code edits these files; docs/decisions.md (Client files are edited in place) says why.
 Offsets are found in a blanked copy of the text. It has the same length, and blanks in place of
@@ -17,6 +17,7 @@ from typing import Any, Final
 from simplemem.clients.lines import end_last_line, indentation, line_end_of, line_span
 from simplemem.note.text_edits import Edit, apply_edits
 
+# In both patterns, group 1 is a string literal, which stays as it is.
 _STRING: Final = r'("(?:[^"\\\r\n]|\\.)*+"?)'
 _COMMENT: Final = re.compile(_STRING + r"|//[^\r\n]*+|/\*(?:[^*]|\*(?!/))*+(?:\*/)?")
 _LAST_COMMA: Final = re.compile(_STRING + r"|,(?=[ \t\r\n]*+[]}])")
@@ -27,7 +28,7 @@ _INDENTED_KEY: Final = re.compile(r'^([ \t]++)"', re.MULTILINE)
 
 
 def read(text: str) -> object:
-    """Return the data of a JSON text, {} for one without a value.
+    """Return the data of a JSON text with comments, {} for one without a value.
 
     Raises ValueError if it is not valid JSON, or if an object has a key twice.
     """
@@ -40,43 +41,55 @@ def read(text: str) -> object:
 def put(text: str, key: str, name: str, entry: Mapping[str, Any]) -> str:
     """Return the text with the entry in place of the one of that name, or before the others.
 
-    `key` is the key of the map of entries, which is added if it is missing. The text must be valid
-    JSON, with an object or nothing in it.
+    `key` is the key of the map of entries, which is added if it is missing or null. The text must
+    be valid JSON, with an object or nothing in it.
     """
     document = _Document.of(text)
     if document.is_empty:
-        document = _Document.of(f"{end_last_line(text)}{{}}{line_end_of(text)}")
+        line_end = line_end_of(text)
+        lines = end_last_line(text)
+        document = _Document.of(f"{lines}{{}}{line_end}")
 
     root = document.plain.index("{")
-    servers = document.members(root).get(key)
+    root_members = document.members(root)
+    servers = root_members.get(key)
     if servers is None:
         return document.insert_member(root, key, {name: entry})
-    is_null = document.plain[servers.value_start] != "{"
+    servers_start = servers.value_start
+    is_null = document.plain[servers_start] != "{"
     if is_null:
         return document.replace_value(servers, {name: entry})
 
-    old_entry = document.members(servers.value_start).get(name)
+    entries = document.members(servers_start)
+    old_entry = entries.get(name)
     if old_entry is None:
-        return document.insert_member(servers.value_start, name, entry)
+        return document.insert_member(servers_start, name, entry)
     return document.replace_value(old_entry, entry)
 
 
 def remove(text: str, key: str, name: str) -> str:
-    """Return the text without the member of that name and its comma.
+    """Return the text without the entry of that name and its comma.
 
-    If the member is alone on its lines, they are removed, too. The text must be valid JSON with
-    such a member.
+    `key` is the key of the map of entries. If the entry is alone on its lines, they are removed,
+    too. The text must be valid JSON with such an entry.
     """
     document = _Document.of(text)
     root = document.plain.index("{")
-    servers = document.members(root)[key]
+    root_members = document.members(root)
+    servers = root_members[key]
     members = document.members(servers.value_start)
     return document.remove_member(members, name)
 
 
 @dataclass(frozen=True, slots=True)
 class _Member:
-    """Where a member of a JSON object begins, and where its value begins and ends."""
+    """Offsets of a member of a JSON object.
+
+    Attributes:
+        start: Where its key begins.
+        value_start: Where its value begins.
+        end: Where its value ends. A comma comes after that.
+    """
 
     start: int
     value_start: int
@@ -118,11 +131,13 @@ class _Document:
         return indented_key[1]
 
     def members(self, start: int) -> dict[str, _Member]:
-        """Return the members of the object that begins at `start`, by key."""
+        """Return the members of the object whose brace is at the offset `start`, by key."""
         plain = self.plain
-        decode = json.JSONDecoder().raw_decode
+        decoder = json.JSONDecoder()
+        decode = decoder.raw_decode
         members: dict[str, _Member] = {}
-        offset = _skip_blanks(plain, start + 1)
+        inside = start + 1
+        offset = _skip_blanks(plain, inside)
         while plain[offset] != "}":
             key, key_end = decode(plain, offset)
             colon = _skip_blanks(plain, key_end)
@@ -136,54 +151,70 @@ class _Document:
         return members
 
     def insert_member(self, start: int, key: str, value: Mapping[str, Any]) -> str:
-        """Return the text with a new first member in the object that begins at `start`.
+        """Return the text with a new first member in the object whose brace is at `start`.
 
         The member gets lines of its own, unless the object has its members on the line of its
         brace.
         """
+        text = self.text
         inside = start + 1
         first = _skip_blanks(self.plain, inside)
         is_only = self.plain[first] == "}"
-        is_closed_at_once = self.text[inside] == "}"
-        end_of_line = _END_OF_LINE.match(self.text, inside)
+        is_closed_at_once = text[inside] == "}"
+        end_of_line = _END_OF_LINE.match(text, inside)
         if not is_closed_at_once and not end_of_line:
-            member = f"{_to_json(key)}: {_to_json(value)}"
+            member = _render_member(key, value)
             if is_only:
-                return _insert(self.text, inside, member)
-            return _insert(self.text, first, f"{member}, ")
+                return _insert(text, inside, member)
+            return _insert(text, first, f"{member}, ")
 
-        line_end = line_end_of(self.text)
-        outer_indent = indentation(self.text, start)
+        outer_indent = indentation(text, start)
         indent = outer_indent + self.indent_unit
         if not is_only:
-            indent = indentation(self.text, first)
-        member = f"{_to_json(key)}: {_to_json(value, self.indent_unit)}"
-        new_lines = "".join(f"{line_end}{indent}{line}" for line in member.split("\n"))
+            indent = indentation(text, first)
+        line_end = line_end_of(text)
+        member = _render_member(key, value, self.indent_unit)
+        new_lines = ""
+        for line in member.split("\n"):
+            new_lines += f"{line_end}{indent}{line}"
 
         if is_closed_at_once:
-            new_lines += line_end + outer_indent
+            new_lines += line_end
+            new_lines += outer_indent
         elif not is_only:
             new_lines += ","
         offset = inside
         if end_of_line:
             offset = end_of_line.end()
-        return _insert(self.text, offset, new_lines)
+        return _insert(text, offset, new_lines)
 
     def replace_value(self, member: _Member, value: Mapping[str, Any]) -> str:
         """Return the text with another value of a member, indented as the member is."""
-        line_start = line_end_of(self.text) + indentation(self.text, member.value_start)
-        new_value = _to_json(value, self.indent_unit).replace("\n", line_start)
-        return apply_edits(self.text, [(member.value_start, member.end, new_value)])
+        text = self.text
+        line_end = line_end_of(text)
+        indent = indentation(text, member.value_start)
+        json_value = _to_json(value, self.indent_unit)
+        new_value = json_value.replace("\n", line_end + indent)
+
+        edit = (
+            member.value_start,
+            member.end,
+            new_value,
+        )
+        return apply_edits(text, [edit])
 
     def remove_member(self, members: Mapping[str, _Member], key: str) -> str:
         """Return the text without one of the members of an object, and without its comma.
 
-        If the member is alone on its lines, they are removed, too.
+        `members` are those of the object. If the member is alone on its lines, they are removed,
+        too. If it is the last one, the comma before it is removed.
         """
         member = members[key]
-        next_offset = _skip_blanks(self.without_comments, member.end)
+        end = member.end
+        next_offset = _skip_blanks(self.without_comments, end)
         is_last = self.without_comments[next_offset] != ","
-        end = member.end if is_last else next_offset + 1
+        if not is_last:
+            end = next_offset + 1
 
         start = self._start_of_lines(member.start, end)
         if start == member.start and not is_last:
@@ -196,17 +227,31 @@ class _Document:
         return apply_edits(self.text, edits)
 
     def _start_of_lines(self, start: int, end: int) -> int:
-        """Return the end of the line before a member that is alone on its lines, else `start`."""
-        line_start, _ = line_span(self.text, start, start)
-        is_first_of_line = line_start > 0 and not self.text[line_start:start].strip()
-        if not is_first_of_line or not _END_OF_LINE.match(self.text, end):
+        """Return the end of the line before a member that is alone on its lines, else `start`.
+
+        The member reaches from `start` to `end`, which is after its comma.
+        """
+        text = self.text
+        line_start, _ = line_span(text, start, start)
+        blanks = text[line_start:start]
+        is_first_of_line = line_start > 0 and not blanks.strip()
+        is_last_of_line = _END_OF_LINE.match(text, end)
+        if not is_first_of_line or not is_last_of_line:
             return start
-        return line_start - len(_line_end_before(self.text, line_start))
+
+        line_end = _line_end_before(text, line_start)
+        return line_start - len(line_end)
 
     def _comma_before(self, members: Mapping[str, _Member], start: int) -> list[Edit]:
-        """Return the edits that remove the comma before a last member, and blanks after it."""
-        previous_ends = [member.end for member in members.values() if member.start < start]
-        comma = self.without_comments.index(",", max(previous_ends))
+        """Return the edits that remove the comma before a last member, and blanks after it.
+
+        `start` is where the removal of the last member begins. There must be another member.
+        """
+        previous_end = 0
+        for member in members.values():
+            if member.start < start:
+                previous_end = max(previous_end, member.end)
+        comma = self.without_comments.index(",", previous_end)
         comma_end = comma + 1
         between = self.text[comma_end:start]
         comments = between.rstrip(" \t")
@@ -218,8 +263,11 @@ class _Document:
 
 
 def _blank_comment(match: re.Match[str]) -> str:
-    """Return a string literal as it is, and blanks for a comment."""
-    return match[1] or _NOT_LINE_END.sub(" ", match[0])
+    """Return a string literal as it is, and as many blanks for a comment. Line ends stay."""
+    literal: str | None = match[1]
+    if literal:
+        return literal
+    return _NOT_LINE_END.sub(" ", match[0])
 
 
 def _blank_comma(match: re.Match[str]) -> str:
@@ -238,17 +286,26 @@ def _unique_keys(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _insert(text: str, offset: int, new_text: str) -> str:
-    """Return the text with another text at an offset."""
-    return text[:offset] + new_text + text[offset:]
+    """Return the text with another text inserted at an offset."""
+    before = text[:offset]
+    after = text[offset:]
+    return f"{before}{new_text}{after}"
+
+
+def _render_member(key: str, value: Mapping[str, Any], indent: str | None = None) -> str:
+    """Return a member of an object as JSON, on one line without an `indent`."""
+    json_key = _to_json(key)
+    json_value = _to_json(value, indent)
+    return f"{json_key}: {json_value}"
 
 
 def _to_json(value: object, indent: str | None = None) -> str:
-    """Return a value as JSON, on one line without an `indent`."""
+    """Return a value as JSON: on one line, or with an `indent` on a line for each value in it."""
     return json.dumps(value, ensure_ascii=False, indent=indent)
 
 
 def _skip_blanks(text: str, offset: int) -> int:
-    """Return the offset of the next character that is not a blank."""
+    """Return the offset of the next character that is not a blank; the text's end without one."""
     match = _BLANKS.match(text, offset)
     assert match is not None  # the pattern also matches no blanks
     return match.end()

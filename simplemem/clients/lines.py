@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def line_end_of(text: str) -> str:
-    """Return the line end that a text uses; "\\n" if it has none."""
+    """Return the line end that a text uses: "\\r\\n" if it occurs, else "\\n"."""
     if "\r\n" in text:
         return "\r\n"
     return "\n"
@@ -18,9 +18,9 @@ def end_last_line(text: str) -> str:
 
 
 def line_span(text: str, start: int, end: int) -> tuple[int, int]:
-    """Return the span of the lines that contain `start`, `end` and what is between them.
+    """Return the offsets of the beginning and the end of the lines that contain a range.
 
-    It includes the line end of the last line.
+    `start` and `end` are the offsets of the range. The line end of the last line is included.
     """
     line_start = text.rfind("\n", 0, start) + 1
     next_line = text.find("\n", end) + 1

@@ -22,7 +22,7 @@ class _Form(Protocol):
     """A form of configuration files: how to read one, put an entry in, and remove one."""
 
     def read(self, text: str) -> object:
-        """Return the data of a file.
+        """Return the data of a file: a map if it has settings.
 
         Raises ValueError or RefusedError if it is not valid.
         """
@@ -32,7 +32,7 @@ class _Form(Protocol):
         ...
 
     def remove(self, text: str, key: str, name: str) -> str:
-        """Return a valid text without an entry below a key, which it must have."""
+        """Return a valid text without an entry below a key. It must have this entry."""
         ...
 
 
@@ -44,9 +44,10 @@ _FORMS: Mapping[str, _Form] = {
 
 
 def entries(form: str, text: str, key: str) -> dict[str, Any]:
-    """Return the entries below a key of the file; none if the key is missing.
+    """Return the entries below a key of the file, by name; none if the key is missing or null.
 
-    Raises Unreadable if the file is not valid, or if the value of the key is not a map.
+    `form` is json, toml or yaml. Raises Unreadable if the file is not valid, or if the value of the
+    key is not a map.
     """
     servers = _read(form, text.removeprefix(_BOM)).get(key)
     if servers is None:
@@ -60,9 +61,10 @@ def entries(form: str, text: str, key: str) -> dict[str, Any]:
 
 
 def put(form: str, text: str, key: str, name: str, entry: Entry) -> str:
-    """Return the text with an entry, which replaces the one of that name.
+    """Return the text with an entry below a key, which replaces the one of that name.
 
-    Raises Unreadable if the file is not valid or cannot be edited safely.
+    The same text if it has this entry already. Raises Unreadable if the file is not valid or cannot
+    be edited safely.
     """
     servers = entries(form, text, key)
     if servers.get(name) == entry:
@@ -75,7 +77,7 @@ def put(form: str, text: str, key: str, name: str, entry: Entry) -> str:
 
 
 def remove_entry(form: str, text: str, key: str, name: str) -> str:
-    """Return the text without the entry of that name; the same text if there is none.
+    """Return the text without the entry of that name below a key; the same text if there is none.
 
     Raises Unreadable if the file is not valid or cannot be edited safely.
     """
@@ -93,6 +95,7 @@ def remove_entry(form: str, text: str, key: str, name: str) -> str:
 def is_put_into(form: str, text: str, key: str, name: str, original: str) -> bool:
     """Return whether `text` is `original` with nothing added but an entry of that name.
 
+    False if `original` has an entry of that name itself. What the entry contains does not count.
     Raises Unreadable if one of them is not valid or cannot be edited safely.
     """
     if name in entries(form, original, key):
@@ -112,7 +115,10 @@ def _split_bom(text: str) -> tuple[str, str]:
 
 
 def _check_result(form: str, old_text: str, new_text: str, key: str, servers: Entry) -> None:
-    """Raise Unreadable unless the new text has the data of the old one, with these servers."""
+    """Raise Unreadable unless the new text has the data of the old one, with these servers.
+
+    The servers are the map below `key`. A missing map counts as an empty one.
+    """
     expected_data = _read(form, old_text)
     expected_data[key] = servers
 

@@ -29,14 +29,18 @@ def read(text: str) -> dict[str, Any]:
 def put(text: str, key: str, name: str, entry: Mapping[str, Any]) -> str:
     """Return the text with the entry in place of the tables of that name, or at the end.
 
-    The text must be valid TOML.
+    The text must be valid TOML. If it has the entry in a form that is not a table of its own, the
+    new table is added all the same, and the result is not valid.
     """
     line_end = line_end_of(text)
-    new_table = _render_entry(key, name, entry).replace("\n", line_end)
+    new_table = _render_entry(key, name, entry)
+    new_table = new_table.replace("\n", line_end)
     spans = _table_spans(text, key, name)
     if not spans:
-        separator = line_end if text else ""
-        return end_last_line(text) + separator + new_table
+        text = end_last_line(text)
+        if text:
+            text += line_end
+        return text + new_table
 
     first_span = spans[0]
     edits: list[Edit] = [(*first_span, new_table)]
@@ -50,19 +54,21 @@ def remove(text: str, key: str, name: str) -> str:
     The text must be valid TOML. It stays as it is if no table of the entry is found.
     """
     line_end = line_end_of(text)
+    empty_line = 2 * line_end
     edits: list[Edit] = []
     for start, end in _table_spans(text, key, name):
-        if text.endswith(2 * line_end, 0, start):
+        if text.endswith(empty_line, 0, start):
             start -= len(line_end)
         edits.append((start, end, ""))
     return apply_edits(text, edits)
 
 
 def _render_entry(key: str, name: str, entry: Mapping[str, Any]) -> str:
-    """Return the entry as a table with its header."""
+    """Return the entry as a table with its header, `[key.name]`, and lines that end with \\n."""
     import tomlkit
 
-    return tomlkit.dumps({key: {name: entry}})
+    servers = {name: entry}
+    return tomlkit.dumps({key: servers})
 
 
 def _table_spans(text: str, key: str, name: str) -> list[tuple[int, int]]:
@@ -98,7 +104,8 @@ def _find_lines(text: str, lines: str, found: list[tuple[int, int]]) -> tuple[in
     """Return the first span of these whole lines that is not `found` yet; None if there is none."""
     start = text.find(lines)
     while start >= 0:
-        span = (start, start + len(lines))
+        end = start + len(lines)
+        span = (start, end)
         is_line_start = start == 0 or text[start - 1] == "\n"
         if is_line_start and span not in found:
             return span
@@ -114,7 +121,7 @@ def _tables_of_entry(document: Container, key: str, name: str) -> Iterator[Table
 
 
 def _tables_named(container: Container, name: str) -> Iterator[Table]:
-    """Yield the tables of that name; there are several if others stand between their parts."""
+    """Yield the tables of that name; several if other tables are between the parts of one."""
     for key, item in container.body:
         if key is not None and key.key == name:
             yield from _header_tables(key.is_dotted(), item)
@@ -141,7 +148,7 @@ def _header_tables(is_dotted: bool, item: Item) -> Iterator[Table]:
 
 
 def _mark(table: Table) -> None:
-    """Add a mark before the header of a table and one after its last value."""
+    """Change a table: add a mark before its header and one after its last value."""
     from tomlkit.items import Whitespace
 
     table.trivia.indent = _MARK + table.trivia.indent

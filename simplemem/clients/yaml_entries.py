@@ -14,7 +14,7 @@ from simplemem.note.text_edits import apply_edits
 def read(text: str) -> object:
     """Return the data of a YAML text, None for an empty one.
 
-    Raises RefusedError if it is not valid.
+    Raises RefusedError, with an offset, if it is not valid.
     """
     root = _parse(text)
     if root is None:
@@ -32,7 +32,9 @@ def put(text: str, key: str, name: str, entry: Mapping[str, Any]) -> str:
     line_end = line_end_of(text)
     pair = _find_pair(_parse(text), key)
     if pair is None:
-        return text + f"{key}:{line_end}" + _render_entry("  ", name, entry, line_end)
+        key_line = f"{key}:{line_end}"
+        new_lines = _render_entry("  ", name, entry, line_end)
+        return text + key_line + new_lines
 
     label, servers = pair
     _, map_start = line_span(text, 0, label.end)
@@ -50,11 +52,13 @@ def put(text: str, key: str, name: str, entry: Mapping[str, Any]) -> str:
     first_label = servers.children[0]
     indent = indentation(text, first_label.start)
     new_lines = _render_entry(indent, name, entry, line_end)
-    span = (map_start, map_start)
+    start = map_start
+    end = map_start
     old_entry = _find_pair(servers, name)
     if old_entry is not None:
-        span = _entry_span(text, old_entry)
-    return apply_edits(text, [(*span, new_lines)])
+        start, end = _entry_span(text, old_entry)
+    edit = (start, end, new_lines)
+    return apply_edits(text, [edit])
 
 
 def remove(text: str, key: str, name: str) -> str:
@@ -72,7 +76,8 @@ def remove(text: str, key: str, name: str) -> str:
 
     start, end = _entry_span(text, entry)
     edits = [(start, end, "")]
-    if len(servers.value) == 1:
+    is_only = len(servers.value) == 1
+    if is_only:
         # Not every reader takes a key without a value for an empty map.
         after_colon = _after_colon(text, label)
         edits.append((after_colon, after_colon, " {}"))
@@ -105,15 +110,23 @@ def _after_colon(text: str, label: Node) -> int:
 
 
 def _entry_span(text: str, entry: tuple[Node, Node]) -> tuple[int, int]:
-    """Return the span of the lines of an entry."""
+    """Return the offsets of the beginning and the end of the lines of an entry.
+
+    `entry` is its key and its value.
+    """
     label, value = entry
-    return line_span(text, label.start, max(label.end, value.end))
+    end = max(label.end, value.end)
+    return line_span(text, label.start, end)
 
 
 def _render_entry(indent: str, name: str, entry: Mapping[str, Any], line_end: str) -> str:
-    """Return an entry as lines: its name, and one line per value, which is JSON and so YAML."""
-    lines = [f"{indent}{name}:"]
+    """Return an entry as lines: its name, and one line per value, which is JSON and so YAML.
+
+    `indent` are the blanks before the name.
+    """
+    text = f"{indent}{name}:{line_end}"
     for field, value in entry.items():
-        json_value = json.dumps(value, ensure_ascii=False)
-        lines.append(f"{indent}  {field}: {json_value}")
-    return "".join(line + line_end for line in lines)
+        text += f"{indent}  {field}: "
+        text += json.dumps(value, ensure_ascii=False)
+        text += line_end
+    return text

@@ -83,7 +83,9 @@ def _row_types(arguments: RecentActivityArguments) -> set[str]:
     Raises Invalid for an unknown type.
     """
     sent = as_list(from_json(arguments.type))
-    row_types = {str(name).lower() for name in sent if name} or {"entity"}
+    row_types = {str(name).lower() for name in sent if name}
+    if not row_types:
+        row_types = {"entity"}
     invalid_types = row_types - set(ROW_TYPES)
     if invalid_types:
         raise Invalid(f"Invalid type: {min(invalid_types)}. Valid types are: {list(ROW_TYPES)}")
