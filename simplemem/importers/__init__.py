@@ -44,7 +44,9 @@ class Source(NamedTuple):
     def read(self, path: Path) -> Iterator[Item | Skipped]:
         """Yield the items of an export, and what is skipped with the reasons.
 
-        Raises Unavailable if the path does not exist, and Unreadable for a broken export.
+        The export is open while the items are read. Only for a source with a `reader`. The first
+        item raises Unavailable if the path does not exist; any item may raise Unreadable for a
+        broken export.
         """
         from simplemem.importers.export import open_export
 
@@ -63,7 +65,7 @@ _TABLE = (Path(__file__).parent / "sources.toml").read_text(encoding="utf-8")
 
 
 def _built_in_source(name: str, row: dict[str, Any]) -> Source:
-    """Return a source of the table, whose readers are in this package."""
+    """Return a source from its row of `sources.toml`, whose readers are in this package."""
     reader = row.get("reader", "")
     if reader:
         reader = f"simplemem.importers.{reader}"
@@ -75,7 +77,11 @@ SOURCES = {name: _built_in_source(name, row) for name, row in tomllib.loads(_TAB
 
 
 def plugin_sources() -> dict[str, Source]:
-    """Return the sources of other packages by name, without those that cannot be loaded."""
+    """Return the sources of other packages, by name.
+
+    A source with the name of one of ours is left out, and so is one that cannot be loaded, with a
+    warning in the log.
+    """
     sources = load_plugins("importers", load_source, built_in=SOURCES)
     return {source.name: source for source in sources}
 
@@ -85,7 +91,8 @@ def load_source(plugin: Plugin) -> Source:
 
     Raises:
         Unavailable: The package cannot be loaded.
-        Invalid: What it offers is not a source of the plug-in's name with a reader.
+        Invalid: The object that it offers is no `Source`, has no reader, or has another name than
+            the plug-in.
     """
     return load_named(plugin, _is_source, description="a Source with a reader", noun="source")
 

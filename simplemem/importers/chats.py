@@ -58,7 +58,12 @@ _LAST_IMPORTED = "source_until"
 class ChatMessage(NamedTuple):
     """A message of the user, or of the assistant.
 
-    `context` are the attached files and their texts.
+    Attributes:
+        id: Its id in the export, or "".
+        is_from_user: Whether the user wrote it.
+        at: Its time; None if the export does not state it.
+        text: Its text, in Markdown.
+        context: The names of attached files, and their texts as far as the export has them.
     """
 
     id: str
@@ -69,7 +74,7 @@ class ChatMessage(NamedTuple):
 
 
 class _InvalidRestError(Exception):
-    """The rest of a file is not JSON."""
+    """The rest of a file, after the values that were read, is not JSON."""
 
 
 def read(files: Mapping[str, ExportedFile]) -> Iterator[Item | Skipped]:
@@ -85,8 +90,9 @@ def read(files: Mapping[str, ExportedFile]) -> Iterator[Item | Skipped]:
 def _records(name: str, file: ExportedFile) -> Iterator[tuple[str, Any]]:
     """Yield the records of a file one at a time, each with its origin: its number in the file.
 
-    If the file cannot be read to its end, the last record is an Unreadable with the reason. Raises
-    Unreadable if not even the first record can be parsed.
+    If the file cannot be read to its end, the last record is an error, an Unreadable with the
+    reason, which `_convert_record` raises. Raises Unreadable if not even the first record can be
+    parsed.
     """
     number = 0
     try:
@@ -109,8 +115,9 @@ def _records(name: str, file: ExportedFile) -> Iterator[tuple[str, Any]]:
 def _json_values(reader: codecs.StreamReader) -> Iterator[Any]:
     """Yield the values of a JSON array, or the only value, one at a time.
 
-    An export can be larger than the memory of the machine. Raises _InvalidRestError, after all
-    values before it, if the rest is not JSON or one value is too long.
+    An export can be larger than the memory of the machine, so it is read in chunks. Raises
+    _InvalidRestError, after all values before it, if the rest is not JSON or one value is longer
+    than 64 million characters.
     """
     decode = json.JSONDecoder().raw_decode
     text = ""
@@ -136,14 +143,17 @@ def _json_values(reader: codecs.StreamReader) -> Iterator[Any]:
 
 
 def _skip_separators(text: str, offset: int) -> int:
-    """Return the offset of the next value of a JSON array."""
+    """Return the offset after blanks, commas and opening brackets, where the next value begins."""
     match = _SEPARATORS.match(text, offset)
     assert match is not None  # the pattern also matches no separators
     return match.end()
 
 
 def _convert_record(origin: str, record: Any) -> Iterator[Item]:
-    """Yield the notes of a record. Raises Invalid for a record of an unknown form."""
+    """Yield the notes of a record: a chat, Claude's memory or a project of Claude.
+
+    Raises Invalid for a record of an unknown form, and a record that is itself an Unreadable.
+    """
     match record:
         case Unreadable():
             raise record
@@ -164,8 +174,14 @@ def _convert_chatgpt_chat(origin: str, record: Mapping[str, Any]) -> Iterator[It
     """Yield the notes of a chat with ChatGPT. Raises Invalid if the user wrote nothing in it."""
     chat_id = record.get("conversation_id") or record["id"]
     created = read_time(record.get("create_time"))
-    turns = turns_of(_chatgpt_messages(record), created)
-    yield from _convert_turns(origin, f"chatgpt:{chat_id}", record.get("title"), turns)
+    messages = _chatgpt_messages(record)
+    turns = turns_of(messages, created)
+    yield from _convert_turns(
+        origin,
+        source=f"chatgpt:{chat_id}",
+        title=record.get("title"),
+        turns=turns,
+    )
 
 
 def _convert_claude_memory(origin: str, record: Mapping[str, Any]) -> Iterator[Item]:
@@ -174,12 +190,15 @@ def _convert_claude_memory(origin: str, record: Mapping[str, Any]) -> Iterator[I
     Blank texts are left out.
     """
     memories = {"Memory": record["conversations_memory"]}
-    for project_id, memory in (record.get("project_memories") or {}).items():
-        memories[f"Memory of {project_id}"] = memory
+    project_memories = record.get("project_memories") or {}
+    for project_id, memory in project_memories.items():
+        title = f"Memory of {project_id}"
+        memories[title] = memory
 
     account = record.get("account_uuid")
     for title, memory in memories.items():
-        yield from _convert_document(origin, title, memory, f"claude:{account}/{title}")
+        source = f"claude:{account}/{title}"
+        yield from _convert_document(origin, title, memory, source)
 
 
 def _convert_claude_project(origin: str, record: Mapping[str, Any]) -> Iterator[Item]:
@@ -202,7 +221,10 @@ def _convert_claude_project(origin: str, record: Mapping[str, Any]) -> Iterator[
 def _convert_document(
     origin: str, path: str, text: str | None, source: str, created: object = None
 ) -> Iterator[Item]:
-    """Yield a text of Claude as a note. A blank text is left out."""
+    """Yield a text of Claude as a note below `claude/`. A blank text is left out.
+
+    `path` has no ending. `source` identifies the text, so that a later import recognises its note.
+    """
     if text and text.strip():
         properties = {
             "title": path.rpartition("/")[2],
@@ -239,7 +261,11 @@ def _chatgpt_messages(record: Mapping[str, Any]) -> Iterator[ChatMessage]:
 
 
 def _chatgpt_branch(record: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    """Return the messages of the branch that was seen last, with their ids, the first one first."""
+    """Return the messages of the branch that was seen last, with their ids, the first one first.
+
+    A node without a message has {}. Raises KeyError, TypeError or AttributeError for a record of an
+    unexpected form.
+    """
     nodes = record["mapping"]
     branch: dict[str, dict[str, Any]] = {}
     last_node_id = next(reversed(nodes), None)
@@ -256,7 +282,7 @@ def _chatgpt_branch(record: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]
 
 
 def _is_visible(message: Mapping[str, Any]) -> bool:
-    """Return whether a message of ChatGPT is part of the chat, not of its inner workings."""
+    """Return whether ChatGPT's page shows a message: one of the user, or a final answer."""
     author = message.get("author") or {}
     metadata = message.get("metadata") or {}
     return (
@@ -290,7 +316,8 @@ def _claude_message(message: Mapping[str, Any]) -> ChatMessage:
 def text_of(content: Any) -> str:
     """Return the text of a message, with a line per tool call, and Claude's artifacts.
 
-    `content` is a text, a list of parts or None. Thoughts and parts of other kinds are left out.
+    `content` is a text, a list of parts or None. Parts are separated by empty lines. Thoughts,
+    blank parts and parts of other kinds are left out. "" if nothing is left.
     """
     parts: Iterable[Any] = content or ()
     if isinstance(content, str):
@@ -315,8 +342,9 @@ def text_of(content: Any) -> str:
 
 
 def call_line(name: str, arguments: object) -> str:
-    """Return the line for a tool call: the tool's name and its first argument that is a text.
+    """Return the line for a tool call, `- NAME: ARGUMENT`.
 
+    The argument is the first one that is a text or a list, up to 120 characters; there may be none.
     `arguments` is an object, its JSON, or a single value. Secrets are masked.
     """
     if isinstance(arguments, str):
@@ -346,8 +374,10 @@ def mask_secrets(text: str) -> str:
 def turns_of(messages: Iterable[ChatMessage], begun: datetime | None = None) -> list[Turn]:
     """Return the messages of the user with their answers, in order and with rising times.
 
-    A message without a time gets that of the turn before it; the first one gets `begun`. Answers
-    before the first message of the user are left out, and so are blank messages.
+    A message without a time, or with an earlier one, gets the time of the message before it. A
+    first message without a time gets `begun`, or 1970. Several answers to a message are joined.
+    Answers before the first message of the user are left out, and so are blank messages. [] if the
+    user wrote nothing.
     """
     turns: list[Turn] = []
     last_time = EPOCH
@@ -360,16 +390,24 @@ def turns_of(messages: Iterable[ChatMessage], begun: datetime | None = None) -> 
         text = _clean(message.text)
         context = _clean(message.context)
         if message.is_from_user and (text or context):
-            turn_id = f"turn_{last_time:%Y%m%d_%H%M%S}_{_short_hash(message.id)}"
-            turns.append(Turn(turn_id, last_time, text or "(a file)", "", context))
+            short_hash = _short_hash(message.id)
+            turn = Turn(
+                f"turn_{last_time:%Y%m%d_%H%M%S}_{short_hash}",
+                last_time,
+                text or "(a file)",
+                "",
+                context,
+            )
+            turns.append(turn)
         elif turns and text:
-            answer = f"{turns[-1].answer}\n\n{text}".strip("\n")
-            turns[-1] = turns[-1]._replace(answer=answer)
+            turn = turns.pop()
+            answer = f"{turn.answer}\n\n{text}".strip("\n")
+            turns.append(turn._replace(answer=answer))
     return turns
 
 
 def _short_hash(text: str) -> str:
-    """Return six hexadecimal digits that tell turns of the same second apart."""
+    """Return six hexadecimal digits of a text's hash, so that ids made in a second differ."""
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:6]
 
 
@@ -382,7 +420,7 @@ def _clean(text: str) -> str:
 
 
 def body_of(turns: Iterable[Turn]) -> str:
-    """Return turns as a note has them, with a heading for each day."""
+    """Return turns as the body of a note, with a heading before the first turn of each day."""
     parts = []
     current_day = ""
     for turn in turns:
@@ -400,7 +438,9 @@ def _convert_turns(
 ) -> Iterator[Item]:
     """Yield the notes of a chat: one, or several for a very long chat.
 
-    Raises Invalid if there are no turns.
+    `source` identifies the chat, so that a later import recognises its notes: it adds newer turns
+    to them. A chat without a `title` gets one from its first message. Raises Invalid if there are
+    no turns.
     """
     if not turns:
         raise Invalid("it contains no message from the user")
@@ -424,7 +464,10 @@ def _convert_turns(
 
 
 def _split_turns(turns: Sequence[Turn]) -> list[list[Turn]]:
-    """Return the turns of each note: as many as one note may have, in order."""
+    """Return the turns of each note, in order: up to 300, and up to 400,000 characters.
+
+    A single turn that is longer has a note of its own.
+    """
     parts: list[list[Turn]] = []
     size = 0
     for turn in turns:
@@ -438,7 +481,11 @@ def _split_turns(turns: Sequence[Turn]) -> list[list[Turn]]:
 
 
 def _render_chat(label: str, source: str, turns: Sequence[Turn]) -> str:
-    """Return the note of a chat: a closed topic with a summary."""
+    """Return the note of a chat, as a closed topic with a summary.
+
+    `label` is its title. `source` identifies the note, so that a later import updates it. There
+    must be at least one turn.
+    """
     first = turns[0]
     time_in_id = first.id[5:20]  # of `turn_20260124_101500_1a2b3c`
     keyword_texts = [turn.message[:_MAX_KEYWORD_TEXT] for turn in turns]
@@ -461,9 +508,10 @@ def _topic_of(text: str) -> topics.Topic:
 
 
 def _record_turns(text: str, turns: Sequence[Turn]) -> str:
-    """Return a note to which these turns were added last, with the time of the last one.
+    """Return the text of a note, to which these turns were added, with the time of the last one.
 
-    The note becomes private if one of them contains a secret.
+    It is stored as the time of the change and of the last import. The note becomes private if one
+    of the turns contains a secret. There must be at least one turn.
     """
     last_time = format_moment(turns[-1].at)
     text = set_property(text, "modified", local_time(last_time))
@@ -477,7 +525,8 @@ def _record_turns(text: str, turns: Sequence[Turn]) -> str:
 def _add_turns(turns: Sequence[Turn], text: str) -> str:
     """Return the note of a chat with the turns that are later than those imported before.
 
-    Raises Unreadable if the note cannot be changed.
+    `text` is the note now, and is returned as it is if there are none. A turn that the user deleted
+    does not come back. Raises Unreadable if the note cannot be changed.
     """
     topic = _topic_of(text)
     if topic.problem:

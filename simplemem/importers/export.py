@@ -33,15 +33,15 @@ SOURCE: Final = "source"
 UNREADABLE: Final = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, OSError)
 """The errors of reading a broken file or archive."""
 
-_MAX_FILE_BYTES = 100_000_000
-_MAX_FILES = 100_000
+_MAX_FILE_BYTES = 100_000_000  # of one file
+_MAX_FILES = 100_000  # of an archive
 _MAX_TOTAL_BYTES = 10_000_000_000  # of an archive, unpacked
 _MAX_ZIP_DEPTH = 2
 _MAX_TITLE = 60  # characters
 _YEAR_3000 = 32_503_680_000  # seconds since 1970
 # A page of Notion called ".NET", whose name ends with an id, is not hidden.
 _HIDDEN = re.compile(r"^__MACOSX/|(?:^|/)\.(?!\.|[^/]* [0-9a-f]{32})")
-R = TypeVar("R")
+R = TypeVar("R")  # a record of an export
 
 
 class ExportedFile(NamedTuple):
@@ -74,7 +74,7 @@ class ExportedFile(NamedTuple):
     def read(self, max_bytes: int = _MAX_FILE_BYTES) -> bytes:
         """Return the data of the file.
 
-        Raises Unreadable if it cannot be read or is larger than `max_bytes`.
+        Raises Unreadable if it cannot be read or is larger than `max_bytes`, 100 MB by default.
         """
         try:
             with self.open() as file:
@@ -93,7 +93,10 @@ class ExportedFile(NamedTuple):
 
     @property
     def modified_at(self) -> float | None:
-        """The time of the last change in seconds; None for a file in an archive."""
+        """The time of the last change in seconds since 1970; None for a file in an archive.
+
+        Raises OSError if the file does not exist.
+        """
         if self.disk_path is None:
             return None
         return self.disk_path.stat().st_mtime
@@ -107,7 +110,7 @@ def open_export(
 
     An export is a folder, a zip or another single file. Of a folder or a zip, only files that are
     not hidden and whose path matches one of the patterns are returned. Raises Unreadable if the
-    export cannot be read, or if it contains too many files or bytes.
+    export cannot be read, or if a zip contains more than 100,000 files or 10 GB.
     """
     if _is_single_file(export):
         yield {export.name: ExportedFile(export)}
@@ -139,7 +142,8 @@ def _select_files(
 ) -> dict[str, ExportedFile]:
     """Return the files that are not hidden and match a pattern, by path.
 
-    Raises Unreadable if there are too many files or bytes.
+    `export` names the export in an error. Raises Unreadable if there are too many files or bytes in
+    an archive; files on disk are not limited.
     """
     selected: dict[str, ExportedFile] = {}
     total_bytes = 0
@@ -161,11 +165,12 @@ def _select_files(
 def _in_folder(folder: Path) -> Iterator[tuple[str, ExportedFile]]:
     """Yield the files below a folder with their paths in it, then folders that cannot be read.
 
-    Links are not followed: they are yielded as files with a problem.
+    Links are not followed: they are yielded as files with a problem. So are folders that cannot be
+    read. The files in a folder are sorted by name.
     """
     errors: list[OSError] = []
     for parent, folder_names, file_names in os.walk(folder, onerror=errors.append):
-        # The list is changed in place, so that hidden folders are not read.
+        # os.walk reads the folders that remain in its list: hidden ones are removed from it.
         folder_names[:] = sorted(name for name in folder_names if not name.startswith("."))
         linked_folders = [name for name in folder_names if Path(parent, name).is_symlink()]
         names = [*file_names, *linked_folders]
@@ -188,6 +193,7 @@ def _in_zip(
 ) -> Iterator[tuple[str, ExportedFile]]:
     """Yield the files of a zip, and those of the zips in it, with their paths in their zip.
 
+    `depth` is how many zips are around this one; zips in two others are not opened, but yielded.
     The archives stay open until the stack is closed. Raises an error of UNREADABLE if one of them
     is broken.
     """
@@ -209,7 +215,10 @@ def _in_zip(
 
 
 def _open_zip(file: Path | IO[bytes]) -> zipfile.ZipFile:
-    """Open a zip. Its names are read as UTF-8 if they are valid in it, as most are."""
+    """Open a zip. Its names are read as UTF-8 if all of them are valid UTF-8.
+
+    Raises BadZipFile if it is not a zip, and OSError if it cannot be read.
+    """
     # Not every archive says that its names are UTF-8.
     with suppress(UnicodeDecodeError):
         return zipfile.ZipFile(file, metadata_encoding="utf-8")
@@ -251,10 +260,12 @@ class Skipped(NamedTuple):
 def convert_records(
     records: Iterable[tuple[str, R]], convert: Callable[[str, R], Iterable[Item]]
 ) -> Iterator[Item | Skipped]:
-    """Yield the items that `convert` makes of each record, which is paired with its origin.
+    """Yield the items that `convert` makes of each record.
 
-    If `convert` raises an error of simplemem, or one that a record of an unexpected form causes,
-    the rest of the record becomes a `Skipped`. Errors of `records` itself are raised.
+    `records` pairs each record with its origin, and `convert` gets both. If it raises a
+    SimplememError, or an error that a record of an unexpected form causes (such as KeyError), the
+    rest of the record becomes a `Skipped` with the error's message. Errors of `records` itself are
+    raised.
     """
     for origin, record in records:
         try:
@@ -272,8 +283,10 @@ def make_note(
 ) -> Item:
     """Return a note as an item, with these properties and `source` in its frontmatter.
 
-    Properties without a value are left out, and tags become legal. The note's time is `modified`,
-    else `created`. Raises Invalid if the text contains a character that a note cannot contain.
+    `origin` and `path` become those of the item. Properties without a value are left out, tags
+    become legal, and empty lines around the body are removed. The note's time is `modified`, else
+    `created`, else None. Raises Invalid if the text contains a character, or a property a value,
+    that a note cannot contain.
     """
     header = _header_properties(properties, source)
     text = render_header(header)
@@ -293,7 +306,8 @@ def make_note(
 def _header_properties(properties: Mapping[str, Any], source: str) -> dict[str, Any]:
     """Return the properties of a note's frontmatter, without those that have no value.
 
-    `source` is the last one. A property with its name is called `original source`.
+    `source` is the last one. A property that is called so too, in any case, gets `original` before
+    its name.
     """
     header: dict[str, Any] = {}
     for key, value in properties.items():
@@ -313,7 +327,10 @@ def _legal_tags(tags: Iterable[str]) -> list[str]:
 
 
 def title_of(text: str) -> str:
-    """Return the beginning of a text's first line as a legal name, "Untitled" for a blank text."""
+    """Return the beginning of a text's first line as a legal name, "Untitled" for a blank text.
+
+    Blank lines and number signs before it are left out. It has at most 60 characters.
+    """
     for line in text.split("\n"):
         title = line.lstrip("# \t").strip()
         if title:
@@ -322,10 +339,10 @@ def title_of(text: str) -> str:
 
 
 def read_time(value: object) -> datetime | None:
-    """Return the time that an export states: ISO 8601, or a number of seconds since 1970.
+    """Return the time that an export states, in UTC: ISO 8601, or seconds since 1970.
 
     It is None for any other value, for a number from the year 3000 on, and for the years 1 and
-    9999.
+    9999. A text without an offset is in local time.
     """
     if isinstance(value, (int, float)) and 0 < value < _YEAR_3000:
         return datetime.fromtimestamp(value, UTC)

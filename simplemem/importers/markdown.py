@@ -67,23 +67,23 @@ class _NoteNames:
     """The names of the notes of a basic-memory project.
 
     Attributes:
-        file_names: The file name of a note by its title and its permalinks, all casefolded.
-        own: The casefolded file names.
+        file_names: The file names of notes, by their casefolded titles and permalinks.
+        casefolded: All file names, casefolded.
     """
 
     file_names: dict[str, str]
-    own: set[str]
+    casefolded: set[str]
 
     def replace_target(self, link: re.Match[bytes]) -> bytes:
-        """Return the target of a wikilink as a file name, with the old target as its alias.
+        """Return the new text for the target of a wikilink, which is a match of `_LINK_TARGET`.
 
-        A target that is a file name already, or that names no note, is returned unchanged. A link
-        that has an alias or a heading keeps it.
+        It is the file name, with the old target as its alias if the link has neither an alias nor a
+        heading. A target that is a file name already, or that names no note, stays as it is.
         """
         target = link[0].decode("utf-8", "replace")
         key = target.casefold()
         file_name = self.file_names.get(key)
-        if file_name is None or key in self.own:
+        if file_name is None or key in self.casefolded:
             return link[0]
 
         is_only_target = link.string.startswith(b"]", link.end())
@@ -111,7 +111,10 @@ def read_basic_memory(files: Mapping[str, ExportedFile]) -> Iterator[Item | Skip
 
 
 def _collect_note_names(files: Mapping[str, ExportedFile]) -> _NoteNames:
-    """Return the names of all notes of a project. Notes that cannot be read are ignored."""
+    """Return the names of all notes of a project. Notes that cannot be read are ignored.
+
+    If several notes have the same title or permalink, the last one counts.
+    """
     names = _NoteNames({}, set())
     for path, file in files.items():
         if not path.endswith(".md"):
@@ -128,7 +131,7 @@ def _collect_note_names(files: Mapping[str, ExportedFile]) -> _NoteNames:
         file_name = base_name(path)
         for name in (title, permalink, permalink_in_project):
             names.file_names[name.casefold()] = file_name
-        names.own.add(file_name.casefold())
+        names.casefolded.add(file_name.casefold())
     return names
 
 
@@ -142,15 +145,20 @@ def read_agent(files: Mapping[str, ExportedFile]) -> Iterator[Item | Skipped]:
 
 
 def _convert_agent_file(path: str, file: ExportedFile) -> Iterator[Item]:
-    """Yield a file as a note if Claude Code remembers something in it.
+    """Yield a file as a note if it is one of the files of Claude Code's memory; else nothing.
 
-    Raises Unreadable for every file that cannot be read.
+    Raises Unreadable for any file with a problem, so that it is reported as skipped, and
+    UnicodeDecodeError for a note that is not UTF-8.
     """
-    full_path = file.disk_path.absolute() if file.disk_path else Path("/", path)
+    full_path = Path("/", path)
+    if file.disk_path is not None:
+        full_path = file.disk_path.absolute()
     folder = full_path.parent
     name = full_path.name
+
     is_in_memory = folder.name == "memory"
-    is_memory = name.endswith(".md") and (is_in_memory or name.startswith("CLAUDE."))
+    is_instructions = name.startswith("CLAUDE.")
+    is_memory = name.endswith(".md") and (is_in_memory or is_instructions)
     if not is_memory and not file.problem:
         return
 
@@ -158,8 +166,14 @@ def _convert_agent_file(path: str, file: ExportedFile) -> Iterator[Item]:
     project = re.sub(r"[^A-Za-z0-9]", "-", str(folder))
     if is_in_memory:
         project = folder.parent.name
-    new_path = f"{project.strip('-')}/{name}"
-    yield _convert_note(path, new_path, file, f"claude-code:{project}/{name}", {})
+    project_folder = project.strip("-")
+    yield _convert_note(
+        path,
+        f"{project_folder}/{name}",
+        file,
+        source=f"claude-code:{project}/{name}",
+        properties={},
+    )
 
 
 def read_apple_notes(files: Mapping[str, ExportedFile]) -> Iterator[Item | Skipped]:
@@ -227,7 +241,8 @@ class _NotionExport:
 
     Attributes:
         pages: The path of each page by its id.
-        columns: The columns of each database, by the folder of its pages without ids.
+        columns: The columns of each database, by the folder of its pages. The folder is
+            `_without_ids`.
     """
 
     pages: dict[str, str]
@@ -240,20 +255,27 @@ def read_notion(files: Mapping[str, ExportedFile]) -> Iterator[Item | Skipped]:
     Yields nothing for an export that has neither a page nor a database. A page that is not UTF-8 is
     skipped, and so is a file that cannot be read.
     """
-    files = {_NOTION_WRAPPER.sub("", path): file for path, file in files.items()}
-    if not any(path.endswith((".md", ".csv")) for path in files):
+    unwrapped: dict[str, ExportedFile] = {}
+    for path, file in files.items():
+        new_path = _NOTION_WRAPPER.sub("", path)
+        unwrapped[new_path] = file
+    if not any(path.endswith((".md", ".csv")) for path in unwrapped):
         return
 
-    export = _NotionExport(_pages_by_id(files), _read_columns(files))
+    pages = _pages_by_id(unwrapped)
+    columns = _read_columns(unwrapped)
+    export = _NotionExport(pages, columns)
 
     def convert(path: str, file: ExportedFile) -> Iterator[Item]:
         """Yield a page as a note, or another file as it is."""
+        data = file.read()
         if path.endswith(".md"):
-            yield _convert_page(path, file.read(), export)
+            yield _convert_page(path, data, export)
         else:
-            yield Item(path, _without_ids(path), file.read(), is_linked=True)
+            new_path = _without_ids(path)
+            yield Item(path, new_path, data, is_linked=True)
 
-    yield from convert_records(files.items(), convert)
+    yield from convert_records(unwrapped.items(), convert)
 
 
 def _pages_by_id(paths: Iterable[str]) -> dict[str, str]:
@@ -273,7 +295,10 @@ def _id_of(path: str) -> str:
 
 
 def _read_columns(files: Mapping[str, ExportedFile]) -> dict[str, set[str]]:
-    """Return the columns of all databases that can be read, by the folder of their pages."""
+    """Return the columns of all databases, by the folder of their pages without ids.
+
+    A database that cannot be read, or that is empty, is ignored.
+    """
     columns: dict[str, set[str]] = defaultdict(set)
     for path, file in files.items():
         if not path.endswith(".csv"):
@@ -283,9 +308,11 @@ def _read_columns(files: Mapping[str, ExportedFile]) -> dict[str, set[str]]:
         database = path.removesuffix(".csv").removesuffix("_all")
         folder = _without_ids(database)
         with suppress(SimplememError, ValueError, StopIteration, csv.Error):
-            text = file.read().decode("utf-8-sig")
+            data = file.read()
+            text = data.decode("utf-8-sig")
             rows = csv.reader(io.StringIO(text))
-            columns[folder].update(next(rows))
+            first_row = next(rows)
+            columns[folder].update(first_row)
     return columns
 
 
@@ -295,9 +322,11 @@ def _convert_page(path: str, data: bytes, export: _NotionExport) -> Item:
     The lines below its title that name columns of its database become properties. Raises
     UnicodeDecodeError if the page is not UTF-8.
     """
-    page = data.decode("utf-8-sig").replace("\r\n", "\n")
+    text = data.decode("utf-8-sig")
+    page = text.replace("\r\n", "\n")
     folder = dirname(path)
-    columns = export.columns.get(_without_ids(folder), ())
+    database = _without_ids(folder)
+    columns = export.columns.get(database, ())
     properties, body = _split_properties(page, columns)
 
     def make_relative(link: re.Match[str]) -> str:
@@ -316,7 +345,8 @@ def _convert_page(path: str, data: bytes, export: _NotionExport) -> Item:
 def _split_properties(page: str, columns: Collection[str]) -> tuple[dict[str, Any], str]:
     """Return the properties of a page, and the page without their lines.
 
-    They are the lines directly below the title that begin with the name of a column.
+    They are the lines directly below the title that begin with the name of a column. `{}` and the
+    same page if there is none.
     """
     title, _, rest = page.partition("\n")
     if not title.startswith("# "):
@@ -329,7 +359,9 @@ def _split_properties(page: str, columns: Collection[str]) -> tuple[dict[str, An
         match = _NOTION_PROPERTY.fullmatch(line)
         if match is None or match[1] not in columns:
             break
-        key, value = _read_property(match[1].strip(), match[2].strip())
+        column = match[1].strip()
+        text = match[2].strip()
+        key, value = _read_property(column, text)
         properties[key] = value
         property_lines += 1
     if not properties:
@@ -354,7 +386,10 @@ def _read_property(column: str, value: str) -> tuple[str, str]:
 
 
 def _split_tags(properties: dict[str, Any]) -> None:
-    """Replace the property of tags, in whatever case, by `tags` with a list."""
+    """Change the properties: replace the text of tags, in whatever case, by a list in `tags`.
+
+    Only the first property of that name is changed.
+    """
     for key in properties:
         if key.lower() == "tags":
             tags = str(properties.pop(key)).split(",")
@@ -380,7 +415,10 @@ def _without_ids(path: str) -> str:
 
 
 def _parse_notion_time(text: str) -> str | None:
-    """Return a date such as `January 5, 2026 10:00 AM (UTC)` as notes have it; else None."""
+    """Return a date such as `January 5, 2026 10:00 AM (UTC)` as notes have it; else None.
+
+    A time zone in parentheses is ignored.
+    """
     text, _, _ = text.partition(" (")
     for time_format in _NOTION_TIME_FORMATS:
         with suppress(ValueError):

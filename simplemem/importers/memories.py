@@ -28,6 +28,7 @@ from simplemem.importers.export import (
 )
 
 Record = dict[str, Any]
+"""A memory of an export as JSON, or the metadata of a drawer by key."""
 _MAX_FILE_BYTES = 1_000_000_000
 # Characters that the end of a chunk and the beginning of the next one may have in common.
 _MIN_OVERLAP = 20
@@ -51,7 +52,7 @@ def read_mem0(files: Mapping[str, ExportedFile]) -> Iterator[Item | Skipped]:
     """Yield a note for each memory of mem0 or OpenMemory.
 
     A memory that was deleted, or has no id or no text, is skipped. Raises Unreadable if a file is
-    not JSON.
+    not JSON or is larger than 1 GB.
     """
     for path, file in files.items():
         try:
@@ -63,12 +64,17 @@ def read_mem0(files: Mapping[str, ExportedFile]) -> Iterator[Item | Skipped]:
                 hint="Export it again.",
             ) from error
 
-        rows = [(f"memory {number}", row) for number, row in enumerate(_rows_of(data), start=1)]
-        yield from convert_records(rows, partial(_convert_memory, names))
+        rows = _rows_of(data)
+        records = [(f"memory {number}", row) for number, row in enumerate(rows, start=1)]
+        convert = partial(_convert_memory, names)
+        yield from convert_records(records, convert)
 
 
 def _names_by_id(data: object) -> dict[str, str]:
-    """Return the names of the categories and apps that an export of OpenMemory lists, by id."""
+    """Return the names of the categories and apps that an export of OpenMemory lists, by id.
+
+    {} for any other data.
+    """
     names: dict[str, str] = {}
     if not isinstance(data, dict):
         return names
@@ -99,14 +105,21 @@ def _convert_memory(names: Mapping[str, str], origin: str, row: Any) -> Iterator
     """
     memory_id, text = _read_id_and_text(row)
     properties = _read_properties(row, names)
-    path = f"{title_of(text)}.md"
-    yield make_note(origin, path, text, f"mem0:{memory_id}", properties)
+    title = title_of(text)
+    yield make_note(
+        origin,
+        f"{title}.md",
+        text,
+        source=f"mem0:{memory_id}",
+        properties=properties,
+    )
 
 
 def _read_properties(row: Record, names: Mapping[str, str]) -> Record:
-    """Return the properties of a memory: its metadata, users, dates and tags.
+    """Return the properties of a memory: its metadata, user, agent, run, app, dates and tags.
 
-    A property that the memory does not state may be None.
+    `names` are those of categories and apps, by id. A property that the memory does not state may
+    be None.
     """
     metadata = row.get("metadata")
     if not isinstance(metadata, dict):
@@ -134,12 +147,18 @@ def _read_properties(row: Record, names: Mapping[str, str]) -> Record:
 
 
 def _read_tags(tag_lists: Iterable[object], names: Mapping[str, str]) -> list[str]:
-    """Return the tags of all values that are lists, with names in place of ids."""
+    """Return the tags of all values that are lists, with names in place of ids.
+
+    Other values, and tags that are no texts, are left out.
+    """
     tags: list[str] = []
     for tag_list in tag_lists:
-        if isinstance(tag_list, list):
-            texts = [tag for tag in tag_list if isinstance(tag, str)]
-            tags += [names.get(tag, tag) for tag in texts]
+        if not isinstance(tag_list, list):
+            continue
+        for tag in tag_list:
+            if isinstance(tag, str):
+                name = names.get(tag, tag)
+                tags.append(name)
     return tags
 
 
@@ -166,7 +185,8 @@ def _read_id_and_text(row: object) -> tuple[str | int, str]:
 def read_mempalace(files: Mapping[str, ExportedFile]) -> Iterator[Item | Skipped]:
     """Yield a note for each file that a palace contains, and for each drawer without a file.
 
-    Notes without a text are skipped. Raises Unreadable if a palace cannot be read.
+    A palace is a file of SQLite on disk; files in archives are ignored. Notes without a text are
+    skipped. Raises Unreadable if a palace cannot be read.
     """
     notes: dict[tuple[str, ...], list[Record]] = defaultdict(list)
     for file in files.values():
@@ -181,7 +201,8 @@ def read_mempalace(files: Mapping[str, ExportedFile]) -> Iterator[Item | Skipped
 
     records = []
     for key, drawers in notes.items():
-        origin = "/".join(part for part in key if part)
+        parts = [part for part in key if part]
+        origin = "/".join(parts)
         records.append((origin, drawers))
     yield from convert_records(records, _join_drawers)
 
@@ -205,10 +226,15 @@ def _read_drawers(palace: Path) -> list[tuple[str, Record]]:
 
 
 def _note_key(drawer_id: str, drawer: Record) -> tuple[str, ...]:
-    """Return what the drawers of one note have in common: their file, or their first drawer."""
+    """Return what the drawers of one note have in common.
+
+    It is their wing, room and file; for a drawer without a file, the id of its note's first drawer.
+    """
     file = _text_in(drawer, "source_file")
     if file:
-        return _text_in(drawer, "wing"), _text_in(drawer, "room"), file
+        wing = _text_in(drawer, "wing")
+        room = _text_in(drawer, "room")
+        return wing, room, file
     first_id = drawer.get("parent_drawer_id") or drawer.get("parent_entry_id") or drawer_id
     return (str(first_id),)
 
@@ -219,7 +245,11 @@ def _text_in(drawer: Record, key: str) -> str:
 
 
 def _join_drawers(origin: str, drawers: list[Record]) -> Iterator[Item]:
-    """Yield the note of the drawers that belong together. Raises Invalid if they have no text."""
+    """Yield the note of the drawers that belong together, in their order.
+
+    Its path is made of the wing, the room, and the file's name or the text's title. Raises Invalid
+    if the drawers have no text.
+    """
     drawers = sorted(drawers, key=_drawer_order)
     texts = _texts_of(drawers)
     if not texts:
@@ -241,9 +271,16 @@ def _join_drawers(origin: str, drawers: list[Record]) -> Iterator[Item]:
     stem, _, _ = file_name.rpartition(".")
     name = stem or title_of(texts[0])
     folder = "/".join(part.replace("/", "-") for part in (wing, room) if part)
-    path = f"{folder}/{name}.md"
-    text = _join_chunks(texts) if file else "".join(texts)
-    yield make_note(origin, path, text, f"mempalace:{origin}", properties)
+    text = "".join(texts)
+    if file:
+        text = _join_chunks(texts)
+    yield make_note(
+        origin,
+        f"{folder}/{name}.md",
+        text,
+        source=f"mempalace:{origin}",
+        properties=properties,
+    )
 
 
 def _texts_of(drawers: Iterable[Record]) -> list[str]:
@@ -257,13 +294,19 @@ def _texts_of(drawers: Iterable[Record]) -> list[str]:
 
 
 def _drawer_order(drawer: Record) -> tuple[int, str]:
-    """Return the sort key of a drawer within its note."""
+    """Return the sort key of a drawer within its note: its number, then its time.
+
+    Raises ValueError if the number is none.
+    """
     chunk_index = int(drawer.get("chunk_index") or 0)
     return chunk_index, _text_in(drawer, "timestamp")
 
 
 def _join_chunks(chunks: list[str]) -> str:
-    """Return the text of a file from its chunks. Text that two chunks share occurs once."""
+    """Return the text of a file from its chunks. Text that two chunks share occurs once.
+
+    Chunks that share nothing are separated by an empty line.
+    """
     parts = chunks[:1]
     for previous, chunk in pairwise(chunks):
         overlap = _overlap(previous, chunk)
@@ -272,7 +315,7 @@ def _join_chunks(chunks: list[str]) -> str:
 
 
 def _overlap(previous: str, chunk: str) -> int:
-    """Return how many characters at the end of a chunk begin the next one; 0 for very few."""
+    """Return how many characters at the end of a chunk begin the next one; 0 for up to 20."""
     max_overlap = min(len(previous), len(chunk), _MAX_OVERLAP)
     for length in range(max_overlap, _MIN_OVERLAP, -1):
         if previous.endswith(chunk[:length]):

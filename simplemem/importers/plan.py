@@ -61,7 +61,11 @@ class Plan(Value):
     skipped: tuple[Skipped, ...]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the plan as JSON, with the paths of the drafts and without their texts."""
+        """Return the plan as JSON, as `--json` prints it, with paths in place of drafts.
+
+        The keys are those of the attributes, except `there` (`unchanged`), `notes` (the paths) and
+        `left_out` (`skipped`, each with `where` and `why`).
+        """
         skipped = [{"where": part.origin, "why": part.reason} for part in self.skipped]
         return {
             "kind": self.kind,
@@ -80,8 +84,9 @@ def make_plan(
 ) -> Plan:
     """Return a plan for what a reader yields, below a folder ("" for the vault itself).
 
-    Nothing is written. `kind` and `file` name the source and the export. Raises NotFound if the
-    reader yields nothing, Invalid for a folder that no note can be in, and what the reader raises.
+    Nothing is written, but the index is completed first. `kind` and `file` name the source and the
+    export. Raises NotFound if the reader yields nothing, Invalid for a folder that no note can be
+    in, and the errors of the reader: Unavailable if the export does not exist, and Unreadable.
     """
     folder = folder.strip("/")
     if folder:
@@ -116,7 +121,9 @@ def make_plan(
 def apply_plan(store: EnhancedStore, plan: Plan, **by: Unpack[AuthorArgs]) -> BatchResult:
     """Write a plan as one step, all or nothing, and return what was written.
 
-    Raises Conflict if a note has changed since the plan was made, and ReadOnly.
+    `by` says who imports; the tool is "import" and the reason names the file if it does not say so.
+    Raises Conflict if a note has changed since the plan was made, ReadOnly if the vault may not be
+    changed, and Unavailable if the disk is full or the vault locked.
     """
     name = plan.file.replace("\\", "/").rstrip("/").rpartition("/")[2]
     by = {"tool": "import", "reason": f"import of {name} ({plan.kind})", **by}
@@ -128,6 +135,11 @@ class _Planner:
 
     Guards which paths are taken, by existing files and by items, and where each item goes, so that
     links between items lead there.
+
+    Attributes:
+        skipped: What is not imported, so far.
+        new: The items that become new files, by path.
+        unchanged: How many notes and files stay as they are, so far.
     """
 
     def __init__(self, store: EnhancedStore, folder: str) -> None:
@@ -167,7 +179,7 @@ class _Planner:
     def place(self, item: Item) -> None:
         """Choose the path of an item: that of the note of an earlier import, or a new one.
 
-        An item that cannot be imported is added to `skipped`. Raises nothing for it.
+        An item that cannot be imported is added to `skipped`; no SimplememError is raised for it.
         """
         with self._skipping_errors(item):
             if item.source and item.source in self._sources:
@@ -190,9 +202,9 @@ class _Planner:
             self._path_by_origin[item.origin] = path
 
     def _check_note(self, item: Item, data: bytes) -> None:
-        """Raise Invalid or TooLong if a note is too large for the vault.
+        """Raise Invalid if a note may not be written.
 
-        Raise Invalid if it contains a secret, and the settings refuse secrets.
+        It is too large for the vault, or contains a secret while the settings refuse secrets.
         """
         if len(data) > self.extension.max_note_bytes:
             raise Invalid("it is larger than index.max_note_mb")
@@ -232,8 +244,7 @@ class _Planner:
         """Return a path for an item, and whether a file there has the same data.
 
         It is the preferred path, or that path with a number. Only an item with a source, or one
-        whose links can be redirected, may get a number. Raises Invalid if another item would need
-        one.
+        with `is_linked`, may get a number. Raises Invalid if another item would need one.
         """
         stem, ending = splitext(preferred)
         numbers: Iterable[int] = ()
@@ -257,7 +268,8 @@ class _Planner:
     def drafts(self) -> list[Draft]:
         """Return the files to write: new ones, and notes whose record has another text now.
 
-        Notes that stay as they are are counted, and those that cannot be changed are skipped.
+        Call it once, after all items were placed. Notes that stay as they are are counted in
+        `unchanged`, and those that cannot be changed are added to `skipped`.
         """
         drafts = []
         for path, item in self.new.items():
@@ -277,8 +289,9 @@ class _Planner:
     def _updated_text(self, item: Item, path: str, text: str, sha256: str) -> str:
         """Return the new text of a note of an earlier import; the same text if nothing changed.
 
-        Raises Invalid if both the record and the note have changed since, and what the item's
-        `update` raises.
+        `text` and `sha256` are those of the note now. Changed dates alone are no change. Raises
+        Invalid if both the record and the note have changed since, and the errors of the item's
+        `update`, such as Unreadable.
         """
         if item.update is not None:
             return item.update(text)
@@ -298,15 +311,19 @@ class _Planner:
         return text
 
     def _render(self, item: Item, path: str) -> str | bytes:
-        """Return the data of an item at a path, with relative links that lead to other items."""
+        """Return the data of an item at a path.
+
+        Relative links to other items are changed in a text; bytes stay as they are.
+        """
         if isinstance(item.data, bytes):
             return item.data
         return _LINK.sub(lambda match: self._redirect(match, item, path), item.data)
 
     def _redirect(self, link: re.Match[str], item: Item, path: str) -> str:
-        """Return the address of a link from an item at a path, relative to that path.
+        """Return the address of a link in an item, relative to the item's new path.
 
-        The address stays as it is if its target is no item, or if it leads there already.
+        `link` is a match of `_LINK`, and a heading in it is kept. The address stays as it is if its
+        target is no item, or if it leads there already.
         """
         address, mark, heading = link[0].partition("#")
         target = unquote(address)
@@ -324,12 +341,15 @@ class _Planner:
 
 
 def _without_dates(text: str) -> str:
-    """Return a note without its dates, which files and our own writes change."""
+    """Return a note without the properties `modified` and `created`.
+
+    Files and our own writes change them. Raises Unreadable if the frontmatter cannot be changed.
+    """
     return remove_property(remove_property(text, "modified"), "created")
 
 
 def _folders_above(path: str) -> Iterator[str]:
-    """Yield the folders of a path, the innermost first."""
+    """Yield the paths of the folders of a path, the innermost first; none for a path without."""
     folder = dirname(path)
     while folder:
         yield folder

@@ -51,7 +51,13 @@ Rows = Iterable[dict[str, Any]]
 
 @dataclass
 class _SessionInfo:
-    """What is known about a session. A reader fills it in while it reads the messages."""
+    """What is known about a session. A reader fills it in while it reads the messages.
+
+    Attributes:
+        id: Its id; the name of its file without a better one.
+        project: The path of the folder in which the agent worked; None or "" if it is not known.
+        title: Its title; None if the agent gave it none.
+    """
 
     id: str
     project: str | None = None
@@ -75,7 +81,13 @@ class Agent(NamedTuple):
 
 
 class _Selection(NamedTuple):
-    """The sessions to import: of one agent, active since a time, in a folder of a project."""
+    """The sessions to import.
+
+    Attributes:
+        agent_name: The name of their agent, a key of `AGENTS`.
+        since: The time since which they must have been active; None for any.
+        project: The folder in which the agent must have worked; None for any.
+    """
 
     agent_name: str
     since: datetime | None
@@ -87,8 +99,9 @@ def read(
 ) -> Iterator[Item | Skipped]:
     """Yield a note for each session of these agents, which are names of `AGENTS`.
 
-    With `since`, only sessions that have been active since then are read. With `project`, only
-    those in this folder. A session that cannot be read is skipped.
+    With `since`, only sessions whose files have changed since then are read. With `project`, an
+    absolute path, only those in this folder or below it. A session that cannot be read, or has no
+    message from the user, is skipped. Sessions of subagents are ignored.
     """
     for name in agents:
         agent = AGENTS[name]
@@ -108,7 +121,8 @@ def read(
 def _convert_session(selection: _Selection, origin: str, file: Path) -> Iterator[Item]:
     """Yield the note of a session, if it is selected.
 
-    Raises Invalid if it contains no message from the user, and OSError if it cannot be read.
+    Raises Invalid if it contains no message from the user, OSError if it cannot be read, and
+    KeyError, TypeError or AttributeError if it has an unexpected form.
     """
     changed_at = datetime.fromtimestamp(file.stat().st_mtime, UTC)
     if selection.since and changed_at < selection.since:
@@ -157,7 +171,11 @@ def _render_session(
 
 
 def _clean_text(text: str) -> str:
-    """Return a message without secrets, and without what the user did not write or share."""
+    """Return a message with its secrets masked, without what the user did not write or share.
+
+    That is what programs add to messages, and what the user marked as private. "" if nothing is
+    left.
+    """
     if text.startswith(_AGENT_RULES):
         return ""
     return mask_secrets(_NOT_FROM_USER.sub("", text))
@@ -166,7 +184,8 @@ def _clean_text(text: str) -> str:
 def _read_rows(file: Path) -> Iterator[dict[str, Any]]:
     """Yield the JSON objects of a file: one per line, or one for a `.json` file.
 
-    A line that is still being written is skipped.
+    A line that is not a JSON object is skipped, such as one that is still being written. Raises
+    OSError if the file cannot be read.
     """
     with file.open("rb") as stream:
         lines = [stream.read()] if file.suffix == ".json" else stream
@@ -180,7 +199,8 @@ def _read_rows(file: Path) -> Iterator[dict[str, Any]]:
 def _claude_code_messages(rows: Rows, info: _SessionInfo) -> Iterator[ChatMessage]:
     """Yield the messages of a session of Claude Code, without those of subagents.
 
-    The title and the project are stored in `info`.
+    The title and the project are stored in `info`. A title by the user takes precedence over one by
+    the agent.
     """
     for row in rows:
         match row:
@@ -253,10 +273,10 @@ def _gemini_messages(rows: Rows, info: _SessionInfo) -> Iterator[ChatMessage]:
 
 
 def _apply_gemini_row(messages: dict[str, dict[str, Any]], row: dict[str, Any]) -> None:
-    """Change the messages of a session, by id, as a row of its file says.
+    """Change `messages`, the rows of a session's messages by id, as a row of its file says.
 
-    A row contains all messages, goes back to one of them, or adds or replaces one. Other rows
-    change nothing.
+    A row contains all messages, goes back to before one of them, or adds or replaces one. Other
+    rows change nothing.
     """
     all_messages = row.get("$set", row).get("messages")
     first_dropped = row.get("$rewindTo")
