@@ -231,7 +231,7 @@ class AuthMiddleware:
         return HTTPError(401, message, hint=UNAUTHORIZED_HINT, headers=headers)
 
     def _record(self, scope: Scope, exchange: _Exchange) -> None:
-        """Count a request in the metrics, and log it as JSON with its route in place of its path."""
+        """Count a request in the metrics, and log it as JSON with its route, not its path."""
         route = scope.get("route_path", "?")
         seconds = exchange.seconds()
         self._metrics.count(scope["method"], route, exchange.status, seconds)
