@@ -554,9 +554,18 @@ class Snapshot:
         self._folders_with_notes: dict[tuple[str, ...], tuple[str, ...]] = {}
 
     def terms(self) -> TermIndex:
-        """Return the term index. It is read at the first call, because it needs numpy."""
+        """Return the term index. It is read at the first call, because it needs numpy.
+
+        Raises Unavailable if its module cannot be loaded, for example with too many open files.
+        """
         if self._terms is None:
-            from simplemem.index.terms.reader import TermIndex
+            try:
+                from simplemem.index.terms.reader import TermIndex
+            except OSError as error:
+                raise Unavailable(
+                    f"could not load the term index: {error.strerror or error}",
+                    hint="If too many files are open, close some, or raise the limit (`ulimit -n`).",
+                ) from error
 
             self._terms = TermIndex(self.db, self._get_segments(), self.progress.notes)
         return self._terms
