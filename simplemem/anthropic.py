@@ -24,16 +24,22 @@ class MemoryTool(BetaAbstractMemoryTool):
     """
 
     def __init__(self, vault: str | os.PathLike[str] | None = None, **options: Any) -> None:
-        """Open a vault; by default, the one that the command line would use.
+        """Open a vault, and create its folder if it does not exist.
 
-        `options` are those of the SDK's class.
+        Without `vault`, it is the one that the command line would use. `options` are those of the
+        SDK's class. Raises NotFound if there is no vault and none can be created, Invalid for wrong
+        settings, and Unavailable if the index cannot be opened.
         """
         super().__init__(**options)
         folder = None if vault is None else os.path.expanduser(vault)
         self.store = open_store(folder)
 
     def execute(self, command: Any) -> str:
-        """Carry out a command of the model, and return the answer. Raises ToolError if it fails."""
+        """Carry out a command of the model, and return the answer.
+
+        `command` has the command's name in `command` and its arguments, as keys or attributes.
+        Raises ToolError, whose message the model reads, if it fails.
+        """
         call: Mapping[str, Any]
         if isinstance(command, Mapping):
             call = command
@@ -48,7 +54,11 @@ class MemoryTool(BetaAbstractMemoryTool):
     view = create = str_replace = insert = delete = rename = execute
 
     def clear_all_memory(self) -> str:
-        """Move everything below /memories to the trash, and return that this was done."""
+        """Move everything below /memories to the trash, and return a sentence that says so.
+
+        Each file and folder is a change of its own. Raises a SimplememError, such as ReadOnly, if
+        one cannot be moved; those before it stay in the trash.
+        """
         listing = run(self.store, {"command": "view", "path": "/memories"})
         lines = listing.split("\n")
         for line in lines[2:]:  # below a heading and the folder itself

@@ -35,8 +35,8 @@ from simplemem.settings.files import read_bounded
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore, Progress, write_file
 
-KINDS = ("title", "heading", "sentence")
-QUALITY = ("recall5", "recall10", "mrr")
+KINDS = ("title", "heading", "sentence")  # of questions
+QUALITY = ("recall5", "recall10", "mrr")  # the measures of hits: recall at 5 and 10, and rank
 FILE = "eval.json"  # in `.simplemem/`, beside the index, so never a note
 _MAX_HITS = 10
 _MIN_WORDS_LEFT = 10  # that a note must keep, so that it can be found at all
@@ -45,9 +45,9 @@ _MAX_WORDS = 40
 _MIN_RARE_NOTES = 5  # a word is rare if at most this many notes have it, or one note in 20
 # One sentence repeats another if they share this part of their words.
 _SHARED_WORDS = 0.6
-_LONG_QUESTION_WORDS = 5
-_FREE_PROVIDERS = ("wordllama", "none")
-_STEM_LENGTH = 5
+_LONG_QUESTION_WORDS = 5  # so many make a long one
+_FREE_PROVIDERS = ("wordllama", "none")  # all others may cost money for each vector
+_STEM_LENGTH = 5  # letters at the beginning of a word
 _MIN_STEM_LENGTH = 3  # of a word in Latin letters that carries meaning
 _MAX_FILE_BYTES = 50_000_000
 # Marks, and what a search takes for a filter.
@@ -56,7 +56,13 @@ _NOT_PROSE = re.compile(r"""\[!|[|<${}\\"]|%%|\w:\S|(?:^|\s)-\w""")
 
 @dataclass(frozen=True)
 class HeldOut:
-    """A text that is removed from a note before a question is asked; `what` is one of `KINDS`."""
+    """A text that is removed from a note before a question is asked.
+
+    Attributes:
+        note: The name of the note.
+        what: What the text is in the note, one of `KINDS`.
+        text: The text, without Markdown.
+    """
 
     note: str
     what: str
@@ -64,13 +70,20 @@ class HeldOut:
 
     @property
     def key(self) -> str:
-        """The text in the form in which equal questions are equal."""
+        """The words of the text, by which questions are compared."""
         return _comparable(self.text)
 
 
 @dataclass(frozen=True)
 class Pair:
-    """A question, the names of the notes that answer it, and the texts that would reveal them."""
+    """A question and its answer.
+
+    Attributes:
+        kind: What the question was in a note, one of `KINDS`, or a word of the user's.
+        question: The text to search for.
+        gold: The names of the notes that answer it.
+        held_out: The texts that are removed from notes first, because they would reveal the answer.
+    """
 
     kind: str
     question: Annotated[str, Field(pattern=r"\S")]
@@ -80,7 +93,14 @@ class Pair:
 
 @dataclass(frozen=True)
 class Questions:
-    """A set of questions, and from how many notes they were chosen."""
+    """A set of questions, as a file of questions has it.
+
+    Attributes:
+        pairs: The questions.
+        notes: From how many notes they were chosen.
+        seed: The random seed; None if they were written by hand.
+        format: The version of the file's format.
+    """
 
     pairs: tuple[Pair, ...]
     notes: int
@@ -90,12 +110,18 @@ class Questions:
 
 _QUESTIONS = TypeAdapter(Questions)
 Notes = Mapping[str, Note]  # by name
-Figures = dict[str, Any]
+Figures = dict[str, Any]  # as `eval run --json` prints them; see `run` and `_row`
 
 
 @dataclass(frozen=True)
 class _Outcome:
-    """How well and how fast one question was answered, and what degraded the search, or ""."""
+    """How well and how fast one question was answered.
+
+    Attributes:
+        quality: The figures of `QUALITY`, by name.
+        ms: The CPU time of the search in milliseconds.
+        degraded: What degraded the search, or "".
+    """
 
     quality: dict[str, float]
     ms: float
@@ -103,7 +129,10 @@ class _Outcome:
 
 
 def write_questions(file: Path, questions: Questions) -> None:
-    """Write a set of questions to a file. An existing file is replaced as a whole or not at all."""
+    """Write a set of questions to a file, as JSON, and create its folder if it is missing.
+
+    An existing file is replaced as a whole or not at all. Raises OSError if it cannot be written.
+    """
     file.parent.mkdir(parents=True, exist_ok=True)
     write_file(file, _QUESTIONS.dump_json(questions, indent=2) + b"\n")
 
@@ -111,7 +140,8 @@ def write_questions(file: Path, questions: Questions) -> None:
 def read_questions(file: Path) -> Questions:
     """Return the questions in a file.
 
-    Raises NotFound if it is missing, Invalid if it is damaged.
+    Raises NotFound if it is missing, Invalid if it is damaged or larger than 50 MB, and OSError if
+    it cannot be read.
     """
     try:
         text = read_bounded(file, _MAX_FILE_BYTES).decode("utf-8-sig")
@@ -128,7 +158,7 @@ def read_questions(file: Path) -> Questions:
 
 
 def _reason_of(error: ValueError) -> str:
-    """Return why a file of questions was refused: of several errors in it, the first."""
+    """Return why a file of questions was refused. Of several errors in it, the first is named."""
     if isinstance(error, ValidationError):
         first = error.errors()[0]
         return f"{first['loc']}: {first['msg']}"
@@ -141,7 +171,8 @@ def _reason_of(error: ValueError) -> str:
 def make_questions(store: EnhancedStore, size: int, seed: int) -> Questions:
     """Return at most `size` questions, one per note, with about as many of each kind.
 
-    Private notes give no questions. The same seed chooses the same questions.
+    They are sorted by kind and note. There are none if no note gives one. Private notes give no
+    questions. The same seed and notes give the same questions.
     """
     notes = _readable_notes(store)
     candidates = _unique_candidates(notes)
@@ -151,7 +182,7 @@ def make_questions(store: EnhancedStore, size: int, seed: int) -> Questions:
     count_by_kind: Counter[str] = Counter()
 
     def by_rarity(text: HeldOut) -> tuple[int, int]:
-        """Sort the kind that has the fewest questions so far first."""
+        """Return the sort key that puts the kind with the fewest questions so far first."""
         return count_by_kind[text.what], KINDS.index(text.what)
 
     pairs: list[Pair] = []
@@ -181,7 +212,7 @@ def make_questions(store: EnhancedStore, size: int, seed: int) -> Questions:
 
 
 def _readable_notes(store: EnhancedStore) -> dict[str, Note]:
-    """Return all notes that are not private, by name."""
+    """Return all notes that are not private and can be read, by name."""
     all_notes = store.extension.list_all()
     paths = {note.path for note in all_notes}
     private = store.extension.private_among(sorted(paths))
@@ -196,7 +227,11 @@ def _readable_notes(store: EnhancedStore) -> dict[str, Note]:
 
 
 def _unique_candidates(notes: Notes) -> dict[str, list[HeldOut]]:
-    """Return the texts of each note that make a question and that occur once among all of them."""
+    """Return the texts that make a question, by the name of their note.
+
+    Texts that occur several times, also in different notes, are left out. A note without such a
+    text has [].
+    """
     rare_stems = _rare_stems(notes)
     candidates: list[HeldOut] = []
     for name, note in notes.items():
@@ -211,7 +246,7 @@ def _unique_candidates(notes: Notes) -> dict[str, list[HeldOut]]:
 
 
 def _rare_stems(notes: Notes) -> set[str]:
-    """Return the stems that few notes have."""
+    """Return the stems that at most 5 notes have, or one note in 20 if that is more."""
     counts: Counter[str] = Counter()
     for name, note in notes.items():
         text = f"{name}\n{note.text}"
@@ -247,7 +282,11 @@ def _texts_of(name: str, note: Note) -> Iterator[tuple[str, str]]:
 
 
 def _is_question(kind: str, text: str, rare_stems: Set[str]) -> bool:
-    """Return whether a text is prose of a fitting length with a word that few notes have."""
+    """Return whether a text can be a question.
+
+    It must be prose with a word that few notes have. A title needs 1 word, a heading 2, and a
+    sentence 8; none has more than 40. Numbers do not count.
+    """
     words = unique_words(plain_text(text))
     word_count = sum(not word.isdecimal() for word in words)
     if not _MIN_WORDS[kind] <= word_count <= _MAX_WORDS:
@@ -258,7 +297,11 @@ def _is_question(kind: str, text: str, rare_stems: Set[str]) -> bool:
 
 
 def _is_answerable(note: Note, held_out: HeldOut) -> bool:
-    """Return whether enough of a note is left without a text, with a word that both share."""
+    """Return whether a note can still be found without a text.
+
+    The rest must have 10 words, and share one with the text. False if its frontmatter cannot be
+    edited.
+    """
     is_title = held_out.what == "title"
     try:
         rest = without(note.text, [held_out.text], title=is_title)
@@ -274,10 +317,10 @@ def _is_answerable(note: Note, held_out: HeldOut) -> bool:
 
 
 def without(text: str, held_out: Sequence[str], *, title: bool = False) -> str:
-    """Return a note without whatever says one of these texts, or nearly so.
+    """Return the text of a note without all that says one of the texts `held_out`, or nearly so.
 
     Sentences, headings, aliases, `title` and `description` are removed. With `title`, the property
-    `title` is removed in any case. Raises Unreadable if the frontmatter cannot be edited.
+    `title` is removed whatever it says. Raises Unreadable if the frontmatter cannot be edited.
     """
     repeats = _RepetitionTest(held_out)
     text = _without_properties(text, repeats, title=title)
@@ -305,9 +348,10 @@ def _parse(text: str) -> Note:
 
 
 def _without_properties(text: str, repeats: _RepetitionTest, *, title: bool) -> str:
-    """Return a note without the properties and aliases that repeat a text.
+    """Return the text of a note without the properties and aliases that repeat a text.
 
-    With `title`, the property `title` is removed in any case.
+    With `title`, the property `title` is removed whatever it says. Raises Unreadable if the
+    frontmatter cannot be edited.
     """
     note = _parse(text)
     for key in ("title", "description"):
@@ -341,12 +385,11 @@ class _RepetitionTest:
 
 
 def _shares_most(stems: Set[str], text_stems: Set[str]) -> bool:
-    """Return whether two sets of stems share most of the smaller one.
+    """Return whether a sentence with these stems repeats a text with `text_stems`.
 
-    For a short text, it is most of the larger one.
-
-    A sentence that has both words of a title does not repeat the title. A long question is repeated
-    by a sentence with six of ten of its words.
+    It does if it shares two stems with the text, and 60 % of the smaller set of stems. For a text
+    with fewer than 5 stems, it must share 60 % of the larger set: a sentence that has both words of
+    a title among others does not repeat the title.
     """
     sizes = (len(stems), len(text_stems))
     if len(text_stems) >= _LONG_QUESTION_WORDS:
@@ -358,12 +401,12 @@ def _shares_most(stems: Set[str], text_stems: Set[str]) -> bool:
 
 
 def _comparable(text: str) -> str:
-    """Return a text in the form in which equal questions are equal."""
+    """Return the words of a text without Markdown, by which texts are compared."""
     return " ".join(words_in_order(plain_text(text)))
 
 
 def _stems(text: str) -> frozenset[str]:
-    """Return the beginnings of the words that carry meaning."""
+    """Return the first five letters of the words that carry meaning, without very short words."""
     words = content_words(unique_words(text))
     return frozenset(
         word[:_STEM_LENGTH] for word in words if len(word) >= _MIN_STEM_LENGTH or not word.isascii()
@@ -382,8 +425,10 @@ def run(
 ) -> Figures:
     """Ask all questions with the settings of each variant, and return a row of figures for each.
 
-    The rows have the labels of the variants. All are compared with the first. The vault is not
-    changed. Raises Invalid if no question can be used.
+    `variants` are settings by label; all are compared with the first. The vault is not changed:
+    each variant indexes a private copy. The keys of the figures are `about` (the vault), `notes`,
+    `seed`, `left_out` (how many questions cannot be used) and `rows` (`_row`). Raises Invalid if no
+    question can be used.
     """
     with tempfile.TemporaryDirectory(
         prefix="simplemem-eval-", ignore_cleanup_errors=True
@@ -416,7 +461,10 @@ def run(
 
 
 def _settings_for_copy(settings: Settings, vault: Path, number: int) -> Settings:
-    """Return the settings of a variant for the copy of the vault, with an index of its own."""
+    """Return the settings of a variant for the copy of the vault, with an index of its own.
+
+    `number` is that of the variant, and names the index.
+    """
     write = settings.write.model_copy(update={"durability": "fast"})
     changes = {
         "vault": vault,
@@ -449,7 +497,7 @@ def _ask_all(
 
 
 def _ask(store: EnhancedStore, pair: Pair) -> _Outcome:
-    """Ask one question, and return how well and how fast it was answered."""
+    """Search for one question in the copy, and return how well and how fast it was answered."""
     start = time.process_time()
     result = store.search(pair.question, limit=_MAX_HITS)
     ms = 1000 * (time.process_time() - start)
@@ -481,7 +529,12 @@ def _measure(names: Sequence[str], gold: Set[str]) -> dict[str, float]:
 
 
 def _row(label: str, outcomes: Sequence[_Outcome], first_outcomes: Sequence[_Outcome]) -> Figures:
-    """Return the figures of one variant, and the differences to the first one, if there is one."""
+    """Return the figures of one variant.
+
+    The keys are `name` (the label), `questions`, those of `QUALITY` (see `_mean`), `ms_median`,
+    `difference` (to the first variant) if there are `first_outcomes`, and `degraded` if a search
+    was: the most frequent reason `why`, and for how many `questions`.
+    """
     row: Figures = {"name": label, "questions": len(outcomes)}
     for key in QUALITY:
         values = [outcome.quality[key] for outcome in outcomes]
@@ -501,7 +554,10 @@ def _row(label: str, outcomes: Sequence[_Outcome], first_outcomes: Sequence[_Out
 
 
 def _differences(outcomes: Sequence[_Outcome], first_outcomes: Sequence[_Outcome]) -> Figures:
-    """Return the mean differences to the outcomes of the first variant, question by question."""
+    """Return the mean differences to the outcomes of the first variant, by the keys of `QUALITY`.
+
+    Both have the same questions in the same order.
+    """
     differences: Figures = {}
     for key in QUALITY:
         differences[key] = _mean(
@@ -514,7 +570,10 @@ def _differences(outcomes: Sequence[_Outcome], first_outcomes: Sequence[_Outcome
 
 
 def _mean(values: Sequence[float]) -> dict[str, float]:
-    """Return the mean of some values, and its 95 % confidence interval."""
+    """Return the mean of some values, and its 95 % confidence interval.
+
+    The keys are `value`, `low` and `high`. There must be a value.
+    """
     mean = statistics.fmean(values)
     half_width = 0.0
     if len(values) > 1:
@@ -533,7 +592,9 @@ def _mean(values: Sequence[float]) -> dict[str, float]:
 class _Removals:
     """What is removed from the notes of the copy.
 
-    Guards the texts by the name of their note, and the names of the notes that lose their title.
+    Attributes:
+        texts: The texts to remove, by the name of their note.
+        untitled: The names of the notes that lose their title.
     """
 
     def __init__(self, pairs: Sequence[Pair]) -> None:
@@ -553,17 +614,21 @@ class _Removals:
             self.untitled.add(name)
 
     def apply(self, name: str, text: str) -> str:
-        """Return the text of a note without what is removed from it."""
+        """Return the text of the note of this name without what is removed from it.
+
+        Raises Unreadable if its frontmatter cannot be edited.
+        """
         if name not in self.texts:
             return text
         return without(text, self.texts[name], title=name in self.untitled)
 
 
 def _make_copy(store: EnhancedStore, questions: Questions, root: Path) -> list[Pair]:
-    """Copy the notes without the texts that are held out, and return the usable questions.
+    """Copy the notes to `root` without the texts that are held out; return the usable questions.
 
     Questions about private or missing notes are left out. Notes whose title is held out get
-    another name in the copy, also in the questions.
+    another name in the copy, also in the questions. Raises Unreadable if the frontmatter of a note
+    with such a text cannot be edited, and OSError if the copy cannot be written.
     """
     pairs = _usable_pairs(store, questions)
     removals = _Removals(pairs)
@@ -594,7 +659,7 @@ def _make_copy(store: EnhancedStore, questions: Questions, root: Path) -> list[P
 
 
 def _new_names(names: Set[str]) -> dict[str, str]:
-    """Return names that say nothing about the notes, by the names of the notes.
+    """Return a new name that says nothing about the note, by its old name.
 
     The folder stays, because rules for private notes name it.
     """
@@ -616,14 +681,21 @@ def _usable_pairs(store: EnhancedStore, questions: Questions) -> list[Pair]:
 
 
 def _can_be_asked(pair: Pair, names: Set[str], private: Set[str]) -> bool:
-    """Return whether the notes of a question exist, and no text of a private note is held out."""
+    """Return whether the notes of a question exist, and no text of a private note is held out.
+
+    `names` are those of all notes, and `private` those of private ones. A private note may be the
+    answer.
+    """
     held_notes = {held_out.note for held_out in pair.held_out}
     all_notes = held_notes.union(pair.gold)
     return all_notes <= names and held_notes.isdisjoint(private)
 
 
 def _write_copy(source: Path, target: Path, text: str) -> None:
-    """Write a text with the times of the note that it comes from."""
+    """Write a text to `target`, with the times of the note `source` that it comes from.
+
+    Missing folders are created. Without a source file, the times are those of the writing.
+    """
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_bytes(text.encode("utf-8", "surrogatepass"))
     with suppress(FileNotFoundError):  # the note of a branch has no file
@@ -631,7 +703,10 @@ def _write_copy(source: Path, target: Path, text: str) -> None:
 
 
 def _copy_obsidian_settings(vault: Path, root: Path) -> None:
-    """Copy Obsidian's settings, so that the files it excludes are excluded in the copy too."""
+    """Copy Obsidian's settings from `vault` to `root`, so that the same files are excluded there.
+
+    Does nothing if the vault has none.
+    """
     target_folder = root / ".obsidian"
     for file in (vault / ".obsidian").glob("*.json"):
         target_folder.mkdir(exist_ok=True)

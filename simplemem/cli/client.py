@@ -43,7 +43,12 @@ _STATES = {  # how the table of clients words a state of the JSON answer, and it
 }
 _PLAIN_NAME = re.compile(r"[A-Za-z][\w-]*+", re.ASCII)
 Entry: TypeAlias = dict[str, Any]
+"""The entry for a server in a client's configuration file, as JSON."""
 EntryMaker: TypeAlias = "Callable[[Client], Entry]"
+"""Returns the entry for one server in the form of a client.
+
+Raises Invalid if the client cannot have such an entry.
+"""
 
 
 @dataclass(frozen=True)
@@ -68,7 +73,7 @@ class _FileChange:
 
     @property
     def is_changed(self) -> bool:
-        """Whether the file becomes another one."""
+        """Whether the file gets another text, is created or is removed."""
         return self.old_text != self.new_text
 
 
@@ -188,9 +193,10 @@ def connect(
 
 
 def _list_clients(server: _ServerOptions) -> Answer:
-    """Return the clients of this machine. Without a vault, their new entries are not shown.
+    """Return the clients of this machine, with the entry that each has and would get.
 
-    Raises Invalid if the options contradict each other.
+    If there is no vault, the latter is left out. Raises Invalid if the options contradict each
+    other.
     """
     make_entry: EntryMaker | None = None
     with suppress(NotFound):
@@ -201,9 +207,10 @@ def _list_clients(server: _ServerOptions) -> Answer:
 def _entry_to_copy(
     client: Client, name: str, entry: Entry, new_vault: Path | None, token_warnings: Sequence[str]
 ) -> Answer:
-    """Return the text of an entry for a client whose file simplemem does not know.
+    """Return the answer with an entry to copy, for a client whose file simplemem does not know.
 
-    Nothing is changed, and the vault is not created.
+    `name` is that of the server. The answer warns that `new_vault` does not exist, if it is not
+    None, and has `token_warnings`. Nothing is changed, and the vault is not created.
     """
     from simplemem.clients.splice import put
 
@@ -218,8 +225,9 @@ def _entry_to_copy(
 def _backup_to_store(change: _FileChange, name: str) -> str:
     """Return the file name of the copy to store of the old file, "" if no copy is needed.
 
-    The copy is the file without an entry of ours. If the file has one already, the first `connect`
-    stored a copy, or created the file. Raises Unreadable if the old file cannot be read.
+    The copy is the file without the entry `name`. If the file has the entry, none is needed if the
+    first `connect` stored a copy, or created the file. Raises Unreadable if the old file cannot be
+    read.
     """
     from simplemem.clients.splice import entries, is_put_into
 
@@ -234,10 +242,11 @@ def _backup_to_store(change: _FileChange, name: str) -> str:
 
 
 def _apply(change: _FileChange, backup_name: str) -> Lines:
-    """Create the vault and write the file, as far as they change. Return what was done.
+    """Create the vault and write the file, if they change, and return lines that say so.
 
-    With a `backup_name`, the old file is copied to this name first. Raises Unavailable if the file
-    is write-protected, and Conflict if another program has changed it.
+    With a `backup_name`, the old file is kept beside the new one under this name. Raises
+    Unavailable if the file is write-protected, Conflict if another program has changed it, and
+    OSError if the vault cannot be created.
     """
     lines: Lines = []
     if change.new_vault is not None:
@@ -304,7 +313,7 @@ def disconnect(
 
 
 def _consequence(client: Client, folder: Path, http: str, entry: Mapping[str, Any]) -> str:
-    """Return a sentence on what a connected client can do with the notes, and who gets its data.
+    """Return sentences on what a client with this entry can do with notes, and who gets its data.
 
     `folder` is the vault, and `http` the URL of a running server, or "".
     """
@@ -335,7 +344,10 @@ def _missing_token(client: Client) -> str:
 
 
 def _vault_to_create(folder: Path | None) -> Path | None:
-    """Return the folder of the vault if it does not exist. Raises Invalid if it is a file."""
+    """Return the folder of the vault if it does not exist; None if it does, or for None.
+
+    Raises Invalid if it is a file.
+    """
     if folder is None or folder.is_dir():
         return None
     if folder.exists():
@@ -347,7 +359,8 @@ def _vault_to_create(folder: Path | None) -> Path | None:
 def _plan(change: _FileChange) -> Answer:
     """Return the answer that shows what would change in a client's file. Nothing is changed.
 
-    It says whether a vault would be created, and has the difference of the file.
+    Its facts have `client`, `file`, `changed` and `dry_run`, `creates` with the vault if one would
+    be created, and `diff` if the file would change.
     """
     from simplemem.note.diff import unified_diff
     from simplemem.settings.find_vault import similar_folder
@@ -381,9 +394,9 @@ def _plan(change: _FileChange) -> Answer:
 
 
 def _confirm(plan: Answer, yes: bool) -> None:
-    """Show the changes, and have the user confirm them.
+    """Show the changes of a plan, and have the user confirm them. From then on, Ctrl-C waits.
 
-    Raises Invalid without a terminal and without --yes.
+    A no ends the command. Raises Invalid without a terminal and without --yes.
     """
     from simplemem.settings.find_vault import similar_folder
 
@@ -405,8 +418,8 @@ def _confirm(plan: Answer, yes: bool) -> None:
 def _entries(server: _ServerOptions) -> tuple[Path | None, EntryMaker]:
     """Return the vault of the server, and the function that makes the entry for a client.
 
-    The vault is None for a server that runs already. Raises Invalid if the options contradict each
-    other, and NotFound if there is no vault.
+    The vault is None for a server that runs already; another one need not exist. Raises Invalid if
+    the options contradict each other, and NotFound if no vault is named and none is found.
     """
     from simplemem.cli.serve import parse_options
     from simplemem.cli.serve_choice import client_arguments
@@ -436,9 +449,10 @@ def _entries(server: _ServerOptions) -> tuple[Path | None, EntryMaker]:
 
 
 def _checked_url(url: str, token_env: str) -> str:
-    """Return the URL of MCP on a running server, as `_with_path` completes it.
+    """Return the URL of MCP on a running server, with its path `/mcp` if it has none.
 
-    Raises Invalid if it is no URL of HTTP, or if `token_env` cannot be the name of a variable.
+    `token_env` is the variable of the token, or "". Raises Invalid if the URL is none of HTTP or
+    has another path, or if `token_env` cannot be the name of a variable. The server is not asked.
     """
     if not url.startswith(("http://", "https://")):
         hint = "Pass a URL such as http://127.0.0.1:8080/mcp."
@@ -451,7 +465,7 @@ def _checked_url(url: str, token_env: str) -> str:
 
 
 def _with_path(url: str) -> str:
-    """Return a URL with the path of MCP: `/mcp` if the URL has no path.
+    """Return a URL with the path `/mcp` if it has no path, and without a slash at its end.
 
     Raises Invalid if it has a path that does not end in /mcp or /sse.
     """
@@ -491,9 +505,11 @@ def _text_of(file: Path) -> str | None:
 def _spliced(
     file: Path, edit: Callable[..., Any], client: Client, text: str, *arguments: Any
 ) -> Any:
-    """Return what a function of `clients.splice` returns for a file's text.
+    """Return what `edit`, a function of `clients.splice`, returns for a file's text.
 
-    Raises Unreadable, which names the file, if the function raises it. Nothing is changed.
+    It is called with the form and the key of the client's file, and with `arguments`. `file` only
+    names the file in an error. Raises Unreadable, which names the file, if the function does.
+    Nothing is changed.
     """
     try:
         return edit(client.form, text, client.key, *arguments)
@@ -503,9 +519,10 @@ def _spliced(
 
 
 def _client_table(name: str, make_entry: EntryMaker | None) -> Answer:
-    """Return the clients of this machine, with the entry that each has and would get.
+    """Return the answer with the clients of this machine, and the entry `name` that each has.
 
-    Without `make_entry` there is no entry to compare: any entry of that name counts as connected.
+    With `make_entry`, it also has the entry that each would get. Without it, any entry of that name
+    counts as connected. Clients without a known file are left out.
     """
     from simplemem.clients.client import clients
 
@@ -535,9 +552,11 @@ def _client_table(name: str, make_entry: EntryMaker | None) -> Answer:
 def _client_row(
     client: Client, file: Path, name: str, make_entry: EntryMaker | None
 ) -> tuple[dict[str, Any], Part]:
-    """Return the facts about one client, and the part of the table that says its state.
+    """Return one client as `--json` shows it, and the cell of the table that says its state.
 
-    If its file cannot be read, the error is the state. Raises nothing.
+    The keys are `client`, `title`, `file`, `state`, and the entries `now` and `gets`, which may be
+    None. If the file cannot be read, or the client cannot have such an entry, the text of the error
+    is the state. Raises nothing.
     """
     from simplemem.clients.splice import entries
 
@@ -568,9 +587,11 @@ def _client_row(
 
 
 def _state_of(client: Client, file: Path, current: Entry | None, new: Entry | None) -> str:
-    """Return the state of a client: one of the keys of `_STATES`.
+    """Return the state of a client: one of the keys of `_STATES`, which `--json` shows.
 
-    `current` is its entry, and `new` the one that it would get; None if there is none.
+    `current` is its entry, and `new` the one that it would get; None if there is none. An entry
+    with a URL counts as connected, whatever the URL. Without an entry, the state says whether the
+    client seems to be installed: whether its file or the file's folder exists.
     """
     if current:
         if current == new:

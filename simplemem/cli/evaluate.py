@@ -28,6 +28,7 @@ _HELP = (
 )
 commands.add_typer(_eval, name="eval", help=_HELP, rich_help_panel="Vault")
 _DEFAULT_FILE = "By default `.simplemem/eval.json` in the vault."
+# The measures of `evaluate.QUALITY`, with their columns.
 _MEASURES = {"recall5": "recall@5", "recall10": "recall@10", "mrr": "MRR"}
 
 
@@ -109,9 +110,10 @@ def run(
 
 
 def _load_variants(root: Path, changes: Iterable[str]) -> dict[str, Settings]:
-    """Return the settings of a vault by a label, then the same with each change, SETTING=VALUE.
+    """Return settings by label: those of the vault `root`, then the same with each change.
 
-    Raises typer.BadParameter for a change without an equals sign, Invalid for an illegal setting.
+    A change is a text `SETTING=VALUE`, which is also its label. Raises typer.BadParameter for one
+    without an equals sign, and Invalid for an illegal setting.
     """
     from simplemem.settings.loading import load_settings
 
@@ -129,7 +131,10 @@ def _load_variants(root: Path, changes: Iterable[str]) -> dict[str, Settings]:
 
 
 def _variant_lines(row: Mapping[str, Any]) -> Lines:
-    """Return a line for a variant, and one for its difference from the first if it has one."""
+    """Return a line for a variant, and one for its difference from the first if it has one.
+
+    `row` is one of the `rows` of `evaluate.run`.
+    """
     name: Part = (row["name"], "cyan")
     cells = _figure_cells(row)
     lines: Lines = [[name, *cells, f"{row['ms_median']:.1f}"]]
@@ -141,7 +146,11 @@ def _variant_lines(row: Mapping[str, Any]) -> Lines:
 
 
 def _figure_cells(figures: Mapping[str, Any], sign: str = "") -> list[str]:
-    """Return each measure with its interval. With the sign "+", positive figures get one too."""
+    """Return the measures with their intervals, such as `0.812 [0.790, 0.834]`, in order.
+
+    With the sign "+", positive figures get a sign too. `figures` are those of a variant or of its
+    difference, by measure.
+    """
     cells = []
     for key in _MEASURES:
         figure = figures[key]
@@ -153,7 +162,10 @@ def _figure_cells(figures: Mapping[str, Any], sign: str = "") -> list[str]:
 
 
 def _warnings_of(figures: Mapping[str, Any]) -> list[str]:
-    """Return warnings about questions that were skipped, and about searches that were degraded."""
+    """Return warnings about questions that were skipped, and about searches that were degraded.
+
+    `figures` are those of `evaluate.run`.
+    """
     warnings = []
     skipped = figures["left_out"]
     if skipped:

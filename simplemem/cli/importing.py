@@ -43,8 +43,13 @@ def _import_items(
 ) -> Answer:
     """Show what an import would do, have the user confirm it, and do it as one step.
 
-    `file` names the export in the output. With `dry_run`, or if there is nothing to write, nothing
-    is changed. Raises Invalid without a terminal and without `yes`, and what the reader raises.
+    `source` is the name of the program, and `file` the export for the output. `folder` is in the
+    vault; "" for the vault itself. With `dry_run`, or if there is nothing to write, nothing is
+    changed. At most 12 of the skipped records and of the warnings are listed.
+
+    Raises Invalid without a terminal and without `yes`, or for an illegal folder, NotFound if there
+    is nothing to import or no vault, Unavailable if the export does not exist, Unreadable if it is
+    broken, Conflict if a note changes meanwhile, and ReadOnly.
     """
     from simplemem.importers.plan import apply_plan, make_plan
 
@@ -69,9 +74,9 @@ def _import_items(
 
 
 def _confirm(summary: Answer, *, yes: bool) -> None:
-    """Show what an import would do, and have the user confirm it.
+    """Show what an import would do, and have the user confirm it. From then on, Ctrl-C waits.
 
-    Raises Invalid without a terminal and without `yes`.
+    A no ends the command. Raises Invalid without a terminal and without `yes`.
     """
     preview(summary)
     agree(
@@ -84,7 +89,7 @@ def _confirm(summary: Answer, *, yes: bool) -> None:
 
 
 def _plan_lines(plan: Plan) -> Lines:
-    """Return what an import would do, and the first of the records that it would skip."""
+    """Return lines with what an import would do, and the first 12 records that it would skip."""
     destination = f"{plan.folder}/" if plan.folder else "the vault"
     lines: Lines = [[(plan.file, "cyan"), f"  into {destination}"]]
 
@@ -108,9 +113,10 @@ def _plan_lines(plan: Plan) -> Lines:
 
 
 def _declare(source: Source, run: Callable[..., Answer]) -> None:
-    """Declare the function `run` as the command of a source.
+    """Declare the function `run` as the command `import NAME` of a source.
 
-    It gets the help and the FILE that the source describes.
+    Changes the function: it gets the help that the source describes as docstring, and the type of
+    the argument `file`, whose help is in the source too.
     """
     run.__doc__ = f"{source.about}\n\n$ {source.example}"
     if source.file:
@@ -182,7 +188,9 @@ def _import_graph(
 ) -> Answer:
     """Import the file of a graph memory server. `sources.toml` has the help of the command.
 
-    Raises Invalid without a terminal and without --yes, if there is something to import.
+    Broken lines are skipped, with warnings. Raises Invalid without a terminal and without --yes if
+    there is something to import, NotFound without a vault, Unavailable if the file cannot be read,
+    and Conflict or ReadOnly if the graph cannot be written.
     """
     from simplemem.features.graph.jsonl import import_file
 
@@ -203,7 +211,7 @@ def _import_graph(
 
 
 def _graph_summary(result: Imported) -> str:
-    """Return what an import of a graph adds, and what the vault already has."""
+    """Return a phrase with what an import of a graph adds, and what the vault already has."""
     entities = format_count(result.entities, "entity", "entities")
     summary = f"{entities}, {format_count(result.relations, 'relation')}"
     if result.observations:

@@ -1,7 +1,8 @@
 """The tool of Claude's memory.
 
-The answer is text only, and an error is its message. `simplemem.anthropic.MemoryTool` is the same
-for programs that use Anthropic's SDK.
+The answer is text only, and an error is its message: Invalid for a call that the tool refuses, or
+an error of the vault such as ReadOnly. `simplemem.anthropic.MemoryTool` is the same for programs
+that use Anthropic's SDK.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class _TextAdapter(ToolAdapter):
     """Reports an error as its message, without fields."""
 
     def failed(self, error: SimplememError) -> tuple[str, Data | None]:
-        """Return the message of an error, and no fields."""
+        """Return the message of an error, and None for its fields."""
         return error.message, None
 
 

@@ -17,9 +17,10 @@ def original_settings(
 ) -> dict[str, Any]:
     """Return the settings of the original's `config.toml`, by their dotted names.
 
-    It is the file `named`, relative to the vault `folder`, or the first one where the original
-    looked; {} without one. A setting for which there is an environment variable is left out. Raises
-    Invalid if the file cannot be read.
+    It is the file `named`, relative to the vault `folder`, or the first one in the places where the
+    original looked; {} without one. Only `max_memory_length` and the keys of Voyage are read. A
+    setting for which `env` has a variable is left out. Raises Invalid if the file cannot be read or
+    is not valid TOML.
     """
     path = folder / named if named else _find_file(folder, env)
     if path is None:
@@ -55,5 +56,5 @@ def _find_file(folder: Path, env: Mapping[str, str]) -> Path | None:
 
 
 def _variable_of(name: str) -> str:
-    """Return the environment variable of a setting."""
+    """Return the environment variable of a setting: `SIMPLEMEM_VOYAGE_AI_MODEL`, for example."""
     return f"SIMPLEMEM_{name}".replace(".", "_").upper()

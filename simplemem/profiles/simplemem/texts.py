@@ -14,7 +14,7 @@ from simplemem.tools.render import brief, index_line, line, missing_terms, name_
 if TYPE_CHECKING:
     from simplemem.models import Backlink, Found, Hit, LinkOut, Memory, Page
 
-_MAX_LINKS = 200
+_MAX_LINKS = 200  # of a memory that are shown
 # These properties have lines of their own, or are not shown.
 _OWN_LINES = {"title", "description", "tags", "created", "modified", "links"}
 _NOT_PLAIN = re.compile(
@@ -31,9 +31,15 @@ def plain_length(text: str) -> int:
 
 
 def describe_written(name: str, verb: str, warnings: Sequence[str], max_length: int) -> str:
-    """Return that a memory was created or updated, with warnings of at most `max_length`."""
-    warning_lines = [line(warning, max_length) for warning in warnings]
-    return "\n".join([f"Memory '{name_of(name)}' was {verb}.", *warning_lines])
+    """Return the answer for a memory that was written, with each warning on a line.
+
+    `verb` is created or updated. A warning is cut to `max_length` characters.
+    """
+    lines = [f"Memory '{name_of(name)}' was {verb}."]
+    for warning in warnings:
+        warning_line = line(warning, max_length)
+        lines.append(warning_line)
+    return "\n".join(lines)
 
 
 def describe_tag_change(
@@ -59,12 +65,14 @@ def describe_tag_change(
 
 
 def render_memory(memory: Memory) -> str:
-    """Return a memory: its whole text, its metadata and its links."""
+    """Return a memory: its whole text, its metadata and its first 200 links."""
     text = memory.text.removesuffix("\n")
-    lines = [f"{text}\n", "---", "", *_metadata_lines(memory, 1000)]
+    lines = [f"{text}\n", "---", ""]
+    lines += _metadata_lines(memory, 1000)
     if memory.links:
         lines += ["", "**Links:**"]
-    lines += [_link_line(link) for link in memory.links[:_MAX_LINKS]]
+    links = memory.links[:_MAX_LINKS]
+    lines += [_link_line(link) for link in links]
     return "\n".join(lines) + "\n"
 
 
@@ -79,9 +87,10 @@ def _link_line(link: LinkOut) -> str:
 
 
 def render_page(page: Page, memories: Sequence[Memory], max_length: int) -> str:
-    """Return a page of the list of memories, with their metadata.
+    """Return a page of the list of memories, with their metadata and how to get the next page.
 
-    A memory is marked if its plain text is longer than `max_length`; 0 for no limit.
+    `memories` are those of the page, read whole. A memory is marked if its plain text is longer
+    than `max_length` characters; 0 for no limit.
     """
     lines = [f"# Memories ({page.total})\n"]
     for memory in memories:
@@ -97,29 +106,41 @@ def render_page(page: Page, memories: Sequence[Memory], max_length: int) -> str:
 
 
 def _listed_memory(memory: Memory, max_length: int) -> list[str]:
-    """Return a memory of a list: its metadata, its length and its other properties."""
+    """Return the lines of a memory in a list: its metadata, its length and its other properties.
+
+    The length is marked if it is over `max_length` characters; 0 for no limit.
+    """
     length = plain_length(memory.content)
     length_line = f"**Length:** {length}"
     if 0 < max_length < length:
         length_line += f" (over the limit of {max_length})"
 
-    lines = [f"## {name_of(memory.name)}", *_metadata_lines(memory, 400, length_line)]
+    name = name_of(memory.name)
+    lines = [f"## {name}"]
+    lines += _metadata_lines(memory, 400, length_line)
     for key, value in memory.frontmatter.items():
-        if key.lower() not in _OWN_LINES:
-            lines.append(f"{line(key)}: {format_value(value)}")
+        if key.lower() in _OWN_LINES:
+            continue
+        formatted = format_value(value)
+        lines.append(f"{line(key)}: {formatted}")
     lines.append("")
     return lines
 
 
 def _metadata_lines(memory: Memory, max_description: int, *after_title: str) -> list[str]:
-    """Return the metadata of a memory, with further lines after the title."""
+    """Return lines with the metadata of a memory; `after_title` are lines below the title.
+
+    The description is cut to `max_description` characters.
+    """
     created = (memory.created or "")[:19].replace("T", " ")
     modified = memory.modified[:19].replace("T", " ")
+    description = line(memory.description, max_description)
+    tags = format_tags(_own_tags(memory))
     return [
         f"**Title:** {line(memory.title)}",
         *after_title,
-        f"**Description:** {line(memory.description, max_description)}",
-        f"**Tags:** {format_tags(_own_tags(memory))}",
+        f"**Description:** {description}",
+        f"**Tags:** {tags}",
         f"**Created:** {created}",
         f"**Modified:** {modified}",
     ]
@@ -132,7 +153,8 @@ def describe_search(query: str, tags: Mapping[str, Any] | None, *, require_all: 
     """
     parts = []
     if query.strip():
-        parts.append(f'for "{line(query, 200)}"')
+        query_line = line(query, 200)
+        parts.append(f'for "{query_line}"')
     if tags:
         values = {name: value or True for name, value in tags.items()}
         quantity = "all of" if require_all else "any of"
@@ -141,11 +163,14 @@ def describe_search(query: str, tags: Mapping[str, Any] | None, *, require_all: 
 
 
 def render_hits(found: Found, searched: str, memories: Mapping[str, Memory]) -> str:
-    """Return the hits of a search. `searched` is what it looked for.
+    """Return the hits of a search, or that there are none, and what makes them incomplete.
 
-    `memories` are the memories of the hits, by name.
+    `searched` is what the search looked for (`describe_search`). `memories` are the memories of the
+    hits, by name.
     """
-    state = f"{missing_terms(found.absent)} {index_line(found.index, found.degraded)}".strip()
+    missing = missing_terms(found.absent)
+    index_state = index_line(found.index, found.degraded)
+    state = f"{missing} {index_state}".strip()
     if not found.hits:
         nothing = f"No memories were found {searched}."
         if not found.index.is_ready:
@@ -154,12 +179,12 @@ def render_hits(found: Found, searched: str, memories: Mapping[str, Memory]) -> 
 
     lines = [f"# {_search_heading(found.notice)} {searched}", ""]
     for number, hit in enumerate(found.hits, start=1):
-        facts = f"**Where:** {_place_of(hit)}\n**Similarity:** {hit.score:.3f}"
-        own_tags = _own_tags(memories[hit.name])
+        memory = memories[hit.name]
+        own_tags = _own_tags(memory)
         lines += _entry(
             number,
             hit,
-            facts,
+            f"**Where:** {_place_of(hit)}\n**Similarity:** {hit.score:.3f}",
             description=hit.description,
             tags=format_tags(own_tags),
         )
@@ -179,7 +204,7 @@ def _place_of(hit: Hit) -> str:
 def _search_heading(notice: str) -> str:
     """Return the heading of hits.
 
-    `notice` is why they may not answer the query, or "".
+    `notice` is why they may not answer the query, as the search says it, or "".
     """
     if notice == NO_WORD_FOUND:
         return notice.removesuffix(".")
@@ -201,51 +226,62 @@ def render_related(
 ) -> str:
     """Return the memories that are related to a subject.
 
-    `descriptions` are theirs, by name. `state` is what makes the answer incomplete, or "".
+    `subject` is what they are related to (`describe_subject`). `descriptions` are those of all
+    backlinks, by name. `state` is what makes the answer incomplete, or "".
     """
     lines = [f"# Related memories for {subject}", ""]
     if not backlinks:
         lines = [f"No memories are related to {subject}.", ""]
     for number, backlink in enumerate(backlinks, start=1):
         link_type = "explicit" if backlink.kind == "link" else "semantic"
-        facts = f"**Link Type:** {link_type} | **Relevance:** {backlink.score:.3f}"
+        details = f"**Link Type:** {link_type} | **Relevance:** {backlink.score:.3f}"
         if backlink.also:
             line_numbers = ", ".join(str(mention.line) for mention in backlink.also)
-            facts += f"\n**Also in lines:** {line(line_numbers)}"
+            details += f"\n**Also in lines:** {line(line_numbers)}"
         lines += _entry(
             number,
             backlink,
-            facts,
+            details,
             description=descriptions[backlink.name],
             tags="",
         )
     return "\n".join(lines) + state
 
 
-def _entry(number: int, item: Hit | Backlink, facts: str, description: str, tags: str) -> list[str]:
-    """Return one of several memories. Parts that are "" are left out."""
-    lines = [f"## {number}. {name_of(item.name)}"]
+def _entry(
+    number: int, item: Hit | Backlink, details: str, description: str, tags: str
+) -> list[str]:
+    """Return the lines of one of several memories, with its number.
+
+    `details` are one or more lines in Markdown. A `description` and `tags` that are "" are left
+    out.
+    """
+    name = name_of(item.name)
+    lines = [f"## {number}. {name}"]
     if item.title and item.title != item.name:
-        lines.append(f"**Title:** {brief(item.title, 30)}")
+        title = brief(item.title, 30)
+        lines.append(f"**Title:** {title}")
     if item.snippet:
-        lines.append(f"**Snippet:** {line(item.snippet, 300)}")
-    lines.append(facts)
+        snippet = line(item.snippet, 300)
+        lines.append(f"**Snippet:** {snippet}")
+    lines.append(details)
     if description:
-        lines.append(f"**Description:** {brief(description, 60)}")
+        short_description = brief(description, 60)
+        lines.append(f"**Description:** {short_description}")
     if tags:
         lines.append(f"**Tags:** {tags}")
     return [*lines, "---", ""]
 
 
 def format_value(value: object) -> str:
-    """Return a value on one line: a text as it is, anything else as JSON, which YAML contains."""
+    """Return a value on one line: a text as it is, anything else as JSON. It may be cut."""
     if isinstance(value, str):
         return line(value, 400)
     return line(json.dumps(value, ensure_ascii=False, default=str), 400)
 
 
 def format_tags(tags: Mapping[str, Any]) -> str:
-    """Return tags with their values: `todo, status: done`. A tag without a value has True."""
+    """Return tags with their values: `todo, status: done`. A tag with the value True has none."""
     parts = []
     for name, value in tags.items():
         if value is True:
@@ -256,7 +292,10 @@ def format_tags(tags: Mapping[str, Any]) -> str:
 
 
 def _own_tags(memory: Memory) -> dict[str, Any]:
-    """Return the tags of a memory: the entries of its map, and the names of all others."""
+    """Return the tags of a memory by name: the entries of its map of tags, and True for others.
+
+    The others are tags in a list or in the text.
+    """
     entries = memory.frontmatter.get("tags")
     if not isinstance(entries, Mapping):
         entries = {}

@@ -1,7 +1,9 @@
 """The tools of the original simplemem.
 
 They keep its replacing updates, its Markdown answers and its five hits. Its mistakes are not
-copied: a name stays inside the vault, and a failure is an error.
+copied: a name stays inside the vault, and a failure is an error. A tool that takes the name of a
+memory raises NotFound for an unknown name. One that replaces or deletes a memory raises Conflict if
+the memory has changed since this session read it; a deleted memory is in the trash.
 """
 
 from __future__ import annotations
@@ -106,9 +108,10 @@ def update_memory(
 
 
 def _replacing_metadata(memory: Memory, properties: dict[str, Any]) -> dict[str, Any]:
-    """Return the change after which a memory has only these properties and its dates.
+    """Return the change of metadata after which a memory has only these properties and its dates.
 
-    The store merges metadata, and None removes a property or a tag.
+    `properties` are those of `_check_memory`. The store merges metadata, and None removes a
+    property or a tag.
     """
     change: dict[str, Any] = {}
     kept_keys = {key.casefold() for key in properties} | _DATES
@@ -129,12 +132,16 @@ def _replacing_metadata(memory: Memory, properties: dict[str, Any]) -> dict[str,
 def _check_memory(store: EnhancedStore, metadata: dict[str, Any], content: str) -> dict[str, Any]:
     """Return the metadata of a memory without its dates, and with tags as a map.
 
-    Raises Invalid if metadata lacks what the original requires, TooLong for a long content.
+    Raises Invalid if metadata lacks a title, a description or tags, and TooLong if the content has
+    more characters of plain text than the setting `max_memory_length` allows, 2,500 by default.
     """
     values = {}
     for key, value in metadata.items():
-        is_required = key.lower() in _REQUIRED
-        values[key.lower() if is_required else key] = value
+        lower_key = key.lower()
+        if lower_key in _REQUIRED:
+            values[lower_key] = value
+        else:
+            values[key] = value
     missing = [key for key, types in _REQUIRED.items() if not isinstance(values.get(key), types)]
     if missing:
         raise Invalid(
