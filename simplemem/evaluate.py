@@ -373,11 +373,12 @@ class _RepetitionTest:
     """
 
     def __init__(self, texts: Sequence[str]) -> None:
+        """Prepare a test for these texts, which may contain Markdown."""
         self._keys = {_comparable(text) for text in texts}
         self._stems = [_stems(text) for text in texts]
 
     def __call__(self, sentence: str) -> bool:
-        """Return whether a sentence repeats one of the texts."""
+        """Return whether a sentence, which may contain Markdown, repeats one of the texts."""
         if _comparable(sentence) in self._keys:
             return True
         stems = _stems(plain_text(sentence))
@@ -554,7 +555,7 @@ def _row(label: str, outcomes: Sequence[_Outcome], first_outcomes: Sequence[_Out
 
 
 def _differences(outcomes: Sequence[_Outcome], first_outcomes: Sequence[_Outcome]) -> Figures:
-    """Return the mean differences to the outcomes of the first variant, by the keys of `QUALITY`.
+    """Return the mean differences to the first variant's outcomes, by the keys of `QUALITY`.
 
     Both have the same questions in the same order.
     """
@@ -598,6 +599,7 @@ class _Removals:
     """
 
     def __init__(self, pairs: Sequence[Pair]) -> None:
+        """Collect what these questions remove."""
         self.texts: dict[str, list[str]] = defaultdict(list)
         self.untitled: set[str] = set()
         for pair in pairs:
@@ -703,7 +705,7 @@ def _write_copy(source: Path, target: Path, text: str) -> None:
 
 
 def _copy_obsidian_settings(vault: Path, root: Path) -> None:
-    """Copy Obsidian's settings from `vault` to `root`, so that the same files are excluded there.
+    """Copy Obsidian's settings from `vault` to `root`, which then excludes the same files.
 
     Does nothing if the vault has none.
     """

@@ -313,7 +313,7 @@ def disconnect(
 
 
 def _consequence(client: Client, folder: Path, http: str, entry: Mapping[str, Any]) -> str:
-    """Return sentences on what a client with this entry can do with notes, and who gets its data.
+    """Return sentences on what a client with this entry can do, and who gets its data.
 
     `folder` is the vault, and `http` the URL of a running server, or "".
     """

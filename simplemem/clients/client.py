@@ -120,7 +120,10 @@ class Client(NamedTuple):
         )
 
     def url_of(self, entry: object) -> str:
-        """Return the URL in an entry for a running server; "" for any other entry."""
+        """Return the URL in an entry for a running server.
+
+        "" for any other entry or value, and for a client that cannot have such an entry.
+        """
         if not isinstance(entry, dict) or self.remote is None:
             return ""
         for key, template in self.remote.items():

@@ -77,7 +77,8 @@ def remove(text: str, key: str, name: str) -> str:
     root = document.plain.index("{")
     root_members = document.members(root)
     servers = root_members[key]
-    members = document.members(servers.value_start)
+    servers_start = servers.value_start
+    members = document.members(servers_start)
     return document.remove_member(members, name)
 
 
@@ -141,13 +142,15 @@ class _Document:
         while plain[offset] != "}":
             key, key_end = decode(plain, offset)
             colon = _skip_blanks(plain, key_end)
-            value_start = _skip_blanks(plain, colon + 1)
+            after_colon = colon + 1
+            value_start = _skip_blanks(plain, after_colon)
             _, end = decode(plain, value_start)
             members[key] = _Member(offset, value_start, end)
 
             offset = _skip_blanks(plain, end)
             if plain[offset] == ",":
-                offset = _skip_blanks(plain, offset + 1)
+                after_comma = offset + 1
+                offset = _skip_blanks(plain, after_comma)
         return members
 
     def insert_member(self, start: int, key: str, value: Mapping[str, Any]) -> str:
@@ -211,8 +214,9 @@ class _Document:
         """
         member = members[key]
         end = member.end
-        next_offset = _skip_blanks(self.without_comments, end)
-        is_last = self.without_comments[next_offset] != ","
+        plain = self.without_comments
+        next_offset = _skip_blanks(plain, end)
+        is_last = plain[next_offset] != ","
         if not is_last:
             end = next_offset + 1
 
@@ -221,7 +225,8 @@ class _Document:
             # The next member is on the same line.
             end = _skip_blanks(self.text, end)
 
-        edits: list[Edit] = [(start, end, "")]
+        removal = (start, end, "")
+        edits: list[Edit] = [removal]
         if is_last and len(members) > 1:
             edits += self._comma_before(members, start)
         return apply_edits(self.text, edits)
@@ -251,10 +256,11 @@ class _Document:
         for member in members.values():
             if member.start < start:
                 previous_end = max(previous_end, member.end)
-        comma = self.without_comments.index(",", previous_end)
+        plain = self.without_comments
+        comma = plain.index(",", previous_end)
         comma_end = comma + 1
-        between = self.text[comma_end:start]
-        comments = between.rstrip(" \t")
+        text = self.text[comma_end:start]
+        comments = text.rstrip(" \t")
         blanks_start = comma_end + len(comments)
         return [
             (comma, comma_end, ""),

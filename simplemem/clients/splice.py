@@ -77,7 +77,7 @@ def put(form: str, text: str, key: str, name: str, entry: Entry) -> str:
 
 
 def remove_entry(form: str, text: str, key: str, name: str) -> str:
-    """Return the text without the entry of that name below a key; the same text if there is none.
+    """Return the text without an entry below a key; the same text if there is none of the name.
 
     Raises Unreadable if the file is not valid or cannot be edited safely.
     """

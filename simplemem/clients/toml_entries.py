@@ -42,8 +42,9 @@ def put(text: str, key: str, name: str, entry: Mapping[str, Any]) -> str:
             text += line_end
         return text + new_table
 
-    first_span = spans[0]
-    edits: list[Edit] = [(*first_span, new_table)]
+    start, end = spans[0]
+    replacement = (start, end, new_table)
+    edits: list[Edit] = [replacement]
     edits += [(*span, "") for span in spans[1:]]
     return apply_edits(text, edits)
 
@@ -59,7 +60,8 @@ def remove(text: str, key: str, name: str) -> str:
     for start, end in _table_spans(text, key, name):
         if text.endswith(empty_line, 0, start):
             start -= len(line_end)
-        edits.append((start, end, ""))
+        removal = (start, end, "")
+        edits.append(removal)
     return apply_edits(text, edits)
 
 
@@ -100,16 +102,17 @@ def _table_spans(text: str, key: str, name: str) -> list[tuple[int, int]]:
     return sorted(spans)
 
 
-def _find_lines(text: str, lines: str, found: list[tuple[int, int]]) -> tuple[int, int] | None:
-    """Return the first span of these whole lines that is not `found` yet; None if there is none."""
+def _find_lines(text: str, lines: str, used_spans: list[tuple[int, int]]) -> tuple[int, int] | None:
+    """Return the first span of these whole lines that is not used yet; None if there is none."""
     start = text.find(lines)
     while start >= 0:
         end = start + len(lines)
         span = (start, end)
         is_line_start = start == 0 or text[start - 1] == "\n"
-        if is_line_start and span not in found:
+        if is_line_start and span not in used_spans:
             return span
-        start = text.find(lines, start + 1)
+        next_start = start + 1
+        start = text.find(lines, next_start)
     return None
 
 

@@ -50,7 +50,8 @@ def put(text: str, key: str, name: str, entry: Mapping[str, Any]) -> str:
         return apply_edits(text, edits)
 
     first_label = servers.children[0]
-    indent = indentation(text, first_label.start)
+    first_start = first_label.start
+    indent = indentation(text, first_start)
     new_lines = _render_entry(indent, name, entry, line_end)
     start = map_start
     end = map_start
@@ -75,12 +76,14 @@ def remove(text: str, key: str, name: str) -> str:
         return text
 
     start, end = _entry_span(text, entry)
-    edits = [(start, end, "")]
+    removal = (start, end, "")
+    edits = [removal]
     is_only = len(servers.value) == 1
     if is_only:
         # Not every reader takes a key without a value for an empty map.
         after_colon = _after_colon(text, label)
-        edits.append((after_colon, after_colon, " {}"))
+        empty_map = (after_colon, after_colon, " {}")
+        edits.append(empty_map)
     return apply_edits(text, edits)
 
 
@@ -94,7 +97,10 @@ def _parse(text: str) -> Node | None:
 
 
 def _find_pair(node: Node | None, key: str) -> tuple[Node, Node] | None:
-    """Return the key and the value of that name in a map; None if there is none."""
+    """Return the nodes of a key and its value in a map.
+
+    None if the map lacks the key, for a node that is no map, and for None.
+    """
     if node is None:
         return None
     for label, value in node.pairs():

@@ -86,7 +86,7 @@ class ExportedFile(NamedTuple):
             raise Unreadable(f"it cannot be read: {reason}") from error
 
     def _size(self) -> int:
-        """Return the number of bytes that the file has, unpacked."""
+        """Return the number of bytes that the file has, unpacked. Raises OSError if it is gone."""
         if self.disk_path is not None:
             return self.disk_path.stat().st_size
         return self.unpacked_bytes
@@ -193,8 +193,8 @@ def _in_zip(
 ) -> Iterator[tuple[str, ExportedFile]]:
     """Yield the files of a zip, and those of the zips in it, with their paths in their zip.
 
-    `depth` is how many zips are around this one; zips in two others are not opened, but yielded.
-    The archives stay open until the stack is closed. Raises an error of UNREADABLE if one of them
+    `depth` is how many zips are around this one. With 2, the zips in it are not opened, but yielded
+    as files. The archives stay open until the stack is closed. Raises an error of UNREADABLE if one of them
     is broken.
     """
     archive = stack.enter_context(_open_zip(file))

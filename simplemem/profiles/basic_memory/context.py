@@ -1,4 +1,8 @@
-"""`build_context` of basic-memory: notes with their observations, relations, and related notes."""
+"""`build_context` of basic-memory: notes with their observations, relations, and related notes.
+
+It raises Invalid for an address, a depth or a timeframe that it cannot read, and Ambiguous if
+several notes have the title in the address. It does not count as reading a note.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""`write_note` and `edit_note` of basic-memory."""
+"""`write_note` and `edit_note` of basic-memory.
+
+Both raise Invalid, whose message is the whole answer, if the note is not in the state that the
+client expects, or outside the project. They raise Unreadable if its frontmatter cannot be parsed.
+"""
 
 from __future__ import annotations
 
@@ -440,7 +444,8 @@ def _find_section(project: Project, arguments: EditNoteArguments, text: str) -> 
     matches = []
     for number, heading in enumerate(headings):
         heading_text = text[heading.start : heading.end]
-        if heading_text.strip() == title:
+        is_match = heading_text.strip() == title
+        if is_match:
             matches.append(number)
     if not matches:
         error = f"Section '{title}' not found in document"

@@ -1,4 +1,8 @@
-"""`recent_activity` and `list_directory` of basic-memory."""
+"""`recent_activity` and `list_directory` of basic-memory.
+
+They raise Invalid for a type, a timeframe or a depth that they do not know. A directory that does
+not exist is empty. Neither counts as reading a note.
+"""
 
 from __future__ import annotations
 
@@ -82,7 +86,8 @@ def _row_types(arguments: RecentActivityArguments) -> set[str]:
 
     Raises Invalid for an unknown type.
     """
-    sent = as_list(from_json(arguments.type))
+    sent_type = from_json(arguments.type)
+    sent = as_list(sent_type)
     row_types = {str(name).lower() for name in sent if name}
     if not row_types:
         row_types = {"entity"}
@@ -221,7 +226,7 @@ def _folders_above(parents: list[str], max_depth: int) -> set[str]:
 
 def _sorted_notes(notes: list[Listed], sort: DirectorySort | None) -> list[Listed]:
     """Return notes in the order `sort` of a call; without it, by the name of the file."""
-    order = sort or "name_asc"
+    order: str = sort or "name_asc"
     field, _, direction = order.partition("_")
     is_descending = direction == "desc"
     return sorted(

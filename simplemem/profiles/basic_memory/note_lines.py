@@ -65,7 +65,8 @@ def relation_texts(text: str) -> list[RelationText]:
     """
     types = _relation_types(text)
     relations: set[RelationText] = set()
-    note = read_note(text.encode())
+    data = text.encode()
+    note = read_note(data)
     for link in note.body.links:
         if link.form == "wiki":
             link_text = text[link.start : link.end]

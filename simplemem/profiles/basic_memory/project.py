@@ -265,8 +265,8 @@ class Project:
     def _find_target(self, link_text: str, source: str) -> str | None:
         """Return the path that a link leads to: by Obsidian's rules, else by title or permalink.
 
-        `source` is the path of the note with the link. Returns None if it leads to no note, or if
-        several notes have the title. Raises nothing.
+        `source` is the path of the note with the link. Returns None if it leads to no note, if
+        several notes have the title, or if the vault cannot be read.
         """
         target = link_text.split("|")[0].split("#")[0].strip()
         path = self.store.extension.resolve_links([(target, source)])[0]

@@ -1,4 +1,9 @@
-"""`read_note` of basic-memory: a note, some of its lines, or notes like the one that is missing."""
+"""`read_note` of basic-memory: a note, some of its lines, or notes like the one that is missing.
+
+A missing note, or a name outside the project, is an answer, not an error. The session records that
+the client read the note, unless only its checksum was returned. Raises Invalid for a range of lines
+that the note does not have, and Ambiguous if several notes have the title.
+"""
 
 from __future__ import annotations
 

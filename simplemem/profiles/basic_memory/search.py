@@ -1,6 +1,8 @@
 """`search_notes` of basic-memory.
 
-It finds notes, observations and relations by words, links and filters.
+It finds notes, observations and relations by words, links and filters. A search without criteria,
+or of an unknown type, is answered with a text. It raises Invalid for a date, a filter or an
+operator that it does not know.
 """
 
 from __future__ import annotations

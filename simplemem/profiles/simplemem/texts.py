@@ -77,7 +77,7 @@ def render_memory(memory: Memory) -> str:
 
 
 def _link_line(link: LinkOut) -> str:
-    """Return a link with its form, and whether it is unresolved."""
+    """Return a list item for a link: its text, target and form, and whether it is unresolved."""
     text = ""
     if link.display:
         text = f"{line(link.display)}: "
@@ -194,7 +194,7 @@ def render_hits(found: Found, searched: str, memories: Mapping[str, Memory]) -> 
 
 
 def _place_of(hit: Hit) -> str:
-    """Return where in its memory a hit is: below which heading, and in which line."""
+    """Return where in its memory a hit is: `HEADING › HEADING (line 3)`, or only the line."""
     if not hit.heading:
         return f"line {hit.line}"
     heading = line(hit.heading).replace(" > ", " › ")
@@ -202,9 +202,9 @@ def _place_of(hit: Hit) -> str:
 
 
 def _search_heading(notice: str) -> str:
-    """Return the heading of hits.
+    """Return the heading of hits: that memories were found, or that these are only the nearest.
 
-    `notice` is why they may not answer the query, as the search says it, or "".
+    `notice` is the search's sentence on why the hits may not answer the query, or "".
     """
     if notice == NO_WORD_FOUND:
         return notice.removesuffix(".")
@@ -284,10 +284,10 @@ def format_tags(tags: Mapping[str, Any]) -> str:
     """Return tags with their values: `todo, status: done`. A tag with the value True has none."""
     parts = []
     for name, value in tags.items():
-        if value is True:
-            parts.append(line(name))
-        else:
-            parts.append(f"{line(name)}: {format_value(value)}")
+        part = line(name)
+        if value is not True:
+            part += f": {format_value(value)}"
+        parts.append(part)
     return ", ".join(parts)
 
 

@@ -108,10 +108,10 @@ def update_memory(
 
 
 def _replacing_metadata(memory: Memory, properties: dict[str, Any]) -> dict[str, Any]:
-    """Return the change of metadata after which a memory has only these properties and its dates.
+    """Return the change after which a memory has only these properties and its dates.
 
-    `properties` are those of `_check_memory`. The store merges metadata, and None removes a
-    property or a tag.
+    The change is metadata for the store, which merges metadata: None removes a property or a tag.
+    `properties` are those of `_check_memory`.
     """
     change: dict[str, Any] = {}
     kept_keys = {key.casefold() for key in properties} | _DATES
