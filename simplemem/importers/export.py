@@ -118,7 +118,10 @@ def open_export(
 
     with ExitStack() as stack:
         try:
-            files = _in_folder(export) if export.is_dir() else _in_zip(stack, export)
+            if export.is_dir():
+                files = _in_folder(export)
+            else:
+                files = _Archives(export, stack).files(export)
             selected = _select_files(export, files, patterns)
         except UNREADABLE as error:
             raise Unreadable(
@@ -151,15 +154,20 @@ def _select_files(
         total_bytes += file.unpacked_bytes
         is_one_too_many = file.unpacked_bytes > 0 and len(selected) >= _MAX_FILES
         if total_bytes > _MAX_TOTAL_BYTES or is_one_too_many:
-            raise Unreadable(
-                f"{export} contains more files or bytes than one import can read",
-                hint="Unpack it, and import its parts one by one.",
-            )
+            raise _too_large(export)
 
         is_match = any(fnmatchcase(f"/{path}", pattern) for pattern in patterns)
         if is_match and not _HIDDEN.search(path):
             selected[path] = file
     return selected
+
+
+def _too_large(export: Path) -> Unreadable:
+    """Return the error for an export with too many files or bytes."""
+    return Unreadable(
+        f"{export} contains more files or bytes than one import can read",
+        hint="Unpack it, and import its parts one by one.",
+    )
 
 
 def _in_folder(folder: Path) -> Iterator[tuple[str, ExportedFile]]:
@@ -188,30 +196,52 @@ def _in_folder(folder: Path) -> Iterator[tuple[str, ExportedFile]]:
         yield path, ExportedFile(problem=problem)
 
 
-def _in_zip(
-    stack: ExitStack, file: Path | IO[bytes], depth: int = 0
-) -> Iterator[tuple[str, ExportedFile]]:
-    """Yield the files of a zip, and those of the zips in it, with their paths in their zip.
+class _Archives:
+    """The zip of an export and the zips in it, which stay open until a stack is closed.
 
-    `depth` is how many zips are around this one. With 2, the zips in it are not opened, but yielded
-    as files. The archives stay open until the stack is closed. Raises an error of UNREADABLE if one of them
-    is broken.
+    Guards how many bytes of inner zips were unpacked into temporary files.
     """
-    archive = stack.enter_context(_open_zip(file))
-    for entry in archive.infolist():
-        path = entry.filename
-        is_inner_zip = path.endswith(".zip") and depth < _MAX_ZIP_DEPTH
-        if is_inner_zip and entry.file_size <= _MAX_TOTAL_BYTES:
-            inner = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
-            with archive.open(entry) as data:
-                shutil.copyfileobj(data, inner)
-            yield from _in_zip(stack, inner, depth + 1)
-        elif not entry.is_dir():
-            problem = ""
-            if ".." in path.split("/") or path.startswith("/") or "\\" in path:
-                problem = "its path leads out of the archive"
-            unpack = partial(archive.open, entry)
-            yield path, ExportedFile(None, unpack, entry.file_size, problem)
+
+    def __init__(self, export: Path, stack: ExitStack) -> None:
+        """Prepare to open the zips of an export, which the stack closes."""
+        self._export = export
+        self._stack = stack
+        self._unpacked_bytes = 0
+
+    def files(self, file: Path | IO[bytes], depth: int = 0) -> Iterator[tuple[str, ExportedFile]]:
+        """Yield the files of a zip, and those of the zips in it, with their paths in their zip.
+
+        `depth` is how many zips are around this one. With 2, the zips in it are not opened, but
+        yielded as files. Raises Unreadable if the inner zips have more than 10 GB, and an error of
+        UNREADABLE if one of them is broken.
+        """
+        archive = self._stack.enter_context(_open_zip(file))
+        for entry in archive.infolist():
+            path = entry.filename
+            if path.endswith(".zip") and depth < _MAX_ZIP_DEPTH:
+                inner_zip = self._unpack_zip(archive, entry)
+                yield from self.files(inner_zip, depth + 1)
+            elif not entry.is_dir():
+                problem = ""
+                if ".." in path.split("/") or path.startswith("/") or "\\" in path:
+                    problem = "its path leads out of the archive"
+                unpack = partial(archive.open, entry)
+                yield path, ExportedFile(None, unpack, entry.file_size, problem)
+
+    def _unpack_zip(self, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> IO[bytes]:
+        """Unpack a zip in an archive into a temporary file, and return the file.
+
+        Raises Unreadable if that makes more than 10 GB, before anything of it is unpacked.
+        """
+        # A few megabytes can unpack to zips that fill the disk.
+        self._unpacked_bytes += entry.file_size
+        if self._unpacked_bytes > _MAX_TOTAL_BYTES:
+            raise _too_large(self._export)
+
+        inner_zip = self._stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
+        with archive.open(entry) as data:
+            shutil.copyfileobj(data, inner_zip)
+        return inner_zip
 
 
 def _open_zip(file: Path | IO[bytes]) -> zipfile.ZipFile:

@@ -211,6 +211,22 @@ def test_nested_archives_are_limited_in_depth_and_size(
     assert (plan.new, plan.skipped[0].origin) == (1, "bomb.bin")
 
 
+def test_archives_in_an_archive_cannot_fill_the_disk(
+    store: EnhancedStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from simplemem.importers import export as exports
+
+    # Each inner zip is valid, contains little, and unpacks to 3 MB of bytes before its data.
+    page = export(tmp_path, **{f"Page {A}.md": "# Page\n"}).read_bytes()
+    padded = bytes(3_000_000) + page
+    file = export(tmp_path, **{"Part-1.zip": padded, "Part-2.zip": padded})
+    assert file.stat().st_size < 100_000
+    make_plan(store, "notion", str(file), "in", SOURCES["notion"].read(file))
+    monkeypatch.setattr(exports, "_MAX_TOTAL_BYTES", 5_000_000)
+    with pytest.raises(SimplememError, match="more files or bytes than one import can read"):
+        make_plan(store, "notion", str(file), "in", SOURCES["notion"].read(file))
+
+
 def test_a_broken_file_in_an_archive_is_skipped(store: EnhancedStore, tmp_path: Path) -> None:
     file = export(tmp_path, **{f"Page {A}.md": "# Page\n", f"Other {B}.md": "# Other\n" * 50})
     data = bytearray(file.read_bytes())
