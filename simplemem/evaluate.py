@@ -628,7 +628,8 @@ class _Removals:
 def _make_copy(store: EnhancedStore, questions: Questions, root: Path) -> list[Pair]:
     """Copy the notes to `root` without the texts that are held out; return the usable questions.
 
-    Questions about private or missing notes are left out. Notes whose title is held out get
+    A question is left out if one of its notes is missing, or if a text of a private note is held
+    out. All notes of the index are copied, private ones too. Notes whose title is held out get
     another name in the copy, also in the questions. Raises Unreadable if the frontmatter of a note
     with such a text cannot be edited, and OSError if the copy cannot be written.
     """
@@ -674,7 +675,7 @@ def _new_names(names: Set[str]) -> dict[str, str]:
 
 
 def _usable_pairs(store: EnhancedStore, questions: Questions) -> list[Pair]:
-    """Return the questions whose notes exist and are not private."""
+    """Return the questions whose notes exist and that hold out no text of a private note."""
     paths = store.extension.indexed()
     private_paths = store.extension.private_among(paths)
     names = set(map(name_of, paths))

@@ -333,7 +333,10 @@ def _consequence(client: Client, folder: Path, http: str, entry: Mapping[str, An
 
 
 def _missing_token(client: Client) -> str:
-    """Return the warning that an entry for a running server contains no token, and what to do."""
+    """Return the warning that an entry for a running server contains no token, and what to do.
+
+    That is `--token-env`, or an edit by hand if the client may not read variables.
+    """
     problem = "the entry contains no token, which the server needs."
     if client.token is None:
         return f"{problem} {client.token_by_hand}"

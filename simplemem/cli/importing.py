@@ -125,7 +125,10 @@ def _declare(source: Source, run: Callable[..., Answer]) -> None:
 
 
 def _make_command(source: Source) -> Callable[..., Answer]:
-    """Return the function of a source's command, which imports what the source reads."""
+    """Return the function of a source's command, which imports what the source reads.
+
+    Without `--into`, it imports into the folder that the source names.
+    """
 
     def run(
         file: Path,
@@ -211,7 +214,10 @@ def _import_graph(
 
 
 def _graph_summary(result: Imported) -> str:
-    """Return a phrase with what an import of a graph adds, and what the vault already has."""
+    """Return a phrase with what an import of a graph adds, and what the vault already has.
+
+    An example is `2 entities, 1 relation; already there: 5 entities, 0 relations`.
+    """
     entities = format_count(result.entities, "entity", "entities")
     summary = f"{entities}, {format_count(result.relations, 'relation')}"
     if result.observations:

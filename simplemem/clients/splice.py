@@ -19,7 +19,11 @@ _BOM = "\ufeff"
 
 
 class _Form(Protocol):
-    """A form of configuration files: how to read one, put an entry in, and remove one."""
+    """A form of configuration files: how to read one, put an entry in, and remove one.
+
+    The modules `json_entries`, `toml_entries` and `yaml_entries` are such forms. They edit texts
+    that `read` has accepted.
+    """
 
     def read(self, text: str) -> object:
         """Return the data of a file: a map if it has settings.

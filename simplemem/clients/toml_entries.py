@@ -103,7 +103,10 @@ def _table_spans(text: str, key: str, name: str) -> list[tuple[int, int]]:
 
 
 def _find_lines(text: str, lines: str, used_spans: list[tuple[int, int]]) -> tuple[int, int] | None:
-    """Return the first span of these whole lines that is not used yet; None if there is none."""
+    """Return the first span of these whole lines that is not used yet; None if there is none.
+
+    A span is the offsets of a beginning and an end in `text`. `used_spans` are not returned again.
+    """
     start = text.find(lines)
     while start >= 0:
         end = start + len(lines)

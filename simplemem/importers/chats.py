@@ -202,7 +202,11 @@ def _convert_claude_memory(origin: str, record: Mapping[str, Any]) -> Iterator[I
 
 
 def _convert_claude_project(origin: str, record: Mapping[str, Any]) -> Iterator[Item]:
-    """Yield the instructions and the documents of a project of Claude. Blank ones are left out."""
+    """Yield the instructions and the documents of a project of Claude as notes in its folder.
+
+    Blank ones are left out. Raises KeyError, TypeError or AttributeError for a document of an
+    unexpected form.
+    """
     folder = record["name"].replace("/", "-")
     source = f"claude:{record['uuid']}"
     instructions = {"filename": record["name"], "content": record.get("prompt_template")}

@@ -87,7 +87,10 @@ def _names_by_id(data: object) -> dict[str, str]:
 
 
 def _rows_of(data: object) -> list[Any]:
-    """Return the memories of a file: a list, an object that contains one, or a single memory."""
+    """Return the memories of a file.
+
+    The file is a list, an object with a list in `results`, `memories` or `items`, or one memory.
+    """
     if isinstance(data, dict):
         for key in ("results", "memories", "items"):
             if key in data:

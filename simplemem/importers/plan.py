@@ -357,14 +357,16 @@ def _folders_above(path: str) -> Iterator[str]:
 
 
 def _legal_path(path: str) -> str:
-    """Return a path whose parts are legal names on every system, shortened if it is too long."""
+    """Return a path whose parts are legal names on every system, shortened if it is too long.
+
+    An ending of up to 20 characters stays, and room is left for a number before it.
+    """
     stem, ending = splitext(path)
     if len(ending) > _MAX_ENDING:
         stem = path
         ending = ""
     names = [legal_name(part) for part in stem.split("/") if part]
 
-    # Leave room for the ending, and for a number before it.
     max_characters = MAX_NAME_CHARACTERS - 2 * _MAX_ENDING
     max_part_bytes = MAX_SEGMENT_BYTES - 2 * _MAX_ENDING
     if len("/".join(names)) > max_characters:

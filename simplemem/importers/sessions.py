@@ -149,7 +149,11 @@ def _convert_session(selection: _Selection, origin: str, file: Path) -> Iterator
 def _render_session(
     agent_name: str, origin: str, info: _SessionInfo, turns: Sequence[Turn]
 ) -> Item:
-    """Return the note of a session with its turns, of which there must be one."""
+    """Return the note of a session with its turns, of which there must be one.
+
+    It is private. Its path has the day of the first turn and the title: that of `info`, else the
+    beginning of the first message.
+    """
     title = title_of(_clean_text(info.title or "") or turns[0].message)
     created = local_time(format_moment(turns[0].at)) or ""
     modified = local_time(format_moment(turns[-1].at)) or ""

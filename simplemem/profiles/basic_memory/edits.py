@@ -353,7 +353,11 @@ def _edited_text(project: Project, arguments: EditNoteArguments, text: str) -> s
 def _with_section_edit(
     arguments: EditNoteArguments, text: str, section: Section, content: str
 ) -> str:
-    """Return a text with `content` before or after a heading, or in place of what is below it."""
+    """Return a text with `content` before or after a heading, or in place of what is below it.
+
+    The operation of the call says which. After a heading means directly below its line. If the
+    content replaces what is below the heading and begins with the heading, this is not repeated.
+    """
     newline = newline_of(text)
     empty_line = newline * 2
     text_before = text[: section.start]

@@ -157,7 +157,7 @@ def _rows_of_page(project: Project, contents: DirectoryContents, page: slice) ->
 
 
 def _folder_row(path: str) -> Data:
-    """Return a folder as a row of an answer. Its children are not listed."""
+    """Return the folder at a path as a row of an answer. Its `children` are empty."""
     return {
         "type": "directory",
         "name": _last_part(path),

@@ -229,7 +229,10 @@ def _missing_source(
 
 
 def _destination_path(arguments: MoveNoteArguments, note: Memory) -> str:
-    """Return the path that a note is to have. In `destination_folder` it keeps its file name."""
+    """Return the path that a note gets: `destination_path`, or its file name in the folder.
+
+    The folder is `destination_folder`; "" is the root of the project.
+    """
     if arguments.destination_path:
         return arguments.destination_path
     folder = (arguments.destination_folder or "").strip("/")

@@ -164,7 +164,10 @@ class Project:
     # --- rows
 
     def row(self, note: Memory, score: float = 0.0) -> Data:
-        """Return the row of a note. `score` is that of a search."""
+        """Return the row of a note. `score` is that of a search, 0 without one.
+
+        A note without a permalink, a type or a creation time gets the default of basic-memory.
+        """
         permalink = str(note.frontmatter.get("permalink") or "") or self.address(note.path)
         note_type = str(note.frontmatter.get("type") or "") or "note"
         content = note.content.strip()
