@@ -131,18 +131,22 @@ class CommandTable(MutableMapping[str, Any]):
     """
 
     def __init__(self, declared: MutableMapping[str, Any]) -> None:
+        """Begin with commands that are `declared` already, and those of COMMANDS."""
         self._loaded = dict(declared)
         self._entries = {command.name: command for command in COMMANDS}
 
     def __getitem__(self, name: str) -> Any:
+        """Return a command. Imports its module; raises KeyError for an unknown name."""
         if name not in self._loaded and name in self._entries:
             self._load_module(self._entries[name].module)
         return self._loaded[name]
 
     def __setitem__(self, name: str, command: Any) -> None:
+        """Add a command, or replace the one of this name."""
         self._loaded[name] = command
 
     def __delitem__(self, name: str) -> None:
+        """Remove a command. Raises KeyError for an unknown name."""
         if name not in self:
             raise KeyError(name)
 
@@ -150,12 +154,15 @@ class CommandTable(MutableMapping[str, Any]):
         self._loaded.pop(name, None)
 
     def __contains__(self, name: object) -> bool:
+        """Return whether there is a command of this name."""
         return name in self._loaded or name in self._entries
 
     def __iter__(self) -> Iterator[str]:
+        """Return the names of the commands, those of COMMANDS first."""
         return iter({**self._entries, **self._loaded})
 
     def __len__(self) -> int:
+        """Return the number of commands."""
         return len({*self._entries, *self._loaded})
 
     def _load_module(self, name: str) -> None:
@@ -171,6 +178,7 @@ class Program(Group):
     """The whole program: its help and the completion of a command's name come from the table."""
 
     def __init__(self, **attributes: Any) -> None:
+        """Create the program, whose commands are a `CommandTable`."""
         super().__init__(**attributes)
         self.commands = CommandTable(self.commands)
 

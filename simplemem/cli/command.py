@@ -69,7 +69,10 @@ class Answer:
 
 
 def show(answer: Answer, *, compact: bool = False) -> None:
-    """Print an answer: for people, or with `--json` for programs."""
+    """Print an answer: for people, or with `--json` for programs.
+
+    With `compact`, the JSON is one line. Warnings are printed on stderr, and for people only.
+    """
     if for_a_program():
         print_json(answer.facts, compact=compact)
         return
@@ -129,9 +132,10 @@ def can_ask() -> bool:
 
 
 def agree(question: str, *, refused: str, hint: str, yes: bool = False) -> None:
-    """Ask the user to confirm what was shown. A no ends the command with the exit code 1.
+    """Ask the user to confirm what was shown.
 
-    Raises Invalid with `refused` and `hint` if there is no terminal. With `yes`, nobody is asked.
+    After a no, raises typer.Exit with the exit code 1. Raises Invalid with the message `refused`
+    and with `hint` if there is no terminal. With `yes`, nobody is asked.
     """
     if yes:
         return
@@ -196,7 +200,9 @@ def opened(
 ) -> Iterator[EnhancedStore]:
     """Open the store of a vault, and update its index first; with `embed`, its vectors too.
 
-    With `make`, a vault that does not exist is created. Raises NotFound otherwise.
+    In a server that runs the command, its store is yielded. Without `sync`, the index is not
+    updated. With `make`, a vault that does not exist is created. Raises NotFound otherwise, Invalid
+    for a wrong setting, and Unavailable if the index cannot be opened.
     """
     served = _SERVED.get()
     if served is not None:
@@ -244,10 +250,10 @@ def warn(*messages: str) -> None:
 
 @contextmanager
 def progress_bar() -> Iterator[Callable[[str, int, int], None]]:
-    """Yield a function that shows progress on stderr: the stage, how much is done, and the total.
+    """Yield a function that shows progress on stderr.
 
-    The bar appears if the work takes longer than a second, and disappears at its end. A pipe gets
-    none.
+    It takes the stage, how much of it is done, and the total. The bar appears if the work takes
+    longer than a second, and disappears at its end. A pipe gets none.
     """
     screen = Screen(stderr=True)
     if not screen.is_terminal:
@@ -258,6 +264,7 @@ def progress_bar() -> Iterator[Callable[[str, int, int], None]]:
     bar: Progress | None = None
 
     def update(stage: str, done: int, total: int) -> None:
+        """Show how much of a stage is done, if the work has taken a second already."""
         nonlocal bar
         if bar is None:
             if time.monotonic() - start < _SECONDS_BEFORE_BAR or not total:
@@ -298,9 +305,10 @@ def _new_bar(screen: Screen) -> Progress:
 
 @contextmanager
 def finishing() -> Iterator[None]:
-    """Delay a Ctrl-C until a write is done.
+    """Delay a Ctrl-C until a write is done: KeyboardInterrupt is then raised.
 
-    A second Ctrl-C is not delayed; no note is damaged even then.
+    A second Ctrl-C is not delayed; no note is damaged even then. Outside the main thread, and if
+    something else handles Ctrl-C, nothing is delayed.
     """
     is_main_thread = threading.current_thread() is threading.main_thread()
     old_handler = signal.getsignal(signal.SIGINT)
@@ -311,6 +319,7 @@ def finishing() -> Iterator[None]:
     delayed: list[int] = []
 
     def delay(number: int, frame: FrameType | None) -> None:
+        """Record the first Ctrl-C, and raise KeyboardInterrupt for the second."""
         if delayed:
             signal.default_int_handler(number, frame)
         delayed.append(number)
@@ -342,16 +351,19 @@ def command(
     """
 
     def declare(function: _Function) -> _Function:
+        """Add the command to the group, and return the function unchanged."""
         parameters = _parameters(function, filters)
         note_names = [parameter.name for parameter in parameters if _is_of_notes(parameter)]
         old_parameters = [_old_parameter(parameters, old, new) for old, new in old_options.items()]
 
         def run(as_json: bool = False, **arguments: Any) -> None:
+            # Typer calls this with the parsed arguments. No docstring: the help is that of `function`.
             if dashed_words:
                 _refuse_unknown_options(arguments, parameters)
             _rename_old_options(arguments, old_options.values())
 
             def answer() -> Any:
+                """Return what the function returns, for the arguments as it takes them."""
                 for name in note_names:
                     arguments[name] = _without_paths(arguments[name], arguments.get("vault"))
                 if filters:
@@ -448,7 +460,11 @@ def _is_of_notes(parameter: inspect.Parameter) -> bool:
 
 
 def _without_paths(value: Any, vault: Path | None) -> Any:
-    """Return an argument that names notes, with paths in the vault for paths on the disk."""
+    """Return an argument that names notes, with paths in the vault for paths on the disk.
+
+    A list is returned with each of its names replaced. Names that do not end with `.md`, and values
+    that are no text, are returned as they are. Raises NotFound if there is no vault.
+    """
     if isinstance(value, list | tuple):
         return [_without_paths(name, vault) for name in value]
     if not isinstance(value, str) or not value.lower().endswith(".md"):
@@ -464,13 +480,17 @@ def _without_paths(value: Any, vault: Path | None) -> Any:
 
 
 def _keyword(name: str, hint: Any, default: Any) -> inspect.Parameter:
+    """Return a parameter with this name, type hint and default, that is passed by its name."""
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)
 
 
 def _refuse_unknown_options(
     arguments: Mapping[str, Any], parameters: Iterable[inspect.Parameter]
 ) -> None:
-    """Raise a usage error for a mistyped `--option` of a command that takes `-word`."""
+    """Raise a usage error for a mistyped `--option` of a command that takes `-word`.
+
+    `arguments` are the values that Typer parsed, by the names of the `parameters` of the command.
+    """
     known_options = _option_names(parameters)
     for value in arguments.values():
         words = value if isinstance(value, list | tuple) else [value]

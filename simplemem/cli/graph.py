@@ -155,8 +155,8 @@ def _as_picture(
 ) -> _Export:
     """Return the graph and notes as a picture, with warnings about texts that it leaves out.
 
-    `texts` says whether to include all texts or none. Without it, long texts are cut, so that the
-    picture stays below 5 MB. Texts of private notes are included only with `private`.
+    `texts` says whether to include all texts or none. If it is None, long texts are cut, so that
+    the picture stays below 5 MB. Texts of private notes are included only with `private`.
     """
     from simplemem.features.graph.drawing import build_store_drawing
     from simplemem.features.graph.graph_export import PICTURES, shorten_drawing

@@ -87,7 +87,10 @@ def _open_lessons(
 
 
 def _lesson_rows(lessons: Iterable[Fields]) -> Lines:
-    """Return lessons as the rows of a table with the columns `_COLUMNS`."""
+    """Return lessons as the rows of a table with the columns `_COLUMNS`.
+
+    `lessons` are the fields of each as JSON has them. Contents are cut to 120 characters, ids to 8.
+    """
     rows = Lines()
     for lesson in lessons:
         confidence = "?"
@@ -290,7 +293,10 @@ def analyze(
 
 
 def _collect_findings(analysis: Analysis, recurring: list[Fields]) -> dict[str, list[Fields]]:
-    """Return all findings of an analysis by their kind, in the order in which they are shown."""
+    """Return all findings of an analysis by their kind, in the order in which they are shown.
+
+    `recurring` are findings that the caller has collected. At most ten clusters are among them.
+    """
     contradictions = analysis.contradictions()
     return {
         "low_confidence": analysis.low_confidence(),
@@ -307,7 +313,10 @@ def _collect_findings(analysis: Analysis, recurring: list[Fields]) -> dict[str, 
 
 
 def _finding_lines(kind: str, findings: Sequence[Fields]) -> Lines:
-    """Return a heading and the first findings of a kind, one line each; [] without findings."""
+    """Return a heading and the first ten findings of a kind, one line each.
+
+    A line has the names of at most five notes. Returns [] without findings.
+    """
     if not findings:
         return []
 
@@ -321,7 +330,10 @@ def _finding_lines(kind: str, findings: Sequence[Fields]) -> Lines:
 
 
 def _lessons_of_finding(finding: Fields) -> Sequence[Mapping[str, Any]]:
-    """Return the lessons that a finding is about; the finding itself if it is one lesson."""
+    """Return the lessons that a finding is about; the finding itself if it is one lesson.
+
+    A group has them under `entries`, and a contradiction under `one` and `other`.
+    """
     if finding.get("entries"):
         entries: Sequence[Mapping[str, Any]] = finding["entries"]
         return entries

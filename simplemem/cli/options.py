@@ -56,6 +56,7 @@ class _PlainHelp:
     """
 
     def __init__(self, **attributes: Any) -> None:
+        """Create a command or a group without the help that Rich draws."""
         attributes["rich_markup_mode"] = None
         super().__init__(**attributes)
 
@@ -99,7 +100,7 @@ def _completion_item() -> Any:
 
 
 class _Conversion:
-    """Converts an argument to the type of its parameter, without Pydantic where Python can do it.
+    """Converts an argument to the type of its parameter, without Pydantic where possible.
 
     Typer builds a Pydantic adapter for each parameter of a command, used or not: importing Pydantic
     and building 17 adapters was a fifth of the cost of a search. Every other value is left to
@@ -127,9 +128,10 @@ class _Conversion:
 
 
 def _convert(value: Any, kind: Any, bounds: Any) -> Any:
-    """Return a value in the type `kind`. Return None if Typer has to convert or to refuse it.
+    """Return a value in the type `kind`; None if Typer has to convert or to refuse it.
 
-    `bounds` has the smallest and the largest number that the option accepts.
+    `bounds` has the smallest and the largest number that the option accepts, each None if there is
+    none.
     """
     if kind in (str, bool):
         return value if isinstance(value, kind) else None
@@ -241,6 +243,7 @@ class DefaultGroup(Group):
     """A group whose first command runs if none is named: `conflicts` is `conflicts list`."""
 
     def __init__(self, **attributes: Any) -> None:
+        """Create a group that runs its first command instead of printing the help."""
         super().__init__(**attributes)
         self.no_args_is_help = False
 
@@ -291,14 +294,21 @@ def flag(names: str, description: str) -> Any:
 def option(
     names: str, metavar: str, description: str, complete: Completion | None = None, **bounds: Any
 ) -> Any:
-    """Return an option with a value."""
+    """Return an option with a value.
+
+    `names` has spaces between the names, and `metavar` stands for the value in the help. `complete`
+    returns completions, and `bounds` are `min` and `max`.
+    """
     return typer.Option(
         *names.split(), metavar=metavar, help=description, autocompletion=complete, **bounds
     )
 
 
 def argument(metavar: str, description: str, complete: Completion | None = None) -> Any:
-    """Return a positional argument."""
+    """Return a positional argument.
+
+    `metavar` stands for it in the help. `complete` returns completions.
+    """
     return typer.Argument(
         metavar=metavar, help=description, autocompletion=complete, show_default=False
     )
@@ -307,7 +317,11 @@ def argument(metavar: str, description: str, complete: Completion | None = None)
 def default_group(
     commands: typer.Typer, panel: str, name: str, about: str, examples: str
 ) -> typer.Typer:
-    """Add a group of commands and return it. Its first command runs if none is named."""
+    """Add a group of commands and return it. Its first command runs if none is named.
+
+    `panel` is the section of the help of `simplemem`, `about` the help of the group, and `examples`
+    are command lines after `$`.
+    """
     group = typer.Typer(cls=DefaultGroup)
     commands.add_typer(group, name=name, help=about, epilog=examples, rich_help_panel=panel)
     return group
@@ -319,7 +333,7 @@ _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 def duration(typed: str, option_name: str, *, least: timedelta = timedelta(0)) -> timedelta:
     """Return a duration: `12h`, `30d`, `8w`, or a number of days.
 
-    Raises a usage error for anything else.
+    Raises a usage error that names the option for anything else, and for less than `least`.
     """
     match = re.fullmatch(r"(\d{1,5})([hdw]?)", typed.strip())
     if match is None:
@@ -359,7 +373,7 @@ COMPLETIONS: dict[str, Callable[[EnhancedStore, str], Iterable[str]]] = {
 def _ask_index(ctx: typer.Context, kind: str, prefix: str) -> list[str]:
     """Return completions from a server of the vault, or else from its index.
 
-    Returns none after any failure.
+    `kind` is a key of COMPLETIONS. Returns [] after a SimplememError or an error of the system.
     """
     vault = ctx.params.get("vault")
     request = {"complete": kind, "prefix": prefix}
@@ -379,7 +393,11 @@ def _ask_index(ctx: typer.Context, kind: str, prefix: str) -> list[str]:
 
 
 def _read_index(vault: Path | None, kind: str, prefix: str) -> list[str]:
-    """Return completions from the index of a vault in this process."""
+    """Return completions from the index of a vault in this process.
+
+    `kind` is a key of COMPLETIONS. Raises NotFound if there is no vault, and Invalid or Unavailable
+    if it cannot be opened.
+    """
     from simplemem import open_store
     from simplemem.settings.find_vault import find_vault
     from simplemem.settings.loading import load_settings
@@ -391,9 +409,13 @@ def _read_index(vault: Path | None, kind: str, prefix: str) -> list[str]:
 
 
 def completing(names: Callable[[], Iterable[str]]) -> Completion:
-    """Return a completion to those of the names that begin with the typed text."""
+    """Return a completion to those names that begin with the typed text.
+
+    `names` is called when the user asks for a completion.
+    """
 
     def complete(_ctx: typer.Context, incomplete: str) -> list[str]:
+        """Return the names that begin with the typed text."""
         return [name for name in names() if name.startswith(incomplete)]
 
     return complete
@@ -452,7 +474,12 @@ LINKS = ("link_to", "linked_by")
 def filter_of(
     tag: Sequence[str] | None, require_all: bool, kind: str | None, **more: str | None
 ) -> Filter:
-    """Return the filter that the filter options describe."""
+    """Return the filter that the filter options describe.
+
+    `tag` has texts such as `todo` or `status=done`, of which a note needs one, or all with
+    `require_all`. `more` are other fields of the filter by name. Raises Invalid for a date that
+    cannot be read.
+    """
     from simplemem.models import Filter
 
     tags: dict[str, str] = {}

@@ -52,7 +52,7 @@ def list_plugins() -> Answer:
 
 
 def _problem_with(plugin: Plugin) -> str:
-    """Load a plug-in, and return why that failed; "" if it did not."""
+    """Load a plug-in, and return the message of its SimplememError; "" if there is none."""
     try:
         _loader_of(plugin.kind)(plugin)
     except SimplememError as error:

@@ -1,7 +1,7 @@
 """What the options of `serve` and the environment choose: vault, settings, profile and tools.
 
-`server_start.py` serves what is chosen. `connect` writes it as a command line into the configuration
-of a client.
+`server_start.py` serves what is chosen. `connect` writes it as a command line into the
+configuration of a client.
 """
 
 from __future__ import annotations
@@ -39,14 +39,15 @@ def is_http_beside_streams(options: ServeOptions) -> bool:
 
 
 def _is_enabled(variable: str) -> bool:
-    """Return whether an environment variable says yes."""
+    """Return whether an environment variable is `1`, `true` or `yes`, in any case."""
     return os.environ.get(variable, "").lower() in ("1", "true", "yes")
 
 
 def profile_name(options: ServeOptions, vault_name: str = "") -> str:
     """Return the name of the profile for a vault, from an option or a variable.
 
-    Returns "" if none is named.
+    `vault_name` is "" for a vault without a name. An option for this vault counts most, then one
+    for all vaults, then SIMPLEMEM_PROFILE. Returns "" if none is named.
     """
     profiles = options.profiles_by_vault()
     if vault_name in profiles:
@@ -57,7 +58,8 @@ def profile_name(options: ServeOptions, vault_name: str = "") -> str:
 def choose_profile(options: ServeOptions, vault_name: str = "") -> Profile:
     """Return the profile for a vault: the default profile if none is named.
 
-    Raises Invalid if there is no profile of the name, and Unavailable if its package cannot be loaded.
+    `vault_name` is "" for a vault without a name. Raises Invalid if there is no profile of the
+    name, and Unavailable if its package cannot be loaded.
     """
     from simplemem.profiles.registry import DEFAULT_PROFILE, find_profile
 
@@ -65,14 +67,18 @@ def choose_profile(options: ServeOptions, vault_name: str = "") -> Profile:
 
 
 def tool_group_changes(options: ServeOptions) -> str:
-    """Return the tool groups to add and to remove, as `choose_tools` reads them."""
+    """Return the tool groups to add and to remove, as `choose_tools` reads them.
+
+    The option counts more than SIMPLEMEM_TOOLS. Returns "" if neither names any.
+    """
     return ",".join(options.tools or ()) or os.environ.get("SIMPLEMEM_TOOLS", "")
 
 
 def choose_folder(options: ServeOptions, profile: Profile, vault_name: str = "") -> Path:
     """Return the folder of a vault, which need not exist yet.
 
-    If none is named, a profile may have its own. Raises what `find_vault` raises.
+    If neither an option nor SIMPLEMEM_VAULT names one, it is the profile's own, else the nearest
+    vault. Raises Invalid for an empty name, or if the settings that name a vault cannot be read.
     """
     from simplemem.settings.find_vault import find_vault
 
@@ -107,7 +113,7 @@ def choose_settings(options: ServeOptions, profile: Profile, root: Path) -> Sett
 def _variable_of_setting(key: str, variable: str) -> str | None:
     """Return what a variable of another server sets, or None.
 
-    A log level that simplemem does not have is ignored.
+    `key` is the dotted name of the setting. A log level that simplemem does not have is ignored.
     """
     value = os.environ.get(variable)
     if key != "log_level" or not value:
@@ -175,17 +181,17 @@ def client_arguments(options: ServeOptions) -> tuple[Path, list[str]]:
 
 
 def _option(name: str, value: str | None) -> list[str]:
-    """Return the words of an option. Return none if it has no value."""
+    """Return the words of an option; [] if it has no value."""
     return [name, str(value)] if value else []
 
 
 def _path_option(name: str, path: str | None) -> list[str]:
-    """Return the words of an option with an absolute path. Return none if it has no value."""
+    """Return the words of an option with an absolute path; [] if it has no value."""
     if not path:
         return []
     return [name, os.path.abspath(os.path.expanduser(path))]
 
 
 def _flags(values: dict[str, bool | None]) -> list[str]:
-    """Return the names of the flags that are set."""
+    """Return the names of the flags that are set. `values` has the value of each by its name."""
     return [name for name, is_set in values.items() if is_set]

@@ -57,6 +57,7 @@ class _ServerLock:
     """The file lock of a vault, as `LocalServer` needs it: only its holder answers commands."""
 
     def __init__(self, store: EnhancedStore) -> None:
+        """Take nothing yet: the lock is that of the store's vault."""
         self._lock = store.extension.lock_file(".simplemem/server.lock")
 
     def try_acquire(self) -> bool:
@@ -69,10 +70,11 @@ class _ServerLock:
 
 
 def answer_commands(executor: StoreExecutor) -> Callable[[], None]:
-    """Let commands of this user ask the store of a server. Return a function that ends this.
+    """Let commands of this user ask the store of a server, and return what ends this.
 
     Opens the store, if it is closed. A server that hides part of the vault answers no command,
-    because the command line sees all of it.
+    because the command line sees all of it; the returned function then does nothing. Raises what
+    prevents the store from being opened: Invalid, NotFound or Unavailable.
     """
     store = executor.store()
     # A read-only server must not create `.simplemem`, and so has no folder for its socket.
@@ -97,7 +99,12 @@ def _sees_whole_vault(settings: Settings) -> bool:
 def _begin_answer(
     executor: StoreExecutor, store: EnhancedStore, request: Mapping[str, Any]
 ) -> Future[Answer | None] | None:
-    """Begin to answer a request in a thread of the server. Return None to decline it."""
+    """Begin to answer a request in a thread of the server. Returns None to decline it.
+
+    `request` has the `vault`, `environment` and `directory` of the command, and its words
+    (`command`) or the kind of a completion (`complete`) with the typed `prefix`. The future's
+    result is None, too, if the request is declined.
+    """
     if not _has_same_settings(store, request):
         return None
 
@@ -148,7 +155,10 @@ def _has_relative_path(settings: Settings, env: Mapping[str, str]) -> bool:
 
 
 def _complete(store: EnhancedStore, kind: str, prefix: str) -> Answer | None:
-    """Return the names or tags that begin with a prefix. Return None for an unknown kind."""
+    """Return the names or tags that begin with a prefix, under the key `names`.
+
+    `kind` is a key of COMPLETIONS. Returns None for an unknown kind.
+    """
     from simplemem.cli.options import COMPLETIONS
 
     complete = COMPLETIONS.get(kind)
@@ -160,9 +170,11 @@ def _complete(store: EnhancedStore, kind: str, prefix: str) -> Answer | None:
 def _run_command(
     store: EnhancedStore, words: list[str], request: Mapping[str, Any]
 ) -> Answer | None:
-    """Run a command as its own process would. Return its exit code and what it printed.
+    """Run a command as its own process would, and return `code` and `printed`.
 
-    Returns None to decline it.
+    `words` are its name and what follows it. `code` is the exit code, and `printed` a list of
+    pieces. Returns None to decline a command that does not only read, asks for help, or is used
+    wrongly.
     """
     import typer
 
@@ -227,18 +239,22 @@ class _CollectingStream(io.TextIOBase):
     encoding = "utf-8"
 
     def __init__(self, kind: str, *, is_terminal: bool, printed: list[Piece]) -> None:
+        """Create a stream of a kind (`out` or `err`) that adds to `printed`."""
         self._kind = kind
         self._is_terminal = is_terminal
         self._printed = printed
         self.buffer = _CollectingBuffer(f"{kind}-bytes", printed)
 
     def isatty(self) -> bool:
+        """Return whether the command prints on a terminal."""
         return self._is_terminal
 
     def writable(self) -> bool:
+        """Return True."""
         return True
 
     def write(self, text: str) -> int:
+        """Add a text, and return its length."""
         self._printed.append((self._kind, text))
         return len(text)
 
@@ -247,10 +263,12 @@ class _CollectingBuffer:
     """The buffer of a `_CollectingStream`: adds bytes, as text from which they can be restored."""
 
     def __init__(self, kind: str, printed: list[Piece]) -> None:
+        """Create a buffer of a kind (`out-bytes` or `err-bytes`) that adds to `printed`."""
         self._kind = kind
         self._printed = printed
 
     def write(self, data: bytes) -> int:
+        """Add bytes, and return their number."""
         self._printed.append((self._kind, data.decode("utf-8", "surrogateescape")))
         return len(data)
 
@@ -261,7 +279,7 @@ class _CollectingBuffer:
 def _parse_terminal(described: Any, printed: list[Piece]) -> Terminal | None:
     """Return the terminal that a request describes, with streams that collect what is printed.
 
-    Return None for a size that the server does not want to fill.
+    Returns None for a size that the server does not want to fill.
     """
     from simplemem.cli.output import Terminal
 
@@ -287,9 +305,11 @@ def _parse_terminal(described: Any, printed: list[Piece]) -> Terminal | None:
 
 
 def _parse_size(measured: Any, environment: Mapping[str, str]) -> tuple[int, int] | None:
-    """Return columns and lines of a terminal, by the rules that Rich follows in the process itself.
+    """Return columns and lines of a terminal, by the rules of Rich in the process itself.
 
-    Return None if one of them is too large.
+    `measured` is a pair of numbers, or anything else if the size is unknown: then 80 and 25.
+    COLUMNS and LINES in `environment` count more. Returns None if a number is negative or above
+    10,000.
     """
     columns, lines = 0, 0
     if _is_pair_of_numbers(measured):

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def start_server(options: ServeOptions) -> int:
-    """Serve until the client or the user ends the server. Return the exit code.
+    """Serve until the client or the user ends the server. Returns the exit code.
 
     Reports on stderr why a server cannot start; the exit code is then 1.
     """
@@ -78,8 +78,9 @@ class _PlannedVault:
     def open_store(self, settings: Settings) -> EnhancedStore:
         """Open the store, and create the vault if it does not exist and may be written.
 
-        A profile's graph file and the knowledge base are read at once. Raises what `open_store` of
-        `simplemem.store` raises.
+        A profile's graph file and the knowledge base are read at once. Says on stderr if a vault is
+        created. Raises NotFound if there is no vault and none can be created, Invalid for a wrong
+        setting, and Unavailable if the index cannot be opened.
         """
         from simplemem.store import open_store
 
@@ -98,10 +99,12 @@ class _PlannedVault:
 
 
 def _plan_vault(options: ServeOptions, vault_name: str, *, has_client: bool) -> _PlannedVault:
-    """Return the vault of this name as it is to be served. Warns on stderr of what has no effect.
+    """Return the vault of this name as it is to be served.
 
-    With `has_client`, an MCP client may have started the server, and a vault that does not exist is
-    created at the first call. Raises Invalid or NotFound if the vault cannot be served.
+    Warns on stderr of what has no effect. With `has_client`, an MCP client may have started the
+    server, and a vault that does not exist is created at the first call. At a terminal, the user
+    may be asked whether to create it. Raises Invalid or NotFound if the vault cannot be served, and
+    Unavailable if the package of its profile cannot be loaded.
     """
     from simplemem.note.dates import now
 
@@ -133,7 +136,8 @@ def _plan_vault(options: ServeOptions, vault_name: str, *, has_client: bool) -> 
 def _choose_tools(options: ServeOptions, profile: Profile) -> tuple[Tool, ...]:
     """Return the tools of a profile with the tool groups that the options add or remove.
 
-    Raises Invalid as `choose_tools` does.
+    Raises Invalid if there is no such group, two groups have a tool of one name, or no tool is
+    left.
     """
     from simplemem.profiles.registry import choose_tools
 
@@ -145,7 +149,8 @@ def _tools_with_knowledge_base(
 ) -> tuple[Tool, ...]:
     """Return the tools of a profile and those for a knowledge base.
 
-    Raises Invalid if the folder cannot be one for the vault, and as `choose_tools` does.
+    `folder` is that of the knowledge base, and `root` that of the vault. Raises Invalid if the
+    folder cannot be a knowledge base of this vault, and for a wrong choice of tool groups.
     """
     from simplemem.features.documents.knowledge_base import locate_folder
     from simplemem.profiles.registry import choose_tools, groups_of_setting
@@ -177,9 +182,9 @@ def _check_new_vault(
 ) -> None:
     """Raise NotFound if the server must not create a vault that does not exist.
 
-    At a terminal, the user is asked, and the vault is created. A client that starts the server has
-    no terminal and must not fail: its first call creates the vault. A service must not serve an
-    empty vault because of a typo.
+    At a terminal, the user is asked, and the vault is created, unless `is_confirmed`. A client that
+    starts the server (`has_client`) has no terminal and must not fail: its first call creates the
+    vault. A service must not serve an empty vault because of a typo.
     """
     from shlex import quote
 
@@ -215,10 +220,11 @@ def _confirm_new_vault(root: Path) -> None:
 
 
 def _serve_streams(options: ServeOptions, streams: tuple[int, int] | None = None) -> int:
-    """Serve one vault over standard input and output until the client ends. Return the exit code.
+    """Serve one vault over standard input and output, and return the exit code.
 
-    `streams` are the descriptors of standard input and output, if they are taken already. Raises
-    Invalid for options that need HTTP, and what `_plan_vault` raises.
+    Returns when the client ends. `streams` are the descriptors of standard input and output, if
+    they are taken already. Raises Invalid for options that need HTTP, and Invalid, NotFound or
+    Unavailable if the vault cannot be served.
     """
     from simplemem.server.executor import StoreExecutor
     from simplemem.server.serve import serve_stdio, take_standard_streams
@@ -281,10 +287,11 @@ def _answer_commands(executor: StoreExecutor) -> Callable[[], None]:
 
 
 def _serve_http_beside_streams(options: ServeOptions) -> int:
-    """Serve HTTP and, if a client is at the other end of standard input, MCP over standard streams.
+    """Serve HTTP, and MCP over standard streams if a client is at their other end.
 
     A second client starts a second server: if the address is taken, it is served over standard
-    streams alone. Returns the exit code. Raises what `_serve_http` and `_serve_streams` raise.
+    streams alone, which a warning on stderr says. Returns the exit code. Raises Invalid for options
+    that contradict each other, and Invalid, NotFound or Unavailable if a vault cannot be served.
     """
     from simplemem.server.serve import take_standard_streams
     from simplemem.web.standard_streams import StandardStreams, has_client
@@ -302,10 +309,11 @@ def _serve_http_beside_streams(options: ServeOptions) -> int:
 
 
 def _serve_http(options: ServeOptions, streams: StandardStreams | None = None) -> int:
-    """Serve the vaults over HTTP until a signal ends the server. Return the exit code.
+    """Serve the vaults over HTTP until a signal ends the server. Returns the exit code.
 
     With `streams`, MCP is served over standard input and output, too. Raises Invalid for options
-    that contradict each other, Unavailable if the address is taken, and what `_plan_vault` raises.
+    that contradict each other, Unavailable if the address is taken, and Invalid, NotFound or
+    Unavailable if a vault cannot be served.
     """
     from simplemem.web.serve import serve_http
 
@@ -324,7 +332,8 @@ def _serve_http(options: ServeOptions, streams: StandardStreams | None = None) -
 def _vaults_for_http(options: ServeOptions, *, has_client: bool) -> list[MountedVault]:
     """Return the vaults to serve, at least one.
 
-    Raises Invalid for options that contradict each other, and what `_plan_vault` raises.
+    `has_client` is as for `_plan_vault`. Raises Invalid for options that contradict each other, and
+    Invalid, NotFound or Unavailable if a vault cannot be served.
     """
     from simplemem.web.vault_view import MountedVault
 
@@ -369,7 +378,10 @@ def _refuse_index_path(vaults: Sequence[MountedVault]) -> None:
 
 
 def _choose_address(options: ServeOptions, profile: Profile) -> Address:
-    """Return where the server listens. Raises Invalid for text that is no address."""
+    """Return where the server listens: what `--http` names, else the profile's port.
+
+    Variables may name another port. Raises Invalid for text that is no address.
+    """
     from simplemem.profiles.variables import PORT_VARIABLE
     from simplemem.web.address import Address, parse_address
 

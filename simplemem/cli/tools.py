@@ -103,7 +103,11 @@ def list_tools(
 
 
 def _describe(tool: Tool) -> dict[str, Any]:
-    """Return a tool as JSON: what an agent sees of it, its effect on notes, and its tokens."""
+    """Return a tool as JSON: what an agent sees of it, its effect on notes, and its tokens.
+
+    The keys are `name`, `title`, `summary` (the first sentence of the description), `effect`
+    (`reads`, `writes` or `deletes`), `annotations` and `tokens`.
+    """
     listing = tool.listing()
     effect = "reads"
     if tool.writes:
@@ -126,7 +130,10 @@ def _describe(tool: Tool) -> dict[str, Any]:
 
 
 def _is_deleting_disabled(vault: Path | None) -> bool:
-    """Return whether the settings of a vault, or of the user without one, forbid deleting."""
+    """Return whether the settings of a vault, or of the user without one, forbid deleting.
+
+    Raises Invalid if a setting is wrong.
+    """
     from simplemem.settings.find_vault import find_vault
     from simplemem.settings.loading import load_settings
 

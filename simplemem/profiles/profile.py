@@ -111,7 +111,8 @@ class Profile:
         """Return settings of the replaced server's own file, by dotted name.
 
         `folder` is the working folder, and `named` the file of `--config`, or None. Returns no
-        settings if the profile has no such file. Raises what its reader raises.
+        settings if the profile has no such file. Raises Invalid if a file cannot be read or a
+        setting in it is wrong.
         """
         if not self.settings_reader:
             return {}

@@ -7,6 +7,9 @@ from typing import Any
 
 
 def resolve(reference: str) -> Any:
-    """Import the module and return the attribute that "module:attribute" names."""
+    """Import the module and return the attribute that "module:attribute" names.
+
+    Raises ImportError or AttributeError if there is no such module or attribute.
+    """
     module, _, attribute = reference.partition(":")
     return getattr(importlib.import_module(module), attribute)

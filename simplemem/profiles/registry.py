@@ -28,10 +28,10 @@ DEFAULT_PROFILE: Final = "default"
 
 
 def find_profile(name: str) -> Profile:
-    """Return the profile of this name.
+    """Return the profile of this name: a built-in one, else that of a plug-in.
 
     Raises:
-        Invalid: There is no such profile.
+        Invalid: There is no such profile, or the plug-in offers no profile of its name.
         Unavailable: The package that offers it cannot be loaded.
     """
     if name in _built_in_packages():
@@ -108,7 +108,7 @@ def choose_tools(profile: Profile, changes: str = "") -> tuple[Tool, ...]:
 def _choose_groups(profile: Profile, changes: str) -> list[str]:
     """Return the names of the tool groups of a profile, with some added or removed.
 
-    `changes` are as for `choose_tools`. Raise Invalid if there is no group of a name.
+    `changes` are as for `choose_tools`. Raises Invalid if there is no group of a name.
     """
     groups = list(profile.default_groups)
     for change in split_names(changes):
@@ -157,7 +157,7 @@ def compatibility_routes(profile: Profile) -> dict[str, CompatibilityRoute]:
 def _find_group(profile: Profile, name: str) -> str:
     """Return where the tools of a group are, as "module:attribute".
 
-    The profile's own groups come before those of other profiles. Raise Invalid, with all names, if
+    The profile's own groups come before those of other profiles. Raises Invalid, with all names, if
     no profile has the group.
     """
     if name in profile.tool_groups:
@@ -176,7 +176,7 @@ def _find_group(profile: Profile, name: str) -> str:
 
 @cache
 def _built_in_packages() -> Mapping[str, str]:
-    """Return the packages of the built-in profiles by the name of the profile."""
+    """Return the Python package of each built-in profile, by the name of the profile."""
     packages = {}
     for entry in os.scandir(Path(__file__).parent):
         if os.path.isfile(os.path.join(entry, "__init__.py")):
@@ -186,12 +186,12 @@ def _built_in_packages() -> Mapping[str, str]:
 
 
 def _built_in_profile(name: str) -> Profile:
-    """Return a profile of simplemem itself. Raise KeyError if it has none of this name."""
+    """Return a profile of simplemem itself. Raises KeyError if it has none of this name."""
     package = importlib.import_module(_built_in_packages()[name])
     profile: Profile = package.PROFILE
     return profile
 
 
 def _place(profile: Profile) -> tuple[int, str]:
-    """Return the key by which profiles are sorted in lists."""
+    """Return the key by which profiles are sorted in lists: the order, then the name."""
     return profile.order, profile.name

@@ -66,7 +66,11 @@ class CompatibilityRoute:
         return name
 
     def answer(self, reply: Reply[Any]) -> Data:
-        """Return the body of the answer for what the tool replied."""
+        """Return the body of the answer for what the tool replied.
+
+        It has the status and the text, if the route names fields for them, and the fields of the
+        tool's data that the route shows.
+        """
         body: Data = {}
         if self.status_text:
             body["status"] = self.status_text

@@ -60,7 +60,10 @@ class Arguments(BaseModel):
 
 
 def from_json(value: object) -> Any:
-    """Return the object or list that a string contains as JSON, or the value itself."""
+    """Return the object or list that a text contains as JSON, or the value itself.
+
+    The value itself is returned if it is no text, or a text that is not valid JSON.
+    """
     if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "["):
         return value
     try:
@@ -70,7 +73,10 @@ def from_json(value: object) -> Any:
 
 
 def read_tags(value: object) -> Any:
-    """Return tags in the form that they have. In a map, the text `true` becomes True."""
+    """Return tags as a value: JSON in a text is read, and everything else stays as it is.
+
+    In a map, the text `true` becomes True, for a tag without a value.
+    """
     tags = from_json(value)
     if not isinstance(tags, Mapping):
         return tags
@@ -78,7 +84,10 @@ def read_tags(value: object) -> Any:
 
 
 def _read_list(value: object, info: ValidationInfo) -> Any:
-    """Return a list. A single text or object becomes a list of one, unless the context is EXACT."""
+    """Return a list. A single text or object becomes a list of one, unless the context is EXACT.
+
+    Other values are returned as they are, for the validator to refuse.
+    """
     items = from_json(value)
     if info.context != EXACT and isinstance(items, (str, Mapping)):
         return [items]
@@ -86,7 +95,10 @@ def _read_list(value: object, info: ValidationInfo) -> Any:
 
 
 def _read_words(value: object) -> Any:
-    """Return a list. A text is split at commas."""
+    """Return a list of words: a text is split at commas, and empty parts are left out.
+
+    Other values are returned as they are; a list in a text may be JSON.
+    """
     words = from_json(value)
     if not isinstance(words, str):
         return words
@@ -95,12 +107,18 @@ def _read_words(value: object) -> Any:
 
 
 def _read_object(value: object) -> Any:
-    """Return an object. An empty text becomes an empty object."""
+    """Return the object that a text contains as JSON; an empty text becomes an empty object.
+
+    Other values are returned as they are.
+    """
     return {} if value == "" else from_json(value)
 
 
 def _read_name(value: object) -> Any:
-    """Return a name without the brackets of a link, the scheme of a resource and `.md`."""
+    """Return a name without the brackets of a link, the scheme of a resource and `.md`.
+
+    The heading and the label of a link are left out. A value that is no text is returned as it is.
+    """
     if not isinstance(value, str):
         return value
 
@@ -117,7 +135,10 @@ def _read_name(value: object) -> Any:
 
 
 def _read_hash(value: object) -> Any:
-    """Return a hash without quotes and spaces around it, or None if nothing is left."""
+    """Return a hash in lower case, without backticks and spaces around it.
+
+    Returns None if nothing is left, and a value that is no text as it is.
+    """
     if not isinstance(value, str):
         return value
     return value.strip(" `").lower() or None
@@ -129,9 +150,14 @@ def clamp(maximum: int) -> AfterValidator:
 
 
 def one_of(*words: str, **synonyms: str) -> BeforeValidator:
-    """Return a validator that accepts some words in any case, and synonyms of them."""
+    """Return a validator that accepts some words in any case, and synonyms of them.
+
+    `synonyms` has the word by its synonym. The validator returns the word, and raises ValueError
+    for any other text, which pydantic reports.
+    """
 
     def read_word(value: object) -> str:
+        """Return the word that a value means. Raises ValueError if it means none."""
         text = str(value).strip().lower()
         word = synonyms.get(text, text)
         if word not in words:
@@ -142,12 +168,12 @@ def one_of(*words: str, **synonyms: str) -> BeforeValidator:
 
 
 def about(text: str) -> Any:
-    """Return the description of an argument for a model."""
+    """Return the annotation that describes an argument for a model."""
     return Field(description=text)
 
 
 def aliases(*names: str) -> Any:
-    """Return the names of an argument, the one that is listed first."""
+    """Return the annotation with the names of an argument. The first is the one that is listed."""
     return Field(validation_alias=AliasChoices(*names))
 
 
@@ -205,7 +231,7 @@ class FilterArgs:
     until: str | None = None
 
     def filter(self) -> Filter:
-        """Return the filter for the store. Raise Invalid for a date that cannot be read."""
+        """Return the filter for the store. Raises Invalid for a date that cannot be read."""
         return Filter.of(**vars(self))
 
 

@@ -104,9 +104,11 @@ def change_reply(
 ) -> Reply[T]:
     """Return a reply to a change, as text and as the fields of `answer_type`.
 
-    The text has `lines`, the hash, the hint and the warnings. A field is taken from `fields`,
-    otherwise from `change`. It is left out if it is empty and not required. With `undo_to`, the
-    hint says how to undo the change; the text names its version, which the fields have already.
+    The text has `lines`, of which there is at least one, and the hash, the hint and the warnings. A
+    field is taken from `fields`, otherwise from the attribute of `change` with its name. It is left
+    out if it is None or an empty list, and not required. With `undo_to`, the hint says how to undo
+    the change; the text names its version, which the fields have already. At most 20 warnings are
+    kept, each cut to 600 characters, and the previous hash is cut to 12 digits.
     """
     names = [name for name in answer_type.__annotations__ if name != "hint"]
     data: Data = {name: fields[name] if name in fields else getattr(change, name) for name in names}
@@ -135,7 +137,10 @@ def _undo_hint(purpose: UndoPurpose, arguments: str) -> Hint:
 
 
 def _first_warnings(warnings: Sequence[str]) -> list[str]:
-    """Return the first warnings, each on one line, and the number of the rest."""
+    """Return the first warnings, at most 20, each on one line of at most 600 characters.
+
+    If there are more, a last line counts them.
+    """
     shortened = [render.line(text, _MAX_WARNING_LENGTH) for text in warnings[:_MAX_WARNINGS]]
     if len(warnings) > _MAX_WARNINGS:
         shortened.append(f"(and {len(warnings) - _MAX_WARNINGS} more)")
@@ -152,7 +157,10 @@ def _without_empty(fields: Data, required: frozenset[str]) -> Data:
 
 
 def _hashes(data: Data) -> str:
-    """Return the line with the hash of a note, and that of the text before."""
+    """Return the line with the hash of a note, and that of the text before the change.
+
+    Returns "" if the fields have no hash, as after a deletion.
+    """
     if not data.get("sha256"):
         return ""
     parts = [f"sha256 {data['sha256']}"]

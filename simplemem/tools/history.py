@@ -93,7 +93,10 @@ def memory_history(
 
 
 def _version_line(entry: HistoryEntry, shortened_diff: str, *, has_diff: bool) -> VersionLine:
-    """Return a change as the fields of an answer."""
+    """Return a change as the fields of an answer.
+
+    `shortened_diff` is one of them only with `has_diff`.
+    """
     operation = entry.op
     if entry.new_name:
         operation = f"{entry.op} {entry.name} to {entry.new_name}"
@@ -133,7 +136,7 @@ def _describe_change(entry: HistoryEntry) -> str:
 
 
 def _extent(entry: HistoryEntry) -> str:
-    """Return how many notes a change of several notes has."""
+    """Return how many notes a change of several notes has; "" for a change of one note."""
     if entry.notes <= 1:
         return ""
     return f', {entry.notes} memories (name="{entry.version}" lists them)'
@@ -217,7 +220,11 @@ def _check_undo(version: str | None, name: str | None, by: str | None, since: st
 def _undone_many_reply(
     result: UndoneMany, by: str, since: str, *, is_preview: bool
 ) -> Reply[UndoAnswer]:
-    """Return what an undo of a client's changes did, or what it would do."""
+    """Return what an undo of a client's changes did, or what it would do.
+
+    `by` is the client, and `since` the date or version that the undo started from. At most 50 of
+    the undone notes are listed, and at most 50 of those that were not.
+    """
     undone = result.notes[:MAX_NAMES]
     left = result.left[:MAX_NAMES]
     summary = _summarize_undone(result, by, since, is_preview=is_preview)
@@ -250,7 +257,11 @@ def _undone_many_reply(
 
 
 def _summarize_undone(result: UndoneMany, by: str, since: str, *, is_preview: bool) -> str:
-    """Return in how many notes the changes of a client were undone, or would be."""
+    """Return in how many notes the changes of a client were undone, or would be.
+
+    The text is a part of a sentence that begins with "This". `by` is the client, and `since` the
+    date or version that the undo started from.
+    """
     action = "undid"
     if is_preview:
         action = "would undo"

@@ -86,7 +86,9 @@ def normalize_arguments(
 ) -> Passed:
     """Return arguments under the names that a tool lists, without those that are null.
 
-    Raise Invalid if a name is unknown or ambiguous, or if an argument is passed twice.
+    `fields` are the arguments of the tool; without any, {} is returned. `synonyms` has, by the name
+    of an argument, what models write in its place. Raises Invalid if a name is unknown or
+    ambiguous, or if an argument is passed twice with different values; `gather` may raise it too.
     """
     if not fields:
         return {}  # A tool without arguments accepts any: some clients cannot send none.
@@ -111,6 +113,7 @@ class _ArgumentNames:
     """The names that the arguments of one tool are listed under, and the others that they have."""
 
     def __init__(self, fields: Fields, synonyms: Synonyms) -> None:
+        """Take the names from the arguments of a tool, `fields`."""
         self._synonyms = synonyms
         self._listed_of: dict[str, str] = {}
         for field, (hint, _) in fields.items():
@@ -120,7 +123,10 @@ class _ArgumentNames:
         self.listed = list(dict.fromkeys(self._listed_of.values()))
 
     def resolve(self, key: str) -> str:
-        """Return the listed name of an argument. Raise Invalid with names that may be meant."""
+        """Return the listed name of an argument, by any name that a client passed.
+
+        Raises Invalid, with the names that may be meant, if it is unknown or has several meanings.
+        """
         bare_key = _bare(key)
         if bare_key in self._listed_of:
             return self._listed_of[bare_key]
@@ -140,7 +146,10 @@ class _ArgumentNames:
         raise Invalid(f"no argument {key[:_MAX_KEY_LENGTH]!r}", hint=hint)
 
     def _similar(self, bare_key: str) -> list[str]:
-        """Return the listed names of arguments that are spelt nearly so."""
+        """Return the listed names of at most three arguments that are spelt nearly like a name.
+
+        `bare_key` is the name as `_bare` returns it. Returns [] if none is.
+        """
         matches = difflib.get_close_matches(bare_key, self._listed_of)
         return [self._listed_of[match] for match in matches]
 
@@ -148,8 +157,9 @@ class _ArgumentNames:
 def gather_metadata(passed: Passed) -> Passed:
     """Return arguments with properties moved into `metadata`.
 
-    If no other argument names the note, the title does, and stays where it is. Raise Invalid if a
-    property is passed twice with different values.
+    If no other argument names the note, the title does, and stays where it is. The arguments are
+    returned unchanged if `metadata` is no object. Raises Invalid if a property is passed twice with
+    different values.
     """
     metadata = from_json(passed.get("metadata") or {})
     if not isinstance(metadata, Mapping):
@@ -181,7 +191,11 @@ def _movable_properties(passed: Passed) -> list[str]:
 
 
 def gather_edits(passed: Passed) -> Passed:
-    """Return arguments in which an old and a new text, passed by themselves, are one of `edits`."""
+    """Return arguments in which an old and a new text, passed by themselves, are one of `edits`.
+
+    They are put after the edits that were passed. Without such a text, the arguments are returned
+    unchanged.
+    """
     edit = {}
     gathered = {}
     for key, value in passed.items():
@@ -202,7 +216,8 @@ def gather_edits(passed: Passed) -> Passed:
 def gather_tag_changes(passed: Passed) -> Passed:
     """Return arguments in which tags to `add` and to `remove` are one map, `tags`.
 
-    They are passed beside `tags` or within. A tag to remove has the value None.
+    They are passed beside `tags` or within. A tag to remove has the value None. Without them, the
+    arguments are returned unchanged. Raises Invalid for tags that cannot be read.
     """
     tags = read_tags(passed.get("tags"))
     is_nested = isinstance(tags, Mapping) and bool(tags) and tags.keys() <= {"add", "remove"}
@@ -229,9 +244,10 @@ def gather_tag_changes(passed: Passed) -> Passed:
 
 
 def describe_errors(error: ValidationError) -> dict[tuple[str, str], None]:
-    """Return the place of each error and a message, in their order.
+    """Return the place and the message of each error, as the keys of a dict, in their order.
 
-    A message never contains a value: it may be a note.
+    Each pair occurs once. The place is the name of the argument, with dots before parts of it. A
+    message never contains the value of the argument: it may be a note.
     """
     described: dict[tuple[str, str], None] = {}
     for details in error.errors(include_url=False, include_input=False):
@@ -241,7 +257,10 @@ def describe_errors(error: ValidationError) -> dict[tuple[str, str], None]:
 
 
 def _message_of(error_type: str, context: Mapping[str, Any]) -> str:
-    """Return the message for an error of pydantic: its type, and what pydantic says about it."""
+    """Return the message for an error of pydantic; "is invalid" for an unknown type.
+
+    `context` is what pydantic says about the error, such as the bound that a number exceeds.
+    """
     for part, message in _MESSAGES.items():
         if part in error_type:
             return message.format(**context)
@@ -249,7 +268,11 @@ def _message_of(error_type: str, context: Mapping[str, Any]) -> str:
 
 
 def _single_tag(tag: object) -> object:
-    """Return one tag as a list, so that its spaces do not separate tags. A comma does."""
+    """Return one tag as a list, so that its spaces do not separate tags.
+
+    A text with a comma, which separates tags, is returned as it is, and so is a value that is no
+    text.
+    """
     text = from_json(tag)
     if isinstance(text, str) and "," not in text:
         return [text]
@@ -257,5 +280,5 @@ def _single_tag(tag: object) -> object:
 
 
 def _bare(name: str) -> str:
-    """Return a name without what models vary: `_`, `-` and capitals."""
+    """Return a name without `_` and `-`, and in lower case, because models vary these."""
     return name.replace("_", "").replace("-", "").casefold()

@@ -43,7 +43,8 @@ def asked_page(section: str | None) -> tuple[str | None, int]:
 def page_size(text: str, tokens: int) -> int:
     """Return how many characters a page has, so that pages of any script have as many tokens.
 
-    `tokens` is the number of tokens of the whole text; 0 if it was not counted.
+    `tokens` is the number of tokens of the whole text; 0 if it was not counted, for the largest
+    page. A page has between 5,000 and 20,000 characters.
     """
     if not tokens:
         return _PAGE_LENGTH
@@ -52,10 +53,11 @@ def page_size(text: str, tokens: int) -> int:
 
 
 def page_of(text: str, section: str | None, number: int, size: int = _PAGE_LENGTH) -> LongPage:
-    """Return page `number` of a text, which counts from 1. Raise NotFound if it has fewer pages.
+    """Return page `number` of a text, which counts from 1.
 
     `section` is the heading that the text belongs to, for the name of the next page. With the same
-    `size`, in characters, a text is always cut in the same places.
+    `size`, in characters, a text is always cut in the same places. Raises NotFound if there is no
+    page of this number.
     """
     starts = _page_starts(text, size)
     total = len(starts)

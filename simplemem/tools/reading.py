@@ -102,8 +102,9 @@ def _read_version(
 ) -> Memory:
     """Return the current text of a note, or that of a version or a date.
 
-    Records that the client has read a current text. Raise NotFound if there is no such note,
-    heading or version.
+    `heading` limits it to a section. Without a `version`, records in the session that the client
+    has read the note. Raises NotFound if there is no such note, heading or version, and Ambiguous
+    if the name means several notes.
     """
     if version is None:
         memory = store.read(name, section=heading)
@@ -166,7 +167,7 @@ class _Reading:
 
     @cached_property
     def properties(self) -> Data:
-        """The frontmatter without the properties that the answer has beside it."""
+        """The frontmatter without what the answer has beside it, such as title, tags and dates."""
         dates = (self.memory.created, self.memory.modified)
         return {
             key: value
@@ -221,7 +222,10 @@ class _Reading:
         return "\n".join(lines) + "\n\n" + self.page.text
 
     def _property_lines(self) -> list[str]:
-        """Return the frontmatter of the note, one property per line; none beside its first page."""
+        """Return the frontmatter of the note, one property per line.
+
+        Returns [] for a later page or a section. Empty properties are left out.
+        """
         if not self.is_whole:
             return []
 
@@ -238,7 +242,10 @@ class _Reading:
         return lines + self._other_property_lines()
 
     def _other_property_lines(self) -> list[str]:
-        """Return the properties without a field of their own, and the number of those left out."""
+        """Return the first 40 properties without a field of their own, without empty ones.
+
+        A last line counts those beyond the limit.
+        """
         lines = []
         for key, value in islice(self.properties.items(), _MAX_PROPERTIES):
             if value not in (None, ""):
@@ -265,7 +272,7 @@ class _Reading:
         ]
 
     def paging(self) -> str:
-        """Return which page this is, and how to get the next one."""
+        """Return which page this is, and how to get the next one; "" for the only page."""
         parts = []
         if self.page.total > 1:
             parts.append(f"Page {self.page.number} of {self.page.total}.")
@@ -274,7 +281,11 @@ class _Reading:
         return " ".join(parts)
 
     def warnings(self, index: IndexState) -> list[str]:
-        """Return what a reader of the text cannot see, and what the answer lacks."""
+        """Return what a reader of the text cannot see, and what the answer lacks.
+
+        `index` is the state of the index: backlinks may be missing while it is built. Returns [] if
+        there is nothing to warn of.
+        """
         warnings = []
         if self.memory.problem:
             warnings.append(self.memory.problem)
@@ -339,7 +350,11 @@ def list_memories(
 def _fitting_page(
     store: EnhancedStore, where: FilterArgs, sort: Sort, limit: int, cursor: str | None
 ) -> tuple[Page, list[ListedShort]]:
-    """Return a page of the list, with fewer notes than `limit` if they have too many tokens."""
+    """Return a page of the list, and its notes shortened for an answer.
+
+    The page has fewer notes than `limit` if they have more than 8,000 tokens, but at least one if
+    there is any. Raises Invalid for a date or a cursor that cannot be read.
+    """
     while True:
         page = store.list(filter=where.filter(), sort=sort, limit=limit, cursor=cursor)
         items = [shorten_listed(note) for note in page.items]
@@ -352,7 +367,7 @@ def _fitting_page(
 
 
 def _listed_text(item: ListedShort) -> str:
-    """Return a note as an item of a list."""
+    """Return a note as a line of a list, without the values that are empty."""
     problem = ""
     if item.problem:
         problem = "its frontmatter cannot be read"

@@ -37,7 +37,7 @@ _MAX_DIFF_LINE_LENGTH: Final = 300
 def line(value: object, max_length: int = 200) -> str:
     """Return a value as one line without control characters.
 
-    A long one is cut, between words if possible.
+    A text longer than `max_length` characters is cut, between words if possible, and ends with "…".
     """
     text = str(value).lstrip()
     # A caller may pass megabytes. Only what may fit is read.
@@ -55,18 +55,19 @@ def line(value: object, max_length: int = 200) -> str:
 
 
 def name_of(name: str) -> str:
-    """Return a name on one line. It is not cut, because a model passes it back."""
+    """Return a name on one line. It is cut only after 4,096 characters: a model passes it back."""
     return line(name, _MAX_NAME_LENGTH)
 
 
 def brief(value: object, max_tokens: int) -> str:
-    """Return a value as one line of about `max_tokens` at most."""
+    """Return a value as one line of about `max_tokens` at most. A longer one is cut, with "…"."""
     text = line(value, max_tokens * _CHARACTERS_PER_TOKEN)
     if count_tokens(text) <= max_tokens:
         return text
 
     # In a script without spaces, each letter is a token.
     def tokens_until(end: int) -> int:
+        """Return the number of tokens of the text up to a position."""
         return count_tokens(text[:end])
 
     lengths = range(len(text))
@@ -75,7 +76,10 @@ def brief(value: object, max_tokens: int) -> str:
 
 
 def brief_lines(text: str, max_tokens: int) -> str:
-    """Return the first lines of a text, each cut if it is long, and the number of the rest."""
+    """Return the first lines of a text, about `max_tokens` in all, each cut to 300 characters.
+
+    The first line is always among them. If lines are left out, a last line counts them.
+    """
     lines = text.rstrip("\n").split("\n")
     shortened_lines: list[str] = []
     tokens_left = max_tokens
@@ -96,7 +100,8 @@ def brief_lines(text: str, max_tokens: int) -> str:
 def answer(head: str, from_notes: str, *after: str, flagged: bool = False) -> str:
     """Return the text of an answer, with what the notes say between marks.
 
-    It says which hidden characters `from_notes` contains, unless its parts are `flagged` already.
+    `head` stands above it and `after` below; empty parts are left out. The answer says which hidden
+    characters `from_notes` contains, unless its parts are `flagged` already.
     """
     parts = [head]
     hidden: list[str] = []
@@ -112,7 +117,7 @@ def answer(head: str, from_notes: str, *after: str, flagged: bool = False) -> st
 
 
 def _quote(from_notes: str) -> tuple[str, str]:
-    """Return a sentence about a quotation, and the quotation between random marks."""
+    """Return a sentence that announces a quotation, and the quotation between random marks."""
     mark = os.urandom(4).hex()
     line_end = "" if from_notes.endswith("\n") else "\n"
     return (
@@ -122,14 +127,20 @@ def _quote(from_notes: str) -> tuple[str, str]:
 
 
 def flags_of(*texts: str) -> list[str]:
-    """Return what a reader of these texts does not see: `3 characters that readers do not see`."""
+    """Return what a reader of these texts does not see: `3 characters that readers do not see`.
+
+    There is at most one text for characters and one for comments; [] if everything is seen.
+    """
     from simplemem.note.invisible import find_unseen  # not needed to start a server
 
     return [description for description, _ in find_unseen("\n".join(texts))]
 
 
 def warnings_of(text: str, first_line: int = 1) -> list[str]:
-    """Return a warning per kind of hidden characters of a text, with the line of the first."""
+    """Return a warning per kind of hidden characters of a text, with the line of the first.
+
+    `first_line` is the number of the text's first line. Returns [] if there are none.
+    """
     from simplemem.note.invisible import find_unseen  # not needed to start a server
 
     return [
@@ -139,7 +150,7 @@ def warnings_of(text: str, first_line: int = 1) -> list[str]:
 
 
 def listed(names: Iterable[str], max_names: int = _MAX_NAMES) -> str:
-    """Return the first names on one line, and the number of the rest."""
+    """Return the first names on one line with commas, and the number of the rest."""
     all_names = list(names)
     first_names = [name_of(name) for name in all_names[:max_names]]
     text = ", ".join(first_names)
@@ -151,7 +162,11 @@ def listed(names: Iterable[str], max_names: int = _MAX_NAMES) -> str:
 
 
 def tags_line(tags: Sequence[str], more: int = 0) -> str:
-    """Return tags as a person writes them: `#todo #status/done`. `more` counts missing ones."""
+    """Return tags as a person writes them: `#todo #status/done`; "" without any.
+
+    The first 12 are written, each cut to 60 characters, and the others counted. `more` is the
+    number of tags that `tags` lacks already.
+    """
     first_tags = tags[:_MAX_TAGS]
     words = [line(tag, 60).replace(" ", "") for tag in first_tags]
     text = " ".join(f"#{word}" for word in words)
@@ -162,7 +177,11 @@ def tags_line(tags: Sequence[str], more: int = 0) -> str:
 
 
 def facts(*pairs: tuple[str, object]) -> str:
-    """Return labelled values on one line: `a x · b y`. Empty values are left out."""
+    """Return labelled values on one line, as in `sha256 4a1b · score 0.52`; "" if all are empty.
+
+    `pairs` are labels and values. A label may be "". Empty values are left out, and long ones cut
+    to 200 characters.
+    """
     labelled = []
     for label, value in pairs:
         if value not in (None, "", (), [], {}):
@@ -190,7 +209,7 @@ def nothing_found(about: str, index: IndexState) -> str:
 def missing_terms(absent: Sequence[str], not_searched: int = 0) -> str:
     """Return which words of a question no note contains, and how many notes were not searched.
 
-    Returns "" if notes contain each of the words.
+    Returns "" if notes contain each of the words. The list of words is cut to 300 characters.
     """
     if not absent:
         return ""
@@ -214,7 +233,10 @@ def index_line(index: IndexState, degraded: str = "") -> str:
 
 
 def error_data(error: SimplememError) -> dict[str, Any]:
-    """Return the fields of an error. Long lists and diffs are cut, so that a model can read it."""
+    """Return the fields of an error, cut so that a model can read it.
+
+    At most 50 candidates are kept, 1,500 tokens of a diff, and 500 of the diff of a merge.
+    """
     data = error.as_dict()
     if "candidates" in data:
         data["candidates"] = data["candidates"][:_MAX_CANDIDATES]
@@ -226,7 +248,10 @@ def error_data(error: SimplememError) -> dict[str, Any]:
 
 
 def _shorten_merge(merged: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a merge that a conflict offers, without its text if that is long."""
+    """Return the merge that a conflict offers, with at most 500 tokens of its diff.
+
+    Its text is left out if it has more than 1,500 tokens.
+    """
     shortened = dict(merged)
     shortened["diff"] = brief_lines(merged["diff"], _MAX_MERGED_DIFF_TOKENS)
     if count_tokens(merged.get("text", "")) > _MAX_DIFF_TOKENS:
@@ -235,9 +260,10 @@ def _shorten_merge(merged: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def error_text(data: Mapping[str, Any]) -> str:
-    """Return the fields of an error as text: what happened, what to do, what to use instead.
+    """Return an error as text: what happened, what to do, what to use instead.
 
-    Names of notes and diffs stand between marks, because notes wrote them.
+    `data` has the fields of the error, as `error_data` returns them. Names of notes and diffs stand
+    between marks, because notes wrote them.
     """
     message = line(data["message"], 600)
     lines = [f"{data['code']}: {message}", line(data.get("hint") or "", 600)]

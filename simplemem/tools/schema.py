@@ -47,7 +47,11 @@ _ARRAY_BOUNDS: Final = _BOUNDS | {"min_length": "minItems", "max_length": "maxIt
 
 
 def schema_of_fields(fields: Fields, *, answer: bool) -> Schema:
-    """Return the schema of an object. A field is listed under the first name that it has."""
+    """Return the schema of an object with these fields, listed under their first names.
+
+    `answer` says whether it is an answer or the arguments of a tool: only an answer may list
+    `null`.
+    """
     properties: Schema = {}
     required = []
     for field, (hint, default) in fields.items():
@@ -67,7 +71,10 @@ def schema_of_fields(fields: Fields, *, answer: bool) -> Schema:
 
 
 def schema_of_record(record: type, *, answer: bool) -> Schema:
-    """Return the schema of a dataclass, a pydantic model or a TypedDict."""
+    """Return the schema of a dataclass, a pydantic model or a TypedDict.
+
+    `answer` is as for `schema_of_fields`.
+    """
     hints = get_type_hints(record, include_extras=True)
     required = _required_fields(record, hints)
     fields = {
@@ -78,7 +85,7 @@ def schema_of_record(record: type, *, answer: bool) -> Schema:
 
 
 def schema_of(hint: object, *, answer: bool, is_optional: bool = False) -> Schema:
-    """Return the schema of a type.
+    """Return the schema of a type. Raises AssertionError for one that has no schema.
 
     An argument that is null counts as absent. So `null` is listed only in an answer (`answer`), for
     a field that is always there (not `is_optional`).
@@ -132,7 +139,10 @@ def closed(schema: Schema) -> Schema:
 
 
 def names_of(name: str, hint: object) -> list[str]:
-    """Return every name of an argument, the one that is listed first."""
+    """Return every name of an argument, the one that is listed first.
+
+    `hint` is its type. Without `aliases` in it, the argument has only the name of its parameter.
+    """
     for field in reversed(getattr(hint, "__metadata__", ())):
         if isinstance(field, FieldInfo) and isinstance(field.validation_alias, AliasChoices):
             return [str(choice) for choice in field.validation_alias.choices]
@@ -164,7 +174,10 @@ def _in_declared_order(record: type, hints: Mapping[str, Any]) -> Mapping[str, A
 
 
 def _schema_of_union(parameters: Sequence[Any], *, answer: bool, has_null: bool) -> Schema:
-    """Return the schema of a union of types. `null` is one of them only with `has_null`."""
+    """Return the schema of a union of types. `null` is one of them only with `has_null`.
+
+    A union of one type has the schema of this type.
+    """
     null = type(None)
     schemas = [schema_of(hint, answer=answer) for hint in parameters if hint is not null]
     if has_null and null in parameters:

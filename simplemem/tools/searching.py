@@ -117,7 +117,7 @@ def _search_text(result: Found, answer: SearchAnswer) -> str:
 
 
 def _explanation(explanation: Mapping[str, Any] | None) -> Data:
-    """Return the part of an explanation that an answer has."""
+    """Return the part of an explanation that an answer has, without what is empty; {} for None."""
     if explanation is None:
         return {}
     shown_keys = explanation.keys() - _HIDDEN_EXPLANATION
@@ -169,7 +169,10 @@ def _day(moment: str | None) -> str:
 
 
 def _rank_facts(why: Mapping[str, Any]) -> str:
-    """Return the numbers behind the rank of a hit, if they were asked for."""
+    """Return the numbers behind the rank of a hit on one line.
+
+    `why` has them by name. Returns "" for {}, which a hit has if they were not asked for.
+    """
     signals = [signal for signal in _SIGNALS if why.get(signal)]
     numbers = ", ".join(f"{signal} {why[signal]:.2f}" for signal in signals)
     missing = ", ".join(why.get("missing", ())[:_MAX_MISSING_WORDS])
@@ -182,7 +185,7 @@ def _title_after_name(name: str, title: str) -> str:
 
 
 def _special_type(note_type: str) -> str:
-    """Return a type of note, unless every note has it by default."""
+    """Return a type of note; "" for `memory`, which every note has by default."""
     return "" if note_type == "memory" else note_type
 
 
@@ -303,7 +306,10 @@ def _context_size(pack: Pack) -> str:
 
 
 def _context_head(pack: Pack, subject: str, budget_tokens: int) -> str:
-    """Return the first line of a pack: whether the notes answer the question."""
+    """Return the first line of a pack: whether the notes answer the question.
+
+    `subject` is the question on one line. `budget_tokens` is named if no passage fits into it.
+    """
     if not pack.text and pack.left_out:
         return f"Nothing about {subject} fits into {budget_tokens} tokens."
     if not pack.text and not pack.index.is_ready:

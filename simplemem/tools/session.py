@@ -25,6 +25,7 @@ class Session:
     """The hash of the text that one client last saw of each note, by path. Thread-safe."""
 
     def __init__(self) -> None:
+        """Begin with a client that has seen no note."""
         self._hashes: OrderedDict[str, str] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -56,7 +57,8 @@ class Session:
     def record_step(self, store: EnhancedStore, version: str) -> None:
         """Record a change of several notes, such as a move that rewrote links, by its version.
 
-        For "", nothing is recorded.
+        Of at most 1,000 notes, what the client knew is replaced by the new text. For "", nothing is
+        recorded.
         """
         if not version:
             return
@@ -70,7 +72,8 @@ class Session:
     ) -> None:
         """Replace what is recorded of a note that changed, was moved, or is gone (`new_hash` None).
 
-        The client knows the new text only if it knew the old one.
+        The client knows the new text only if it knew the old one. A note that it has not seen stays
+        unknown.
         """
         with self._lock:
             known_hash = self._hashes.pop(old_path, None)
@@ -81,7 +84,10 @@ class Session:
             self._hashes[new_path] = known_hash
 
     def record_hash(self, path: str, sha256: str) -> None:
-        """Record the hash of the text that the client knows at a path."""
+        """Record the hash of the text that the client knows at a path.
+
+        Of more than 2,000 notes, those that were recorded longest ago are forgotten.
+        """
         with self._lock:
             self._hashes[path] = sha256
             self._hashes.move_to_end(path)
@@ -90,32 +96,41 @@ class Session:
 
 
 def describe_replaced(store: EnhancedStore, name: str, previous_sha256: str) -> str:
-    """Describe the text that a write replaced although its client had not read the note."""
+    """Return a warning about a text that was replaced although the client had not read it.
+
+    `previous_sha256` is the hash of this text. Raises nothing if the history no longer has it.
+    """
     text = text_replaced(store, name, previous_sha256)
     return f"this replaced a text that was not read in this session: {text}"
 
 
 def text_replaced(store: EnhancedStore, name: str, previous_sha256: str) -> str:
-    """Describe a replaced text: its length, its author and its hash."""
-    facts: list[str] = []
+    """Return the length of a replaced text, its author and its hash, with commas between them.
+
+    What the history no longer has is left out, without an error.
+    """
+    parts: list[str] = []
     with suppress(SimplememError):  # the history may no longer have the text
         replaced = store.read(name, version=previous_sha256)
-        facts.append(format_count(_number_of_lines(replaced.content), "line"))
+        parts.append(format_count(_number_of_lines(replaced.content), "line"))
     with suppress(SimplememError):
-        facts.append(_last_author(store, name, previous_sha256))
-    facts.append(f"sha256 {previous_sha256[:_SHORT_HASH_LENGTH]}")
-    return ", ".join(facts)
+        parts.append(_last_author(store, name, previous_sha256))
+    parts.append(f"sha256 {previous_sha256[:_SHORT_HASH_LENGTH]}")
+    return ", ".join(parts)
 
 
 def _number_of_lines(text: str) -> int:
-    """Count the lines of a note's text. A last one without a line end counts too."""
+    """Return the number of lines of a text. A last one without a line end counts too."""
     ends = count_lines(text, 0, len(text))
     is_ended = not text or text.endswith(("\n", "\r"))
     return ends if is_ended else ends + 1
 
 
 def _last_author(store: EnhancedStore, name: str, sha256: str) -> str:
-    """Say who wrote a text, by the history of its note."""
+    """Return who wrote a text, by the last ten changes of its note, as a part of a sentence.
+
+    `sha256` is the hash of the text. Raises NotFound or Unavailable if the history cannot be read.
+    """
     for change in store.history(name, limit=_MAX_CHANGES_SEARCHED):
         if change.sha256 == sha256:
             return f"last changed by {change.who or 'a program'} at {change.when}"
@@ -125,9 +140,10 @@ def _last_author(store: EnhancedStore, name: str, sha256: str) -> str:
 def replaced_and_undo(
     store: EnhancedStore, name: str, previous_sha256: str, version: str, where: str = ""
 ) -> str:
-    """Describe what a write replaced and how to undo it, for a profile without an undo tool.
+    """Return what a write replaced and how to undo it, for a profile without an undo tool.
 
-    `where` names the folder in which to run the command, if that is not the vault.
+    `previous_sha256` is the hash of the replaced text, and `version` that of the write. `where`
+    names the folder in which to run the command, if that is not the vault.
     """
     replaced = describe_replaced(store, name, previous_sha256)
     return f"{replaced[0].upper()}{replaced[1:]}. Undo it with `simplemem undo {version}`{where}."

@@ -62,7 +62,11 @@ class ShortBacklink(Result):
 
 
 def shorten_hit(hit: Hit, snippet_tokens: int) -> ShortHit:
-    """Return a hit whose texts fit into an answer."""
+    """Return a hit with short texts and a hash of 12 digits, for an answer.
+
+    The title, description, type and heading are cut, the snippet to `snippet_tokens`. Tags beyond
+    the first are counted in `more_tags`.
+    """
     texts = _shorten_texts(hit)
     texts["heading"] = render.brief(hit.heading, _TITLE_TOKENS)
     texts["snippet"] = render.brief(hit.snippet, snippet_tokens)
@@ -79,7 +83,10 @@ def shorten_hit(hit: Hit, snippet_tokens: int) -> ShortHit:
 
 
 def shorten_listed(note: Listed) -> ListedShort:
-    """Return a note of a list whose texts fit into an answer."""
+    """Return a note of a list with short texts, its first tags, and a hash of 12 digits.
+
+    The title is "" if the name ends with it.
+    """
     texts = _shorten_texts(note)
     if note.title == note.name.rsplit("/", 1)[-1]:
         texts["title"] = ""
@@ -95,7 +102,10 @@ def shorten_listed(note: Listed) -> ListedShort:
 
 
 def shorten_backlink(backlink: Backlink) -> ShortBacklink:
-    """Return a backlink with its first places, each of which fits into an answer."""
+    """Return a backlink with short texts and at most four of its further places.
+
+    The others are counted in `more_places`.
+    """
     title = render.brief(backlink.title, _TITLE_TOKENS)
     snippet = render.brief(backlink.snippet, _BACKLINK_TOKENS)
     places = [
@@ -115,12 +125,12 @@ def shorten_backlink(backlink: Backlink) -> ShortBacklink:
 
 
 def unique_names(names: Iterable[str], max_names: int) -> list[str]:
-    """Return the first of some names, each once, in their order."""
+    """Return the first `max_names` names, each once, in their order."""
     return list(dict.fromkeys(names))[:max_names]
 
 
 def _shorten_texts(note: Hit | Listed) -> dict[str, str]:
-    """Return the title, description and type of a note, each cut to fit into an answer."""
+    """Return the `title`, `description` and `type` of a note, each cut to fit into an answer."""
     return {
         "title": render.brief(note.title, _TITLE_TOKENS),
         "description": render.brief(note.description, _DESCRIPTION_TOKENS),
@@ -129,7 +139,10 @@ def _shorten_texts(note: Hit | Listed) -> dict[str, str]:
 
 
 def _shorten_tags(tags: Sequence[str]) -> tuple[str, ...]:
-    """Return the first tags, as many as fit, but at least one."""
+    """Return the first tags, as many as fit into about 30 tokens, each cut to 20 tokens.
+
+    At least one is returned if there are any.
+    """
     sizes = [count_tokens(tag) + 2 for tag in tags]
     fitting = [size for size in accumulate(sizes) if size <= _ALL_TAGS_TOKENS]
     first_tags = tags[: max(1, len(fitting))]
@@ -137,5 +150,5 @@ def _shorten_tags(tags: Sequence[str]) -> tuple[str, ...]:
 
 
 def _flags_of(*texts: str) -> tuple[str, ...]:
-    """Return what a reader of these texts does not see, such as hidden characters."""
+    """Return what a reader of these texts does not see, such as hidden characters; else ()."""
     return tuple(render.flags_of(*texts))

@@ -16,7 +16,8 @@ _HASH_LENGTH: Final = 64
 def resolved(store: EnhancedStore, name: str) -> str:
     """Return the name of the note with this name, title or alias.
 
-    Raise NotFound, which says what happened to the note, or Ambiguous if several notes are meant.
+    Raises NotFound, which says what happened to the note, Ambiguous if several notes are meant, and
+    Invalid for an illegal name.
     """
     return store.resolve(name)
 
@@ -24,8 +25,11 @@ def resolved(store: EnhancedStore, name: str) -> str:
 def to_change(store: EnhancedStore, name: str) -> str:
     """Return the name of the note to change, by its name, title or alias.
 
-    Raise NotFound if a note had this name and was moved or deleted, although another note has it as
-    title or alias.
+    Raises:
+        NotFound: There is no such note. Or a note had this name and was moved or deleted, although
+            another note has it as title or alias.
+        Ambiguous: Several notes are meant.
+        Invalid: The name is illegal.
     """
     found = store.resolve(name)
     if is_named(found, name):
@@ -43,7 +47,11 @@ def to_change(store: EnhancedStore, name: str) -> str:
 
 
 def whole_hash(store: EnhancedStore, name: str, sha256: str | None) -> str | None:
-    """Return the current hash of a note if it begins with `sha256`, otherwise `sha256`."""
+    """Return the current hash of a note if it begins with `sha256`, otherwise `sha256`.
+
+    None, a whole hash, and one with a plus are returned unchanged, without reading the note. Raises
+    NotFound if the note is gone.
+    """
     if sha256 is None or len(sha256) == _HASH_LENGTH or "+" in sha256:
         return sha256
     current_hash = store.read(name).sha256

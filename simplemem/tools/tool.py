@@ -61,7 +61,7 @@ _ERROR_SCHEMA: Final = schema_of_fields(
 
 @dataclass(frozen=True, slots=True)
 class Reply(Generic[T]):
-    """An answer as text, and the same facts as a value.
+    """An answer as text, and the same answer as a value, which is None for text only.
 
     `notices` are warnings for an answer over HTTP whose format has no field for them.
     """
@@ -71,7 +71,10 @@ class Reply(Generic[T]):
     notices: Sequence[str] = ()
 
     def data(self) -> Data | None:
-        """Return the value as JSON. It says that notes are data if the text does."""
+        """Return the value as JSON; None for text only.
+
+        It has a field which says that notes are data if the text says so.
+        """
         data: Data | None = _to_json(self.value)
         if data and f" {render.DATA}." in self.text:
             return data | {"notes_are": render.DATA}
@@ -88,7 +91,11 @@ class Result(Value):
 
     @classmethod
     def of(cls, value: DataclassInstance, **replaced: Any) -> Self:
-        """Return a result with the fields of another value, some of them replaced."""
+        """Return a result with the fields of another value of the same names.
+
+        `replaced` has values by the names of fields, and counts more. Raises TypeError if a
+        required field is missing.
+        """
         own_names = {own_field.name for own_field in dataclasses.fields(cls)}
         names = [field.name for field in dataclasses.fields(value) if field.name in own_names]
         values = {name: getattr(value, name) for name in names}
@@ -105,7 +112,10 @@ class Result(Value):
 
 
 def _to_json(value: object) -> Any:
-    """Return a value as dictionaries, lists and plain values."""
+    """Return a value as dictionaries, lists and plain values.
+
+    An empty `reason` is left out.
+    """
     if isinstance(value, Value):
         fields = value.as_dict()
         if not fields.get("reason", "is there"):
@@ -160,7 +170,8 @@ class ToolAdapter:
     def read(self, tool: Tool, sent: Mapping[str, Any] | None) -> BaseModel:
         """Return the validated arguments of a call, of the tool's model.
 
-        Raise Invalid that names each wrong argument and lists those that there are.
+        `sent` are the arguments as the client passed them, or None. Raises Invalid, which names
+        each wrong argument and lists those that there are.
         """
         normalized = normalize_arguments(tool.arguments, sent or {}, tool.gather, self.synonyms)
         try:
@@ -174,7 +185,10 @@ class ToolAdapter:
         """Record how long a call took, whether it failed or not. Nothing is recorded by default."""
 
     def failed(self, error: SimplememError) -> tuple[str, Data | None]:
-        """Return an error as text, which a model reads, and as fields; None for text only."""
+        """Return an error as text, which a model reads, and as fields.
+
+        The fields are under the key `error`; None for text only.
+        """
         data = render.error_data(error)
         text = render.error_text(data)
         if self.failure:
@@ -211,6 +225,7 @@ class _Call:
     form: CallForm
 
     def __format__(self, arguments: str) -> str:
+        """Return the call with these arguments, in the form that the reader uses."""
         return self.form(self.tool, arguments)
 
 
@@ -257,9 +272,10 @@ class Tool:
         arguments: BaseModel,
         session: Session | None = None,
     ) -> Reply[Any]:
-        """Call the function with validated arguments.
+        """Call the function with validated arguments, and return its reply.
 
-        Without a `session`, the client has read nothing.
+        Without a `session`, the client has read nothing. The adapter records how long the call
+        took, even if it failed. Raises any SimplememError of the function.
         """
         values = {name: getattr(arguments, name) for name in self.arguments}
         for parameter, group in self._groups.items():
@@ -286,7 +302,8 @@ class Tool:
     def say(self, key: str, values: Mapping[str, str], form: CallForm = call_by_name) -> str:
         """Return the sentence of `phrases` with this key, with values in it.
 
-        `form` returns how the reader calls the tool.
+        `values` are by the names in its braces. `form` returns how the reader calls the tool.
+        Raises KeyError if there is no such sentence, or a value is missing.
         """
         return self.phrases[key].format(call=_Call(self, form), **values)
 
@@ -344,7 +361,7 @@ class Tool:
 
     @cached_property
     def _services(self) -> dict[str, ServiceOf]:
-        """The parameters that get the service of a feature."""
+        """The parameters that get the service of a feature, with what gets it from a store."""
         return {
             name: annotation
             for name, hint in self._hints.items()
@@ -354,7 +371,7 @@ class Tool:
 
     @cached_property
     def _groups(self) -> dict[str, type[FilterArgs]]:
-        """The parameters that are several arguments in one."""
+        """The parameters that are several arguments in one, with their types."""
         return {
             name: hint
             for name, hint in self._hints.items()
@@ -370,7 +387,11 @@ class Tool:
 
 
 def tool(title: str, **options: Any) -> Callable[[Callable[..., Reply[Any]]], Tool]:
-    """Return a decorator that makes a tool of a function. `options` are fields of `Tool`."""
+    """Return a decorator that makes a tool of a function.
+
+    The name and the docstring of the function become the name and the description. `title` is shown
+    to people, and `options` are other fields of `Tool`.
+    """
 
     def decorate(run: Callable[..., Reply[Any]]) -> Tool:
         """Return the tool with the name and the docstring of the function."""

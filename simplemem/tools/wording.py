@@ -15,7 +15,11 @@ _PROMPTS: Final = Path(__file__).with_name("prompts")
 
 
 def read_prompt(name: str) -> str:
-    """Return the text of a prompt that simplemem offers, one line per paragraph."""
+    """Return the text of a prompt that simplemem offers, one line per paragraph.
+
+    `name` is that of its file in `tools/prompts`, without `.md`. Raises FileNotFoundError if there
+    is none.
+    """
     return read_for_models(_PROMPTS / f"{name}.md")
 
 
@@ -28,7 +32,8 @@ def read_for_models(file: Path) -> str:
 def hint_for_tools(hint: str, tools: Collection[Tool]) -> str:
     """Return the hint of an error for a client that has these tools.
 
-    A sentence about a tool or an argument that the client lacks is left out.
+    A sentence about a tool or an argument that the client lacks is left out. A plain text, which
+    has no such sentences, is returned unchanged.
     """
     if not isinstance(hint, Hint):
         return hint

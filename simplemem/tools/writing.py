@@ -247,7 +247,7 @@ def _current_name(store: EnhancedStore, former_name: str) -> str | None:
 
 
 def _already_moved(store: EnhancedStore, name: str) -> Reply[Renamed]:
-    """Return the reply to a repeated move, whose note has the new name already."""
+    """Return the reply to a repeated move. `name` is the new name, which the note has already."""
     memory = store.read(name)
     head = f"The memory is already called {render.name_of(memory.name)}."
     return change_reply(Renamed, memory, head, rewritten=[], warnings=[])
@@ -296,7 +296,10 @@ def _is_daily(name: str) -> bool:
 def _change_warnings(
     saved: Saved, metadata: Mapping[str, Any] | None, header_warnings: Sequence[str] = ()
 ) -> list[str]:
-    """Return the warnings of a change, and which tags were saved in another spelling."""
+    """Return the warnings of a change, and which tags were saved in another spelling.
+
+    `metadata` is what the client passed, and `header_warnings` come from a frontmatter in the text.
+    """
     requested_tags = find_value(metadata or {}, "tags")
     return [
         *header_warnings,
@@ -306,7 +309,10 @@ def _change_warnings(
 
 
 def _describe_replaced_text(store: EnhancedStore, saved: Saved, *, is_known: bool) -> _ReplacedText:
-    """Return a warning if a whole text was replaced that the client had not read."""
+    """Return a warning if a whole text was replaced that the client had not read.
+
+    `is_known` says whether the client had read it. Without a warning, the parts are empty.
+    """
     if is_known or not saved.changed or saved.previous_sha256 is None:
         return _ReplacedText()
     warning = describe_replaced(store, saved.name, saved.previous_sha256)
