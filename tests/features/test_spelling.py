@@ -125,6 +125,15 @@ def test_attributes_come_back_and_leave_the_text_alone(
     assert read == attributes
 
 
+@pytest.mark.parametrize("value", ["b%%c", "a%%", "a%%%b", "%%"])
+def test_an_attribute_may_contain_the_mark_of_a_comment(value: str) -> None:
+    line = "uses [[PostgreSQL]]" + format_attributes({"reason": value, "confidence": 0.5})
+    assert split_attributes(line) == (
+        "uses [[PostgreSQL]]",
+        {"reason": value, "confidence": 0.5},
+    )
+
+
 def test_a_persons_comment_without_attributes_is_part_of_the_text() -> None:
     assert split_attributes("tea %%ask Ada%%") == ("tea %%ask Ada%%", {})
 

@@ -1,7 +1,7 @@
 """Attributes of an observation or a relation, in a comment at the end of its line.
 
-They look like `%% confidence=0.8 at=2026-11-19 %%`: a word or a number is written as it is, every
-other value as JSON. Pure.
+They look like `%% confidence=0.8 at=2026-11-19 %%`: a text without spaces is written without
+quotes, every other value as JSON. Pure.
 """
 
 from __future__ import annotations
@@ -13,11 +13,14 @@ from typing import Any, Final
 
 _MARK: Final = "%%"  # begins and ends a comment
 _ATTRIBUTE: Final = re.compile(r"\s*([A-Za-z][\w-]*)=(\"(?:[^\"\\]|\\.)*\"|[^\s%\"]\S*)")
-_WORD: Final = re.compile(r"[^\s%\"{\[]\S*")
+_WORD: Final = re.compile(r"(?!\S*%%)[^\s%\"{\[]\S*")  # without the mark, anywhere in it
 
 
 def format_attributes(attributes: Mapping[str, Any]) -> str:
-    """Return the comment with these attributes, after a space; "" for no attributes."""
+    """Return the comment with these attributes, after a space; "" for no attributes.
+
+    The values are of JSON's types. `split_attributes` returns the same ones from the comment.
+    """
     if not attributes:
         return ""
 
@@ -68,7 +71,7 @@ def _comment_start(line: str) -> int | None:
 
 
 def _format_value(value: Any) -> str:
-    """Return a value as it stands in a comment: without spaces, and without `%` unless a word."""
+    """Return a word as it is, and any other value as JSON without spaces and without `%`."""
     if isinstance(value, str) and _is_word(value):
         return value
     encoded = json.dumps(value, separators=(",", ":"))
@@ -76,7 +79,10 @@ def _format_value(value: Any) -> str:
 
 
 def _is_word(value: str) -> bool:
-    """Return whether a text reads back as itself when it is written as it is."""
+    """Return whether `_parse_value` returns a text unchanged, so that it needs no quotes.
+
+    The text "1" is no word, because it would be parsed as a number.
+    """
     if not _WORD.fullmatch(value) or not value.isprintable():
         return False
     is_same: bool = _parse_value(value) == value

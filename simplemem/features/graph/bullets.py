@@ -53,10 +53,12 @@ class Bullet(NamedTuple):
 
 
 def parse_bullet(item: str, section: Section, note_name: str) -> Observation | RelationLine | None:
-    """Return what an item is, without its bullet; None if it is no relation under Relations.
+    """Return the observation or relation that a list item of a section is.
 
-    Under Observations every item is an observation. In the lead it is a relation only if it is
-    nothing but one to four words and a link to a note other than `note_name`.
+    `item` is the text of the item without its `- `. Every item of the section `observations` is an
+    observation. An item of `relations` that is no relation gives None. An item of the lead is a
+    relation only if it is nothing but one to four words and a link to a note other than
+    `note_name`, and else an observation.
     """
     text, attributes = split_attributes(item)
     if section == "observations":
@@ -82,7 +84,7 @@ def _is_relation_in_lead(relation: RelationLine, text: str, note_name: str) -> b
 
 
 def _parse_relation(text: str, attributes: Mapping[str, Any]) -> RelationLine | None:
-    """Return the relation in the text of an item; None if it is none."""
+    """Return the relation that the text of an item states, None if it states none."""
     type_literal = leading_literal(text)
     if type_literal is not None:
         target = text[type_literal.end :].lstrip()
@@ -108,7 +110,7 @@ def _parse_relation(text: str, attributes: Mapping[str, Any]) -> RelationLine | 
 def _parse_target_of_literal_type(
     relation_type: str, target: str, attributes: Mapping[str, Any]
 ) -> RelationLine | None:
-    """Return the relation of a type that was a literal, to the text after it.
+    """Return a relation whose type is a literal. `target` is the text after that literal.
 
     None if that text is no literal and does not begin with a link.
     """
@@ -134,15 +136,19 @@ def _first_link(text: str) -> re.Match[str] | None:
 
 
 def _target_of(link: re.Match[str]) -> str:
-    """Return the note that a link leads to, without the heading and the text that is shown."""
+    """Return what a link names as its note: its text without `#heading` and `|label`.
+
+    It is "" for `[[#Heading]]`.
+    """
     target_and_heading = link["target"].partition("|")[0]
     return target_and_heading.partition("#")[0].strip()
 
 
 def format_observation(observation: Observation) -> str:
-    """Return an observation as a list item. Its further lines are indented below the first.
+    """Return an observation as a list item, without a line break at its end.
 
-    If one of its lines would not read back as the same text, the whole text is a literal.
+    Further lines of the text are indented below the first. If one of the lines would not read back
+    as the same text, the whole text is a literal on one line.
     """
     lines = observation.text.split("\n")
     text = format_literal(observation.text)
@@ -152,8 +158,9 @@ def format_observation(observation: Observation) -> str:
 
 
 def format_relation(relation_type: str, target: str, attributes: Mapping[str, Any]) -> str:
-    """Return a relation as a list item. `target` is a link or a literal.
+    """Return a relation as a list item, without a line break.
 
+    `target` is a link in brackets or a literal, as `format_link` and `format_literal` return it.
     The type becomes a literal if it would not read back as the same type.
     """
     looks_like_more = "[[" in relation_type or '"' in relation_type or "`" in relation_type

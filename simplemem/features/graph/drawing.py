@@ -17,13 +17,18 @@ LINK: Final = "links to"
 """The type of an edge that is a link, not a relation."""
 
 Drawing = dict[str, Any]
-"""A graph as D3 and NetworkX read it: `nodes` with an `id`, and `links` between those.
+"""A graph as D3 and NetworkX read it.
 
-The `kind` of a node is entity, note, or missing for a name that no note has yet.
+The keys are `directed`, `multigraph`, `graph` (a mapping with its `name`), `nodes` and `links`.
+A node has an `id`, a `label` (its name), a `type`, and a `kind`: entity, note, or missing for a
+name that no note has yet. It may have `path`, `observations`, `tags`, `text`, `private` (its text
+is withheld) and `group` (by which it is coloured). A link has the ids of its nodes as `source` and
+`target`, a number as `key`, a `type`, `link` (whether it is a link of a note rather than a
+relation), and perhaps the `attributes` of a relation.
 """
 
 Details = Mapping[str, Mapping[str, Any]]
-"""What the nodes of some paths show in addition: `tags`, and `text` or `private`."""
+"""Further fields of nodes, by the path of their note: `tags`, and `text` or `private`."""
 
 
 def build_drawing(
@@ -33,9 +38,11 @@ def build_drawing(
     links: Iterable[tuple[str, str]] = (),
     details: Details | None = None,
 ) -> Drawing:
-    """Return the drawing of a graph, with `links` between the paths of its entities.
+    """Return the drawing of a graph. `title` is its name.
 
-    A private node shows neither its observations nor the attributes of its relations.
+    `links` are pairs of paths of notes; those with a path of no entity are left out, and so are
+    those between entities that a relation joins. `details` adds fields to nodes. A node that it
+    makes private has neither its observations nor the attributes of its relations.
     """
     builder = _DrawingBuilder(details or {})
     for entity in graph.entities:
@@ -56,9 +63,10 @@ def build_drawing(
 
 
 class _DrawingBuilder:
-    """The nodes and edges of a drawing so far, and the ids of its nodes by name and by path."""
+    """Guards the nodes and edges of a drawing so far, and the ids of nodes by name and by path."""
 
     def __init__(self, details: Details) -> None:
+        """Begin a drawing without nodes. `details` has further fields of nodes, by path."""
         self.nodes: dict[str, dict[str, Any]] = {}
         self.edges: list[dict[str, Any]] = []
         self._details = details
@@ -78,40 +86,51 @@ class _DrawingBuilder:
 
         source = self._ids_by_name[relation.source]
         target = self._ids_by_name[relation.target]
-        more: dict[str, Any] = {"link": False}
         is_private = "private" in self.nodes[source]
+
+        more: dict[str, Any] = {"link": False}
         if relation.attributes and not is_private:
             more["attributes"] = dict(relation.attributes)
         self._add_edge(source, target, relation.type, more)
 
     def add_links(self, links: Iterable[tuple[str, str]]) -> None:
-        """Add an edge for each link between two nodes, unless a relation joins them already."""
+        """Add an edge for each link between two nodes, unless an edge joins them already."""
         joined = {(edge["source"], edge["target"]) for edge in self.edges}
         for source_path, target_path in links:
             source = self._ids_by_path.get(source_path, "")
             target = self._ids_by_path.get(target_path, "")
             if not source or not target or source == target:
                 continue
-            if (source, target) not in joined:
-                joined.add((source, target))
+
+            ends = (source, target)
+            if ends not in joined:
+                joined.add(ends)
                 self._add_edge(source, target, LINK, {"link": True})
 
     def _add_node(self, kind: str, entity: Entity) -> None:
-        """Add a node with its details. Fields without a value are left out."""
-        node_id = self._find_free_id(entity)
+        """Add the node of an entity with its details. Fields without a value are left out."""
         extra: dict[str, Any] = {"path": entity.path, "observations": entity.texts}
         extra |= self._details.get(entity.path, {})
         if "private" in extra:
             del extra["observations"]
 
-        node = {"id": node_id, "label": entity.name, "type": entity.type, "kind": kind}
+        node_id = self._find_free_id(entity)
+        node = {
+            "id": node_id,
+            "label": entity.name,
+            "type": entity.type,
+            "kind": kind,
+        }
         node |= {key: value for key, value in extra.items() if value}
         self.nodes[node_id] = node
         self._ids_by_name.setdefault(entity.name, node_id)
         self._ids_by_path.setdefault(entity.path, node_id)
 
     def _find_free_id(self, entity: Entity) -> str:
-        """Return the name of an entity, or its path if another node has the name."""
+        """Return an id that no node has: the entity's name, else its path.
+
+        If both are taken, it is the name with the count of nodes so far.
+        """
         for candidate in (entity.name, entity.path):
             if candidate not in self.nodes:
                 return candidate
@@ -124,7 +143,7 @@ class _DrawingBuilder:
         edge_type: str,
         more: Mapping[str, Any],
     ) -> None:
-        """Add an edge between the ids of two nodes, with `more` fields."""
+        """Add an edge from the node with one id to that with another, with the fields in `more`."""
         edge = {
             "source": source,
             "target": target,
@@ -135,20 +154,22 @@ class _DrawingBuilder:
 
 
 def _group_untyped(nodes: Iterable[dict[str, Any]]) -> None:
-    """Give nodes without a type a group, by which they are coloured.
+    """Set the field `group` of nodes whose type says nothing. They are coloured by it.
 
-    It is their top folder, or their first tag if they have no folder or all are in one.
+    Their type is the default one of a note or an entity. The group is their top folder, or their
+    first tag if they have no folder or all are in one. A node without both gets no group.
     """
     untyped = [node for node in nodes if node["type"] in ("note", "entity") and "path" in node]
     folders = {_top_folder(node["path"]) for node in untyped}
+    is_single_folder = len(folders) == 1
     for node in untyped:
-        group = _group_of(node, is_single_folder=len(folders) == 1)
+        group = _group_of(node, is_single_folder=is_single_folder)
         if group:
             node["group"] = group
 
 
 def _group_of(node: Mapping[str, Any], *, is_single_folder: bool) -> str:
-    """Return the group of a node, "" if it has none."""
+    """Return the group of a node: its top folder as `Folder/`, its first tag as `#tag`, or ""."""
     folder = _top_folder(node["path"])
     if folder and not is_single_folder:
         return f"{folder}/"
@@ -173,10 +194,11 @@ def build_store_drawing(
     texts: bool = True,
     private: bool = False,
 ) -> Drawing:
-    """Return the drawing of a vault, with the graph that it has, its notes and their links.
+    """Return the drawing of a vault: `graph`, which is the graph of the store, and links of notes.
 
-    The notes are those that entities have relations to, or with `notes="all"` all others too. Without `texts`, no node has its text or its observations.
-    Private notes are drawn without their text, unless `private` is set.
+    With `notes="linked"`, the notes of the drawing are those that entities have relations to; with
+    `notes="all"`, they are all notes of the vault. Without `texts`, no node has its text or its
+    observations. Private notes are drawn without their text, unless `private` is set.
     """
     items = store.extension.list_all()
     entities = list(graph.entities)
@@ -184,15 +206,24 @@ def build_store_drawing(
         entities = [replace(entity, observations=()) for entity in entities]
     if notes == "all":
         entity_paths = {entity.path for entity in entities}
-        entities += [_as_entity(item) for item in items if item.path not in entity_paths]
+        others = [item for item in items if item.path not in entity_paths]
+        entities += [_as_entity(item) for item in others]
 
-    details: dict[str, dict[str, Any]] = {item.path: {"tags": list(item.tags)} for item in items}
+    details: dict[str, dict[str, Any]] = {}
+    for item in items:
+        details[item.path] = {"tags": list(item.tags)}
     links = _links_between_notes(store, details)
     if texts:
         paths = {entity.path for entity in entities}
         _add_texts(store, details, paths, private=private)
+
     drawn = Graph(tuple(entities), graph.relations)
-    return build_drawing(store.root.name, drawn, links=links, details=details)
+    return build_drawing(
+        store.root.name,
+        drawn,
+        links=links,
+        details=details,
+    )
 
 
 def _as_entity(item: Listed) -> Entity:
@@ -202,7 +233,7 @@ def _as_entity(item: Listed) -> Entity:
 
 
 def _links_between_notes(store: EnhancedStore, paths: Iterable[str]) -> list[tuple[str, str]]:
-    """Return the links of these notes, as the paths of the two notes."""
+    """Return the links of these notes, each as the path of its note and that of its target."""
     inspected = store.inspect()
     links: list[tuple[str, str]] = []
     for path in paths:
@@ -218,15 +249,20 @@ def _add_texts(
     *,
     private: bool,
 ) -> None:
-    """Add the texts of notes to their details. A note that cannot be read counts as private."""
+    """Add to the details of each path the `text` of its note, or `private`.
+
+    With `private` set, the texts of private notes are added too. A note that cannot be read counts
+    as private.
+    """
     withheld: set[str] = set()
     if not private:
         withheld = set(store.extension.private_among(paths))
 
     for note in store.extension.read(sorted(paths - withheld)):
-        body = note.text[read_header(note.text).body_start :]
-        text = body.strip("\r\n").replace("\r\n", "\n")
-        details.setdefault(note.path, {})["text"] = text
+        body_start = read_header(note.text).body_start
+        body = note.text[body_start:].strip("\r\n")
+        note_details = details.setdefault(note.path, {})
+        note_details["text"] = body.replace("\r\n", "\n")
 
     for path in paths:
         note_details = details.setdefault(path, {})

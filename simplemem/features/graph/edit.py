@@ -1,6 +1,7 @@
 """A change of the graph: pages to create and delete, list items to add, change and remove.
 
-A change looks at the graph as it was before. What it adds to a page is put at the end at once.
+Every method of a change looks at the graph as it was before the change. Items that are added to a
+page are collected, and put into its text when the change is complete.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from simplemem.errors import Hint, HintSentence, Invalid, NotFound
 from simplemem.features.collection import ChangeSet
@@ -41,6 +42,21 @@ AddedTexts = list[tuple[str, list[str]]]
 """The name of each entity that was found, with the texts of its new observations."""
 
 
+class DeletedObservations(NamedTuple):
+    """How many observations were removed, and the names that no entity has."""
+
+    removed_count: int
+    not_found: list[str]
+
+
+class MergeCounts(NamedTuple):
+    """How many entities, relations, and observations of existing entities a graph added."""
+
+    entities: int
+    relations: int
+    observations: int
+
+
 @dataclass(frozen=True)
 class _RelationItem:
     """A relation as a list item of a page, with the path of the page."""
@@ -59,9 +75,14 @@ class _AttributeUpdate:
 
 
 class GraphEdit(ChangeSet):
-    """One change of the graph. Guards the new pages, list items and attributes until `drafts`."""
+    """One change of the graph. Guards the new pages, list items and attributes until `drafts`.
+
+    Nothing is written. A method that names no entity of `owner` looks at those of all users. Each
+    may raise Conflict if a page changed since it was read, and Unreadable if it cannot be changed.
+    """
 
     def __init__(self, pages: GraphPages) -> None:
+        """Begin a change of these pages, which the caller holds."""
         super().__init__(pages)
         self._pages = pages
         self._new_pages = NewPages(pages)
@@ -74,16 +95,18 @@ class GraphEdit(ChangeSet):
     # Texts
 
     def drafts(self) -> list[Draft]:
-        """Return the drafts of all pages that the change makes different.
+        """Return the drafts of all pages that the change makes different. It is called once, last.
 
         Raises Conflict, Unreadable or TooLong if a page cannot be changed.
         """
         self._apply_updates()
         self._render_new_pages()
         for (path, section), items in self._items.items():
-            if items:
-                text = self.text(path)
-                self.put(path, add_items(text, read_page(path, text), section, items))
+            if not items:
+                continue
+            text = self.text(path)
+            page = read_page(path, text)
+            self.put(path, add_items(text, page, section, items))
         return super().drafts()
 
     def _apply_updates(self) -> None:
@@ -93,21 +116,18 @@ class GraphEdit(ChangeSet):
         for update in updates:
             path = update.item.path
             text = self.text(path)
-            bullet = update.item.bullet
-            old_item = text[bullet.start : bullet.end].rstrip()
-
-            old_attributes = update.item.line.attributes
-            attributes = {**old_attributes, **update.attributes}
-            if "at" in old_attributes and "created" not in old_attributes:
-                attributes["created"] = old_attributes["at"]
+            start = update.item.bullet.start
+            end = update.item.bullet.end
+            old_item = text[start:end].rstrip()
 
             without_attributes, _ = split_attributes(old_item)
+            attributes = _updated_attributes(update)
             new_item = without_attributes + format_attributes(attributes)
-            rest = text[bullet.start + len(old_item) :]
-            self.put(path, text[: bullet.start] + new_item + rest)
+            rest = text[start + len(old_item) :]
+            self.put(path, text[:start] + new_item + rest)
 
     def _render_new_pages(self) -> None:
-        """Set the texts of new pages, with their relations."""
+        """Set the texts of new pages, with the relations that were to be added to them."""
         moment = now()
         for new in self._new_pages.by_name.values():
             relation_items = self._items.pop((new.path, "relations"), ())
@@ -126,10 +146,11 @@ class GraphEdit(ChangeSet):
     def create_entities(
         self, entities: Iterable[Entity], *, owner: str | None = None
     ) -> list[Entity]:
-        """Create entities, and return those that did not exist. Existing ones stay as they are.
+        """Create entities, and return those that did not exist, in their order.
 
-        With `owner` they belong to that user, and entities of other users do not count. Of several
-        with one name, the first is created.
+        Existing ones stay as they are; a stub becomes the page of its entity. With `owner` they
+        belong to that user, and entities of other users do not count. Of several with one name,
+        the first is created. Raises Conflict or Unreadable if a stub cannot be changed.
         """
         self._new_pages.owner = owner
         created: dict[str, Entity] = {}
@@ -147,7 +168,10 @@ class GraphEdit(ChangeSet):
         return list(created.values())
 
     def _fill_stub(self, page: GraphPage, entity: Entity) -> None:
-        """Make a stub the page of an entity. Raises Conflict or Unreadable."""
+        """Make a stub the page of an entity: with its type, its observations and a new order.
+
+        Raises Conflict or Unreadable if the stub cannot be changed.
+        """
         text = remove_property(self.text(page.path), "stub")
         text = set_property(text, "order", self._new_pages.next_order())
         text = set_property(text, "entity_type", format_text(entity.type))
@@ -155,8 +179,10 @@ class GraphEdit(ChangeSet):
         self._add_observations_to(page.path, entity.observations)
 
     def delete_entities(self, names: Sequence[str]) -> list[str]:
-        """Move entities to the trash with all their relations, and return the names of none.
+        """Move entities to the trash with all their relations. Return the names that none has.
 
+        The entities of all users count. The relations of other pages to them are removed. A name
+        of a stub is among those that no entity has, but the stub is moved to the trash too.
         Raises Invalid if a name is only that of a note, which is no entity; Conflict or Unreadable
         if a page cannot be changed.
         """
@@ -164,7 +190,9 @@ class GraphEdit(ChangeSet):
         deleted: dict[str, str] = {}  # names by path
         for pages in pages_by_name.values():
             _check_has_entity(pages)
-            deleted |= {page.path: page.name for page in pages if page.is_own}
+            for page in pages:
+                if page.is_own:
+                    deleted[page.path] = page.name
 
         sources = self._pages_pointing_at(deleted, pages_by_name)
         for path in deleted:
@@ -172,7 +200,7 @@ class GraphEdit(ChangeSet):
         for path in sorted(sources.keys() - deleted.keys()):
             self._remove_relations_to(sources[path], pages_by_name)
 
-        return [name for name in names if all(page.is_stub for page in pages_by_name[name])]
+        return [name for name in names if _are_all_stubs(pages_by_name[name])]
 
     def _pages_pointing_at(
         self, deleted: Mapping[str, str], names: Iterable[str]
@@ -181,12 +209,12 @@ class GraphEdit(ChangeSet):
 
         `deleted` has the names of deleted pages by their paths.
         """
-        ends = [*deleted.items(), *(("", name) for name in names)]
-        sources: dict[str, GraphPage] = {}
-        for path, name in ends:
-            for page in self._pages.pointing_at(path, name):
-                sources[page.path] = page
-        return sources
+        pages: list[GraphPage] = []
+        for path, name in deleted.items():
+            pages += self._pages.pointing_at(path, name)
+        for name in names:
+            pages += self._pages.pointing_at("", name)
+        return {page.path: page for page in pages}
 
     # Observations
 
@@ -197,11 +225,12 @@ class GraphEdit(ChangeSet):
         missing: Literal["refuse", "skip"] = "refuse",
         owner: str | None = None,
     ) -> AddedTexts:
-        """Add observations to entities by name. Return for each entity the texts that are new.
+        """Add observations to entities or notes by name. Return for each the texts that are new.
 
-        An observation that the entity has already is not added again. With `owner`, only entities
-        of that user are found. Raises NoSuchEntity for a name of no entity, unless `missing` is
-        "skip": such a name is then left out.
+        `additions` are pairs of a name and observations; the answer has their order. An observation
+        whose text the entity has already is not added again. With `owner`, only entities of that
+        user are found. Raises NoSuchEntity for a name that none has, unless `missing` is "skip":
+        such a name is then left out.
         """
         added: AddedTexts = []
         texts_by_path: dict[str, set[str]] = {}
@@ -218,24 +247,28 @@ class GraphEdit(ChangeSet):
                 for observation in observations
                 if observation.text not in existing_texts
             ]
+            self._add_observations_to(page.path, new)
             texts = [observation.text for observation in new]
             existing_texts.update(texts)
-            self._add_observations_to(page.path, new)
             added.append((name, texts))
         return added
 
-    def _add_observations_to(self, path: str, observations: Iterable[Observation]) -> None:
-        """Add the list items of observations to a page."""
+    def _add_observations_to(
+        self,
+        path: str,
+        observations: Iterable[Observation],
+    ) -> None:
+        """Collect the list items of observations for a page. `drafts` adds them."""
         items = [format_observation(observation) for observation in observations]
         self._items[path, "observations"] += items
 
     def delete_observations(
         self, deletions: Iterable[tuple[str, Iterable[str]]]
-    ) -> tuple[int, list[str]]:
-        """Remove all observations with these texts from entities by name.
+    ) -> DeletedObservations:
+        """Remove all observations with these texts from entities or notes by name.
 
-        Return how many were removed, and the names of no entity. Raises Conflict or Unreadable if
-        a page cannot be changed.
+        `deletions` are pairs of a name and texts. Texts that an entity does not have are ignored.
+        Raises Conflict or Unreadable if a page cannot be changed.
         """
         texts_by_name = defaultdict[str, set[str]](set)
         for name, texts in deletions:
@@ -254,7 +287,7 @@ class GraphEdit(ChangeSet):
                 if isinstance(bullet.content, Observation) and bullet.content.text in deleted_texts
             ]
             count += self._remove_bullets(page, bullets)
-        return count, not_found
+        return DeletedObservations(count, not_found)
 
     # Relations
 
@@ -266,12 +299,13 @@ class GraphEdit(ChangeSet):
         update_existing: bool = True,
         owner: str | None = None,
     ) -> list[Relation]:
-        """Create relations, and return those that are new or that got new attributes.
+        """Create relations. Return in order those that are new or that got new attributes.
 
-        An existing relation gets the attributes of the new one if it has any, unless
-        `update_existing` is False. A source that is no entity gets a stub. If `missing` is "skip",
-        relations with an end that is no entity are left out. With `owner`, only entities of that
-        user count. Raises Conflict or Unreadable if a page cannot be changed.
+        An existing relation gets the attributes of the new one if that has any, unless
+        `update_existing` is False; the others that it has stay. If `missing` is "stub", a source
+        that is no entity gets a stub, and a target that is none an unresolved link. If it is
+        "skip", relations with an end that is no entity or note are left out. With `owner`, only
+        entities of that user count. Of equal relations, the first is created.
         """
         self._new_pages.owner = owner
         changed: dict[RelationKey, Relation] = {}
@@ -297,25 +331,29 @@ class GraphEdit(ChangeSet):
         return all(self._pages.page_of(end, owner) is not None for end in ends)
 
     def _add_relation(self, relation: Relation) -> None:
-        """Add the list item of a relation to the page of its source."""
+        """Collect the list item of a relation for the page of its source. `drafts` adds it."""
         path = self._page_for_relations(relation.source)
         link = self._new_pages.link_to(relation.target, path)
         item = format_relation(relation.type, link, relation.attributes)
         self._items[path, "relations"].append(item)
 
     def _page_for_relations(self, source: str) -> str:
-        """Return the path of the page of a source; create a stub if there is none."""
+        """Return the path of the page of a source: an entity, else a stub, which is new if none is.
+
+        A note of another type does not count, because nothing is written to it.
+        """
         pages = self._pages.all_named(source, self._new_pages.owner)
         entities = [page for page in pages if page.is_own]
         if entities:
             return min(entities, key=lambda page: page.is_stub).path
+
         new = self._new_pages.by_name.get(source)
         if new is not None:
             return new.path
         return self._new_pages.create(Entity(source, ""), is_stub=True)
 
     def update_relation(self, relation: Relation) -> None:
-        """Set attributes of a relation; those that are not given stay.
+        """Set the attributes that `relation` has; others of the relation in the graph stay.
 
         Raises NotFound if the graph does not have the relation.
         """
@@ -327,32 +365,36 @@ class GraphEdit(ChangeSet):
         self._updates.append(_AttributeUpdate(existing, relation.attributes))
 
     def delete_relations(self, relations: Iterable[Relation]) -> int:
-        """Remove relations, and return how many there were. Attributes do not matter.
+        """Remove relations, and return how many list items that took. Attributes do not matter.
 
-        Raises Conflict or Unreadable if a page cannot be changed.
+        Relations that the graph does not have are ignored. Raises Conflict or Unreadable if a page
+        cannot be changed.
         """
         keys = {relation.key for relation in relations}
         sources = sorted({source for source, _, _ in keys})
         count = 0
         for source in sources:
             for page in self._pages.all_named(source):
-                bullets = [
-                    item.bullet
-                    for item, relation in self._relations_on(page)
-                    if relation.key in keys
-                ]
+                bullets: list[Bullet] = []
+                for item, relation in self._relations_on(page):
+                    if relation.key in keys:
+                        bullets.append(item.bullet)
                 count += self._remove_bullets(page, bullets)
         return count
 
     def _remove_relations_to(self, page: GraphPage, targets: Collection[str]) -> None:
         """Remove the relations of a page to these names."""
-        bullets = [
-            item.bullet for item, relation in self._relations_on(page) if relation.target in targets
-        ]
+        bullets: list[Bullet] = []
+        for item, relation in self._relations_on(page):
+            if relation.target in targets:
+                bullets.append(item.bullet)
         self._remove_bullets(page, bullets)
 
     def _find_item(self, relation: Relation) -> _RelationItem | None:
-        """Return the first list item that is a relation; None if no page has it."""
+        """Return the first list item that states a relation; None if no page has it.
+
+        The items of a source are read on the first call for it.
+        """
         source = relation.source
         if source not in self._relation_items:
             items: dict[RelationKey, _RelationItem] = {}
@@ -374,11 +416,8 @@ class GraphEdit(ChangeSet):
 
     # Whole graphs
 
-    def merge(self, graph: Graph) -> tuple[int, int, int]:
-        """Add a whole graph. What exists already stays as it is.
-
-        Return how many entities, relations, and observations of existing entities are new.
-        """
+    def merge(self, graph: Graph) -> MergeCounts:
+        """Add a whole graph, and return how much of it is new. What exists stays as it is."""
         created = {entity.name for entity in self.create_entities(graph.entities)}
         additions = [
             (entity.name, entity.observations)
@@ -389,17 +428,38 @@ class GraphEdit(ChangeSet):
         relations = self.create_relations(graph.relations, update_existing=False)
 
         observation_count = sum(len(texts) for _, texts in added)
-        return len(created), len(relations), observation_count
+        return MergeCounts(len(created), len(relations), observation_count)
 
     def _remove_bullets(self, page: GraphPage, bullets: Collection[Bullet]) -> int:
-        """Remove list items of a page, and return how many there are."""
+        """Remove list items of a page, and return how many there are.
+
+        Raises Conflict or Unreadable if the page cannot be changed.
+        """
         if bullets:
-            self.put(page.path, remove_bullets(self.text(page.path), bullets))
+            text = self.text(page.path)
+            self.put(page.path, remove_bullets(text, bullets))
         return len(bullets)
 
 
+def _updated_attributes(update: _AttributeUpdate) -> dict[str, Any]:
+    """Return all attributes of a relation after an update.
+
+    The first update of a relation with the attribute `at` keeps its old value as `created`.
+    """
+    old_attributes = update.item.line.attributes
+    attributes = {**old_attributes, **update.attributes}
+    if "at" in old_attributes and "created" not in old_attributes:
+        attributes["created"] = old_attributes["at"]
+    return attributes
+
+
+def _are_all_stubs(pages: Iterable[GraphPage]) -> bool:
+    """Return whether a name has no other pages than stubs, or none."""
+    return all(page.is_stub for page in pages)
+
+
 def _check_has_entity(pages: Sequence[GraphPage]) -> None:
-    """Raise Invalid if all pages of a name are notes that are no entities."""
+    """Raise Invalid if a name has pages, and all of them are notes that are no entities."""
     if not pages or any(page.is_own for page in pages):
         return
     note = pages[0]

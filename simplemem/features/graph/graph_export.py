@@ -14,14 +14,14 @@ import re
 from collections.abc import Callable, Mapping
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from simplemem.features.graph.drawing import Drawing
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-MAX_BYTES: Final = 4_900_000  # of a picture, unless the caller asks for all texts
+MAX_BYTES: Final = 4_900_000  # of a picture (counted as characters), unless the user wants all
 _TEXT_LENGTHS: Final = (4000, 1000, 250, 0)  # to which texts are cut in turn, until a picture fits
 # Control characters except tab and newline, and what UTF-8 cannot express.
 _NOT_PRINTABLE: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
@@ -68,7 +68,10 @@ def dot(drawing: Drawing) -> str:
 
 
 def _dot_attributes(node: Mapping[str, Any]) -> str:
-    """Return the attributes of a node in the language of Graphviz."""
+    """Return the attributes of a node in the language of Graphviz, without the brackets.
+
+    They are its label, its type and path as a tooltip, and a dashed frame if it is missing.
+    """
     tooltip = node["type"]
     if "path" in node:
         tooltip = f"{node['type']}: {node['path']}"
@@ -88,7 +91,7 @@ def _quote_for_dot(text: str) -> str:
 
 
 def _make_printable(text: str) -> str:
-    """Return a text with a replacement character for each one that cannot be printed."""
+    """Return a text with U+FFFD for each character that cannot be printed."""
     return _NOT_PRINTABLE.sub("\ufffd", text)
 
 
@@ -152,28 +155,36 @@ PICTURES: Final[dict[str, Callable[[Drawing], str]]] = {"html": html, "dot": dot
 """The formats of a picture, by their names."""
 
 
-def shorten_drawing(
-    drawing: Drawing, form: str, max_bytes: int = MAX_BYTES
-) -> tuple[str, int | None]:
-    """Return a picture below a size, and to how many characters texts were cut.
+class Picture(NamedTuple):
+    """A drawing in one of the formats, and how many characters of each text it has.
 
-    The number is None if nothing had to be cut. A picture of many nodes may be too large even
-    without texts.
+    `max_text` is None if all texts are whole.
+    """
+
+    text: str
+    max_text: int | None
+
+
+def shorten_drawing(drawing: Drawing, form: str, max_bytes: int = MAX_BYTES) -> Picture:
+    """Return a drawing in a format of `PICTURES`, with texts cut until it has fewer characters.
+
+    Texts are cut to 4,000, 1,000, 250 and 0 characters in turn, in `drawing` itself too. A picture
+    of many nodes may have more than `max_bytes` even without texts; it is returned all the same.
     """
     text = PICTURES[form](drawing)
     if len(text) < max_bytes:
-        return text, None
+        return Picture(text, None)
 
-    for length in _TEXT_LENGTHS:
-        _cut_texts(drawing, length)
+    for max_text in _TEXT_LENGTHS:
+        _cut_texts(drawing, max_text)
         text = PICTURES[form](drawing)
         if len(text) < max_bytes:
             break
-    return text, length
+    return Picture(text, max_text)
 
 
 def _cut_texts(drawing: Drawing, length: int) -> None:
-    """Cut the text of each node to some characters, and its observations to as many items."""
+    """Cut the text of each node to `length` characters, and its observations to as many items."""
     for node in drawing["nodes"]:
         for key in ("text", "observations"):
             if key in node:

@@ -22,7 +22,14 @@ _MAX_CHANGES: Final = 10_000  # of a page
 
 
 class Period(NamedTuple, Generic[V]):
-    """What an entity or relation was, since when and until when (UTC; None: now), and by whom."""
+    """A time in which an entity or a relation did not change.
+
+    Attributes:
+        value: What it was.
+        since: When it became so, in UTC.
+        until: When it changed or was deleted, in UTC; None if it still is so.
+        who: The author of the change that made it so, "" if unknown.
+    """
 
     value: V
     since: datetime
@@ -31,7 +38,13 @@ class Period(NamedTuple, Generic[V]):
 
 
 class PageState(NamedTuple):
-    """A page after one of its changes, None if it was deleted; when (UTC) and by whom."""
+    """A page after one of its changes.
+
+    Attributes:
+        page: The page; None if it was deleted or that version cannot be read.
+        since: When it was changed, in UTC.
+        who: Who changed it, "" if unknown.
+    """
 
     page: GraphPage | None
     since: datetime
@@ -42,6 +55,7 @@ class PageHistory:
     """Reads the states of pages. Guards a cache of them, without those of pages that changed."""
 
     def __init__(self, extension: ExtensionAPI) -> None:
+        """Create an empty cache. `extension` reports which pages change."""
         self._extension = extension
         self._states: dict[str, list[PageState]] = {}
         self._seen_version = 0
@@ -59,7 +73,8 @@ class PageHistory:
     ) -> list[PageState]:
         """Return a page after each of its changes, oldest first; [] for a page that never was.
 
-        `cache` says whether to keep the answer until the page changes.
+        With `cache`, the answer is kept and returned again until the page changes. A history that
+        cannot be read counts as empty; nothing is raised for it.
         """
         self._remove_changed()
         cached = self._states.get(path)
@@ -112,9 +127,10 @@ def _read_states(store: EnhancedStore, path: str) -> list[PageState]:
 def _unlogged_state(
     store: EnhancedStore, entry: HistoryEntry, last_sha256: str | None
 ) -> PageState | None:
-    """Return the page before a change, if another program wrote it and our log does not have it.
+    """Return the page as it was before a change, if another program had changed it unlogged.
 
-    `last_sha256` is the hash after the previous change, "" for no note and None without a change.
+    None if the change began at the text of the previous one, whose hash is `last_sha256`: "" if
+    there was no note after it, None if there is no previous change. None for a change from git too.
     """
     if entry.source == "git" or not last_sha256 or not entry.before:
         return None
@@ -125,7 +141,7 @@ def _unlogged_state(
 
 
 def _state_after(store: EnhancedStore, entry: HistoryEntry) -> PageState:
-    """Return the page after a change."""
+    """Return the page after a change. It has no page if the change deleted the note."""
     page = None
     if entry.sha256:
         page = _page_in(store, entry.new_name or entry.name, entry.version)

@@ -1,4 +1,4 @@
-"""The file of graph memory servers: one line of JSON per entity, then one per relation.
+"""JSON Lines, the file format of graph memory servers: a line per entity, then one per relation.
 
 `.simplemem/imports.jsonl` records which files were imported, so that what was deleted from the
 graph does not come back when the server starts again.
@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 
 from simplemem.errors import Unavailable
 from simplemem.features.event_log import Event, EventLog
+from simplemem.features.graph.edit import MergeCounts
 from simplemem.features.graph.service import graph_of
 from simplemem.features.graph.values import Entity, Graph, Observation, Relation, RelationKey
 from simplemem.models import AuthorArgs, Value
@@ -28,7 +29,7 @@ _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
 
 class BrokenLine(Value):
-    """The number of a line that is no entity or relation, and why."""
+    """The number of a line, from 1, that is no entity or relation, and why it is none."""
 
     line: int
     why: str
@@ -37,8 +38,16 @@ class BrokenLine(Value):
 class Imported(Value):
     """What an import created, what existed already, and the lines that could not be read.
 
-    `observations` counts those that were added to entities that existed. `since` is the first
-    version of the import, by which all of it can be undone; "" if nothing was written.
+    Attributes:
+        file: The absolute path of the imported file.
+        entities: How many entities were created.
+        relations: How many relations were created.
+        observations: How many observations were added to entities that existed.
+        entities_there: How many of the entities existed already.
+        relations_there: How many of the relations existed already.
+        since: The first version of the import, by which all of it can be undone; "" if nothing was
+            written.
+        broken: The lines that were left out, in their order.
     """
 
     file: str
@@ -52,7 +61,7 @@ class Imported(Value):
 
 
 def format_graph(graph: Graph) -> str:
-    """Return a graph as the text of such a file."""
+    """Return a graph as the text of such a file, "" for an empty graph. Attributes are left out."""
     items = [{"type": "entity", **entity.as_dict()} for entity in graph.entities]
     items += [{"type": "relation", **relation.as_dict()} for relation in graph.relations]
 
@@ -67,11 +76,19 @@ def _escape(surrogate: re.Match[str]) -> str:
     return f"\\u{ord(surrogate[0]):04x}"
 
 
-def parse_graph(data: bytes, max_line: int = _MAX_LINE) -> tuple[Graph, tuple[BrokenLine, ...]]:
-    """Return the graph in such a file, and the lines that cannot be read.
+class ParsedGraph(NamedTuple):
+    """The graph in a file, and its lines that cannot be read, in their order."""
 
-    Entities of one name are one entity with the observations of all. An entity whose line has more
-    than `max_line` bytes is not read. Empty lines and null are ignored.
+    graph: Graph
+    broken: tuple[BrokenLine, ...]
+
+
+def parse_graph(data: bytes, max_line: int = _MAX_LINE) -> ParsedGraph:
+    """Return the graph in such a file, and the lines that cannot be read. Nothing is raised.
+
+    Entities of one name become one entity with the observations of all. An entity whose line has
+    more than `max_line` bytes (by default 64 million) is not read. Empty lines and null are
+    ignored.
     """
     entities: dict[str, Entity] = {}
     relations: dict[RelationKey, Relation] = {}
@@ -94,18 +111,23 @@ def parse_graph(data: bytes, max_line: int = _MAX_LINE) -> tuple[Graph, tuple[Br
             entities[parsed.name] = _merge_entities(entities.get(parsed.name), parsed)
         elif item is not None:
             broken.append(BrokenLine(number, _reason(is_too_long=is_too_long)))
-    return Graph(tuple(entities.values()), tuple(relations.values())), tuple(broken)
+
+    graph = Graph(tuple(entities.values()), tuple(relations.values()))
+    return ParsedGraph(graph, tuple(broken))
 
 
 def _reason(*, is_too_long: bool) -> str:
-    """Return why a line of JSON cannot be read."""
+    """Return the message why a line of JSON cannot be read."""
     if is_too_long:
         return "it is longer than the limit for a note"
     return "it is neither an entity nor a relation"
 
 
 def _parse_item(item: Any, *, allow_entity: bool) -> Entity | Relation | None:
-    """Return the JSON of a line as an entity or a relation; None if it is neither."""
+    """Return the decoded JSON of a line as an entity or a relation; None if it is neither.
+
+    Without `allow_entity`, an entity gives None too.
+    """
     match item:
         case {
             "type": "relation",
@@ -122,8 +144,12 @@ def _parse_item(item: Any, *, allow_entity: bool) -> Entity | Relation | None:
 
 
 def _merge_entities(first: Entity | None, second: Entity) -> Entity:
-    """Return an entity with the type of the first and the observations of both."""
-    first = first or Entity(second.name, second.type)
+    """Return an entity with the type of the first and the observations of both, without repeats.
+
+    Without a first one, it is the second.
+    """
+    if first is None:
+        first = Entity(second.name, second.type)
     first_texts = set(first.texts)
     new = [
         observation for observation in second.observations if observation.text not in first_texts
@@ -141,8 +167,11 @@ def import_file(
 ) -> Imported | None:
     """Import the graph of a file as one step; with `dry_run`, only count what is new.
 
-    With `once`, return None if the file has been imported before. Other imports wait for up to two
-    minutes. Raises Unavailable if the file cannot be read, and what `KnowledgeGraph.merge` raises.
+    With `once`, return None and do nothing if the file has been imported before. The import is
+    logged with `who` as its author and recorded in `.simplemem/imports.jsonl`. Raises Unavailable
+    if the file cannot be read or another import is still working after two minutes; Conflict,
+    Unreadable or TooLong if a page cannot be changed; ReadOnly; and OSError if the log cannot be
+    written.
     """
     path = os.path.abspath(file)
     log = EventLog[set[str]](store.extension, "imports.jsonl", set, _add_file)
@@ -177,7 +206,7 @@ def import_file(
 
 
 def _add_file(files: set[str], event: Event) -> None:
-    """Add the file of an event to the imported files."""
+    """Add to the paths of imported files the one that an event of the log records."""
     files.add(str(event.get("file")))
 
 
@@ -190,7 +219,10 @@ class _Content(NamedTuple):
 
 
 def _read_content(store: EnhancedStore, file: Path) -> _Content:
-    """Return what is in a file. Raises Unavailable if the file cannot be read."""
+    """Return what is in a file. Raises Unavailable if the file cannot be read.
+
+    Entities that are longer than a note of the store may be are among the broken lines.
+    """
     try:
         data = file.read_bytes()
     except OSError as error:
@@ -200,13 +232,12 @@ def _read_content(store: EnhancedStore, file: Path) -> _Content:
     return _Content(graph, broken, hashlib.sha256(data).hexdigest())
 
 
-def _counts(new: tuple[int, int, int], graph: Graph) -> dict[str, Any]:
-    """Return the counts of an `Imported`, from what `merge` returned for a graph."""
-    entities, relations, observations = new
+def _counts(new: MergeCounts, graph: Graph) -> dict[str, Any]:
+    """Return the counts of an `Imported` by field, from what `merge` returned for `graph`."""
     return {
-        "entities": entities,
-        "relations": relations,
-        "observations": observations,
-        "entities_there": len(graph.entities) - entities,
-        "relations_there": len(graph.relations) - relations,
+        "entities": new.entities,
+        "relations": new.relations,
+        "observations": new.observations,
+        "entities_there": len(graph.entities) - new.entities,
+        "relations_there": len(graph.relations) - new.relations,
     }

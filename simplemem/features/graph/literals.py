@@ -47,7 +47,7 @@ def is_plain(text: str) -> bool:
 
 
 def parse_text(line: str) -> str:
-    """Return the text that a line stands for. A line that is no complete literal is that text."""
+    """Return the text of a line that is one literal, and any other line unchanged."""
     text = parse_literal(line)
     return line if text is None else text
 
@@ -61,7 +61,7 @@ def parse_literal(line: str) -> str | None:
 
 
 def leading_literal(line: str) -> LeadingLiteral | None:
-    """Return the literal that a line begins with, None if it begins with none."""
+    """Return the literal that a line begins with; None if it begins with none or never ends."""
     if not line.startswith('"'):
         return None
     try:

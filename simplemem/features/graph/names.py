@@ -12,53 +12,63 @@ from simplemem.note.names import legal_name, name_of
 
 _MAX_NAME_IN_LINK: Final = 120  # characters
 _MAX_NAME_IN_PATH: Final = 120  # bytes
-_DIGEST_LENGTHS: Final = (12, 24, 64)  # tried in turn, until no other file has the name
+# Tried in turn, until no other file has the name. 64 is the whole digest.
+_DIGEST_LENGTHS: Final = (12, 24, 64)
 _NOT_IN_TARGET: Final = frozenset("[]|#")
 _NOT_IN_SHOWN_NAME: Final = frozenset("[]|#^")
 
 
 def _is_never_taken(path: str) -> bool:  # noqa: ARG001
-    """Return that no other file has a path."""
+    """Return False, for callers that do not know which paths are taken."""
     return False
 
 
 def path_for_entity(
     name: str, is_taken: Callable[[str], bool] = _is_never_taken, owner: str = ""
 ) -> str:
-    """Return the path of the note for a new entity; `is_taken` says whether another file has it.
+    """Return the path of the note for a new entity, below the folder of the graph.
 
-    The file has the entity's name if every system and every link can carry it and no other file has
-    it, or else a similar name with a digest, which differs between users.
+    The file has the entity's name if every system and every link can carry it and the path is not
+    taken. Otherwise it has a similar name with a digest of the name and the `owner`, so that the
+    path differs between users. `is_taken` says whether another file has a path; without it, none
+    has. `owner` is "" for an entity of all users.
     """
     path = f"{FOLDER}/{name}.md"
     if fits_in_path(name) and not is_taken(path):
         return path
 
-    identity = f"{owner}\0{name}" if owner else name
+    identity = name
+    if owner:
+        identity = f"{owner}\0{name}"
     digest = hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()
     readable = _readable_part(name)
+
     candidates = (f"{FOLDER}/{readable}~{digest[:length]}.md" for length in _DIGEST_LENGTHS)
     return next(path for path in candidates if not is_taken(path))
 
 
 def _readable_part(name: str) -> str:
-    """Return a legal file name that is similar to the name of an entity."""
+    """Return a legal file name that is similar to the name of an entity, without a tilde."""
     encodable = name.replace("~", "-").encode("utf-8", "replace").decode()
     legal = legal_name(encodable).encode()
     return legal[:_MAX_NAME_IN_PATH].decode("utf-8", "ignore").rstrip(" .")
 
 
 def fits_in_path(name: str) -> bool:
-    """Return whether a file can have exactly this name. Names with a tilde are left for digests."""
+    """Return whether the file of an entity can have exactly this name, without a digest.
+
+    False for a name with a tilde: only file names with a digest have one.
+    """
     if "~" in name or not name.isprintable():
         return False
     return legal_name(name) == name == name_of(name)
 
 
 def format_link(target: str, name: str) -> str:
-    """Return a link that shows a name, or the name as a literal if no link can have the target.
+    """Return a link in brackets to a note. `target` is what the link resolves by.
 
-    A link that cannot show the name shows its target.
+    It shows `name`, the name of the note's entity, or only the target if a link cannot show the
+    name. If no link can have the target, return the name as a literal.
     """
     if _NOT_IN_TARGET & set(target):
         return format_literal(name)

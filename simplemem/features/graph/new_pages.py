@@ -14,7 +14,11 @@ from simplemem.note.names import base_name, compare_key, name_of
 
 @dataclass(frozen=True)
 class NewPage:
-    """A page that a change creates. A stub only has relations."""
+    """A page that a change creates, at a path that no file has.
+
+    `order` is its number in the order of creation. A stub only holds relations whose source is no
+    entity yet; its `entity` has only a name.
+    """
 
     path: str
     entity: Entity
@@ -27,9 +31,11 @@ class NewPages:
 
     Guards the new pages by name, the file names that are reserved for them, and the last number in
     the order of creation. `owner` is the user whose entities are changed, None for all users.
+    Nothing is written.
     """
 
     def __init__(self, pages: GraphPages) -> None:
+        """Begin without new pages. `pages` are those that the graph has."""
         self.owner: str | None = None
         self.by_name: dict[str, NewPage] = {}
         self._pages = pages
@@ -44,14 +50,16 @@ class NewPages:
         return self._last_order
 
     def create(self, entity: Entity, *, is_stub: bool = False) -> str:
-        """Add a page of the user for an entity, or a stub of its name. Return the path."""
+        """Add a page for an entity that has none, or a stub of its name. Return its path.
+
+        The page belongs to the user `owner`, and its file name is reserved.
+        """
         owner = self.owner or ""
         if owner == SHARED:
             owner = ""
         entity = replace(entity, owner=owner)
 
         def is_taken(path: str) -> bool:
-            """Return whether the page must not have a path."""
             return self._is_path_taken(path, entity.name)
 
         path = path_for_entity(entity.name, is_taken, owner)
@@ -60,9 +68,10 @@ class NewPages:
         return path
 
     def _is_path_taken(self, path: str, name: str) -> bool:
-        """Return whether the page of a name must not have a path.
+        """Return whether the new page of a name cannot have a path.
 
-        Another file has the path or its file name, or a link to that file name means another name.
+        Its file name may be reserved for another name, a link of another name may resolve to it, or
+        a file may have the path or the file name already.
         """
         stem = base_name(path)
         reserved_for = self._reserved.get(compare_key(stem), name)
@@ -75,8 +84,9 @@ class NewPages:
     def link_to(self, name: str, source: str) -> str:
         """Return a link from the page at the path `source` to the page or note of a name.
 
-        For a name that has none yet, return an unresolved link, or a literal if a link cannot
-        carry the name or would resolve to another note. An unresolved link reserves its file name.
+        It is in brackets, as it stands on a page. For a name that has no page or note, return an
+        unresolved link, or a literal if a link cannot carry the name or would resolve to another
+        note. An unresolved link reserves its file name.
         """
         new = self.by_name.get(name)
         if new is not None and not new.is_stub:
@@ -95,9 +105,10 @@ class NewPages:
         *,
         stub: GraphPage | None,
     ) -> str:
-        """Return a link to a name that the graph does not have, or has only as a stub.
+        """Return a link from `source` to a name that the graph does not have, or only as `stub`.
 
-        It may be the name of a note that is not in the graph yet.
+        It may be the name of a note that is not in the graph yet. Otherwise the link is unresolved
+        or a literal, as for `link_to`.
         """
         if not fits_in_path(name):
             return format_literal(name)
@@ -120,10 +131,15 @@ class NewPages:
         Return a literal if a file name that differs only in case is reserved for another name.
         """
         reserved_for = self._reserved.setdefault(compare_key(name), name)
-        return f"[[{name}]]" if reserved_for == name else format_literal(name)
+        if reserved_for != name:
+            return format_literal(name)
+        return f"[[{name}]]"
 
     def _shortest_target(self, path: str, source: str) -> str:
-        """Return the shortest target that resolves to a path in a link from `source`."""
+        """Return the shortest target that resolves to a path in a link from `source`.
+
+        It is the bare name of the file, else the path without `.md`, else the whole path.
+        """
         candidates = (base_name(path), name_of(path))
         resolved = self._extension.resolve_links([(target, source) for target in candidates])
         for target, resolved_path in zip(candidates, resolved, strict=True):

@@ -56,7 +56,11 @@ class GraphPage(Entity):
 
 
 def read_page(path: str, text: str, sha256: str = "") -> GraphPage:
-    """Return a note as a page. Any text can be read; one that is broken gives an empty page."""
+    """Return a note as a page. Any text can be read; nothing is raised.
+
+    A note that is no entity and has no observation in its lists has its `description` as one.
+    `sha256` is the hash of the note, which the page only carries.
+    """
     header = read_header(text)
     properties = _texts_of(header.properties)
     is_entity = ENTITY.includes(path, properties.get("type"))
@@ -128,7 +132,7 @@ def _page_type(properties: Mapping[str, str], *, is_entity: bool) -> str:
 
 
 def _order_of(properties: Mapping[str, Any]) -> int | None:
-    """Return the property `order` if it is a whole number."""
+    """Return the property `order` if it is a whole number, else None."""
     order = properties.get("order")
     if isinstance(order, int) and not isinstance(order, bool):
         return order
@@ -136,7 +140,7 @@ def _order_of(properties: Mapping[str, Any]) -> int | None:
 
 
 def _description_of(properties: Mapping[str, str]) -> list[Observation]:
-    """Return the property `description` as an observation, if the note has one."""
+    """Return the property `description` as one observation; [] if the note has none."""
     description = properties.get("description", "")
     if not description:
         return []

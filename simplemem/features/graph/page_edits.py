@@ -26,7 +26,8 @@ def render_page(
 ) -> str:
     """Return the text of a new page, with an entity and its relations as list items.
 
-    `order` is the number of the entity in the order of creation, and `now` the date of the note. A
+    `order` is the number of the entity in the order of creation, and `now` the time that the note
+    has as its dates. `relation_items` are complete list items, as `format_relation` returns them. A
     stub has no type: it only holds relations whose source is no entity yet.
     """
     properties: dict[str, Any] = {}
@@ -68,8 +69,9 @@ def add_items(
 ) -> str:
     """Return the text of a page with list items added at the end of a section.
 
-    `page` is what `read_page` returned for the text. A section that the page does not have is added
-    at its end; the observations are added before the relations.
+    `page` is what `read_page` returned for the text. `section` is `observations` or `relations`,
+    and `items` are complete list items with their `- `. A section that the page does not have is
+    added at its end; the observations are added before the relations.
     """
     newline = "\r\n" if "\r\n" in text else "\n"
     position = _insertion_point(page, section, len(text))
@@ -101,7 +103,7 @@ def _insertion_point(page: GraphPage, section: str, length: int) -> int:
 
 
 def remove_bullets(text: str, bullets: Iterable[Bullet]) -> str:
-    """Return the text of a page without some of its list items."""
+    """Return the text of a page without some of its list items, which were read from this text."""
     # The last one first: the positions of the others stay valid.
     for bullet in sorted(bullets, key=lambda bullet: bullet.start, reverse=True):
         text = text[: bullet.start] + text[bullet.end :]

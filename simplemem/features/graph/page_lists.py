@@ -42,8 +42,11 @@ class SectionSpan(NamedTuple):
 class PageLists(NamedTuple):
     """What was read from the lists of a page.
 
-    `readable_end` is where a code block or comment begins that nothing closes, else the length of
-    the text. Nothing is read or added after it.
+    Attributes:
+        bullets: The list items that are observations or relations, in the order of the page.
+        sections: The spans of the sections that it has, by `observations` and `relations`.
+        readable_end: Where a code block or comment begins that nothing closes, else the length of
+            the text. Nothing is read or added after it.
     """
 
     bullets: tuple[Bullet, ...]
@@ -58,10 +61,10 @@ def read_lists(
     *,
     is_entity: bool,
 ) -> PageLists:
-    """Return the lists of a note, whose body begins at `body_start`.
+    """Return the lists of a note. `text` is the whole note, whose body begins at `body_start`.
 
     In the lead of a note that is no entity only relations count, and no observations. A relation
-    of the lead must not lead to `note_name`, the note itself.
+    of the lead must not lead to `note_name`, which is the note itself: its path without `.md`.
     """
     readable_end = _find_readable_end(text, body_start)
     body = _HIDDEN.sub(lambda hidden: _MASK * len(hidden[0]), text[body_start:])
@@ -124,6 +127,7 @@ class _ListReader:
     """Reads a page line by line. Guards the items and sections so far, and where the reader is."""
 
     def __init__(self, text: str) -> None:
+        """Begin above the first line of a page with this text."""
         self.items: list[_Item] = []
         self.sections: dict[str, SectionSpan] = {}
         self._text = text  # with the characters that `read_line` gets masked
@@ -162,7 +166,11 @@ class _ListReader:
         level: int,
         line: _Line,
     ) -> None:
-        """Begin a section, or leave the current one unless the heading is below its own."""
+        """Begin a section, or leave the current one unless the heading is below its own.
+
+        `title` is the text of the heading in lower case. The second heading of a section begins no
+        section. Any heading but one of level 1 ends the lead.
+        """
         self._open_item = None
         self._is_after_item = False
 

@@ -11,21 +11,22 @@ K = TypeVar("K", bound=Hashable)
 
 
 class PathIndex(Generic[K]):
-    """Guards sets of paths by their keys. A path can have several keys."""
+    """Guards sets of paths by their keys. A path can have several keys. Not thread-safe."""
 
     def __init__(self) -> None:
+        """Create the index without any paths."""
         self._paths = defaultdict[K, set[str]](set)
 
     def paths(self, key: K) -> AbstractSet[str]:
-        """Return the paths that have a key, possibly none."""
+        """Return the paths that have a key, possibly none. A later `add` or `remove` changes it."""
         return self._paths.get(key, frozenset())
 
     def add(self, key: K, path: str) -> None:
-        """Give a path a key. Nothing changes if it has it."""
+        """Give a path a key. Nothing changes if the path has the key already."""
         self._paths[key].add(path)
 
     def remove(self, key: K, path: str) -> None:
-        """Take a key from a path. Nothing changes if it does not have it."""
+        """Take a key from a path. Nothing changes if the path does not have the key."""
         paths = self._paths.get(key)
         if paths is None:
             return

@@ -1,4 +1,4 @@
-"""Relations of pages with the notes that they lead to, and the graph that pages make."""
+"""Relations of pages with the notes that they lead to, and the graph of several pages. Pure."""
 
 from __future__ import annotations
 
@@ -35,7 +35,11 @@ Resolutions = Mapping[str, Sequence[ResolvedRelation]]
 
 
 def resolve_line(line: RelationLine, linked_path: str | None) -> ResolvedRelation:
-    """Return a relation whose link resolves to a file. A file that is no note does not count."""
+    """Return a relation with what it leads to.
+
+    `linked_path` is the file that its link resolves to, or None. A file that is no note counts as
+    None.
+    """
     is_note = linked_path is not None and linked_path.lower().endswith(".md")
     path = linked_path if is_note else None
     name = line.name or line.link.rpartition("/")[2]
@@ -47,7 +51,9 @@ def build_graph(
 ) -> Graph:
     """Return the graph of some pages, in their order. Stubs are no entities, but have relations.
 
-    A relation to a note has the present name of the entity, or of the note if it is no page.
+    `resolutions` has the relations of the pages; a page that it lacks has none. A relation to a
+    note has as its target the present name of the note's page in `pages_by_path`, or the name of
+    the file if there is no such page.
     """
     entities = []
     relations = []

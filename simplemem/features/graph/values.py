@@ -42,7 +42,10 @@ class Relation:
         return (self.source, self.type, self.target)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the relation in the form of graph memory servers."""
+        """Return the relation as graph memory servers answer it, without its attributes.
+
+        The keys are `from`, `to` and `relationType`.
+        """
         return {"from": self.source, "to": self.target, "relationType": self.type}
 
 
@@ -61,7 +64,7 @@ class Entity:
     owner: str = ""  # the user it belongs to, "" for all users
 
     def is_of(self, owner: str | None) -> bool:
-        """Return whether the entity belongs to this user; every entity matches None.
+        """Return whether the entity belongs to this user. True for every entity if `owner` is None.
 
         An entity without an owner belongs to the shared user `default`.
         """
@@ -73,7 +76,10 @@ class Entity:
         return [observation.text for observation in self.observations]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the entity in the form of graph memory servers."""
+        """Return the entity as graph memory servers answer it.
+
+        The keys are `name`, `entityType` and `observations`, which are texts.
+        """
         return {"name": self.name, "entityType": self.type, "observations": self.texts}
 
 
@@ -85,7 +91,10 @@ class Graph:
     relations: tuple[Relation, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the graph in the form of graph memory servers."""
+        """Return the graph as graph memory servers answer it.
+
+        The keys are `entities` and `relations`, each a list of what their `as_dict` returns.
+        """
         return {
             "entities": [entity.as_dict() for entity in self.entities],
             "relations": [relation.as_dict() for relation in self.relations],
@@ -93,13 +102,17 @@ class Graph:
 
 
 class NoSuchEntity(NotFound):
-    """A change names an entity that does not exist. Clients of graph servers know the message."""
+    """A change names an entity that does not exist.
+
+    The message is the one of other graph memory servers, because their clients look for it.
+    """
 
     def __init__(self, name: str) -> None:
         super().__init__(f"Entity with name {name} not found", hint="create_entities creates it.")
 
 
 Direction = Literal["out", "in", "both"]
+"""Which way relations are followed: "out" from source to target, "in" from target to source."""
 
 
 class _Edge(NamedTuple):
@@ -120,9 +133,9 @@ def walk(
 ) -> dict[str, tuple[Relation, ...]]:
     """Return the names within `depth` relations of `start`, nearest first, without `start`.
 
-    Each comes with the relations of a shortest route to it. Only relations of `relation_type` are
-    followed, whatever its case, or of all types for None. The direction "out" follows them from
-    source to target, and "in" from target to source. A name of no entity gives {}.
+    Each comes with the relations of a shortest route to it, in the order from `start`. Names of no
+    entity count too. Only relations of `relation_type` are followed, whatever its case, or of all
+    types for None. A `start` without such relations gives {}.
     """
     edges = _edges_of(graph, relation_type)
     routes: dict[str, tuple[Relation, ...]] = {start: ()}
@@ -143,7 +156,7 @@ def walk(
 
 
 def _edges_of(graph: Graph, relation_type: str | None) -> dict[str, list[_Edge]]:
-    """Return the relations of a type, or of all types, by each of their ends."""
+    """Return the relations of a type, or of all types for None, by the name at each end."""
     edges = defaultdict[str, list[_Edge]](list)
     for relation in graph.relations:
         if relation_type is None or relation.type.casefold() == relation_type.casefold():
