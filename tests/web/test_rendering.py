@@ -109,7 +109,8 @@ posix_only = pytest.mark.skipif(sys.platform == "win32", reason="a script is no 
         ("import os, signal\nos.kill(os.getpid(), signal.SIGKILL)", "signal 9"),
         (worker_whose_renderer("raise RecursionError"), "exit code 1"),
         (
-            f"import sys, struct\nsys.stdout.buffer.write(struct.pack('>I', {MAX_HTML_BYTES + 1}) + b'x' * 99)",
+            f"import sys, struct\nsys.stdout.buffer.write(struct.pack('>I', {MAX_HTML_BYTES + 1}) + b'x' * 99)\n"
+            "sys.stdout.flush()\ninput()",  # ended by itself, it would be logged with its exit code
             "answer",
         ),
         (
