@@ -463,7 +463,9 @@ def _without_paths(value: Any, vault: Path | None) -> Any:
     """Return an argument that names notes, with paths in the vault for paths on the disk.
 
     A list is returned with each of its names replaced. Names that do not end with `.md`, and values
-    that are no text, are returned as they are. Raises NotFound if there is no vault.
+    that are no text, are returned as they are. Raises NotFound if there is no vault, Invalid for a
+    path outside it, and Ambiguous for a path that means one note in the vault and another in the
+    current folder.
     """
     if isinstance(value, list | tuple):
         return [_without_paths(name, vault) for name in value]

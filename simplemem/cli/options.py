@@ -148,7 +148,9 @@ def _convert(value: Any, kind: Any, bounds: Any) -> Any:
 
 def _is_list_of_texts(value: Any) -> bool:
     """Return whether a value is a list or a tuple of texts."""
-    return isinstance(value, list | tuple) and all(isinstance(item, str) for item in value)
+    if not isinstance(value, list | tuple):
+        return False
+    return all(isinstance(item, str) for item in value)
 
 
 def _is_whole_number(value: Any, bounds: Any) -> bool:
@@ -232,9 +234,10 @@ class Group(_PlainHelp, TyperGroup):
         """
         item = _completion_item()
         rows = self.summaries(ctx)
-        items = [
-            item(name, help=summary) for _, name, summary in rows if name.startswith(incomplete)
-        ]
+        items = []
+        for _, name, summary in rows:
+            if name.startswith(incomplete):
+                items.append(item(name, help=summary))
         # The base class of a group adds the options.
         return items + super(TyperGroup, self).shell_complete(ctx, incomplete)
 
@@ -477,8 +480,8 @@ def filter_of(
     """Return the filter that the filter options describe.
 
     `tag` has texts such as `todo` or `status=done`, of which a note needs one, or all with
-    `require_all`. `more` are other fields of the filter by name. Raises Invalid for a date that
-    cannot be read.
+    `require_all`. `kind` is the type of note, and `more` are other fields of the filter by name.
+    Raises Invalid for tags that cannot be required. A wrong date is refused only by the search.
     """
     from simplemem.models import Filter
 

@@ -231,7 +231,11 @@ class FilterArgs:
     until: str | None = None
 
     def filter(self) -> Filter:
-        """Return the filter for the store. Raises Invalid for a date that cannot be read."""
+        """Return the filter for the store.
+
+        Raises Invalid for tags that cannot be required. A date that cannot be read is refused only
+        by the search or the list.
+        """
         return Filter.of(**vars(self))
 
 

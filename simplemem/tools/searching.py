@@ -120,8 +120,9 @@ def _explanation(explanation: Mapping[str, Any] | None) -> Data:
     """Return the part of an explanation that an answer has, without what is empty; {} for None."""
     if explanation is None:
         return {}
-    shown_keys = explanation.keys() - _HIDDEN_EXPLANATION
-    return {key: value for key, value in explanation.items() if value and key in shown_keys}
+    return {
+        key: value for key, value in explanation.items() if value and key not in _HIDDEN_EXPLANATION
+    }
 
 
 def _hit_text(number: int, hit: ShortHit) -> str:
@@ -174,9 +175,12 @@ def _rank_facts(why: Mapping[str, Any]) -> str:
     `why` has them by name. Returns "" for {}, which a hit has if they were not asked for.
     """
     signals = [signal for signal in _SIGNALS if why.get(signal)]
-    numbers = ", ".join(f"{signal} {why[signal]:.2f}" for signal in signals)
-    missing = ", ".join(why.get("missing", ())[:_MAX_MISSING_WORDS])
-    return render.facts(("why:", numbers), ("missing", missing))
+    numbers = [f"{signal} {why[signal]:.2f}" for signal in signals]
+    missing = why.get("missing", ())[:_MAX_MISSING_WORDS]
+    return render.facts(
+        ("why:", ", ".join(numbers)),
+        ("missing", ", ".join(missing)),
+    )
 
 
 def _title_after_name(name: str, title: str) -> str:
@@ -234,7 +238,7 @@ def _backlink_text(item: ShortBacklink) -> str:
 
     if item.snippet:
         rows.append(f"> {item.snippet}")
-    rows += [f"> line {place['line']}: {place['snippet']}" for place in item.also]
+    rows.extend(f"> line {place['line']}: {place['snippet']}" for place in item.also)
     if item.more_places:
         count = render.format_count(item.more_places, "more place", "more places")
         rows.append(f"and {count}")

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from simplemem.store import EnhancedStore
 
 _MAX_NOTES = 2000  # the oldest are forgotten
-_MAX_NOTES_OF_CHANGE = 1000  # of one change of several notes, so many are recorded
 _MAX_CHANGES_SEARCHED = 10  # of a note, for the author of a text
 _SHORT_HASH_LENGTH = 12
 
@@ -57,12 +56,12 @@ class Session:
     def record_step(self, store: EnhancedStore, version: str) -> None:
         """Record a change of several notes, such as a move that rewrote links, by its version.
 
-        Of at most 1,000 notes, what the client knew is replaced by the new text. For "", nothing is
-        recorded.
+        Of each note, the client knows the new text only if it knew the old one. For "", nothing is
+        recorded. Raises NotFound for an unknown version.
         """
         if not version:
             return
-        for entry in store.history(version, limit=_MAX_NOTES_OF_CHANGE):
+        for entry in store.history(version):
             old_path = path_of(entry.name)
             new_path = path_of(entry.new_name) if entry.new_name else old_path
             self._follow(old_path, new_path, entry.before, entry.sha256)
@@ -129,7 +128,8 @@ def _number_of_lines(text: str) -> int:
 def _last_author(store: EnhancedStore, name: str, sha256: str) -> str:
     """Return who wrote a text, by the last ten changes of its note, as a part of a sentence.
 
-    `sha256` is the hash of the text. Raises NotFound or Unavailable if the history cannot be read.
+    `sha256` is the hash of the text. Raises NotFound if there is no such note, and Ambiguous if
+    several have this name.
     """
     for change in store.history(name, limit=_MAX_CHANGES_SEARCHED):
         if change.sha256 == sha256:
