@@ -357,7 +357,7 @@ def command(
         old_parameters = [_old_parameter(parameters, old, new) for old, new in old_options.items()]
 
         def run(as_json: bool = False, **arguments: Any) -> None:
-            # Typer calls this with the parsed arguments. No docstring: the help is that of `function`.
+            # Typer calls this with the parsed arguments. The help is the docstring of `function`.
             if dashed_words:
                 _refuse_unknown_options(arguments, parameters)
             _rename_old_options(arguments, old_options.values())

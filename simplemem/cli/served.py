@@ -73,8 +73,8 @@ def answer_commands(executor: StoreExecutor) -> Callable[[], None]:
     """Let commands of this user ask the store of a server, and return what ends this.
 
     Opens the store, if it is closed. A server that hides part of the vault answers no command,
-    because the command line sees all of it; the returned function then does nothing. Raises what
-    prevents the store from being opened: Invalid, NotFound or Unavailable.
+    because the command line sees all of it; the returned function then does nothing. Raises
+    Invalid, NotFound or Unavailable if the store cannot be opened.
     """
     store = executor.store()
     # A read-only server must not create `.simplemem`, and so has no folder for its socket.

@@ -57,7 +57,11 @@ def list_topics(
 
 
 def _topic_facts(topic: Topic) -> dict[str, Any]:
-    """Return a topic as the JSON answer has it."""
+    """Return a topic as the JSON answer has it.
+
+    The keys are `block_id`, `name` (of the note), `topic_label`, `status`, `turns` (their number)
+    and `last` (the time of the last one).
+    """
     return {
         "block_id": topic.id,
         "name": topic.name,

@@ -9,13 +9,13 @@ SETTINGS_ENV: Final[Mapping[str, str]] = {"db": "GOMEM_DB_PATH", "log_level": "L
 """Which variable sets which setting."""
 
 SSE_VARIABLE: Final = "GOMEM_SSE"
-"""Stands for the option `--sse` of `serve`, with every profile, as the variables below do for others."""
+"""Stands for the option `--sse` of `serve`, with every profile."""
 
 REST_API_VARIABLE: Final = "GOMEM_REST_API_SERVE"
-"""Stands for `--rest-api-serve`."""
+"""Stands for the option `--rest-api-serve` of `serve`, with every profile."""
 
 KNOWLEDGE_BASE_VARIABLES: Final = ("GOMEM_KB_PATH", "GOMEM_KNOWLEDGE_BASE")
-"""Stand for `--knowledge-base FOLDER`. The first one that is set counts."""
+"""Stand for `--knowledge-base FOLDER` of `serve`, with every profile. The first that is set counts."""
 
 PORT_VARIABLE: Final = "MCP_SERVER_PORT"
 """The port over HTTP if `--http` names none."""

@@ -103,8 +103,8 @@ def _read_version(
     """Return the current text of a note, or that of a version or a date.
 
     `heading` limits it to a section. Without a `version`, records in the session that the client
-    has read the note. Raises NotFound if there is no such note, heading or version, and Ambiguous
-    if the name means several notes.
+    has read the note. Raises NotFound if there is no such note, heading or version, Ambiguous if
+    the name means several notes, and Invalid for a date that cannot be read.
     """
     if version is None:
         memory = store.read(name, section=heading)
