@@ -15,7 +15,7 @@ REST_API_VARIABLE: Final = "GOMEM_REST_API_SERVE"
 """Stands for the option `--rest-api-serve` of `serve`, with every profile."""
 
 KNOWLEDGE_BASE_VARIABLES: Final = ("GOMEM_KB_PATH", "GOMEM_KNOWLEDGE_BASE")
-"""Stand for `--knowledge-base FOLDER` of `serve`, with every profile. The first that is set counts."""
+"""Stand for `--knowledge-base FOLDER` of `serve`, with every profile. The first one set counts."""
 
 PORT_VARIABLE: Final = "MCP_SERVER_PORT"
 """The port over HTTP if `--http` names none."""
