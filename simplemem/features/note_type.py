@@ -61,8 +61,9 @@ class NoteType(Generic[T]):
     def parse(self, read: Read) -> tuple[Note, dict[str, Any]]:
         """Return the parsed note, and the fields that the values of all types have.
 
-        They are `path`, `sha256`, `is_own` (whether the note is of this type) and `problem`: why the
-        note cannot be changed, or "". A note that cannot be parsed has a problem; nothing is raised.
+        They are `path`, `sha256`, `is_own` (whether the note is of this type) and `problem`: why
+        the note cannot be changed, or "". A note that cannot be parsed has a problem. Raises
+        nothing.
         """
         note = read_note(read.text.encode("utf-8", "surrogatepass"), read.sha256)
         fields = {

@@ -434,7 +434,7 @@ class EmbeddingJob:
         return _EmbeddedTexts(first.vectors | rest.vectors, first.refusals | rest.refusals)
 
     def _check_accepts_any_text(self) -> None:
-        """Raise RequestRefused if the embedder refuses even a harmless word; Unavailable if it fails.
+        """Raise RequestRefused if the embedder refuses a harmless word; Unavailable if it fails.
 
         Sends nothing if it has embedded a text before.
         """

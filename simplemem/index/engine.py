@@ -99,7 +99,7 @@ class Dialect:
         return _SCHEMA.read_text(encoding="utf-8").format_map(self.column_types)
 
     def in_integers(self, column: str, mark: str) -> str:
-        """Return the condition that a column is one of the IntegerList bound at `mark` (`$1`, …)."""
+        """Return the condition that a column is in the IntegerList bound at `mark` (`$1`, …)."""
         return self.membership.format(column=column, mark=mark, type=self.integer_type)
 
     def in_texts(self, column: str, mark: str) -> str:
@@ -213,7 +213,7 @@ class VectorIndex(Protocol):
 
     @property
     def is_indexed(self) -> bool:
-        """Whether an index of the engine finds the nearest passages without comparing all vectors."""
+        """Whether the engine finds the nearest passages without comparing all vectors."""
 
     def nearest_notes(
         self,
@@ -318,8 +318,8 @@ class Engine(Protocol):
         """Call `ask` in one snapshot, and return what it returns.
 
         `ask` is called again if somebody wrote meanwhile, so it must have no effects. Within a
-        transaction of this thread it is called once, in it. Raises Replaced if another index takes the
-        place of this one meanwhile.
+        transaction of this thread it is called once, in it. Raises Replaced if another index takes
+        the place of this one meanwhile.
         """
 
     def writing(self, generation: int | None = None) -> AbstractContextManager[Connection]:
@@ -339,7 +339,7 @@ class Engine(Protocol):
         """
 
     def meta(self, key: str) -> str | None:
-        """Return a fact about the index itself, from the table `meta`; None if it has no such key."""
+        """Return a value about the index itself, from the table `meta`; None without such a key."""
 
     def set_meta(self, key: str, value: str) -> None:
         """Store a fact about the index itself in the table `meta`, in place of an older one.

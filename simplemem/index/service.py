@@ -120,8 +120,8 @@ class IndexService:
         """Call `question` until no replacement or damage interrupts it, and return its result.
 
         After an error that damage may have caused, the whole index is checked, and discarded only
-        if it is damaged; otherwise the error is raised. The error of the last attempt is raised as it is,
-        but Unavailable if the index was replaced each time.
+        if it is damaged; otherwise the error is raised. The error of the last attempt is raised
+        as it is, but Unavailable if the index was replaced each time.
         """
         for attempt in range(1, _MAX_ATTEMPTS + 1):
             try:
@@ -564,7 +564,7 @@ class Snapshot:
             except OSError as error:
                 raise Unavailable(
                     f"could not load the term index: {error.strerror or error}",
-                    hint="If too many files are open, close some, or raise the limit (`ulimit -n`).",
+                    hint="If too many files are open, close some or raise `ulimit -n`.",
                 ) from error
 
             self._terms = TermIndex(self.db, self._get_segments(), self.progress.notes)

@@ -1,7 +1,7 @@
 """Lessons: what an agent has learned, kept as notes.
 
-`lesson.py` is the model and `service.py` the service. `analysis.py` compares and counts lessons with
-the help of the other modules. Nothing here knows MCP or the command line.
+`lesson.py` is the model and `service.py` the service. `analysis.py` compares and counts lessons
+with the help of the other modules. Nothing here knows MCP or the command line.
 """
 
 from typing import Final

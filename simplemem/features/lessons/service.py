@@ -407,7 +407,7 @@ class LessonService(FeatureService):
         return True
 
     def _supersede_by_client(self, change_set: ChangeSet, winner: Lesson, loser: Lesson) -> bool:
-        """Mark a lesson as superseded by another, in the change set. Return false if it was already.
+        """Mark a lesson as superseded by another, in the change set. False if it already was.
 
         The last call counts: if the loser had superseded the winner, the winner holds again.
         """

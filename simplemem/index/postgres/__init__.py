@@ -1,1 +1,1 @@
-"""The index in PostgreSQL, for a vault that several servers share. Imported when a setting names it."""
+"""The index in PostgreSQL, for a vault that several servers share. Imported only if it is set."""

@@ -429,7 +429,7 @@ class PostgresEngine:
         self._merge(generation, is_at_rest=True)
         self._analyze_tables()
 
-    def checkpoint(self, *, is_bulk: bool = False) -> None:  # noqa: ARG002  (there is no log to fold)
+    def checkpoint(self, *, is_bulk: bool = False) -> None:  # noqa: ARG002  (has no log)
         """Merge segments of the term index, and build the index of vectors once there are many.
 
         After `begin_bulk_load`, also runs ANALYZE. `is_bulk` changes nothing. Not within a

@@ -1,4 +1,4 @@
-"""Vectors in PostgreSQL: a table of pgvector's `halfvec`, or of bytes where pgvector is not installed.
+"""Vectors in PostgreSQL: a table of pgvector's `halfvec`, or of bytes without pgvector.
 
 The server compares all vectors while there are few. Once there are many (`build_index`), an HNSW
 index of pgvector chooses the passages. It may miss a few of the nearest.
@@ -193,7 +193,7 @@ class PostgresVectors:
         return self._decoded(self._db.execute(sql, (IntegerList(note_ids),)))
 
     def read_all(self, *, blocks: bool) -> tuple[array[int], bytearray]:
-        """Return the places of all passages (or blocks) that have a vector, and the packed vectors."""
+        """Return the places of all passages (or blocks) with a vector, and the packed vectors."""
         places, vectors = array("q"), bytearray()
         if self.storage:
             sql = f"SELECT id, vector FROM vectors WHERE (id & {BLOCK}) = $1 ORDER BY id"

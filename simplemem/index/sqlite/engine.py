@@ -1,4 +1,4 @@
-"""The SQLite engine: one file, shared by threads and processes, rebuilt beside itself and swapped in.
+"""The SQLite engine: one file for all threads and processes, rebuilt beside itself and swapped in.
 
 The file may be deleted, damaged or replaced at any moment. `Replaced` or `Damaged` is then raised
 once, and the next use works on a fresh file (docs/internals/engines.md). The module has the vectors
@@ -875,7 +875,10 @@ class SqliteEngine:
 
     @contextmanager
     def _transaction(self, connection: SqliteConnection, begin: str) -> Iterator[None]:
-        """Run a `with` block between `begin` and COMMIT; roll back if it raises. Translates errors."""
+        """Run a `with` block between `begin` and COMMIT; roll back if it raises.
+
+        Translates the errors of SQLite.
+        """
         with translating_errors():
             connection.execute(begin).fetchall()
             try:
@@ -887,7 +890,7 @@ class SqliteEngine:
                 raise
 
     def meta(self, key: str) -> str | None:
-        """Return a fact about the index itself, from the table `meta`; None if it has no such key."""
+        """Return a value about the index itself, from the table `meta`; None without such a key."""
         rows = self.rows("SELECT value FROM meta WHERE key = $1", (key,))
         return str(rows[0][0]) if rows else None
 

@@ -345,8 +345,8 @@ def _is_in(keys: Array, sorted_keys: Array) -> Any:
 
 # -- what a process keeps in memory
 
-# Of the occurrences in memory. A query reads its terms several times, and in a larger vault they are
-# longer. 24 MB for every vault made no search of 20,000 notes faster than 8 MB.
+# Of the occurrences in memory. A query reads its terms several times, and in a larger vault they
+# are longer. 24 MB for every vault made no search of 20,000 notes faster than 8 MB.
 _MIN_CACHE_BYTES = 8_000_000
 _CACHE_BYTES_PER_NOTE = 80
 
@@ -382,7 +382,8 @@ class SegmentCache:
     """What a process has read of the segments of one index, for any thread.
 
     Guards its dictionaries with a lock. The values in them never change. If the terms and phrases
-    take more than 8 MB, and more than 80 bytes per note, those that were remembered first are forgotten.
+    take more than 8 MB, and more than 80 bytes per note, those that were remembered first are
+    forgotten.
     """
 
     def __init__(self) -> None:
@@ -584,7 +585,7 @@ class _Need(NamedTuple):
     max_notes: int | None  # None: the occurrences are always needed
 
     def is_met_by(self, facts: TermFacts, part: Part) -> bool:
-        """Return whether what is known of a term in a segment is enough, so nothing must be read."""
+        """Return whether enough is known of a term in a segment, so that nothing must be read."""
         if facts.notes == 0:
             return True
         if facts.occurrences is None:
@@ -648,7 +649,7 @@ class QueryTerms:
         return len(notes) - deleted_matches
 
     def count_blocks(self, part: Part, phrase: Phrase) -> int:
-        """Return how many blocks of notes still indexed hold a phrase, in themselves or the title."""
+        """Return how many blocks of indexed notes have a phrase, in themselves or the title."""
         facts = self._facts_of_single_term(part, phrase)
         if facts is not None and facts.notes == 0:
             return 0
@@ -834,7 +835,8 @@ def _select_terms(db: Connection, parts: Sequence[Part], needs: _Needs) -> Itera
                     THEN postings END,
                CASE WHEN {needs_positions} THEN positions END
         FROM terms
-        WHERE {db.dialect.in_integers("segment_id", "$4")} AND {db.dialect.in_texts("term", "$5")}"""
+        WHERE {db.dialect.in_integers("segment_id", "$4")}
+          AND {db.dialect.in_texts("term", "$5")}"""
     max_notes = next(iter(needs.values())).max_notes
     if max_notes is None:
         max_notes = _MANY_NOTES

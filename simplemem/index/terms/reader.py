@@ -340,7 +340,7 @@ class TermIndex:
         return self.sizes.blocks
 
     def count(self, db: Connection, kind: str, term: Term) -> int:
-        """Return how many notes ("note") or blocks ("block") hold a term; 0 for one without tokens."""
+        """Return how many notes ("note") or blocks ("block") have a term; 0 if it has no tokens."""
         phrases = phrases_of([term])
         if not phrases:
             return 0

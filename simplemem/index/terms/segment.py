@@ -160,7 +160,7 @@ class Documents:
 
     @property
     def lengths(self) -> Array:
-        """The number of tokens of each ordinal, words and extra ones. Computed anew: it is large."""
+        """The number of tokens of each ordinal, extra ones included. Computed at each use."""
         return self.word_counts.astype(np.int64) + self.extra_counts
 
     def lengths_of(self, ordinals: Array) -> Array:
@@ -223,7 +223,7 @@ class Documents:
 
     @cached_property
     def _extras(self) -> tuple[Array, Array]:
-        """The ordinals that have extra tokens, and the number of extra tokens before each of them."""
+        """The ordinals that have extra tokens, and how many extra tokens precede each."""
         with_extras = np.flatnonzero(self.extra_counts)
         counts = self.extra_counts[with_extras]
         return with_extras, np.cumsum(counts, dtype=np.int64) - counts
@@ -416,7 +416,7 @@ class Postings:
         return None
 
     def indexes_of_prefix(self, prefix: str) -> range:
-        """Return the indexes of the terms that begin with a prefix, as a range that may be empty."""
+        """Return the indexes of the terms that begin with a prefix: a range, maybe an empty one."""
         first = bisect_left(self.terms, prefix)
         end = bisect_left(self.terms, prefix + LAST, lo=first)
         return range(first, end)
