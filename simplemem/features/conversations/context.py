@@ -47,8 +47,8 @@ def build_context(
     """
     profile = service.profile()
     topics = service.items(Topic)
-    _, decision = service.decide(new_exchange(message, session=session), topics)
-    current = decision.topic
+    exchange = new_exchange(message, session=session)
+    current = service.decide(exchange, topics).decision.topic
     recalled = recall(service, message, _MAX_OTHER_TOPICS + 1)
 
     context = _ContextBuilder(message, budget, profile.constraints)

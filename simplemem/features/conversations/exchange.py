@@ -121,4 +121,5 @@ def _clean(text: str, name: str, max_characters: int = _MAX_TEXT) -> str:
 
 
 def _on_one_line(text: str) -> str:
+    """Return a text with one space for each run of white space, and none at its ends."""
     return " ".join(text.split())

@@ -42,6 +42,7 @@ class FactVersion(NamedTuple):
     link: str  # without brackets
 
     def __str__(self) -> str:
+        """Return the line of the history, without a line break."""
         return f"- {format_text(self.value)} · {format_moment(self.at)} · [[{self.link}]]"
 
     @property
@@ -124,6 +125,7 @@ def _moment_property(note: Note, name: str) -> datetime | None:
 
 
 def _read_confidence(header: Header) -> float:
+    """Return the confidence in a note's frontmatter, 0.8 if it is no number above 0, up to 1."""
     confidence = header.get("confidence")
     if isinstance(confidence, (int, float)) and 0 < confidence <= 1:
         return float(confidence)
@@ -233,4 +235,5 @@ def _properties(stated: StatedFact, version: FactVersion, block_id: str) -> dict
 
 
 def _render_quote(stated: StatedFact) -> str:
+    """Return the sentence of a fact as a quoted line, shortened to 300 characters."""
     return f"> {format_text(shorten(stated.sentence, _MAX_QUOTE))}"

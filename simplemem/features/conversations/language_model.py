@@ -34,21 +34,29 @@ class TopicAdvice(NamedTuple):
     label: str  # of a new topic; "" if the model gave none in words of the message
 
 
+class FactOfTurn(NamedTuple):
+    """A fact that a model read, and the turn in which it is stated."""
+
+    turn: Turn
+    fact: StatedFact
+
+
 class FactReading(NamedTuple):
     """The facts that a model read in consecutive turns of a topic."""
 
-    path: str
-    last_mark: str  # the block id of the last turn that was read
-    facts: list[tuple[Turn, StatedFact]]
+    path: str  # of the topic's note
+    last_mark: str  # the block id of the last turn that was read, without the caret
+    facts: list[FactOfTurn]  # in the order of the model's answer; [] if it read none
 
 
 def choose_topic(
     chat: ChatModel, topics: Mapping[str, Topic], message: str, timeout: float
 ) -> TopicAdvice | None:
-    """Return which of some topics, by id, a message belongs to, as a model chooses.
+    """Return which of `topics` (by their ids) a model chooses for a message, or that it is new.
 
-    Returns None if the model names none of them. Raises Unavailable if the model does not answer
-    within `timeout` seconds.
+    Returns None if the model names an id that is not among them. The model gets at most 20,000
+    characters of the message. Raises Unavailable if there is no usable answer within `timeout`
+    seconds (0: the time limit of the settings), or if the calls of this hour are used up.
     """
     choices = [_describe_topic(topic) for topic in topics.values()]
     question = {"topics": choices, "message": message[:_MAX_SENT]}
@@ -64,7 +72,7 @@ def choose_topic(
 
 
 def _describe_topic(topic: Topic) -> dict[str, Any]:
-    """Return what the model is told about a topic that it may choose."""
+    """Return what the model is told about a topic: its id, label, summary and first keywords."""
     return {
         "block_id": topic.id,
         "topic": topic.label,
@@ -74,7 +82,11 @@ def _describe_topic(topic: Topic) -> dict[str, Any]:
 
 
 def _label_in_words_of(message: str, label: Any) -> str:
-    """Return a model's label; "" if it is too long, or has words that are not in the message."""
+    """Return a model's label on one line, "" if it cannot be used.
+
+    It can be used if it is a text of at most `MAX_LABEL` characters that has words, and only words
+    of the message.
+    """
     if not isinstance(label, str):
         return ""
     label_text = " ".join(label.split())
@@ -90,14 +102,17 @@ def _label_in_words_of(message: str, label: Any) -> str:
 def read_facts(chat: ChatModel, topic: Topic) -> Iterator[FactReading]:
     """Yield the facts that a model reads in the turns of a topic that no model has read yet.
 
-    Each reading is one question, with as many turns as fit. Raises Unavailable if the model does
-    not answer; what was yielded before stays valid.
+    Each reading is one question, with the next turns whose messages have 20,000 characters
+    together, at least one turn. A reading without facts is yielded too, so that its turns are not
+    read again. Yields nothing if all turns have been read. Raises Unavailable while it yields, if
+    the model does not answer; earlier readings stay valid.
     """
     turns = [turn for turn in topic.turns if turn.mark > topic.facts_read]
     while turns:
         count = _count_fitting(turns)
         portion = turns[:count]
-        yield FactReading(topic.path, portion[-1].mark, _read_portion(chat, portion))
+        facts = _read_portion(chat, portion)
+        yield FactReading(topic.path, portion[-1].mark, facts)
         turns = turns[count:]
 
 
@@ -108,12 +123,17 @@ def _count_fitting(turns: Sequence[Turn]) -> int:
     return max(1, fitting)
 
 
-def _read_portion(chat: ChatModel, turns: Sequence[Turn]) -> list[tuple[Turn, StatedFact]]:
-    """Return the facts that a model reads in some turns, each with its turn.
+def _read_portion(chat: ChatModel, turns: Sequence[Turn]) -> list[FactOfTurn]:
+    """Return the facts that a model reads in some turns, in the order of its answer.
 
-    Rows of the answer that are no facts of one of the turns are skipped. Raises Unavailable.
+    Rows of the answer that are no facts of one of the turns are skipped, and an answer without a
+    list gives []. Raises Unavailable if the model does not answer.
     """
-    messages = [{"turn_id": turn.id, "message": turn.message[:_MAX_SENT]} for turn in turns]
+    messages = []
+    for turn in turns:
+        message = turn.message[:_MAX_SENT]
+        messages.append({"turn_id": turn.id, "message": message})
+
     answer = chat.ask(_QUESTIONS["facts"], {"turns": messages})
     rows = answer["facts"]
     if not isinstance(rows, list):
@@ -129,7 +149,7 @@ def _read_portion(chat: ChatModel, turns: Sequence[Turn]) -> list[tuple[Turn, St
             continue
         fact = _fact_of_row(chat, turn_of_row, row)
         if fact is not None:
-            facts.append((turn_of_row, fact))
+            facts.append(FactOfTurn(turn_of_row, fact))
     return facts
 
 

@@ -84,6 +84,7 @@ class ConversationNotes(FeatureService):
         topics = [topic for topic in self.items(Topic) if closed or topic.status != "closed"]
 
         def rank(topic: Topic) -> tuple[bool, datetime, str]:
+            """Return what topics are ordered by, the highest first."""
             return topic.status == "active", topic.last, topic.id
 
         return sorted(topics, key=rank, reverse=True)

@@ -207,6 +207,7 @@ def answering_turns(topic: Topic, question: str) -> Sequence[Turn]:
     weights = _weigh_turns(topic, question)
 
     def rank(index: int) -> tuple[float, int]:
+        """Return the weight of a turn, and its index for turns of the same weight."""
         return weights[index], index
 
     best_first = sorted(range(len(weights)), key=rank, reverse=True)

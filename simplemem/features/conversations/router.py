@@ -56,6 +56,13 @@ class Decision(NamedTuple):
     label: str = ""  # of a new topic, if a model chose one
 
 
+class _ComparedTopics(NamedTuple):
+    """How similar a message and some topics are, and how that was found out."""
+
+    comparisons: list[Comparison]  # one per topic, in the order of the topics
+    method: str  # "rules", with the reason if only words could be compared
+
+
 class TopicRouter:
     """Decides the topics of messages. Guards what it has compared topics by (`TopicComparer`)."""
 
@@ -73,8 +80,9 @@ class TopicRouter:
     ) -> Decision:
         """Return the topic of a message for which the agent named none.
 
-        `topics` are those in which the session may continue, `current` is its current one. Never
-        raises: if the vectors cannot be computed, only words are compared, and `method` says why.
+        `topics` are those in which the session may continue, `current` is its current one, `at` is
+        the time of the message. Without topics, the message starts a new one. Never raises: if the
+        vectors cannot be computed, only words are compared, and the decision's `method` says why.
         """
         if not topics:
             return Decision(None, "the first message")
@@ -107,15 +115,16 @@ class TopicRouter:
         current: Topic | None,
         markers: Collection[str],
     ) -> Decision:
-        """Return the topic with the best score, or a new one if that has the best score.
+        """Return a decision for the topic with the best score; its topic is None for a new one.
 
-        Of equal scores, that of the current topic is the best.
+        `markers` are those of the message, including "day" and "begun" where they hold. Of equal
+        scores, that of the current topic is the best.
         """
-        comparisons, method = self._compare(text, topics)
+        compared = self._compare(text, topics)
         stay = _sum_weights(STAY, markers)
         back = _sum_weights(BACK, markers)
         scores: dict[Topic | None, float] = {None: _sum_weights(NEW, markers)}
-        for topic, comparison in zip(topics, comparisons, strict=True):
+        for topic, comparison in zip(topics, compared.comparisons, strict=True):
             bonus = stay if topic is current else back
             scores[topic] = _score(comparison) + bonus
 
@@ -127,20 +136,22 @@ class TopicRouter:
             reason=_reason(best, current),
             ranked=tuple(ranked_topics[:_MAX_RANKED]),
             is_close=_is_close([scores[topic] for topic in ranked]),
-            method=method,
+            method=compared.method,
         )
 
-    def _compare(self, text: str, topics: Sequence[Topic]) -> tuple[list[Comparison], str]:
+    def _compare(self, text: str, topics: Sequence[Topic]) -> _ComparedTopics:
         """Return how similar a message and each topic are, and the method of the comparison.
 
-        If that fails, the topics are compared without vectors, so that the message can be stored.
+        Never raises: if the vectors cannot be computed, the topics are compared without them, so
+        that the message can be stored. The method then has the reason.
         """
         try:
-            return self._comparer.compare(text, topics), "rules"
+            comparisons = self._comparer.compare(text, topics)
+            return _ComparedTopics(comparisons, "rules")
         except Exception as error:  # noqa: BLE001 - whatever fails, the message is stored
             reason = getattr(error, "message", type(error).__name__)
             comparisons = TopicComparer(_no_vectors).compare(text, topics)
-            return comparisons, f"rules (words only: {reason})"
+            return _ComparedTopics(comparisons, f"rules (words only: {reason})")
 
 
 def _word_vectors(texts: Sequence[str]) -> NDArray[np.float32]:

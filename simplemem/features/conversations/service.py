@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final, Unpack
+from typing import TYPE_CHECKING, Final, NamedTuple, Unpack
 
 from simplemem.errors import Invalid, SimplememError
 from simplemem.features.answers import ArchiveResult, FactOut, RecordedTurn
@@ -35,6 +35,13 @@ if TYPE_CHECKING:
 _ARCHIVE_REASON: Final = "archived topics that were paused for a long time"
 
 
+class TopicDecision(NamedTuple):
+    """Where a session is, and where one of its messages belongs."""
+
+    current: Topic | None  # the session's current topic, None if it has none
+    decision: Decision
+
+
 class ConversationService(ConversationNotes):
     """The conversations of one store. Guards the collection of its notes, and its topic router."""
 
@@ -42,27 +49,32 @@ class ConversationService(ConversationNotes):
         super().__init__(store)
         self._router = TopicRouter()
 
-    def decide(self, exchange: Exchange, topics: Sequence[Topic]) -> tuple[Topic | None, Decision]:
-        """Return the session's current topic, None if it has none, and the topic of an exchange.
+    def decide(self, exchange: Exchange, topics: Sequence[Topic]) -> TopicDecision:
+        """Return the session's current topic, and the decision for the topic of an exchange.
 
-        `topics` are all topics of the vault. Raises NotFound if the agent names an id that none of
-        them has. Asks no model and writes nothing.
+        `topics` are all topics of the vault. Asks no model and writes nothing. Raises NotFound if
+        the agent names an id that none of them has, and Ambiguous if several have it.
         """
         turn = exchange.turn
         current = current_topic(topics, exchange.session, turn.at)
         if exchange.topic:
             topic = named_topic(topics, exchange.topic, exchange.session)
-            return current, Decision(topic, "the agent named the topic", method="agent")
+            decision = Decision(topic, "the agent named the topic", method="agent")
+            return TopicDecision(current, decision)
 
         reachable = reachable_topics(topics, exchange.session)
-        return current, self._router.decide(turn.message, turn.at, reachable, current)
+        decision = self._router.decide(turn.message, turn.at, reachable, current)
+        return TopicDecision(current, decision)
 
     def record(self, exchange: Exchange, **by: Unpack[AuthorArgs]) -> RecordedTurn:
         """Store an exchange as one step, which one undo takes back. Return what was stored.
 
-        If a model is configured, it is asked for the topic when the router is in doubt. Raises
-        Invalid if the exchange contains a credential and the settings refuse secrets, NotFound if
-        the agent names a topic that does not exist, and what writing raises.
+        If a model is configured, it is asked for the topic when the router is in doubt; if it
+        fails, the router's choice stays. `by` says who makes the change. Raises Invalid if the
+        exchange contains a credential and the settings refuse secrets, NotFound or Ambiguous if
+        the agent names an id that no topic or several topics have, Unreadable if a note cannot be
+        changed, Conflict or AlreadyExists if notes are saved meanwhile, ReadOnly, and Unavailable
+        if the vault stays locked.
         """
         if exchange.has_secret and self.settings.write.secrets == "refuse":
             raise Invalid(
@@ -73,6 +85,7 @@ class ConversationService(ConversationNotes):
         advice = self._ask_for_topic(exchange)
 
         def draft(change_set: ChangeSet) -> RecordedTurn:
+            """Enter the exchange into a change set; the topic is decided by the current notes."""
             topics = self.loaded(Topic)
             current, decision = self.decide(exchange, topics)
             if advice is not None:
@@ -87,7 +100,10 @@ class ConversationService(ConversationNotes):
     def _ask_for_topic(self, exchange: Exchange) -> TopicAdvice | None:
         """Return a model's choice of topic if the router's scores are close, else None.
 
-        No model is asked about what is private. The vault is not locked meanwhile.
+        None also if no model is configured or the settings forbid to ask it, if the agent names a
+        topic, or if the exchange has a secret. Errors of the model are not reported: they give
+        None too, and the router's choice stays. Private topics are not sent. The vault is not
+        locked meanwhile.
         """
         chat = self.chat
         is_decided = bool(exchange.topic)
@@ -132,10 +148,13 @@ class ConversationService(ConversationNotes):
     ) -> ArchiveResult:
         """Close the topics that have been paused for so many days, or the topic `ref`, as one step.
 
-        If a model is configured, it reads the facts of closed topics that are not private. With
-        `dry_run`, nothing is changed, no model is asked, and `closed` has the ids of the topics
-        that would be closed. `continued` has those of them that another topic continues. Raises
-        NotFound or Ambiguous for `ref`, and what writing raises.
+        `ref` is an id, a label or a note name; "all" stands for the paused topics. If a model is
+        configured, it reads the facts of closed topics that are not private; if it fails, that is a
+        warning. With `dry_run`, nothing is changed, no model is asked, and `closed` has the ids of
+        the topics that would be closed. `continued` has the ids of those of them that are full, so
+        that another topic continues them. Raises NotFound or Ambiguous for `ref`, Unreadable if a
+        note cannot be changed, Conflict or AlreadyExists if notes are saved meanwhile, ReadOnly,
+        and Unavailable if the vault stays locked.
         """
         if ref == "all":
             topics = self.items(Topic)
@@ -169,7 +188,9 @@ class ConversationService(ConversationNotes):
     ) -> None:
         """Read the facts of topics if a model is configured, and archive those `to_close`.
 
-        What was closed and stored is entered into the result.
+        `result` gets what was closed and stored, and the warnings. `topics` are those that a model
+        may read if they are closed. Raises what `archive_stale` says of writing; a model's errors
+        become warnings.
         """
         readings = list["FactReading"]()
         if self.chat is not None:
@@ -183,7 +204,8 @@ class ConversationService(ConversationNotes):
     ) -> list[str]:
         """Add to `readings` the facts that a model reads in topics that are not private.
 
-        If the model fails, the rest of the topics is left for the next time. Returns warnings.
+        Returns warnings: the error of a model that fails, else []. After an error, the rest of the
+        topics is left for the next time; what was read before it stays in `readings`.
         """
         from simplemem.features.conversations.language_model import read_facts
 
@@ -205,10 +227,12 @@ class ConversationService(ConversationNotes):
     ) -> None:
         """Close topics and store the facts that a model read, and enter both into a result.
 
-        Topics that were deleted meanwhile are left out.
+        Topics that were deleted meanwhile are left out. Raises Unreadable, Conflict, AlreadyExists,
+        ReadOnly or Unavailable if that cannot be written; the result then has no meaning.
         """
 
         def draft(change_set: ChangeSet) -> None:
+            """Enter the changes into a change set, and replace what the result says of them."""
             topics_by_path = {topic.path: topic for topic in self.loaded(Topic)}
             paths = [topic.path for topic in topics if topic.path in topics_by_path]
             to_close = [topics_by_path[path] for path in paths]
@@ -231,15 +255,16 @@ class ConversationService(ConversationNotes):
     ) -> list[FactOut]:
         """Enter the facts that a model read into a change set, and that these turns are read.
 
-        A topic in which a credential was read becomes private. Returns the facts.
+        A topic in which a credential was read becomes private. Returns the facts as clients get
+        them. Raises Conflict or Unreadable if one of the notes cannot be changed.
         """
         change_set.set(topic.path, facts_read=reading.last_mark)
-        if any(fact.category == "secret" for _, fact in reading.facts):
+        if any(read.fact.category == "secret" for read in reading.facts):
             change_set.set(topic.path, private=True)
 
         facts = []
-        for turn, stated in reading.facts:
-            fact = self.store_fact(change_set, stated, turn, topic.path, topic.id)
+        for read in reading.facts:
+            fact = self.store_fact(change_set, read.fact, read.turn, topic.path, topic.id)
             facts.append(fact)
         return facts
 

@@ -45,6 +45,13 @@ class Comparison(NamedTuple):
     is_stranger: bool  # whether the message names someone whom only other topics name
 
 
+class _Cosines(NamedTuple):
+    """The parts of a `Comparison` that are computed from vectors."""
+
+    follows: float
+    is_about: float
+
+
 @dataclass(frozen=True)
 class _Outline:
     """What represents a topic, before the vectors of its texts are known."""
@@ -70,13 +77,17 @@ class TopicComparer:
     """
 
     def __init__(self, vectors: Callable[[Sequence[str]], Rows]) -> None:
+        """Make a comparer. `vectors` returns the unit vector of each text, as rows in their order.
+
+        It is called once per comparison, and whatever it raises reaches the caller of `compare`.
+        """
         self._vectors = vectors
         self._representations: WeakKeyDictionary[Topic, _Representation] = WeakKeyDictionary()
 
     def compare(self, text: str, topics: Sequence[Topic]) -> list[Comparison]:
-        """Return how similar a message and each topic are; [] for no topics.
+        """Return how similar a message and each topic are, in the order of `topics`.
 
-        Raises whatever the function raises that makes vectors.
+        Returns [] for no topics. Raises whatever the function that makes vectors raises.
         """
         if not topics:
             return []
@@ -90,10 +101,9 @@ class TopicComparer:
 
         comparisons = []
         for index, representation in enumerate(representations):
-            follows, is_about = cosines[index]
             comparison = Comparison(
-                follows=follows,
-                is_about=is_about,
+                follows=cosines[index].follows,
+                is_about=cosines[index].is_about,
                 shared=shares[index],
                 answers_question=representation.ends_with_question,
                 is_stranger=bool(names) and not names & representation.words,
@@ -102,9 +112,10 @@ class TopicComparer:
         return comparisons
 
     def _embed(self, text: str, words: Sequence[str], topics: Sequence[Topic]) -> Rows:
-        """Return the vectors of a message, as it is written and of its content words.
+        """Return two vectors of a message: as it is written, and of its content words (`words`).
 
-        The topics that are not represented yet are represented, with one call for all vectors.
+        Also represents the topics that are not represented yet, so that all of `topics` are
+        afterwards. The function that makes vectors is called once, and what it raises is raised.
         """
         outlines = {}
         for topic in topics:
@@ -164,24 +175,29 @@ def _ends_with_question(turns: Sequence[Turn]) -> bool:
 
 def _compare_vectors(
     message_rows: Rows, representations: Sequence[_Representation]
-) -> list[tuple[float, float]]:
-    """Return for each topic the cosines `follows` and `is_about` of a `Comparison`."""
+) -> list[_Cosines]:
+    """Return the cosines of a message and each topic, in the order of `representations`.
+
+    `message_rows` has two vectors: of the message as it is written, and of its content words.
+    """
     import numpy as np
 
-    stacked = np.stack([representation.rows for representation in representations])
+    rows_of_topics = [representation.rows for representation in representations]
+    stacked = np.stack(rows_of_topics)
     # einsum, because a matrix product of so few rows would wait for its threads.
     cosines = np.einsum("bed,sd->bes", stacked, message_rows)
     follows = cosines[:, 0, 0].tolist()
     is_about = cosines[:, 1:, 1].max(axis=1).tolist()
-    return list(zip(follows, is_about, strict=True))
+    return list(map(_Cosines, follows, is_about))
 
 
 def _share_rare_words(
     words: Iterable[str], representations: Sequence[_Representation]
 ) -> list[float]:
-    """Return for each topic its share of the words of a message that any topic has.
+    """Return for each topic its share of the words of a message that any topic has, 0 to 1.
 
-    A word counts more the fewer topics have it.
+    The shares are in the order of `representations`. A word counts more the fewer topics have it.
+    All shares are 0 if no topic has one of the words.
     """
     stems = set(map(_stem, words))
     shared = [stems & representation.words for representation in representations]
@@ -203,7 +219,10 @@ def _share_rare_words(
 
 
 def _rarity(topics_with_word: float, topic_count: int) -> float:
-    """Return how much a word tells one topic from others."""
+    """Return how much a word tells one topic from others: more, the fewer topics have it.
+
+    `topics_with_word` must not be 0.
+    """
     ratio = (topic_count + 1) / topics_with_word
     return math.log(1 + ratio)
 
@@ -224,19 +243,26 @@ def _capitalized_words(text: str) -> list[str]:
 
 
 def find_by_rare_words(words: Sequence[str], topics: Sequence[Topic]) -> Topic | None:
-    """Return the topic that has most of some words, which a message says it returns to.
+    """Return the topic that has most of the words that a message says it returns to.
 
-    A word counts more if few topics have it, and in a topic in which many turns have it. None if no
-    topic has enough of the words. There must be at least one topic.
+    A word counts more if few topics have it, and in a topic in which many turns have it. Of equal
+    topics, the one with the last turn is returned. Returns None if the best topic has too few of
+    the words. Raises ValueError if `topics` is empty.
     """
     stems = set(map(_stem, words))
     weights = {topic: _weigh_words(topic, stems) for topic in topics}
     rarity = {}
     for word in stems:
-        topics_with_word = sum(word in topic_weights for topic_weights in weights.values())
-        rarity[word] = _rarity(topics_with_word or _UNUSED_WORD_COUNT, len(topics))
+        topics_with_word: float = 0
+        for topic_weights in weights.values():
+            if word in topic_weights:
+                topics_with_word += 1
+        if not topics_with_word:
+            topics_with_word = _UNUSED_WORD_COUNT
+        rarity[word] = _rarity(topics_with_word, len(topics))
 
     def rank(topic: Topic) -> tuple[float, datetime]:
+        """Return the score of a topic, and its last time for topics with the same score."""
         score = 0.0
         for word, weight in weights[topic].items():
             score += rarity[word] * weight
@@ -249,9 +275,9 @@ def find_by_rare_words(words: Sequence[str], topics: Sequence[Topic]) -> Topic |
 
 
 def _weigh_words(topic: Topic, stems: set[str]) -> Mapping[str, float]:
-    """Return the weights of some words that a topic has: 1, plus the share of turns with it.
+    """Return the weight of each of the stems that a topic has: 1, plus the share of turns with it.
 
-    The label and the keywords count like one more turn.
+    The label and the keywords count like one more turn. Stems that the topic lacks are left out.
     """
     keywords = " ".join(topic.keywords)
     texts = [f"{topic.label} {keywords}"]
@@ -265,5 +291,7 @@ def _weigh_words(topic: Topic, stems: set[str]) -> Mapping[str, float]:
             text_stems = map(_stem, content_words(text))
             counts.update(stems.intersection(text_stems))
 
-    text_count = len(texts)
-    return {word: 1 + count / text_count for word, count in counts.items()}
+    weights = {}
+    for word, count in counts.items():
+        weights[word] = 1 + count / len(texts)
+    return weights

@@ -79,6 +79,7 @@ class _FactReader:
     """Collects the facts of one message. Guards what "her" and "the new one" refer to."""
 
     def __init__(self) -> None:
+        """Make a reader without facts. `facts` has the facts that were read so far, by key."""
         self.facts: dict[str, StatedFact] = {}
         self._last_person = ""  # for "her phone number is"
         self._last_credential = ""  # for "the new one is"

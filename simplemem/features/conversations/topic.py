@@ -174,6 +174,7 @@ def _read_status(note: Note) -> str:
 
 
 def _read_keywords(note: Note) -> tuple[str, ...]:
+    """Return the keywords in a topic's frontmatter, in their order; () if they are no list."""
     keywords = note.header.get("keywords")
     if not isinstance(keywords, list):
         return ()
@@ -232,6 +233,7 @@ def _quote(title: str, text: str) -> str:
 
 
 def _quote_line(line: str) -> str:
+    """Return a line of a quote; an empty one gets no space behind the `>`."""
     return f"> {line}" if line else ">"
 
 
@@ -390,6 +392,7 @@ def summary_of(topic: Topic) -> str:
     keywords = set(keywords_of([turn.message for turn in topic.turns]))
 
     def count_keywords(sentence: str) -> int:
+        """Return how many of the topic's keywords a sentence has."""
         words = set(re.findall(r"\w+", sentence.lower()))
         return len(keywords & words)
 

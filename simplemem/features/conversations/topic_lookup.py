@@ -56,6 +56,7 @@ def _latest_topic(topics: Sequence[Topic]) -> Topic | None:
 
 
 def _rank(topic: Topic) -> tuple[datetime, str]:
+    """Return what topics are ordered by: the time of the last turn, then the id."""
     return topic.last, topic.id
 
 
@@ -76,7 +77,8 @@ def named_topic(topics: Sequence[Topic], name: str, session: str) -> Topic | Non
     """Return the topic that an agent names for a message, None for a new one.
 
     A name is an id, or the label of an open topic in which the session may continue; of several
-    with one label, the one with the last turn. Raises NotFound if no topic has the id.
+    with one label, the one with the last turn. Returns None if no such topic has the label. A name
+    that begins with "block_" is an id: raises NotFound if no topic has it, Ambiguous if several do.
     """
     if name.startswith("block_"):
         return find_topic(topics, name)
