@@ -33,7 +33,10 @@ _MAX_LAST_TURNS: Final = 20  # of the session, whatever they are about
 _OMITTED_LINE_TOKENS: Final = 10  # for a line that says how many turns were left out
 
 Lines = dict[str, dict[str, Any]]
-"""The lines of a section, each with the item that describes it in the answer."""
+"""The lines of a section in their order, each with the item that describes it in the answer.
+
+An item has a `kind`, and what identifies a turn, a fact, a constraint or something of the user.
+"""
 
 
 def build_context(
@@ -42,8 +45,9 @@ def build_context(
     """Return what to know before answering a message, in at most `budget` tokens.
 
     All constraints come first, then the user, facts, the current topic, other topics, the session's
-    last turns, and the message. Raises TooLong if constraints and message exceed the budget, and
-    Invalid for an empty message.
+    last turns, and the message; what does not fit is left out and counted. Raises TooLong if
+    constraints and message exceed the budget, or if the message exceeds the limit of a text;
+    Invalid if the message is empty or cannot be stored; Unavailable if the index cannot be read.
     """
     profile = service.profile()
     topics = service.items(Topic)
@@ -101,7 +105,7 @@ class _ContextBuilder:
 
     @property
     def remaining(self) -> int:
-        """The tokens of the budget that are left."""
+        """The tokens of the budget that the sections so far and the message leave."""
         return self.budget - self._count_tokens()
 
     def _count_tokens(self, *sections: str) -> int:
@@ -184,7 +188,11 @@ def _fact_lines(recalled: ConversationRecall) -> Lines:
 def _add_other_topics(
     context: _ContextBuilder, message: str, recalled: ConversationRecall, current: Topic | None
 ) -> None:
-    """Add a section per topic that answers the message, the best ones, without the current one."""
+    """Add a section for each of the best four topics that answer the message.
+
+    The current topic is left out. Nothing is added if topics are only the nearest ones and the
+    message has no words that could be similar.
+    """
     is_only_nearest = bool(recalled.get("only_nearest"))
     if is_only_nearest and not content_stems(message):
         return  # "And so?" asks for nothing, so no topic is similar to it
@@ -203,9 +211,10 @@ def _add_other_topics(
 def _last_turn_lines(
     topics: Iterable[Topic], session: str, current: Topic | None, listed: Collection[str]
 ) -> Lines:
-    """Return the last turns of a session that are neither of the current topic nor `listed`.
+    """Return those of a session's last 20 turns that the context lacks, in the order of time.
 
-    `listed` has the ids of the turns that the context contains already.
+    Left out are turns of the current topic, and those whose ids are in `listed`: the context
+    contains them already.
     """
     turns = []
     for topic in topics:
@@ -240,7 +249,10 @@ def _constraint_line(constraint: Constraint) -> str:
 
 
 def _turn_lines(topic_id: str, turns: Sequence[TurnOut]) -> Lines:
-    """Return the message of each turn with its local time, and its answer below."""
+    """Return the message of each turn with its local time, and its answer below.
+
+    The answer is shortened to 400 characters. `topic_id` is that of the topic of all turns.
+    """
     lines = Lines()
     for turn in turns:
         time = datetime.fromisoformat(turn["timestamp"]).astimezone()

@@ -32,7 +32,7 @@ class Exchange(NamedTuple):
 
     turn: Turn
     topic: str  # a label or an id; "" if the agent names none
-    session: str
+    session: str  # its id; "" if the client names none
     facts: Sequence[StatedFact]  # one per key
     traits: Sequence[Trait]
 
@@ -57,8 +57,10 @@ def new_exchange(
     """Return an exchange of checked texts, with what its message states.
 
     Without a `response`, `context` is the answer. `facts` are keys and values that the agent read;
-    they take precedence over those that the rules read. `timestamp` is now if it is empty. Raises
-    Invalid or TooLong if one of the arguments cannot be stored.
+    they take precedence over those that the rules read. `topic` and `session` are put on one line
+    and have at most 120 characters. An empty `timestamp` stands for now. Raises Invalid if the
+    message is empty, the time or a fact cannot be read or a text cannot be stored, and TooLong if a
+    text exceeds its limit.
     """
     message = _clean(message, "message")
     context = _clean(context, "context")
@@ -88,7 +90,7 @@ def new_exchange(
 
 
 def _parse_time(timestamp: str) -> datetime:
-    """Return the time of a timestamp, now if it is empty.
+    """Return the time of a timestamp, now if it is empty or blank.
 
     Raises Invalid if it cannot be read, or is before 1970 or after tomorrow.
     """
@@ -103,7 +105,10 @@ def _parse_time(timestamp: str) -> datetime:
 
 
 def _agent_fact(name: str, value: str, message: str) -> StatedFact:
-    """Return a fact that the agent read in a message. Raises Invalid without a key or value."""
+    """Return a fact that the agent read in a message.
+
+    Raises Invalid if the name or the value has no words or cannot be stored, or TooLong.
+    """
     name = _on_one_line(_clean(name, "fact"))
     value = _on_one_line(_clean(value, "fact"))
     fact = make_fact("agent", name, value, message, _AGENT_CONFIDENCE)
@@ -116,7 +121,11 @@ def _agent_fact(name: str, value: str, message: str) -> StatedFact:
 
 
 def _clean(text: str, name: str, max_characters: int = _MAX_TEXT) -> str:
-    """Return a client's text in the form that is stored. Raises Invalid or TooLong."""
+    """Return a client's text with `\\n` as the only line ending, as it is stored.
+
+    `name` is that of the argument, for messages of errors. Raises Invalid for characters that a
+    note cannot contain, and TooLong for more than `max_characters`.
+    """
     return clean_text(text, name, max_characters, "Nothing was stored, in full or in part.")
 
 

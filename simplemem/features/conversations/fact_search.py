@@ -67,14 +67,21 @@ def _parse_question(question: str) -> _Question:
 
 
 def _overlap(stems: set[str], key: set[str]) -> float:
-    """Return the share of all stems of a question and a key that both have."""
+    """Return the share of all stems of a question and a key that both have, 0 to 1.
+
+    One of the two must have stems.
+    """
     shared = stems & key
     both = stems | key
     return len(shared) / len(both)
 
 
 def _asks_for(question: _Question, key: set[str], subject: set[str]) -> bool:
-    """Return whether a question asks for the fact with this key, whose note has these stems."""
+    """Return whether a question asks for a fact.
+
+    `key` has the stems of the fact's key, `subject` those of its key, its sentence and the label of
+    its topic.
+    """
     special = key - _GENERIC_WORDS
     if question.stems.isdisjoint(key):
         return False

@@ -148,7 +148,10 @@ def fact_versions(text: str) -> list[FactVersion]:
 
 
 def _history_lines(text: str) -> list[_HistoryLine]:
-    """Return the lines of a fact's history whose time can be read."""
+    """Return the lines of a fact's history whose time can be read, in their order.
+
+    Returns [] if the note has no history.
+    """
     span = section_span(text, _HISTORY)
     if span is None:
         return []
@@ -196,7 +199,10 @@ def add_version(
 
 
 def _replace_value(text: str, stated: StatedFact, version: FactVersion, block_id: str) -> str:
-    """Return a fact's note with another value and sentence."""
+    """Return a fact's note with the value, sentence, time and topic of a version.
+
+    The first quoted line is replaced by the sentence; without one, only properties change.
+    """
     body_start = read_header(text).body_start
     quote = _render_quote(stated)
     body = _QUOTE.sub(lambda _: quote, text[body_start:], count=1)
@@ -207,7 +213,10 @@ def _replace_value(text: str, stated: StatedFact, version: FactVersion, block_id
 
 
 def _find_position(text: str, lines: Sequence[_HistoryLine], version: FactVersion) -> int | None:
-    """Return the offset at which a version belongs, None for the end of the section."""
+    """Return the offset in `text` at which a version belongs, None for the end of the section.
+
+    `lines` are those of the history. The line goes before the first one with a higher rank.
+    """
     for line in lines:
         if line.version.rank > version.rank:
             return line.start

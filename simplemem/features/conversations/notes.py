@@ -60,6 +60,7 @@ class ConversationNotes(FeatureService):
     """
 
     def __init__(self, store: EnhancedStore) -> None:
+        """Make the collection of a store's topics, facts and profiles."""
         super().__init__(store)
         self.collection = NoteCollection(store.extension, _NOTES)
 
@@ -104,8 +105,8 @@ class ConversationNotes(FeatureService):
         """Enter a fact that a turn states into a change set. Return it as clients get it.
 
         A fact with its key gets another version; without one, there is a new note. The topic of the
-        turn has this id and is at `path`. Raises Conflict or Unreadable if the fact's note cannot
-        be changed.
+        turn has the id `topic_id`, and its note is at `path`. Raises Conflict or Unreadable if the
+        fact's note cannot be changed, and TooLong if it would exceed the limit of a note.
         """
         link = self.link_text(path, turn.mark).removeprefix("[[").removesuffix("]]")
         version = FactVersion(turn.at, stated.value, link)
@@ -139,7 +140,10 @@ class ConversationNotes(FeatureService):
         return same_noun[0] if len(same_noun) == 1 else None
 
     def facts_after(self, change_set: ChangeSet) -> list[Fact]:
-        """Return all facts as a change set leaves them so far, those included that it creates."""
+        """Return all facts as a change set leaves them so far, those included that it creates.
+
+        The caller drafts a change, as for `loaded`.
+        """
         facts = {fact.path: fact for fact in self.loaded(Fact)}
         for path, text in change_set.texts().items():
             is_new_fact = path.startswith(f"{CONVERSATION_FACT.folder}/")

@@ -68,7 +68,11 @@ def _invert_synonyms(lists: dict[str, str]) -> dict[str, str]:
 
 
 def _compile(source: str, pieces: dict[str, str]) -> re.Pattern[str]:
-    """Return a pattern of the file, with its pieces inserted and its line breaks removed."""
+    """Return a pattern of the file, without line breaks and indentation.
+
+    "(?&name)" in the source is replaced by the piece of that name, also within pieces. Raises
+    KeyError for a name that `pieces` does not have.
+    """
     while "(?&" in source:
         source = _PIECE.sub(lambda piece: pieces[piece[1]], source)
     lines = [line.lstrip() for line in source.splitlines()]
@@ -101,8 +105,11 @@ def _read_trait_rules(english: dict[str, Any]) -> list[TraitRule]:
     """Return the rules for what users say of themselves, in the order in which they are tried."""
     rules = []
     for section, source in english["rules"]["traits"]:
-        pattern = _compile(source, english["pieces"])
-        rules.append(TraitRule(section, pattern))
+        rule = TraitRule(
+            section=section,
+            pattern=_compile(source, english["pieces"]),
+        )
+        rules.append(rule)
     return rules
 
 
@@ -147,7 +154,7 @@ def read_return(message: str) -> tuple[str, ...] | None:
     """Return the content words of what a message returns to, as in "Back to the rain gauge: …".
 
     Returns () if it says so without naming anything ("Back to that."), and None if it does not
-    announce a return.
+    announce a return in its first 90 characters.
     """
     head = message[:_MAX_RETURN]
     announcement = PATTERNS["back"].match(head) or PATTERNS["again"].match(head)
@@ -157,7 +164,10 @@ def read_return(message: str) -> tuple[str, ...] | None:
 
 
 def _skip_lead_ins(message: str) -> str:
-    """Return a message without what leads to it: a change of subject, a greeting, a user's name."""
+    """Return a message without what leads to it: a change of subject, a greeting, a user's name.
+
+    Returns "" if the message has nothing else.
+    """
     end = _lead_in_end(message)
     while end:
         message = message[end:]
@@ -175,11 +185,11 @@ def _lead_in_end(message: str) -> int:
 
 
 def label_of(message: str) -> str:
-    """Return a label for a new topic in words of its first message. It is never empty.
+    """Return a label of at most 50 characters for a new topic, in words of its first message.
 
     The label comes from the first clause with two words that say something, without "help me plan"
     and the like. A message without such a clause gives its first words, an empty one
-    "Conversation".
+    "Conversation", so that the label is never empty.
     """
     text = _skip_lead_ins(message[:_MAX_LABEL_SOURCE])
     for clause in [*_CLAUSE_END.split(text), text]:
@@ -193,7 +203,11 @@ def label_of(message: str) -> str:
 
 
 def _label_in(clause: str) -> str:
-    """Return the label in a clause, "" if fewer than two of its words say something."""
+    """Return the label in a clause, from the first to the last word that says something.
+
+    It has at most 50 characters and begins with a capital letter. Returns "" if fewer than two
+    words say something.
+    """
     words = [word for word in _WORD.finditer(clause) if _is_label_word(word[0])]
     if len(words) < 2:
         return ""
@@ -215,11 +229,18 @@ def _is_label_word(word: str) -> bool:
 def keywords_of(messages: Sequence[str]) -> list[str]:
     """Return the content words that most messages have, at most five, the most frequent first.
 
-    Of equally frequent words, those that occur first come first.
+    Of equally frequent words, those that occur first come first. The greeting or the like that
+    leads to a message counts only if the message has nothing else.
     """
     counts = Counter[str]()
     for message in messages:
-        text = _skip_lead_ins(message) or message
+        text = _skip_lead_ins(message)
+        if not text:
+            text = message
         distinct_words = list(dict.fromkeys(content_words(text)))
         counts.update(distinct_words)
-    return [word for word, _ in counts.most_common(_MAX_KEYWORDS)]
+
+    keywords = []
+    for word, _ in counts.most_common(_MAX_KEYWORDS):
+        keywords.append(word)
+    return keywords

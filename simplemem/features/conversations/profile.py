@@ -51,7 +51,7 @@ class Profile(ConversationNote):
     user_name: str = ""
     constraints: tuple[Constraint, ...] = ()
     preferences: Mapping[str, str] = field(default_factory=dict)  # by what they are about
-    identity: tuple[str, ...] = ()
+    identity: tuple[str, ...] = ()  # what the bullets of this section say
     modified: str = ""  # a time; "" if the note states none
 
 
@@ -84,7 +84,11 @@ def read_traits(message: str) -> list[Trait]:
 
 
 def _make_trait(section: str, words: str) -> Trait | None:
-    """Return the trait that the words of a match state; None for a name that is no name."""
+    """Return the trait that the words of a match state.
+
+    `section` is that of the rule which matched. Returns None if it is "name" and the words begin
+    with one that is no name.
+    """
     statement = " ".join(words.split())
     if section == "name" and statement.split()[0] in _NOT_NAMES:
         return None
@@ -99,24 +103,29 @@ def severity_of(constraint: str) -> str:
 def read_profile(read: Read) -> Profile:
     """Return the profile that a note states, with the bullets that the user wrote.
 
-    In each section, disputed bullets are behind the others. Never raises: `problem` says why a note
-    cannot be changed.
+    In each section, disputed bullets are behind the others; of several preferences about one thing,
+    the last one counts. Never raises: `problem` says why a note cannot be changed.
     """
     note, fields = PROFILE.parse(read)
     constraints = _read_contents(read.text, "Constraints")
     identity = _read_contents(read.text, "Identity")
+
     preferences = {}
     for content in _read_contents(read.text, "Preferences"):
         noun = noun_of(content["text"])
         preferences[noun] = _display(content)
 
-    modified = parse_moment(note.text_property("modified") or "")
+    modified = ""
+    modified_at = parse_moment(note.text_property("modified") or "")
+    if modified_at is not None:
+        modified = format_moment(modified_at)
+
     return Profile(
         user_name=note.text_property("name") or "",
         constraints=tuple(constraints),
         preferences=preferences,
         identity=tuple(_display(content) for content in identity),
-        modified=format_moment(modified) if modified else "",
+        modified=modified,
         text=note.text,
         **fields,
     )
@@ -182,10 +191,11 @@ def noun_of(statement: str) -> str:
 
 
 def with_traits(text: str, traits: Iterable[Trait], at: datetime, link: str) -> str:
-    """Return the profile's note with what a turn at this time says about the user.
+    """Return the text of the profile's note with what a turn says about the user.
 
-    Every other byte stays. Nothing that the note has from a later day is replaced or removed.
-    `link` is the turn, without brackets.
+    `at` is the time of the turn, `link` the target of a link to it, without brackets. A name is
+    always replaced; bullets from a later day than the turn's are neither replaced nor removed.
+    Every other byte stays.
     """
     since = _format_day(at)
     for trait in traits:
@@ -204,9 +214,10 @@ def _format_day(at: datetime) -> str:
 
 
 def _without_bullets(text: str, statement: str, since: str) -> str:
-    """Return a note without the bullets that say what is no longer so.
+    """Return a note without the bullets that have all core words of a statement, in any section.
 
-    Bullets from a day after `since` stay.
+    The statement says what is no longer so. Without core words, it removes nothing. Bullets from a
+    day after `since` (such as 2026-11-20) stay.
     """
     words = _core_words(statement)
     if not words:
@@ -224,14 +235,16 @@ def _without_bullets(text: str, statement: str, since: str) -> str:
 def _with_bullet(text: str, trait: Trait, since: str, link: str) -> str:
     """Return a note with a bullet for a trait, unless it has a bullet that says the same.
 
-    A preference replaces an earlier one that is about the same thing. If the note has such a
-    preference from a day after `since`, nothing is changed.
+    A preference replaces those that are about the same thing. If one of them is from a day after
+    `since` (such as 2026-11-20), nothing is changed. `link` is the target of a link to the turn.
     """
-    section, statement = trait
+    section = trait.section
+    statement = trait.statement
     bullets = _read_bullets(text, section)
     words = _core_words(statement)
-    if any(_core_words(bullet.content["text"]) == words for bullet in bullets):
-        return text
+    for bullet in bullets:
+        if _core_words(bullet.content["text"]) == words:
+            return text
 
     replaced = []
     if section == "Preferences":
@@ -253,9 +266,10 @@ def with_disputes(
 ) -> str:
     """Return the profile's note with marks on the bullets that a turn says have changed.
 
-    `changes` are the turn's sentences that say so, with what they say. If no rule reads a trait in
-    the turn (`has_traits` is false), the sentence is added to the section, so that a reader sees
-    both. Every other byte stays.
+    `changes` has, by sentence of the turn, what it says has changed. `at` is the time of the turn,
+    `link` the target of a link to it, without brackets. If no rule reads a trait in the turn
+    (`has_traits` is false), the sentence is added to the section, so that a reader sees both. Every
+    other byte stays.
     """
     since = _format_day(at)
     for sentence, change in changes.items():
@@ -269,9 +283,10 @@ def with_disputes(
 
 
 def _find_disputed(text: str, section: str, change: Change, since: str) -> list[_Bullet]:
-    """Return the bullets of a section that a change puts in doubt.
+    """Return the bullets of a section that a change puts in doubt, in the order of the note.
 
-    Left out are those that are disputed already, and those from a day after `since`.
+    Left out are those that are disputed already, and those from a day after `since`. Returns [] if
+    there are none.
     """
     candidates = []
     subjects = []
@@ -285,14 +300,17 @@ def _find_disputed(text: str, section: str, change: Change, since: str) -> list[
 
 
 def _as_sentence(statement: str) -> str:
-    """Return what a bullet says as the user would say it."""
+    """Return what a bullet says as the user would say it: "I am vegan" for "vegan".
+
+    A statement that begins with "I" or "My" stays as it is.
+    """
     if re.match(r"I\b|My\b", statement):
         return statement
     return f"I am {statement}"
 
 
 def _mark_as_disputed(text: str, bullet: _Bullet, since: str) -> Edit:
-    """Return the edit that marks a bullet as disputed since a day."""
+    """Return the edit that marks the line of a bullet in `text` as disputed since a day."""
     line = text[bullet.start : bullet.end]
     mark = f"disputed={since}"
     if "%%" in line:
@@ -306,6 +324,9 @@ def _mark_as_disputed(text: str, bullet: _Bullet, since: str) -> Edit:
 
 
 def _core_words(text: str) -> set[str]:
-    """Return the words of a statement that tell it from others."""
+    """Return the words of a statement that tell it from others, in small letters.
+
+    The set is empty if the statement has only stop words and words that every trait may have.
+    """
     words = set(re.findall(r"\w+", text.lower()))
     return words - _IN_EVERY_TRAIT

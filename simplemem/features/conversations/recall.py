@@ -43,8 +43,10 @@ class _TurnOfTopic(NamedTuple):
 def recall(service: ConversationService, query: str, limit: int = 5) -> ConversationRecall:
     """Return the facts that a question asks for, and at most `limit` topics that answer it.
 
-    Both come best first. The question is taken as words, whatever query syntax it contains. Raises
-    what a search raises, such as Unavailable; finding nothing is no error.
+    Both come best first; there are at most ten facts, each behind the sentence that disputes it, if
+    there is one. The question is taken as words, whatever query syntax it contains. Only its first
+    2,000 characters count. Both lists are empty if nothing is found. Raises Invalid for a `limit`
+    below 1 if there are topics, and Unavailable if the index cannot be read.
     """
     question = query[:_MAX_QUESTION]
     with service.collection.reading():
@@ -71,7 +73,9 @@ def _add_topics(
 ) -> None:
     """Search for the topics that answer a question, and add them and the method to an answer.
 
-    `topics` are all topics by their paths.
+    `topics` are all topics by their paths. Scores are from 0.0001 to 1 and never rise from one
+    topic to the next. Raises Invalid for a `limit` below 1, and Unavailable if the index cannot be
+    read.
     """
     words = as_words(_without_common_names(question, topics.values()))
     result = service.store.search(words, filter=Filter(type=TOPIC.type), limit=limit)
@@ -92,7 +96,12 @@ def _add_topics(
 
 
 def _add_notices(answer: ConversationRecall, result: Found, *, is_whole_question: bool) -> None:
-    """Add to an answer why the search may have found less than there is."""
+    """Add to an answer why the search may have found less than there is; nothing if it has not.
+
+    Sets `only_nearest` if the search says that its hits are only the nearest notes, and `degraded`
+    to the reasons, as text. `is_whole_question` is false if names were left out of the question
+    for the search.
+    """
     if result.notice and result.hits:
         # Without a common name, the notice would be about other words than those of the question.
         answer["degraded"] = result.notice if is_whole_question else NOTHING_FOUND
@@ -119,9 +128,10 @@ def _topic_row(topic: Topic, score: float, question: str) -> RecalledTopic:
 
 
 def _fact_rows(fact: Fact, topics: Collection[Topic]) -> list[FactOut]:
-    """Return a fact as clients get it, behind the later sentences that dispute it, if any.
+    """Return a fact as clients get it, behind a row with the later sentences that dispute it.
 
-    A turn that was deleted disputes nothing.
+    Without a dispute there is one row. A turn that was deleted disputes nothing. A disputed fact
+    has half its confidence, and the times at which it was stated and disputed.
     """
     row = fact_out(fact, fact.block_id)
     if fact.disputed is None:
@@ -144,7 +154,10 @@ def _fact_rows(fact: Fact, topics: Collection[Topic]) -> list[FactOut]:
 
 
 def _disputing_text(fact: Fact, turn: Turn) -> str:
-    """Return the sentences of a turn that dispute a fact; the message if none does so now."""
+    """Return the sentences of a turn that dispute a fact, joined by spaces.
+
+    Returns the message, shortened to 400 characters, if none of its sentences disputes the fact.
+    """
     subjects = [stated_subject(fact)]
     sentences = []
     for sentence, change in stated_changes(turn.message).items():
@@ -157,7 +170,7 @@ def _disputing_text(fact: Fact, turn: Turn) -> str:
 
 
 def _find_turn(mark: str, topics: Collection[Topic]) -> _TurnOfTopic | None:
-    """Return the turn with this block id, None if no topic has it."""
+    """Return the turn with a block id (`mark`, without the caret), None if no topic has it."""
     for topic in topics:
         for turn in topic.turns:
             if turn.mark == mark:
@@ -196,10 +209,11 @@ def _names_in(question: str) -> list[str]:
 
 
 def answering_turns(topic: Topic, question: str) -> Sequence[Turn]:
-    """Return the turns of a topic that answer a question, at most six, in their order.
+    """Return the turns of a topic that answer a question best, at most six, in their order.
 
     Each comes with the next one, if there is room. They have most of the question's words; words
-    that few turns have count more. A topic of few turns is returned as a whole.
+    that few turns have count more. Of equal turns, the later ones are returned. A topic of at most
+    six turns is returned as a whole.
     """
     if len(topic.turns) <= _MAX_TURNS:
         return topic.turns
@@ -227,19 +241,25 @@ def _weigh_turns(topic: Topic, question: str) -> list[float]:
     beginnings = {word[:2] for word in stems}  # a stem begins as its word does
     shared = []
     for turn in topic.turns:
-        turn_stems = content_stems(f"{turn.message} {turn.answer}", beginnings)
+        exchange = f"{turn.message} {turn.answer}"
+        turn_stems = content_stems(exchange, beginnings)
         shared.append(stems & turn_stems)
 
     counts = Counter[str]()
     for words in shared:
         counts.update(words)
-    return [sum(1 / counts[word] for word in words) for words in shared]
+
+    weights = []
+    for words in shared:
+        rarities = [1 / counts[word] for word in words]
+        weights.append(sum(rarities))
+    return weights
 
 
 def content_stems(text: str, beginnings: Collection[str] = ()) -> set[str]:
     """Return the stems of the words of a text, without stop words.
 
-    With `beginnings`, only of words that begin with one of them. They have two letters each.
+    With `beginnings`, which have two letters each, only words that begin with one of them count.
     """
     stems = set()
     for word in unique_words(text.lower()):

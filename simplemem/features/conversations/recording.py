@@ -52,7 +52,10 @@ class ExchangeRecorder:
         exchange: Exchange,
         topics: Sequence[Topic],
     ) -> None:
-        """Make a recorder. `topics` are all topics of the vault, as the change set finds them."""
+        """Make a recorder, which changes nothing before `record` is called.
+
+        `topics` are all topics of the vault, as the change set finds them.
+        """
         self._notes = notes
         self._change_set = change_set
         self._exchange = exchange
@@ -66,9 +69,10 @@ class ExchangeRecorder:
     def record(self, decision: Decision, current: Topic | None) -> RecordedTurn:
         """Enter the exchange into the change set, and return what was recorded where.
 
-        `current` is the session's current topic. A back-dated turn leaves the active topic active.
-        Raises Conflict if the user has just saved one of the notes, Unreadable if one cannot be
-        changed.
+        `current` is the session's current topic, None if it has none. Other topics of the session
+        are paused, unless the turn is dated earlier than the last turn of an active one (is
+        back-dated). Raises Conflict if the user has just saved one of the notes, Unreadable if one
+        cannot be changed, and TooLong if one would exceed the limit of a note.
         """
         topic = decision.topic
         label = self._label(decision)
@@ -96,16 +100,19 @@ class ExchangeRecorder:
         )
 
     def _label(self, decision: Decision) -> str:
-        """Return the label of the turn's topic.
+        """Return the label of the turn's topic, which is never empty.
 
-        That of a new topic comes from the model, the agent or the message.
+        A new topic gets that of the model, else that of the agent, else one made of the message.
         """
         if decision.topic is not None:
             return decision.topic.label
         return decision.label or self._exchange.topic or label_of(self._turn.message)
 
     def _scenario(self, topic: Topic | None, current: Topic | None) -> str:
-        """Return the name that HMLR gives to what happened to the topic."""
+        """Return the name that HMLR, whose tools clients know, gives to what happened to the topic.
+
+        `topic` is the turn's topic, None for a new one; `current` is the session's so far.
+        """
         if not self._topics:
             return "new_topic_first"
         if topic is None:
@@ -115,7 +122,12 @@ class ExchangeRecorder:
         return "topic_resumption"
 
     def _write_turn(self, topic: Topic | None, label: str) -> _TopicNote:
-        """Add the turn to a topic, to the one that continues a full topic, or to a new one."""
+        """Enter the turn into the note of a topic, and return the topic's note as it is then.
+
+        That is the note of `topic`; of a topic that continues it, if it is full; or of a new topic
+        called `label`, if `topic` is None or nothing with room continues it. The topic becomes
+        active, unless the turn is back-dated. Raises Conflict, Unreadable or TooLong.
+        """
         target = topic
         if topic is not None and topic.is_full:
             target = self._find_successor(topic)
@@ -141,7 +153,10 @@ class ExchangeRecorder:
         return max(successors, key=attrgetter("created", "id"), default=None)
 
     def _render_new_topic(self, full: Topic | None, label: str) -> _TopicNote:
-        """Return a new topic with the turn, which continues the topic `full` if there is one."""
+        """Return a new topic with the turn, which continues the topic `full` if that is not None.
+
+        Enters nothing into the change set.
+        """
         turn = self._turn
         topic_id = f"block_{turn.at:%Y%m%d_%H%M%S}"
         if any(topic.id == topic_id for topic in self._topics):
@@ -160,14 +175,20 @@ class ExchangeRecorder:
         return _TopicNote(path, topic_id, text)
 
     def _set_properties(self, path: str) -> None:
-        """Set the session of the turn's topic, and make it private if the exchange has a secret."""
+        """Set the session of the turn's topic, and make it private if the exchange has a secret.
+
+        `path` is that of the topic's note. A back-dated turn leaves the session as it is.
+        """
         if not self._is_back_dated:
             self._change_set.set(path, session=self._exchange.session)
         if self._exchange.has_secret:
             self._change_set.set(path, private=True)
 
     def _pause_other_topics(self, path: str) -> None:
-        """Pause the active topics of the session except the one at `path`. Close full ones."""
+        """Pause the active topics of the session except the one at `path`; close full ones instead.
+
+        A back-dated turn pauses nothing. Raises Conflict, Unreadable or TooLong.
+        """
         if self._is_back_dated:
             return
         for topic in self._reachable:
@@ -178,7 +199,10 @@ class ExchangeRecorder:
     def _dispute_facts(self, link: str, turn_keys: Collection[str]) -> None:
         """Mark the earlier facts that the turn says have changed, unless it states the new value.
 
-        `turn_keys` are those of the facts that the turn itself states. `link` is the turn.
+        `turn_keys` are the keys of the facts that the turn itself states; they are left out. `link`
+        is a link to the turn, in brackets. A fact that is disputed already keeps the time of that,
+        and gets this link. Facts whose notes cannot be changed are left out. Raises Conflict,
+        Unreadable or TooLong.
         """
         changes = stated_changes(self._turn.message)
         if not changes:
@@ -200,8 +224,9 @@ class ExchangeRecorder:
     def _update_profile(self, link: str) -> list[str]:
         """Enter what the turn says about the user into the profile; return warnings.
 
-        A profile that cannot be changed is left as it is, with a warning. `link` is the turn,
-        without brackets.
+        If there is no profile and the turn has traits, a note is made. A profile that cannot be
+        changed is left as it is, with a warning; otherwise the list is empty. `link` is the target
+        of a link to the turn, without brackets. Raises Conflict, Unreadable or TooLong.
         """
         profiles = self._notes.loaded(Profile)
         profile = profiles[0] if profiles else None

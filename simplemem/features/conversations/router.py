@@ -208,13 +208,19 @@ def _reason(best: Topic | None, current: Topic | None) -> str:
 
 
 def _is_pause(current: Topic, at: datetime) -> bool:
-    """Return whether so much time has passed that a message need not continue its topic."""
+    """Return whether so much time has passed that a message need not continue its topic.
+
+    It is counted from the last turn of `current` to `at`, the time of the message.
+    """
     silence = at - current.last
     return bool(silence.total_seconds() >= _SECONDS_PER_HOUR * LIMITS["hours"])
 
 
 def _is_too_short(text: str, markers: Collection[str]) -> bool:
-    """Return whether a message is too short to start a topic, and does not announce one."""
+    """Return whether a message has too few content words to start a topic.
+
+    A message is never too short if it announces another subject, or is a greeting with news.
+    """
     starts_over = "greeting" in markers and "news" in markers
     if "shift" in markers or starts_over:
         return False
@@ -224,7 +230,8 @@ def _is_too_short(text: str, markers: Collection[str]) -> bool:
 def _open_topics(topics: Sequence[Topic], current: Topic | None) -> list[Topic]:
     """Return the open topics, those with the last turns first, and the current one behind them.
 
-    Older topics are left out; a message returns to them by name only.
+    Of the others, only the `live` ones of LIMITS are kept, those with the latest turns; a message
+    returns to older topics by name only. `current` is included even if it is not among `topics`.
     """
     open_topics = [topic for topic in topics if topic.status != "closed"]
     if current in open_topics:
@@ -238,7 +245,11 @@ def _open_topics(topics: Sequence[Topic], current: Topic | None) -> list[Topic]:
 
 
 def _has_just_begun(current: Topic, topics: Sequence[Topic]) -> bool:
-    """Return whether the session was in another topic before the last turn of the current one."""
+    """Return whether the session has come to its current topic only with the last turn.
+
+    That is so if the topic has fewer than two turns, or if another topic of the session has a turn
+    after the last but one of the current topic. `topics` are those that are searched for it.
+    """
     if len(current.turns) < 2:
         return True
 

@@ -46,6 +46,7 @@ class ConversationService(ConversationNotes):
     """The conversations of one store. Guards the collection of its notes, and its topic router."""
 
     def __init__(self, store: EnhancedStore) -> None:
+        """Make the service of a store, with its notes and a router."""
         super().__init__(store)
         self._router = TopicRouter()
 
@@ -189,8 +190,8 @@ class ConversationService(ConversationNotes):
         """Read the facts of topics if a model is configured, and archive those `to_close`.
 
         `result` gets what was closed and stored, and the warnings. `topics` are those that a model
-        may read if they are closed. Raises what `archive_stale` says of writing; a model's errors
-        become warnings.
+        may read if they are closed. Raises Unreadable, Conflict, AlreadyExists, ReadOnly or
+        Unavailable if that cannot be written; a model's errors become warnings.
         """
         readings = list["FactReading"]()
         if self.chat is not None:
@@ -228,7 +229,7 @@ class ConversationService(ConversationNotes):
         """Close topics and store the facts that a model read, and enter both into a result.
 
         Topics that were deleted meanwhile are left out. Raises Unreadable, Conflict, AlreadyExists,
-        ReadOnly or Unavailable if that cannot be written; the result then has no meaning.
+        ReadOnly or Unavailable if that cannot be written; the caller then drops the result.
         """
 
         def draft(change_set: ChangeSet) -> None:

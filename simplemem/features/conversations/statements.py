@@ -41,7 +41,11 @@ class StatedFact(NamedTuple):
 
 
 def stated_sentences(message: str) -> Iterator[str]:
-    """Yield the sentences in which the user states something of their own, each on one line."""
+    """Yield the sentences in which the user states something of their own, each on one line.
+
+    They come in their order and without what they quote. Sentences of more than 500 characters are
+    left out.
+    """
     text = _QUOTED.sub(_blank_out, message)
     for start, stop in sentence_spans(text):
         sentence = " ".join(text[start:stop].split())
@@ -56,7 +60,7 @@ def _blank_out(match: re.Match[str]) -> str:
 
 
 def stated_changes(message: str) -> dict[str, Change]:
-    """Return what the user states has changed, by the sentence that states it."""
+    """Return what the user states has changed, by the sentence that states it; {} for nothing."""
     changes = {}
     for sentence in stated_sentences(message):
         change = read_change(sentence)
@@ -66,7 +70,10 @@ def stated_changes(message: str) -> dict[str, Change]:
 
 
 def read_stated_facts(message: str) -> list[StatedFact]:
-    """Return the facts that the user states in a message, the last one of each key."""
+    """Return the facts that the user states in a message, the last one of each key.
+
+    They are in the order in which their keys first occur; [] if the rules read none.
+    """
     reader = _FactReader()
     for sentence in stated_sentences(message):
         for rule in STATEMENT_RULES:
@@ -151,7 +158,10 @@ def make_fact(reader: str, name: str, value: str, sentence: str, confidence: flo
 
 
 def key_of(text: str) -> str:
-    """Return a key in snake case, without words that every key could have; "" if none is left."""
+    """Return a key in snake case, of at most 80 characters, for the name of a fact.
+
+    Words that every key could have are left out. Returns "" if no other word is left.
+    """
     without_genitive = re.sub(r"['’]s\b", "", text.lower())
     plain = without_genitive.replace("_", " ")
     words = [word for word in re.findall(r"\w+", plain) if word not in _IN_EVERY_KEY]

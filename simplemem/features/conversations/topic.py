@@ -182,7 +182,7 @@ def _read_keywords(note: Note) -> tuple[str, ...]:
 
 
 def _read_created(topic_id: str, turns: tuple[Turn, ...]) -> datetime:
-    """Return the time in a topic's id, else that of its first turn."""
+    """Return the time in a topic's id, else that of its first turn, else 1970."""
     day_and_time = topic_id.split("_")[1:3]
     moment = "T".join(day_and_time) + "Z"
     time = parse_moment(moment)
@@ -220,9 +220,10 @@ def _unquote(quote: str) -> str:
 
 
 def _quote(title: str, text: str) -> str:
-    """Return a callout with a text.
+    """Return a callout with a text and a final line break.
 
-    The text is in a fence if it would be structure of the note, or if bytes of it would be lost.
+    `title` is its first line, such as "[!note]- Answer". The text is in a fence if it would be
+    structure of the note, or if bytes of it would be lost.
     """
     lines = "\n".join(_quote_line(line) for line in text.split("\n"))
     if _needs_fence(title, lines, text):
@@ -238,7 +239,10 @@ def _quote_line(line: str) -> str:
 
 
 def _needs_fence(title: str, lines: str, text: str) -> bool:
-    """Return whether the lines of a quote would be more than the quote of a text."""
+    """Return whether a text must be fenced because its quote would be more than a quote.
+
+    `lines` is the text as quoted lines, `title` the line above them without its `> `.
+    """
     if _LEAKS.search(text):
         return True
 
@@ -278,7 +282,7 @@ class _Position(NamedTuple):
 def insert_turn(topic: Topic, turn: Turn) -> str:
     """Return the text of a topic with one more turn, inserted in the order of time.
 
-    Every other byte stays.
+    The turn gets the heading of its day if the day has none yet. Every other byte stays.
     """
     position = _find_position(topic, turn)
     rendered = render_turn(turn)
@@ -354,7 +358,11 @@ def render_new_topic(
 
 
 def topic_name(label: str, at: datetime) -> str:
-    """Return the name of a new topic's note, with its folder: the day and the label."""
+    """Return the name of a new topic's note, with its folder: the day and the label.
+
+    `at` is the time of its first turn. Day and label have 71 characters at most; the rest of a
+    longer label is cut off. There may be a note with this name already.
+    """
     day = at.astimezone()
     title = f"{day:%Y-%m-%d} {label}"[:_MAX_NAME]
     return f"{TOPIC.folder}/{day:%Y}/{day:%m}/{legal_name(title)}"
@@ -363,8 +371,9 @@ def topic_name(label: str, at: datetime) -> str:
 def pause_or_close(text: str, topic: Topic, status: str = "") -> str:
     """Return the text of a topic's note with another status and with a summary of its turns.
 
-    Without a `status`, a full topic is closed and any other one paused. A description that the user
-    wrote stays, and so does an earlier summary if the turns give none.
+    `text` is the text of the note, which may have changes that `topic` lacks; the summary is made
+    of the turns of `topic`. Without a `status`, a full topic is closed and any other one paused. A
+    description that the user wrote stays, and so does an earlier summary if the turns give none.
     """
     if not status:
         status = "closed" if topic.is_full else "paused"
@@ -404,7 +413,11 @@ def summary_of(topic: Topic) -> str:
 
 
 def _quotable_sentences(topic: Topic) -> list[str]:
-    """Return the sentences of a topic's messages that a summary may contain, each once."""
+    """Return the sentences of a topic's messages that a summary may contain, each once.
+
+    They are in their order, each on one line. Those over 300 characters, or with characters that
+    are markup, are left out.
+    """
     sentences = dict[str, None]()
     for turn in topic.turns:
         for start, stop in sentence_spans(turn.message):

@@ -18,7 +18,9 @@ _MAX_REFERENCE = 80  # characters of a reference in a message
 def current_topic(topics: Sequence[Topic], session: str, at: datetime) -> Topic | None:
     """Return the active topic of a session, None if it has none.
 
-    For a message dated earlier than the last turn, it is the topic that was active at that time.
+    `at` is the time of a message. If that is before the last turn of the active topic, returns the
+    open topic of the session that had the last turn by then, and the active topic if none had one.
+    Topics whose notes cannot be changed are left out.
     """
     own_topics = []
     active_topics = []
@@ -36,7 +38,10 @@ def current_topic(topics: Sequence[Topic], session: str, at: datetime) -> Topic 
 
 
 def _topic_at(topics: Sequence[Topic], at: datetime) -> Topic | None:
-    """Return the open topic of the last turn at or before a time, None if there is no such turn."""
+    """Return the open topic whose turn is the last one at or before a time.
+
+    Of turns of the same time, that of the first topic counts. Returns None if there is no turn.
+    """
     latest_topic = None
     latest_at = None
     for topic in topics:
@@ -63,7 +68,8 @@ def _rank(topic: Topic) -> tuple[datetime, str]:
 def reachable_topics(topics: Sequence[Topic], session: str) -> list[Topic]:
     """Return the topics in which a session may continue.
 
-    Left out are the active topics of other sessions, and topics whose notes cannot be changed.
+    They keep their order. Left out are the active topics of other sessions, and topics whose notes
+    cannot be changed. Closed topics are included.
     """
     reachable = []
     for topic in topics:
