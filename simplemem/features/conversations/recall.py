@@ -180,7 +180,7 @@ def _find_turn(mark: str, topics: Collection[Topic]) -> _TurnOfTopic | None:
 
 
 def _without_common_names(question: str, topics: Collection[Topic]) -> str:
-    """Return a question without the names that most of the last topics contain.
+    """Return a question without the names that most of the last 50 topics contain.
 
     Such names do not tell one topic from another (docs/decisions.md). What does not end like a
     question keeps its names, because a topic may be called so. So does a question of which only one
@@ -202,7 +202,10 @@ def _without_common_names(question: str, topics: Collection[Topic]) -> str:
 
 
 def _names_in(question: str) -> list[str]:
-    """Return the capitalized words behind the first word of a question, without days and months."""
+    """Return the capitalized words behind the first word of a question, in no fixed order.
+
+    Each comes once. Names of days and months are left out.
+    """
     words = set(re.findall(r"(?<=\s)[^\W\d_]{2,}", question))
     names = words.difference(day_name, month_name)
     return [name for name in names if name.istitle()]
@@ -236,7 +239,10 @@ def answering_turns(topic: Topic, question: str) -> Sequence[Turn]:
 
 
 def _weigh_turns(topic: Topic, question: str) -> list[float]:
-    """Return for each turn the sum of the rarity of the question's words that it has."""
+    """Return for each turn, in their order, how rare the question's words are that it has.
+
+    A word counts 1 divided by the number of turns that have it; a turn without any has 0.
+    """
     stems = content_stems(question)
     beginnings = {word[:2] for word in stems}  # a stem begins as its word does
     shared = []

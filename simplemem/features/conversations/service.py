@@ -74,8 +74,8 @@ class ConversationService(ConversationNotes):
         fails, the router's choice stays. `by` says who makes the change. Raises Invalid if the
         exchange contains a credential and the settings refuse secrets, NotFound or Ambiguous if
         the agent names an id that no topic or several topics have, Unreadable if a note cannot be
-        changed, Conflict or AlreadyExists if notes are saved meanwhile, ReadOnly, and Unavailable
-        if the vault stays locked.
+        changed, TooLong if it would exceed the limit of a note, Conflict or AlreadyExists if notes
+        are saved meanwhile, ReadOnly, and Unavailable if the vault stays locked.
         """
         if exchange.has_secret and self.settings.write.secrets == "refuse":
             raise Invalid(
@@ -126,6 +126,7 @@ class ConversationService(ConversationNotes):
         """Return the topics that a model may choose from, by id; {} if it must not be asked.
 
         It is asked only if the router's scores are close and the current topic is not private.
+        Private topics are left out. The topics are in the order of their scores, best first.
         """
         current, decision = self.decide(exchange, self.items(Topic))
         if not decision.is_close:
@@ -271,7 +272,10 @@ class ConversationService(ConversationNotes):
 
 
 def _stale_topics(topics: Sequence[Topic], after_days: int) -> list[Topic]:
-    """Return the topics that have been paused for so many days and can be changed."""
+    """Return the topics that have been paused for `after_days` days and can be changed.
+
+    The days are counted from a topic's last turn. The topics keep their order.
+    """
     latest = dates.now() - timedelta(days=after_days)
     paused = [topic for topic in topics if topic.status == "paused" and not topic.problem]
     return [topic for topic in paused if topic.last <= latest]
@@ -288,7 +292,7 @@ def _readable_topics(topics: Sequence[Topic], to_close: Sequence[Topic]) -> list
 
 
 def _follow_advice(decision: Decision, advice: TopicAdvice) -> Decision:
-    """Return a decision for the topic that a model chose.
+    """Return a decision for the topic that a model chose, or for a new one with its label.
 
     The decision stays as it is if the scores are no longer close, or if the topic was closed or
     deleted while the model was asked.

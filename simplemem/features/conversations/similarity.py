@@ -275,7 +275,7 @@ def find_by_rare_words(words: Sequence[str], topics: Sequence[Topic]) -> Topic |
 
 
 def _weigh_words(topic: Topic, stems: set[str]) -> Mapping[str, float]:
-    """Return for each of the stems that a topic has: 1, plus the share of turns with it.
+    """Return the weight of each stem in a topic: 1, plus the share of turns with the stem.
 
     The label and the keywords count like one more turn. Stems that the topic lacks are left out.
     """

@@ -267,7 +267,7 @@ def render_turn(turn: Turn) -> str:
 
 
 def day_of(at: datetime) -> str:
-    """Return the line with the heading of a day, in local time."""
+    """Return the heading of the local day of a time, with a line break at its end."""
     day = at.astimezone()
     return f"## {day:%A} {day.day} {day:%B %Y}\n"
 
@@ -343,7 +343,8 @@ def render_new_topic(
 ) -> str:
     """Return the text of a new topic's note, with its first turn. Its status is "paused".
 
-    `continues` is a link to the full topic that it continues, "" if there is none.
+    `label` is its title, `session` the id of its session, "" for none. `continues` is a link to the
+    full topic that it continues, "" if there is none.
     """
     properties: dict[str, object] = {
         "title": label,
