@@ -47,7 +47,8 @@ def build_context(
     All constraints come first, then the user, facts, the current topic, other topics, the session's
     last turns, and the message; what does not fit is left out and counted. Raises TooLong if
     constraints and message exceed the budget, or if the message exceeds the limit of a text;
-    Invalid if the message is empty or cannot be stored; Unavailable if the index cannot be read.
+    Invalid if the message is empty or cannot be stored; Unavailable or another
+    SimplememError if the index cannot be brought up to date.
     """
     profile = service.profile()
     topics = service.items(Topic)

@@ -46,7 +46,8 @@ def recall(service: ConversationService, query: str, limit: int = 5) -> Conversa
     Both come best first; there are at most ten facts, each behind the sentence that disputes it, if
     there is one. The question is taken as words, whatever query syntax it contains. Only its first
     2,000 characters count. Both lists are empty if nothing is found. Raises Invalid for a `limit`
-    below 1 if there are topics, and Unavailable if the index cannot be read.
+    below 1 if there are topics, and a SimplememError such as Unavailable if the index cannot be
+    brought up to date.
     """
     question = query[:_MAX_QUESTION]
     with service.collection.reading():
@@ -74,8 +75,8 @@ def _add_topics(
     """Search for the topics that answer a question, and add them and the method to an answer.
 
     `topics` are all topics by their paths. Scores are from 0.0001 to 1 and never rise from one
-    topic to the next. Raises Invalid for a `limit` below 1, and Unavailable if the index cannot be
-    read.
+    topic to the next. Raises Invalid for a `limit` below 1, and a SimplememError such as
+    Unavailable if the index cannot be brought up to date.
     """
     words = as_words(_without_common_names(question, topics.values()))
     result = service.store.search(words, filter=Filter(type=TOPIC.type), limit=limit)
@@ -98,8 +99,8 @@ def _add_topics(
 def _add_notices(answer: ConversationRecall, result: Found, *, is_whole_question: bool) -> None:
     """Add to an answer why the search may have found less than there is; nothing if it has not.
 
-    Sets `only_nearest` if the search says that its hits are only the nearest notes, and `degraded`
-    to the reasons, as text. `is_whole_question` is false if names were left out of the question
+    Sets `only_nearest` if there are hits but none is good enough to be an answer, and `degraded` to
+    the reasons, as text. `is_whole_question` is false if names were left out of the question
     for the search.
     """
     if result.notice and result.hits:

@@ -154,8 +154,8 @@ class ConversationService(ConversationNotes):
         configured, it reads the facts of closed topics that are not private; if it fails, that is a
         warning. With `dry_run`, nothing is changed, no model is asked, and `closed` has the ids of
         the topics that would be closed. `continued` has the ids of those of them that are full, so
-        that another topic continues them. Raises NotFound or Ambiguous for `ref`, Unreadable if a
-        note cannot be changed, Conflict or AlreadyExists if notes are saved meanwhile, ReadOnly,
+        that another topic continues them. Raises NotFound or Ambiguous for `ref`, Unreadable or
+        TooLong if a note cannot be changed, Conflict or AlreadyExists if notes are saved meanwhile, ReadOnly,
         and Unavailable if the vault stays locked.
         """
         if ref == "all":
