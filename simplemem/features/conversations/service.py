@@ -155,8 +155,8 @@ class ConversationService(ConversationNotes):
         warning. With `dry_run`, nothing is changed, no model is asked, and `closed` has the ids of
         the topics that would be closed. `continued` has the ids of those of them that are full, so
         that another topic continues them. Raises NotFound or Ambiguous for `ref`, Unreadable or
-        TooLong if a note cannot be changed, Conflict or AlreadyExists if notes are saved meanwhile, ReadOnly,
-        and Unavailable if the vault stays locked.
+        TooLong if a note cannot be changed, Conflict or AlreadyExists if notes are saved meanwhile,
+        ReadOnly, and Unavailable if the vault stays locked.
         """
         if ref == "all":
             topics = self.items(Topic)
