@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import jsonschema
@@ -13,6 +14,7 @@ import pytest
 
 from simplemem.tools.core import TOOLS
 from simplemem.web.openapi import document
+from simplemem.web.rest import routes
 from tests.web.conftest import Served, running
 
 ROOT = Path(__file__).parents[2]
@@ -37,6 +39,19 @@ def test_it_has_all_routes_of_the_tools() -> None:
         operation["operationId"] for operation in OPERATIONS.values() if "operationId" in operation
     ]
     assert len({*idents}) == len(idents) == len(OPERATIONS) - 1
+
+
+def test_it_has_all_routes_of_the_rest_api() -> None:
+    vault: Any = SimpleNamespace(prefix="", settings=SimpleNamespace(no_delete=False))
+    registry: Any = SimpleNamespace()
+    served = {
+        f"{method} {route.path.replace('{name:path}', '{name}')}"
+        for route in routes(registry, vault)
+        for method in route.methods or ()
+        if method != "HEAD"
+    }
+    assert len(served) > 20
+    assert served - OPERATIONS.keys() == set()
 
 
 @pytest.mark.parametrize("address", OPERATIONS)
