@@ -72,9 +72,10 @@ class ChangeSet:
         return read.text
 
     def _read_unchanged(self, path: str) -> Read:
-        """Read a note whose text is the one that the collection has.
+        """Read a note, and check that its text is still the one that the collection has.
 
-        Raise Conflict if the file has another text or is gone; the collection is then up to date.
+        Raises KeyError if the note is not in the collection, and Conflict if the file has another
+        text or is gone; the collection is then up to date.
         """
         read = next(iter(self.extension.read([path])), None)
         item = self._collection.items[path]

@@ -127,7 +127,7 @@ class _Reading:
 
     @cached_property
     def first_line(self) -> int:
-        """The line of the file where the page begins."""
+        """The number of the line of the file where the page begins; the first line is 1."""
         return self.memory.content_line + self.memory.content.count("\n", 0, self.page.start)
 
     @cached_property

@@ -55,7 +55,10 @@ def line(value: object, max_length: int = 200) -> str:
 
 
 def name_of(name: str) -> str:
-    """Return a name on one line. It is cut only after 4,096 characters: a model passes it back."""
+    """Return a name as one line, with one space for each run of blanks and control characters.
+
+    It is cut only after 4,096 characters, because a model passes it back.
+    """
     return line(name, _MAX_NAME_LENGTH)
 
 

@@ -223,9 +223,10 @@ class VaultRegistry:
 
 
 async def _end(views: Sequence[VaultView]) -> None:
-    """End the streams of views, and close their stores 5 seconds later.
+    """End the streams of views, wait 5 seconds, close their stores, and return then.
 
-    Until then, requests in progress can be answered.
+    In these seconds, requests in progress can be answered. A store whose write takes too long is
+    left open.
     """
     for view in views:
         view.end_streams()

@@ -216,8 +216,8 @@ def _format_day(at: datetime) -> str:
 def _without_bullets(text: str, statement: str, since: str) -> str:
     """Return a note without the bullets that have all core words of a statement, in any section.
 
-    The statement says what is no longer so. Without core words, it removes nothing. Bullets from a
-    day after `since` (such as 2026-11-20) stay.
+    The statement says what is no longer so. Without core words, it removes nothing. Bullets whose
+    day is later than `since` (such as 2026-11-20) stay.
     """
     words = _core_words(statement)
     if not words:

@@ -78,11 +78,12 @@ class TopicRouter:
     def decide(
         self, message: str, at: datetime, topics: Sequence[Topic], current: Topic | None
     ) -> Decision:
-        """Return the topic of a message for which the agent named none.
+        """Decide the topic of a message for which the agent named none; None stands for a new one.
 
         `topics` are those in which the session may continue, `current` is its current one, `at` is
-        the time of the message. Without topics, the message starts a new one. Never raises: if the
-        vectors cannot be computed, only words are compared, and the decision's `method` says why.
+        the time of the message. The topic is new if there are no topics, or none fits well enough.
+        Never raises: if the vectors cannot be computed, only words are compared, and the
+        decision's `method` says why.
         """
         if not topics:
             return Decision(None, "the first message")

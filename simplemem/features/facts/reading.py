@@ -163,10 +163,11 @@ def _fill_slot(
 
 
 def _split_limit(language: Language, rest: str, pattern_name: str) -> tuple[str, str]:
-    """Return a value without what follows it, and the limit that follows it, "" if none does.
+    """Return the value at the beginning of a text, and the limit that follows it, or "".
 
-    "Acme on Sundays" is "Acme" and "on Sundays". `pattern_name` is that of the pattern of limits,
-    "" if the form has none.
+    "Acme on Sundays" is "Acme" and "on Sundays". `pattern_name` names the pattern of limits of the
+    sentence's form, "" if it has none: then there is no limit. A tail such as "since 2020" is
+    dropped in any case, and with the pattern `limit` also what begins at a "but" or a comma.
     """
     patterns = language.patterns
     rest = patterns["tail"].sub("", f"{rest} ").strip()

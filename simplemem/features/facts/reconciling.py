@@ -105,7 +105,10 @@ def _has_same_words(new: Reading, old: Reading) -> bool:
 
 
 def _has_same_slot(new: Reading, old: Reading) -> bool:
-    """Return whether two statements fill the same slot under the same condition."""
+    """Return whether two statements fill the same slot, whatever the value, with the same limit.
+
+    A statement without a slot has no slot in common with any other.
+    """
     new_slot = new.slot
     old_slot = old.slot
     if new_slot is None or old_slot is None:

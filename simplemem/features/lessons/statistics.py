@@ -150,7 +150,10 @@ def _confidence_by_type(lessons: Sequence[Lesson]) -> dict[str, float]:
 
 
 def _trend(previous_count: int, last_count: int) -> str:
-    """Return "rising", "falling" or "steady" for two counts."""
+    """Return "rising" if the last count is higher than the previous one, "falling" if lower.
+
+    Returns "steady" if they are equal.
+    """
     if last_count > previous_count:
         return "rising"
     if last_count < previous_count:

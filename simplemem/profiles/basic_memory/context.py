@@ -93,9 +93,10 @@ def build_context(project: Project, arguments: BuildContextArguments) -> Reply[R
 
 
 def _read_address(arguments: BuildContextArguments) -> str:
-    """Return the permalink or pattern of a call.
+    """Return the permalink or pattern in a call's `url`, without "memory://" and outer slashes.
 
-    Raises Invalid if it is empty, or has double slashes or characters that no permalink has.
+    Raises Invalid if nothing is left, or if it has double slashes or characters that no permalink
+    has.
     """
     address = arguments.url.strip().removeprefix("memory://").strip("/")
     fault = ""

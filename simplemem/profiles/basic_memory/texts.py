@@ -113,10 +113,10 @@ def note_metadata(row: Data) -> str:
 def note_lines(
     lines: Sequence[str], first: int, total: int, next_range: tuple[int, int] | None
 ) -> str:
-    """Return lines of a note with their numbers, from number `first`.
+    """Return lines of a note with their numbers, below a line that says which they are.
 
-    `total` is how many lines the note has. `next_range` is the first and the last line of the next
-    call; None at the end of the note.
+    The numbers begin with `first`. The line above also gives `total`, how many lines the note has,
+    and `next_range`, the first and the last line of the next call, or EOF if it is None.
     """
     last = first + len(lines) - 1
     following = "EOF"

@@ -29,7 +29,10 @@ class Timeframe:
 
 
 def read_timeframe(store: EnhancedStore, text: str) -> Timeframe:
-    """Return the timeframe that a text means. Raises Invalid if the store cannot read it."""
+    """Return the timeframe that a text means: a span such as 7d, or a date that the store reads.
+
+    Raises Invalid if the text is empty or neither of them.
+    """
     timeframe = _parse_timeframe(text)
     try:
         store.list(filter=Filter(since=timeframe.since or "?"), limit=1)
