@@ -1,1 +1,1 @@
-"""The command line: a module a group of commands. It speaks to the store and prints; it decides nothing."""
+"""The command line: a module for each group of commands. It calls the store and prints."""

@@ -63,7 +63,10 @@ def doctor(
 
 
 def _parse_checks(options: Iterable[str]) -> list[str]:
-    """Return the names of checks in options such as `links,headers`."""
+    """Return the names in options such as `links,headers`, without checking that they exist.
+
+    An empty part, as in `links,`, gives an empty name.
+    """
     names = [name for option_value in options for name in option_value.split(",")]
     return [name.strip() for name in names]
 
@@ -73,7 +76,8 @@ def _report(
 ) -> Answer:
     """Return the answer about what the doctor found.
 
-    It failed if there is an error or a warning. With `checks`, all findings of these checks are shown, and nothing else.
+    It failed if there is an error or a warning. With `checks`, all findings of these checks are
+    shown, and nothing else.
     """
     failed = any(finding.level != "note" for finding in findings)
     facts = {
@@ -91,7 +95,8 @@ def _fix(store: EnhancedStore, checks: Sequence[str], *, dry_run: bool, yes: boo
     """Fix what can be fixed, after the user has confirmed it, and return the answer.
 
     With `dry_run`, nothing is changed. With `yes`, the user is not asked. Raises Invalid if the
-    user has to be asked and there is no terminal, and what `fix` of the store raises.
+    user has to be asked and there is no terminal, or there is no such check; Conflict or
+    NotFound if a note has changed or is gone meanwhile; and ReadOnly.
     """
     with progress_bar() as progress:
         plan = store.plan_fixes(progress, only=checks)
@@ -107,11 +112,14 @@ def _fix(store: EnhancedStore, checks: Sequence[str], *, dry_run: bool, yes: boo
 
 
 def _with_plan(report: Answer, plan: FixPlan) -> Answer:
-    """Return a report with the changes that would fix something, none of which was made."""
+    """Return a report with the changes that would fix something, none of which was made.
+
+    If there are none, it says that nothing can be fixed automatically.
+    """
     change_lines: Lines = _change_lines(plan)
     if not change_lines:
         change_lines = [[("Nothing can be fixed automatically.", "green")]]
-    facts = {**report.facts, "fix": _fix_facts(plan, None)}
+    facts = {**report.facts, "fix": _fix_fields(plan, None)}
     lines = [*change_lines, *report.lines]
     return replace(report, facts=facts, lines=lines, warnings=plan.problems)
 
@@ -120,7 +128,7 @@ def _with_fix(report: Answer, plan: FixPlan, result: FixResult) -> Answer:
     """Return a report with what was fixed, and how to undo it."""
     files = format_count(len(result.changed), "file")
     verdict: Part = (f"Fixed {files} in one step", "green")
-    facts = {**report.facts, "fix": _fix_facts(plan, result)}
+    facts = {**report.facts, "fix": _fix_fields(plan, result)}
     lines = [[verdict], undo_with(result.version), *report.lines]
     return replace(report, facts=facts, lines=lines, warnings=result.warnings)
 
@@ -137,10 +145,11 @@ def _confirm(plan: FixPlan, *, yes: bool) -> None:
     agree(f"{action.capitalize()}?", refused=refused, hint=hint, yes=yes)
 
 
-def _fix_facts(plan: FixPlan, result: FixResult | None) -> dict[str, Any]:
+def _fix_fields(plan: FixPlan, result: FixResult | None) -> dict[str, Any]:
     """Return the part of the JSON answer that concerns `--fix`.
 
-    `result` is None if nothing was changed.
+    Its fields are `done`, `changes` and `unmended`, and those of a FixResult if something was
+    changed. `result` is None if nothing was changed.
     """
     changes = [
         {"path": change.path, "what": list(change.what), "diff": change.diff}
@@ -165,7 +174,8 @@ def _change_lines(plan: FixPlan) -> Lines:
 def _finding_lines(findings: Sequence[Finding], *, show_all: bool) -> Lines:
     """Return a summary of the findings, then the findings, the worst first.
 
-    Of the findings that have the same check and level, only a few are shown, unless `show_all`.
+    Of more than four findings with the same check and level, three are shown, and a line says how
+    many more there are, unless `show_all`. Without findings, it says that there are no problems.
     """
     if not findings:
         return [[("No problems found.", "green")]]

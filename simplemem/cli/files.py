@@ -13,9 +13,9 @@ def replace_text(
 ) -> None:
     """Replace the text of a file, which was `old_text` when it was read.
 
-    `old_text` is None if there was no file. If `new_text` is None, the file is deleted. If `file` is
-    a link, the file behind it is replaced. Missing folders are created. With `backup_name`, the old
-    file is kept under that name beside it, unless it is deleted.
+    `old_text` is None if there was no file. If `new_text` is None, the file is deleted. If `file`
+    is a link, the file behind it is replaced. Missing folders are created. With `backup_name`, the
+    old file is kept under that name beside it, unless it is deleted.
 
     Raises Unavailable if the file is write-protected, and Conflict if it is no longer what was
     read; nothing is changed then.

@@ -38,9 +38,9 @@ from simplemem.cli.output import (
     in_words,
     labelled,
     one_line,
+    searched_words,
     short_title,
     tags_shown,
-    words_asked,
 )
 from simplemem.errors import Invalid, NotFound
 from simplemem.note.words import format_count
@@ -190,7 +190,7 @@ def _nothing_found(index: IndexState) -> str:
 
 def _reason_of_hits(results: Found) -> str:
     """Return why there are hits, although no note contains some words of the query."""
-    if set(words_asked(results.query)) <= set(results.absent):
+    if set(searched_words(results.query)) <= set(results.absent):
         return "are the nearest by meaning"
     return "were found by the rest of the query"
 

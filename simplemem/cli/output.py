@@ -179,7 +179,7 @@ def diff_lines(diff: str | None) -> Lines:
 
 
 def labelled(facts: Mapping[str, Any]) -> dict[str, str]:
-    """Return facts for a person, values and keys in words: {"is_read": True} as {"is read": "yes"}."""
+    """Return fields with keys and values in words: {"is_read": True} as {"is read": "yes"}."""
     return {key.replace("_", " "): in_words(value) for key, value in facts.items()}
 
 
@@ -290,7 +290,8 @@ def fitted_widths(
 
     Columns that shrink are narrowed first. If that is not enough, a column that is not WHOLE is
     left out, the last one first. If the WHOLE columns do not fit by themselves, the widest of them
-    are narrowed, and their cells wrap.
+    are narrowed, and their cells wrap. `room` includes the gaps between the columns. In a very
+    narrow terminal the result may exceed it.
     """
     fitted = dict(widths)
     while True:
@@ -454,9 +455,10 @@ class Screen:
             self._stream.write(f"{line.rstrip()}\n")
 
     def _grid(self, cells: Mapping[int, Sequence[Text]], columns: Sequence[Column]) -> Table:
-        """Return a table of Rich that fits into the terminal.
+        """Return a table of Rich that fits into the terminal, with columns left out if necessary.
 
-        `cells` are its columns by their numbers, `columns` the declarations of the first columns.
+        `cells` are its columns by their numbers, `columns` the declarations of the first columns;
+        the others are WHOLE.
         """
         from rich.table import Table
 
@@ -557,7 +559,8 @@ def _width(text: str) -> int:
 def print_json(value: Any, *, compact: bool = False) -> None:
     """Print a JSON value to stdout, for programs.
 
-    `compact` puts it on one line, for a stream of values. Characters that could control a terminal are escaped.
+    `compact` puts it on one line, for a stream of values. Characters that could control a
+    terminal are escaped.
     """
     text = json.dumps(value, ensure_ascii=False, indent=None if compact else 2)
     safe_text = _UNSAFE.sub(_json_escape, text)
@@ -613,8 +616,12 @@ def _words_for_people(sentence: HintSentence) -> str:
     return words.format(**sentence.values)
 
 
-def words_asked(query: str) -> list[str]:
-    """Return the words that a query searches for: no fields, nothing excluded, no "the"."""
+def searched_words(query: str) -> list[str]:
+    """Return the words that a query searches for, each once, in lower case and in order.
+
+    Fields such as `tag:x`, excluded words such as `-x`, and stop words are left out. If the query
+    has nothing but stop words, they are returned.
+    """
     words = []
     for word in query.split():
         is_excluded = word.startswith("-")
@@ -626,7 +633,7 @@ def words_asked(query: str) -> list[str]:
 
 def highlighted(text: str, query: str) -> list[Part]:
     """Return a text with the words that a query searches for in bold."""
-    words = "|".join(re.escape(word) for word in words_asked(query))
+    words = "|".join(re.escape(word) for word in searched_words(query))
     if not words:
         return [(text, "")]
 

@@ -111,7 +111,10 @@ def _blame(store: EnhancedStore, name: str | None) -> Answer:
 
 
 def _entry_row(entry: HistoryEntry) -> list[Part]:
-    """Return a change as a row of the table."""
+    """Return a change as a row: version, operation, name, time, author, tool and reason.
+
+    A change without an author is one of "a program".
+    """
     title = _name_and_new_name(entry.name, entry.new_name)
     if entry.notes > 1:
         title += f" and {format_count(entry.notes - 1, 'more note')}"
@@ -140,9 +143,10 @@ def _name_and_new_name(name: str, new_name: str | None) -> str:
 
 
 def _nothing_found(store: EnhancedStore, name: str | None, author: str) -> Lines:
-    """Return that there is no change, and for an author who has made changes instead.
+    """Return lines that say that there is no change.
 
-    `name` is the note whose history was read, or None for all notes.
+    `name` is the note whose history was read, or None for all notes. If `author` is not "", up to
+    ten other authors of the last 1,000 changes are named, if there are any.
     """
     if not author:
         return [["No changes through simplemem."]]
@@ -240,7 +244,8 @@ def restore(
 def _hint_with_at(store: EnhancedStore, name: str, new_name: str | None) -> str:
     """Return the hint for `restore` without `--at` of a note that was not deleted.
 
-    It has the command that restores the text before the last change.
+    It has the command that restores the text before the last change; without a history, the
+    command has WHEN in place of a version.
     """
     quoted_name = shlex.quote(name)
     at = "WHEN"
@@ -298,8 +303,8 @@ def _undo_plan(
 ) -> Answer:
     """Show what undoing the changes of an author would do, and do it if the user agrees.
 
-    With `yes`, the user is not asked. Raises Invalid if there is no terminal to ask at, and what
-    `undo_all` of the store raises, for example if the plan is no longer up to date.
+    With `yes`, the user is not asked. Raises Invalid if there is no terminal to ask at, Conflict if
+    the plan is no longer up to date, and ReadOnly if nothing may be written.
     """
     preview(_plan_answer(plan))
     refused = "this needs confirmation, but there is no terminal"
@@ -394,7 +399,9 @@ def _undo_one(store: EnhancedStore, what: str | None) -> Answer:
     """Undo the last change, or with `what` a version or the last change of a note.
 
     Raises Conflict if the note has changed since; its hint names the command to use instead. Raises
-    NotFound if there is nothing to undo, and what else `undo` of the store raises.
+    NotFound if there is nothing to undo or a text is no longer kept, AlreadyExists if the former
+    name of a moved note is in use, Ambiguous if several notes have the name, Invalid for a commit of
+    git, and ReadOnly.
     """
     try:
         version = store.next_to_undo() if what is None else what
@@ -418,7 +425,7 @@ def _undo_answer(undone: Undone) -> Answer:
 def _plan_answer(plan: UndoneMany) -> Answer:
     """Return what undoing the changes of an author would do.
 
-    The answer failed if no note at all can be restored.
+    The answer failed if there are notes to undo, but none of them can be restored.
     """
     lines = Lines()
     for note in plan.notes:

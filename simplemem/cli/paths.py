@@ -15,8 +15,8 @@ def path_in_vault(typed: str, root: Path, folder: Path) -> str:
     user. A text that is no such path, such as the name of a note, is returned as it is.
 
     Raises Invalid for a file outside the vault, if what was typed can only be a path on the disk,
-    such as `./a.md`; otherwise it may be the name of a note. Raises Ambiguous for `a.md` if the vault has one
-    note at that path, and `folder` another; `./a.md` always means the latter.
+    such as `./a.md`; otherwise it may be the name of a note. Raises Ambiguous for `a.md` if the
+    vault has one note at that path, and `folder` another; `./a.md` always means the latter.
     """
     path = _absolute(typed, folder)
     inside = _path_below(path, root)

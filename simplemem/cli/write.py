@@ -146,7 +146,8 @@ def _create(
 ) -> Answer:
     """Create a note, from a template if one is named, and return the answer of the command.
 
-    Raises what `create`, `create_from` and `update` of the store raise.
+    Raises AlreadyExists if the note exists, unless `overwrite`; NotFound without such a template;
+    and Invalid, TooLong, ReadOnly or Unavailable if the note cannot be written.
     """
     if template:
         return _saved_answer(_create_from_template(store, template, name, text, metadata))
@@ -169,7 +170,8 @@ def _create_from_template(
 ) -> Saved:
     """Create a note from a template, then add a text at its end, and properties.
 
-    Raises what `create_from` and `update` of the store raise.
+    Raises AlreadyExists if the note exists, NotFound without such a template, and Invalid,
+    TooLong, ReadOnly or Unavailable if the note cannot be written.
     """
     saved = store.create_from(template, name, who=WHO, tool="new")
     if not text and not metadata:
