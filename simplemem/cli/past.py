@@ -400,8 +400,8 @@ def _undo_one(store: EnhancedStore, what: str | None) -> Answer:
 
     Raises Conflict if the note has changed since; its hint names the command to use instead. Raises
     NotFound if there is nothing to undo or a text is no longer kept, AlreadyExists if the former
-    name of a moved note is in use, Ambiguous if several notes have the name, Invalid for a commit of
-    git, and ReadOnly.
+    name of a moved note is in use, Ambiguous if several notes have the name, Invalid for a commit
+    of git, and ReadOnly.
     """
     try:
         version = store.next_to_undo() if what is None else what

@@ -69,9 +69,11 @@ def add(
 def _ingest(store: EnhancedStore, source: str, scope: str, title: str) -> IngestResult:
     """Store a web page, a file or, for "-", the standard input as a document.
 
-    `scope` is the user that it belongs to; `title` replaces its own unless it is "". Raises Invalid for
-    a scope, an address or a format that is not allowed, NotFound if the page is gone, TooLong,
-    Unreadable if it has no text, Unavailable, and OSError if the file cannot be read.
+    `scope` is the user that it belongs to; `title` replaces its own unless it is "".
+
+    Raises Invalid for a scope, an address or a format that is not allowed, NotFound if the page is
+    gone, TooLong, Unreadable if it has no text, Unavailable, and OSError if the file cannot be
+    read.
     """
     from simplemem.features.documents.service import document_service
     from simplemem.models import AuthorArgs

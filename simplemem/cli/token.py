@@ -38,7 +38,8 @@ def new(
         str,
         argument(
             "NAME",
-            "A name for the token. The history shows it as the author of changes, before the name of the client.",
+            "A name for the token. The history shows it as the author of changes, before the "
+            "name of the client.",
         ),
     ],
     write: Annotated[

@@ -77,8 +77,8 @@ def read_memory(
     section: Annotated[str | None, about("a heading; [2] is page 2 of a long memory")] = None,
     version: Annotated[str | None, about("a version from memory_history, or a date")] = None,
 ) -> Reply[MemoryPage]:
-    """Read a memory: text, frontmatter, tags, links, backlinks and related memories. Keep its sha256
-    to change it."""
+    """Read a memory: text, frontmatter, tags, links, backlinks and related memories. Keep its
+    sha256 to change it."""
     heading, page_number = asked_page(section)
     memory = _read_version(store, session, name, heading, version)
     size = page_size(memory.content, memory.tokens)

@@ -72,8 +72,8 @@ def create_memory(
     overwrite: bool = False,
     reason: str = "",
 ) -> Reply[Created]:
-    """Save one subject as a small Markdown note with [[links]]. Search first, and prefer to update an
-    existing memory."""
+    """Save one subject as a small Markdown note with [[links]]. Search first, and prefer to update
+    an existing memory."""
     content, metadata, header_warnings = without_header(content, metadata)
 
     if _is_daily(name):
