@@ -364,7 +364,8 @@ def list_notes(
 def _listed(store: EnhancedStore, narrowed: Filter, sort: Sort, *, limit: int | None) -> Page:
     """Return the first notes that match a filter, at most `limit`, as one page.
 
-    None is no limit. The page has the state and the cursor of the last page that was read.
+    None is no limit. The state of the index and the cursor are those of the last page that was
+    read; the cursor is None if all notes are in the result.
     """
     items: list[Listed] = []
     cursor: str | None = None

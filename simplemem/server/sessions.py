@@ -53,9 +53,9 @@ class _ClientKey:
 
 
 def client_name(ctx: Context) -> str:
-    """Return the name and version of the client on one line; "" if the client gives none.
+    """Return "NAME VERSION" of the client on one line; "" before it has introduced itself.
 
-    Cut to 100 characters.
+    It is cut to 100 characters.
     """
     params = ctx.session.client_params
     if params is None:

@@ -165,7 +165,10 @@ def _has_no_default(field: dataclasses.Field[Any]) -> bool:
 
 
 def _in_declared_order(record: type, hints: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return hints without class variables, in the order of the fields."""
+    """Return the hints of a record's fields in their order, without class variables.
+
+    The hints of a record that is neither a dataclass nor a model of pydantic come back as they are.
+    """
     if dataclasses.is_dataclass(record):
         return {field.name: hints[field.name] for field in dataclasses.fields(record)}
     if issubclass(record, BaseModel):

@@ -101,7 +101,7 @@ def severity_of(constraint: str) -> str:
 
 
 def read_profile(read: Read) -> Profile:
-    """Return the profile that a note states, with the bullets that the user wrote.
+    """Return the profile that a note states; bullets that the user wrote by hand count too.
 
     In each section, disputed bullets are behind the others; of several preferences about one thing,
     the last one counts. Never raises: `problem` says why a note cannot be changed.

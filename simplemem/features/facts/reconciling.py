@@ -148,7 +148,11 @@ def _rule_for_other_sign(new: Reading, old: Reading) -> str | None:
 
 
 def _rule_by_words(new: Reading, old: Reading) -> str | None:
-    """Return the rule for a statement that has more words than another, or fewer of them."""
+    """Return "more" or "less" if one statement has all words of the other, else None.
+
+    "more": `new` has all words of `old` in their order, and others. "less": the reverse, or both
+    have the same words. Returns None too if one of them has a limit.
+    """
     if new.is_limited or old.is_limited:
         return None
     is_longer = len(new.words) > len(old.words)

@@ -223,7 +223,10 @@ class Analysis:
         return lesson_labels(low)
 
     def unverified(self) -> list[Data]:
-        """Return the labels of current lessons that are not verified, without ordinary notes."""
+        """Return the labels of current lessons that nobody has verified, as `lesson_label` makes them.
+
+        Ordinary notes, which cannot be verified, are left out.
+        """
         unverified = [lesson for lesson in self.current if lesson.is_own and not lesson.verified]
         return lesson_labels(unverified)
 

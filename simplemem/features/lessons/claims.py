@@ -136,7 +136,10 @@ def _states_value(subject_text: str, value: set[str], sentence: Sentence) -> boo
 
 
 def _is_named(value: set[str], sentence: Sentence) -> bool:
-    """Return whether each word of a value is a number or is capitalised in the sentence."""
+    """Return whether each word of a value is a number or is capitalised in the sentence.
+
+    `value` has the words in lower case. A value without words is named.
+    """
     for word in value:
         is_capitalised = word not in sentence.text
         if not is_capitalised and not word.isdigit():

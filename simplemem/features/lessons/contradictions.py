@@ -178,7 +178,10 @@ def _group_statements(lessons: Sequence[Lesson]) -> dict[_Group, list[_Statement
 
 
 def _pair_statements(statements: Sequence[_Statement]) -> Iterator[tuple[_Statement, _Statement]]:
-    """Yield the pairs of statements of two lessons; none if more than 40 statements are alike."""
+    """Yield each pair of statements that are of two different lessons.
+
+    Yields none if there are more than 40 statements: so many similar ones are a template.
+    """
     if len(statements) > _MAX_ALIKE:
         return
     for one, other in combinations(statements, 2):

@@ -109,7 +109,11 @@ def _export_order(lesson: Lesson) -> tuple[bool, float]:
 
 
 def _lesson_lines(lesson: Lesson, relations: Sequence[LessonRelation]) -> list[str]:
-    """Return the lines of a lesson: heading, properties, content, context and relations."""
+    """Return the Markdown of a lesson: heading, properties, content, context and relations.
+
+    Each item ends with a line feed and is a paragraph. `relations` are those that begin at the
+    lesson; without a context or relations, their item is missing.
+    """
     confidence = "unknown"
     if lesson.confidence is not None:
         confidence = f"{lesson.confidence:g}"
