@@ -223,7 +223,7 @@ class Analysis:
         return lesson_labels(low)
 
     def unverified(self) -> list[Data]:
-        """Return the labels of current lessons that nobody has verified, as `lesson_label` makes them.
+        """Return the labels of current lessons that nobody has verified (see `lesson_label`).
 
         Ordinary notes, which cannot be verified, are left out.
         """
