@@ -125,8 +125,9 @@ def test_dying_before_any_call_leaves_old_or_new_notes_and_an_index_that_knows_t
         shutil.rmtree(work)
         shutil.copytree(room / "first", work)
         ended = harness.run(lambda: change(work, name), at=at, also=TRANSACTIONS)
-        # A run may do with a call less than the first (a folder that is there already); then it is simply done.
-        assert ended.died or (at > len(ended.calls) >= len(whole.calls) - 3), (at, call)
+        # Ids differ between runs, so the folder for each of up to three kept texts, whose making takes
+        # three calls, may be there already. Then the run has fewer calls, and is simply done.
+        assert ended.died or (at > len(ended.calls) >= len(whole.calls) - 9), (at, call)
         with EnhancedStore(work, SETTINGS) as store:
             store.sync(embed=False)
             states.append(without_times(notes(work)))

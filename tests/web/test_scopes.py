@@ -9,6 +9,7 @@ import re
 import shutil
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -61,8 +62,21 @@ READS = [
 
 @pytest.fixture(scope="module")
 def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """One vault behind every face: what is Ada's, what is Ben's, and what is everybody's. And one with Ada's alone."""
-    root = tmp_path_factory.mktemp("scopes")
+    """A server as `_serve_house` starts it. Tests write to its vaults."""
+    yield from _serve_house(tmp_path_factory.mktemp("scopes"))
+
+
+@pytest.fixture(scope="module")
+def compared_house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A server of the same kind, for tests that write only the same to both of its vaults.
+
+    Workers run the tests of a module in any order, so these tests cannot rely on being first.
+    """
+    yield from _serve_house(tmp_path_factory.mktemp("compared scopes"))
+
+
+def _serve_house(root: Path) -> Iterator[Served]:
+    """Serve one vault behind every face: what is Ada's, Ben's, and everybody's. And one with Ada's alone."""
     arguments = list[str]()
     for vault, people in (("vault", ("ada", "ben")), ("alone/vault", ("ada",))):
         for who in people:
@@ -127,6 +141,17 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 @pytest.fixture(scope="module")
 def ada(house: Served) -> str:
+    """A token for Ada on `house`, whose vaults are ready."""
+    return _token_for_ada(house)
+
+
+@pytest.fixture(scope="module")
+def compared_ada(compared_house: Served) -> str:
+    """A token for Ada on `compared_house`, whose vaults are ready."""
+    return _token_for_ada(compared_house)
+
+
+def _token_for_ada(house: Served) -> str:
     token = house.new_token("ada", "--write", "--user", "ada", "--folder", "ada")
 
     def is_ready(vault: str) -> bool:
@@ -141,13 +166,15 @@ def ada(house: Served) -> str:
     return token
 
 
-# --- first, before anything else is written: all is as if the others were not there
+# --- all is as if the others were not there
 
 
 @of_each_face
 def test_all_answers_are_those_of_a_vault_without_the_others(
-    house: Served, ada: str, face: str
+    compared_house: Served, compared_ada: str, face: str
 ) -> None:
+    house = compared_house
+    ada = compared_ada
     chance = random.Random(face)
     for path in [
         *READS,
@@ -181,7 +208,9 @@ def _plain(body: bytes) -> str:
     return re.sub(by_chance, "*", text)
 
 
-def test_mcp_tells_of_nothing_else_either(house: Served, ada: str) -> None:
+def test_mcp_tells_of_nothing_else_either(compared_house: Served, compared_ada: str) -> None:
+    house = compared_house
+    ada = compared_ada
     asks: list[tuple[str, dict[str, Any]]] = [
         ("resources/list", {}),
         ("resources/read", {"uri": "memory://ben/plan%201"}),
