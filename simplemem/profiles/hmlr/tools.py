@@ -43,7 +43,7 @@ class FactIn(Arguments):
 
 
 def _limit_results(count: int) -> int:
-    """Return a number of results that is allowed and closest to the one that a client asks for."""
+    """Return the number of results that a client asks for, but 1 at least and 50 at most."""
     return min(max(count, 1), _MAX_RESULTS)
 
 
@@ -142,7 +142,11 @@ def get_user_profile(conversations: ConversationService) -> Reply[UserProfileAns
 
 
 def _most_frequent_labels(topics: Iterable[Topic]) -> list[str]:
-    """Return the labels with the most turns, the first topics first if they have equally many."""
+    """Return up to five labels, that with the most turns first.
+
+    The turns of topics with the same label are added. Equal ones are in the order of topics. Labels
+    without turns are left out.
+    """
     turn_counts = Counter[str]()
     for topic in topics:
         turn_counts[topic.label] += len(topic.turns)

@@ -32,7 +32,11 @@ _ID_NAMESPACE: Final = uuid.UUID("6f0f7f4e-5c1b-5a52-9d0e-2d6f2b1a7c11")
 
 
 def entity_row(entity: Entity, periods: Sequence[Period[Entity]]) -> Data:
-    """Return an entity with an id, and with the last of its versions, which are its `periods`."""
+    """Return an entity's fields, an id that its name decides, and those of its last version.
+
+    `periods` are its versions, oldest first, or (). The fields of a version are those of
+    `version_row`; "updatedAt" is the beginning of the last one, None without versions.
+    """
     hexadecimal = entity.name.encode("utf-8", "surrogatepass").hex()
     version = version_row(periods)
     row = entity.as_dict()
@@ -41,9 +45,11 @@ def entity_row(entity: Entity, periods: Sequence[Period[Entity]]) -> Data:
 
 
 def relation_row(relation: Relation, periods: Sequence[Period[Relation]]) -> Data:
-    """Return a relation with its weights and metadata.
+    """Return a relation's fields, the weights that it has, and "metadata", a dict.
 
-    The times that its attributes state are used rather than those of its history, `periods`.
+    Metadata has "createdAt" and "updatedAt" in milliseconds, as far as they are known, and all
+    other attributes; keys of a stored "metadata" win. The times that attributes state are used
+    rather than those of `periods`, the relation's versions, oldest first.
     """
     attributes = dict(relation.attributes)
     row = relation.as_dict()
@@ -74,7 +80,9 @@ def relation_row(relation: Relation, periods: Sequence[Period[Relation]]) -> Dat
 def version_row(periods: Sequence[Period[V]]) -> Data:
     """Return the last of some versions: its number, when it was valid, and who made it.
 
-    Something without a history has the version 1, without times.
+    `periods` are oldest first. The fields are "version", "createdAt" (of the first version),
+    "validFrom", "validTo" (None if still valid) and "changedBy" (None if unknown). Without periods,
+    the version is 1, and there are no times.
     """
     if not periods:
         return {"version": 1, "changedBy": None}
@@ -97,10 +105,11 @@ def reply_with_graph(
     at: datetime | None = None,
     more: Data | None = None,
 ) -> Reply[None]:
-    """Return a part of the graph with its size, the time since `started`, and `more` fields.
+    """Return a part of the graph as JSON, with the number of its entities and the time taken.
 
-    With `at`, each entity and relation has the version that was valid at that moment. One that is
-    newer has its first version.
+    `graph` is asked for the histories. The time is in milliseconds, since `started`. The fields
+    `more` are added. With `at`, each entity and relation has the version that was valid at that
+    moment. One that is newer has its first version.
     """
     entities = []
     for entity in part.entities:
@@ -131,12 +140,15 @@ def _until(periods: Sequence[Period[V]], at: datetime | None) -> Sequence[Period
 
 
 def parse_moment(value: Any) -> datetime | None:
-    """Return a date of a note in UTC, None if it is no date. Without an offset it is local."""
+    """Return a date of a note, in ISO 8601, as a moment in UTC; None if it is no date.
+
+    Without an offset it is local. Raises nothing, whatever the value is.
+    """
     with suppress(ValueError, OverflowError, OSError):
         return datetime.fromisoformat(str(value)).astimezone(UTC)
     return None
 
 
 def to_milliseconds(moment: datetime | None) -> int | None:
-    """Return a moment as milliseconds since 1970, None for None."""
+    """Return a moment as whole milliseconds since 1970, None for None."""
     return None if moment is None else int(moment.timestamp() * 1000)

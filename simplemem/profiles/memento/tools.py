@@ -205,9 +205,11 @@ def get_decayed_graph(
 
 
 def _decay_relations(graph: Graph, moment: datetime, factor: float) -> tuple[Relation, ...]:
-    """Return the relations of a graph with each confidence decayed until a moment.
+    """Return the relations of a graph, in order, with each confidence decayed until a moment.
 
-    A confidence without a date is as old as the last change of the relation's source.
+    A confidence without a date is as old as the last change of the relation's source; without that
+    too, it does not decay. Relations without a confidence stay as they are. `factor` is the share
+    that is left after 30 days.
     """
     modified = {entity.name: parse_moment(entity.modified) for entity in graph.entities}
     relations = []
@@ -223,9 +225,9 @@ def _decay_relations(graph: Graph, moment: datetime, factor: float) -> tuple[Rel
 
 
 def _decay(confidence: float, age: timedelta, factor: float) -> float:
-    """Return a confidence after some time, of which `factor` is left per half-life.
+    """Return a confidence at an age. After each 30 days, the share `factor` of it is left.
 
-    It does not go below the minimum, and one that is below it does not decay.
+    It does not go below 0.1, and one that is below it does not decay. An age below 0 counts as 0.
     """
     half_lives = max(age, timedelta(0)) / timedelta(days=_HALF_LIFE_DAYS)
     floor = min(confidence, _MIN_CONFIDENCE)
@@ -234,7 +236,7 @@ def _decay(confidence: float, age: timedelta, factor: float) -> float:
 
 
 def _with_attribute(relation: Relation, key: str, value: float) -> Relation:
-    """Return a relation with another value of one attribute."""
+    """Return a copy of a relation with another value of one attribute, which it may lack."""
     attributes: Mapping[str, Any] = {**relation.attributes, key: value}
     return replace(relation, attributes=attributes)
 

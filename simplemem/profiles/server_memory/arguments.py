@@ -11,7 +11,7 @@ from simplemem.tools.arguments import Arguments, Several, about, aliases, names_
 
 
 class GraphArguments(Arguments):
-    """The base of the arguments of a graph: a number is no text."""
+    """The base of the arguments of a graph. A number in place of a text is refused."""
 
     model_config = ConfigDict(coerce_numbers_to_str=False)
 

@@ -75,7 +75,11 @@ def _has_name(graph: Graph, name: str) -> bool:
 
 
 def _describe_connections(start: str, hits: Sequence[Data], note: str) -> str:
-    """Return the text of an answer: one line per connected entity, then a note."""
+    """Return the text of the answer of `traverse_graph`.
+
+    It has a line per hit, with its depth, name and path, and then `note`, a sentence or "". `hits`
+    have the fields of `ConnectedEntity`. Without hits, a sentence says so, and `note` is left out.
+    """
     start_name = render.name_of(start)
     if not hits:
         return f"No entity is connected to {start_name} by such relations."
@@ -91,7 +95,9 @@ def _describe_connections(start: str, hits: Sequence[Data], note: str) -> str:
 def _reply_in_sentences(verb: str, data: Data) -> Reply[Any]:
     """Return the answer of a tool in sentences: what was done, and what was not possible.
 
-    A graph becomes lines between marks, as many as fit into an answer.
+    `verb` is the name of the tool's function, and `data` its answer, of a type in `answers`. If
+    the function reads, `data` is a graph: its entities become Markdown, as many as about 8,000
+    tokens hold, and the answer has only these.
     """
     if verb in _NAMES_OF_READING_VERBS:
         return _reply_with_graph(data)
@@ -106,7 +112,10 @@ def _reply_in_sentences(verb: str, data: Data) -> Reply[Any]:
 
 
 def _describe_additions(data: Data) -> list[str]:
-    """Return sentences about what was created and added."""
+    """Return sentences about what was created, existed or was added; [] if data has none of it.
+
+    Relations are counted, and so are observations. Long lists of names end with a count.
+    """
     sentences = []
     if data.get("entities"):
         names = render.listed(entity["name"] for entity in data["entities"])
@@ -125,7 +134,10 @@ def _describe_additions(data: Data) -> list[str]:
 
 
 def _describe_deletions(data: Data) -> list[str]:
-    """Return sentences about what was deleted, which data names or counts."""
+    """Return sentences about what was deleted; [] for the data of a tool that deletes nothing.
+
+    The field `deleted` of data is a list of names or a number.
+    """
     if "deleted" not in data:
         return []
 
@@ -140,7 +152,10 @@ def _describe_deletions(data: Data) -> list[str]:
 
 
 def _describe_omissions(data: Data) -> list[str]:
-    """Return sentences about what was not found, and what was left out for that reason."""
+    """Return sentences about what was not found, and how many relations were left out for that.
+
+    Return [] if nothing is missing.
+    """
     sentences = []
     if data.get("notFound"):
         sentences.append(f"Not found: {render.listed(data['notFound'])}.")
@@ -155,9 +170,12 @@ def _count_relations(relations: Sequence[Data]) -> str:
 
 
 def _reply_with_graph(graph: Data) -> Reply[Any]:
-    """Return the part of a graph that fits into an answer, one entity at least.
+    """Return the first entities of a graph, as many as 8,000 tokens hold but one at least.
 
-    Each entity has its relations below it. A relation of two entities is below the first one.
+    `graph` has the fields of `GraphOut`, and so has the data of the answer. Each entity has its
+    relations below it. A relation of two entities is below the one that comes first in the graph;
+    relations of no entity in the graph are all at the top, and do not count as tokens. A note says
+    that entities were left out. An empty graph gives a sentence.
     """
     relations_by_entity = _relations_by_entity(graph)
     relations_of_no_entity = relations_by_entity.pop("", [])
@@ -186,7 +204,11 @@ def _reply_with_graph(graph: Data) -> Reply[Any]:
 
 
 def _relations_by_entity(graph: Data) -> dict[str, list[Data]]:
-    """Return the relations by the first of their ends that is an entity of the graph, or ""."""
+    """Return the relations by the name of their source, or of their target if only it is there.
+
+    An end is there if it is an entity of the graph. The key "" has the relations without such an
+    end.
+    """
     names = {entity["name"] for entity in graph["entities"]}
     relations = defaultdict[str, list[Data]](list)
     for relation in graph["relations"]:
@@ -200,7 +222,11 @@ def _relations_by_entity(graph: Data) -> dict[str, list[Data]]:
 
 
 def _describe_entity(entity: Data, relations: Sequence[Data]) -> list[str]:
-    """Return an entity as Markdown lines: a heading, its observations and its relations."""
+    """Return an entity as Markdown lines: a heading, its observations and its relations.
+
+    An observation is cut after 4,096 characters. `entity` has the fields of `EntityOut`, and
+    `relations` have those of `RelationOut`.
+    """
     heading = f"## {render.name_of(entity['name'])}"
     if entity["entityType"]:
         heading += f" ({render.line(entity['entityType'])})"

@@ -39,9 +39,10 @@ class ReferenceAdapter(ToolAdapter):
         return listing
 
     def read(self, tool: Tool, sent: Mapping[str, Any] | None) -> BaseModel:
-        """Validate arguments. Unknown ones and null are ignored.
+        """Return the validated arguments of a call. Unknown ones and null are ignored.
 
-        Raises Invalid with the message of these servers, which names every error.
+        `sent` are the arguments as the client passed them, or None. Raises Invalid with the
+        message of these servers, which names every error.
         """
         names = tool.input["properties"]  # without the other names that an argument has elsewhere
         arguments = {
@@ -57,14 +58,21 @@ class ReferenceAdapter(ToolAdapter):
             raise Invalid(f"MCP error -32602: {reason}") from None
 
     def failed(self, error: SimplememError) -> tuple[str, Data | None]:
-        """Return an error as a text. A missing entity has exactly the words that clients know."""
+        """Return the text of an error, its message and hint, and None: an error has no data.
+
+        NoSuchEntity has no hint in the text, because clients know exactly the words of its message.
+        """
         if isinstance(error, NoSuchEntity):
             return error.message, None
         return f"{error.message} {error.hint}".rstrip(), None
 
 
 def _reply_in_json(verb: str, data: Data) -> Reply[Any]:
-    """Return the answer of server-memory: JSON as text, or a constant sentence after a deletion."""
+    """Return the answer of server-memory: JSON as text, or a constant sentence after a deletion.
+
+    `verb` is the name of a tool's function, which says whether it deletes, adds or reads, and
+    `data` is its answer, of a type in `answers`. If it adds, only the first field is returned.
+    """
     action, _, subject = verb.partition("_")
     if action == "delete":
         message = f"{subject.capitalize()} deleted successfully"
@@ -82,7 +90,7 @@ HINTS: Final[dict[str, dict[str, Any]]] = {
     "add_observations": {"return": Reply[Results]},
     **{verb.__name__: {"return": Reply[Success]} for verb in DELETING_VERBS},
 }
-"""The types of the answers, by tool."""
+"""The types of the answers (the type hint "return"), by the name of the tool."""
 
 RULES: Final = Rules(_reply_in_json, ReferenceAdapter(), is_reference=True, hints=HINTS)
 TOOLS: Final[tuple[Tool, ...]] = graph_tools(RULES, *VERBS)

@@ -65,17 +65,24 @@ class Rules:
     has_owners: bool = False
 
     def observations_of(self, texts: Sequence[str]) -> Sequence[str]:
-        """Return the texts of the observations that one call adds to an entity."""
+        """Return the texts that one call adds to an entity, in the order of `texts`.
+
+        Repeated ones are left out, unless the rules are those of server-memory.
+        """
         return texts if self.is_reference else _unique(texts)
 
 
 def graph_tools(rules: Rules, *verbs: Verb) -> tuple[Tool, ...]:
-    """Return functions of this module as tools, by the rules of a profile."""
+    """Return functions of this module as tools, in the same order, by the rules of a profile."""
     return tuple(_tool_of(verb, rules) for verb in verbs)
 
 
 def _tool_of(verb: Verb, rules: Rules) -> Tool:
-    """Return one function as a tool. Its name says whether it adds, deletes or reads."""
+    """Return one function as a tool.
+
+    The function's name begins with `create_`, `add_` or `delete_` if the tool writes. Where the
+    rules have no owners, the tool has no argument for them.
+    """
     name = verb.__name__
     words = name.replace("_", " ")
     title = words.title() if rules.is_reference else words.capitalize()
@@ -141,7 +148,8 @@ def _extend(
 ) -> list[Data]:
     """Add the observations of these entities to the existing ones of their names.
 
-    Return the observations that are new.
+    Return rows of the fields of `AddedObservations`, with the texts that are new. Entities that
+    `owner` does not have are left out; [] without entities.
     """
     if not entities:
         return []
@@ -186,7 +194,10 @@ def create_relations(
 def _missing_ends(
     graph: KnowledgeGraph, relations: Iterable[Relation], owner: str | None
 ) -> list[str]:
-    """Return the ends of relations that are no entities."""
+    """Return the ends of relations that are no entities, each once, in the order of relations.
+
+    With `owner`, only the entities of that user count, otherwise those of all users.
+    """
     ends = _unique(end for relation in relations for end in (relation.source, relation.target))
     names = {entity.name for entity in graph.open(ends, owner).entities}
     return [end for end in ends if end not in names]
@@ -224,7 +235,7 @@ def _to_observations(addition: Addition, rules: Rules) -> list[Observation]:
 
 
 def _added_observations(added: Iterable[tuple[str, list[str]]]) -> list[Data]:
-    """Return as data which texts were added to which entities."""
+    """Return rows of the fields of `AddedObservations`, from pairs of a name and added texts."""
     return [{"entityName": name, "addedObservations": texts} for name, texts in added]
 
 
@@ -308,7 +319,10 @@ VERBS: Final = (*CREATING_VERBS, *DELETING_VERBS, *READING_VERBS)
 
 
 def entity_not_found(graph: KnowledgeGraph, name: str) -> NotFound:
-    """Return the error for a name that no entity has, with names that look like it."""
+    """Return the error for a name that no entity has. It is for the caller to raise.
+
+    Its candidates are up to three similar names of entities of all users, the most similar first.
+    """
     names = {
         entity.name.casefold(): render.name_of(entity.name) for entity in graph.read().entities
     }
