@@ -186,7 +186,11 @@ def _precedence_warning(key: str, setting: _Setting, file: Path) -> Iterator[str
 
 
 def _secret_warning(key: str, typed: str, file: Path) -> Iterator[str]:
-    """Yield a warning if a file now contains a secret, and not where the secret is stored."""
+    """Yield a warning if `file` got a secret in plain text, as the new value of the setting `key`.
+
+    `typed` is the value as it was typed. There is no warning if it begins with "{", which names an
+    environment variable or another file that contains the secret.
+    """
     from simplemem.settings.editing import is_secret
 
     if is_secret(key) and not typed.startswith("{"):

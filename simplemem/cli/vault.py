@@ -333,7 +333,10 @@ def inspect(vault: VaultOption = None) -> Answer:
 
 
 def _inspected_row(path: str, facts: Mapping[str, Any]) -> list[Part]:
-    """Return the row of `inspect` for a note: its path, links, tags and unresolved links."""
+    """Return the row of `inspect` for a note, from the `facts` of `store.inspect` about it.
+
+    It has the path, the numbers of links and of backlinks, the tags, and the unresolved links.
+    """
     tags = tags_shown(tag.lstrip("#") for tag in facts["tags"])
     unresolved = ", ".join(facts["unresolved"])
     if unresolved:

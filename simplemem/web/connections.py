@@ -326,8 +326,9 @@ class Listener:
     def _admit(self, accepted: socket.socket, peer: Any) -> None:
         """Count an accepted socket, and start the task that turns it into an HTTP connection.
 
-        `peer` is the client's address as the system reports it: a tuple that begins with the host,
-        or something empty.
+        Closes another connection if there are too many. The socket is closed when the task ends
+        without a connection; if this raises, the caller closes it. `peer` is the client's address
+        as the system reports it: a tuple that begins with the host, or something empty.
         """
         address = ""
         if peer:  # some systems report none if the client has disconnected already

@@ -170,8 +170,10 @@ class DocumentService(FeatureService):
     ) -> IngestResult:
         """Fetch a page or a file of the web and store it as a document.
 
-        Without a title, the document has the one that the page gives itself, or the beginning of
-        its text. Raise Invalid if the scope or the address is not valid or the address is not
+        If the vault has the document already, nothing changes, and the result says so; if its
+        contents are new, it becomes a new version. The facts are extracted as those of a text: by
+        rules at once, by a model later. Without a title, the document has the one that the page
+        gives itself, or the beginning of its text. Raises Invalid if the scope or the address is not valid or the address is not
         allowed, NotFound or Unavailable if it cannot be fetched, and what `ingest_file` raises for
         the contents.
         """

@@ -278,10 +278,11 @@ def render_body(content: str, context: str) -> str:
 
 
 def replace_body(text: str, content: str, context: str) -> str:
-    """Return the text of a note with another content and context.
+    """Return the text of a note with another content and context instead of its body.
 
-    The frontmatter, the relations and the kind of line endings stay. Raises Invalid if the content
-    leaves a code block or comment open.
+    The frontmatter, the section of relations and the kind of line endings stay; other text of the
+    body does not. Without a context there is no section for it. Raises Invalid if the content or
+    the context leaves a code block or comment open.
     """
     note = read_note(text.encode("utf-8", "surrogatepass"), "")
     body = render_body(content, context)

@@ -62,7 +62,10 @@ def recent_activity(project: Project, arguments: RecentActivityArguments) -> Rep
 
 
 def _summary_of(count: int, page: int, *, has_more: bool) -> str:
-    """Return the last sentence of a list of recent rows: how many it has, and the next page."""
+    """Return the last sentence of a page of recent rows: how many it has, and the next page.
+
+    `count` is the number of rows on this page, and `page` its number, from 1.
+    """
     if not has_more:
         return f"{count} items found."
     next_page = page + 1
