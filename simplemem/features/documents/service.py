@@ -173,9 +173,9 @@ class DocumentService(FeatureService):
         If the vault has the document already, nothing changes, and the result says so; if its
         contents are new, it becomes a new version. The facts are extracted as those of a text: by
         rules at once, by a model later. Without a title, the document has the one that the page
-        gives itself, or the beginning of its text. Raises Invalid if the scope or the address is not valid or the address is not
-        allowed, NotFound or Unavailable if it cannot be fetched, and what `ingest_file` raises for
-        the contents.
+        gives itself, or the beginning of its text. Raises Invalid if the scope or the address is
+        not valid or the address is not allowed, NotFound or Unavailable if it cannot be fetched,
+        and what `ingest_file` raises for the contents.
         """
         from simplemem.features.documents.fetch import checked, fetch
 
