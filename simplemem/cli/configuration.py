@@ -354,7 +354,8 @@ def _folders_and_notes(root: Path) -> tuple[list[str], list[str]]:
 def _text_of(file: Path) -> str | None:
     """Return the text of a settings file, or None if there is none.
 
-    Raises Unreadable if it is not UTF-8, and OSError if it cannot be read.
+    Raises Unreadable if it is not UTF-8, Invalid if it is not a regular file or is longer than
+    64,000 bytes, and OSError if it cannot be read.
     """
     from simplemem.settings.files import read_bounded
 

@@ -111,7 +111,10 @@ def _are_clean(merges: Sequence[ConflictMerge]) -> bool:
 
 
 def _merged_lines(merged: Sequence[ConflictMerged]) -> Lines:
-    """Return what was done with the copies of a note, and how to undo it."""
+    """Return what was done with the copies of a note, and how to undo it.
+
+    `merged` has at least one copy. A copy that did not change the note is called dropped.
+    """
     lines = Lines()
     for result in merged:
         verb = "Merged " if result.changed else "Dropped "
@@ -121,7 +124,7 @@ def _merged_lines(merged: Sequence[ConflictMerged]) -> Lines:
 
 
 def _plan_lines(merges: Sequence[ConflictMerge]) -> Lines:
-    """Return what each merge would do, and the changes that it makes in the note."""
+    """Return what each merge would do, or what prevents it, and its changes in the note."""
     lines = Lines()
     for merge in merges:
         copy: Part = (merge.copy.path, "cyan")

@@ -174,8 +174,9 @@ def _change_lines(plan: FixPlan) -> Lines:
 def _finding_lines(findings: Sequence[Finding], *, show_all: bool) -> Lines:
     """Return a summary of the findings, then the findings, the worst first.
 
-    Of more than four findings with the same check and level, three are shown, and a line says how
-    many more there are, unless `show_all`. Without findings, it says that there are no problems.
+    Of more than four findings with the same check and level, three are shown, unless `show_all`. A
+    line then says how many more there are, and in how many notes all of them are, with the command
+    that shows them. Without findings, the only line is "No problems found."
     """
     if not findings:
         return [[("No problems found.", "green")]]

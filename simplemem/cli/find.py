@@ -231,9 +231,10 @@ def _absent_words(words: Sequence[str], not_searched: int) -> str:
 
 
 def _hit_lines(rank: int, hit: Hit, query: str, *, show_score: bool) -> Lines:
-    """Return the lines of one hit.
+    """Return the lines of one hit: its rank, name, title and score, then what is known of it.
 
-    Leave the score out if no hit answers the query: it only compares the hits with each other.
+    The score is left out unless `show_score`. Without a hit that answers the query, it would only
+    compare the hits with each other.
     """
     title = short_title(hit.title, hit.name)
     heading: list[Part] = [(f"{rank:>2}  ", "dim"), (hit.name, "bold cyan")]
@@ -273,6 +274,7 @@ def _place(hit: Hit) -> str:
 def _score_parts(why: Mapping[str, Any]) -> str:
     """Return what each part of the formula contributed to a score, and the words of a hit.
 
+    Parts that contributed nothing are left out.
     `why` is the explanation of one hit, as in the JSON answer.
     """
     numbers = []
@@ -380,7 +382,10 @@ def _listed(store: EnhancedStore, narrowed: Filter, sort: Sort, *, limit: int | 
 
 
 def _row(item: Listed) -> list[Part]:
-    """Return a note of a list as a row of the table."""
+    """Return a note as a row: name, title, tags, day of the last change, and a problem.
+
+    The last cell is "unreadable" or "". The title is "" if it is the last part of the name.
+    """
     return [
         (item.name, "cyan"),
         short_title(item.title, item.name),
@@ -470,7 +475,7 @@ def _warnings_of(trouble: str | None) -> list[str]:
 
 
 def _link_lines(memory: Memory) -> Lines:
-    """Return the links of a note, then the notes that link to it."""
+    """Return the links of a note, then the notes that link to it, or a line "No links."."""
     lines = Lines()
     for link in memory.links:
         problems = ""
@@ -492,7 +497,8 @@ def _without_accents(store: EnhancedStore, name: str) -> tuple[str, list[str]]:
     """Return the name of the note to show, and a warning if it differs from `name` by accents.
 
     A note is shown for a name without its accents if there is only one such note. If there is none
-    or several, `name` is returned: reading the note then raises the error.
+    or several, `name` is returned: reading the note then raises NotFound. Raises Ambiguous if
+    `name` means several notes, and Invalid if it is not a legal name.
     """
     try:
         store.resolve(name)

@@ -126,7 +126,8 @@ def _summary_of_update(facts: Mapping[str, Any], *, has_trouble: bool) -> str:
 def _watch(store: EnhancedStore) -> Iterator[Answer]:
     """Index each change until the user stops the program: it never returns.
 
-    Yield an answer with the names of the notes each time that notes have changed.
+    Yields an answer with the sorted names of the notes each time that notes have changed. Raises
+    KeyboardInterrupt when the user stops it.
     """
     changes: SimpleQueue[frozenset[str]] = SimpleQueue()
     store.on_change(changes.put)
@@ -166,8 +167,8 @@ def _move(store: EnhancedStore, engine: str) -> Answer:
 
     `engine` is what the user typed as DATABASE; `sidecar` is the earlier name of `sqlite`. Raises
     Invalid if the address contains a password, or if it should come from the settings and they name
-    none; KeyboardInterrupt, after a message, if the user stops it; and what `move_index` of the
-    store raises.
+    none; KeyboardInterrupt, after a message, if the user stops it; and Unavailable if the other
+    index cannot be opened.
     """
     if _PASSWORD.search(engine):
         message = "a password on a command line can be read by everybody on this machine"
@@ -211,7 +212,11 @@ def _source_of_engine(store: EnhancedStore) -> str:
 
 
 def _moved_answer(moved: MovedIndex, next_step: str) -> Answer:
-    """Return the answer about an index that was built in another database."""
+    """Return the answer about an index that was built in another database.
+
+    `next_step` is the sentence that says how to use it. The answer failed, with a warning, if some
+    vectors are missing.
+    """
     notes = format_count(moved.notes, "note")
     copied = format_count(moved.taken, "note")
     summary = f"Built in {moved.engine}: {notes}, vectors of {copied} copied"

@@ -164,8 +164,8 @@ def _exchange(path: str, request: dict[str, Any]) -> dict[str, Any] | None:
 def find_vault_option(arguments: Sequence[str]) -> str | None:
     """Return the value of `--vault` on a command line, or None.
 
-    This is a guess, because the options of the command are not loaded. The server compares it with
-    what they say.
+    The last of several counts, and none after `--`. This is a guess, because the options of the
+    command are not loaded. The server compares it with what they say.
     """
     value = None
     for position, argument in enumerate(arguments):
@@ -179,9 +179,10 @@ def find_vault_option(arguments: Sequence[str]) -> str | None:
 
 
 def _find_root(vault_option: str | None, env: Mapping[str, str]) -> str | None:
-    """Return the folder of the vault as `settings.find_vault` does.
+    """Return the folder of the vault as `settings.find_vault` does, or None if that would fail.
 
-    Return None where that raises an error. Raises OSError if the current folder was deleted.
+    None also stands for settings that cannot be read. Raises OSError if the current folder was
+    deleted.
     """
     folder = os.getcwd()
     name = vault_option or env.get(f"{location.ENV_PREFIX}VAULT")
@@ -203,7 +204,8 @@ def _find_root(vault_option: str | None, env: Mapping[str, str]) -> str | None:
 def _read_vault_setting(config_file: str) -> str | None:
     """Return the vault that the user's own settings name, or None.
 
-    Raises OSError or ValueError if the file cannot be read or is not valid.
+    Raises OSError if the file cannot be read, ValueError if it is not valid, and RecursionError if
+    it is nested too deeply.
     """
     if not os.path.exists(config_file):
         return None

@@ -97,9 +97,11 @@ def history(
 
 
 def _blame(store: EnhancedStore, name: str | None) -> Answer:
-    """Return who last changed each line of a note. Raises Invalid if no note is named.
+    """Return who last changed each line of a note, and when.
 
-    Raises NotFound or Ambiguous for the name.
+    Where nobody is named, the kind of author is shown: human, agent or unknown. Raises Invalid if
+    `name` is None or not a legal name, NotFound if there is no such note, and Ambiguous if there
+    are several.
     """
     if name is None:
         raise Invalid("--blame needs a note", hint="Use `simplemem history NAME --blame`.")
@@ -417,7 +419,10 @@ def _undo_one(store: EnhancedStore, what: str | None) -> Answer:
 
 
 def _undo_answer(undone: Undone) -> Answer:
-    """Return the answer about one change that was undone or redone."""
+    """Return the answer about one change that was undone or redone.
+
+    Its line is the description in `undone`, with its first letter in upper case.
+    """
     text = undone.what[:1].upper() + undone.what[1:]
     return Answer(undone.as_dict(), [[(one_line(text), "green")]])
 

@@ -32,7 +32,10 @@ _DUMB_TERMINALS = ("dumb", "unknown", "")  # values of TERM
 def describe_terminal() -> dict[str, Any] | None:
     """Return what a server must know of the standard streams to answer as this process would.
 
-    Return None if only this process can print to them: a stream is closed, or a terminal has no
+    `out`, `err` and `in` are whether these streams are terminals, `size` is as in
+    `_measure_terminal`, and `environment` has the variables that change how an answer is printed.
+
+    Returns None if only this process can print to them: a stream is closed, or a terminal has no
     colours or another encoding than UTF-8.
     """
     streams = {"out": sys.stdout, "err": sys.stderr, "in": sys.stdin}

@@ -139,7 +139,8 @@ def _ready_line(root: Path, notes: int, *, is_new: bool, is_created: bool) -> li
 def _content_lines(root: Path, state: IndexState, facts: Mapping[str, Any]) -> Lines:
     """Return what the vault contains, and what limits search.
 
-    `facts` are those of `store.stats`.
+    In a vault of Obsidian, a line says that its settings are used. `facts` is the dict that
+    `store.stats` returns.
     """
     content = "No note yet"
     if state.notes:
@@ -158,7 +159,10 @@ def _content_lines(root: Path, state: IndexState, facts: Mapping[str, Any]) -> L
 
 
 def _next_steps(root: Path, state: IndexState) -> Lines:
-    """Return the commands to try next, each with what it does."""
+    """Return the commands to try next, each with what it does.
+
+    They have `--vault` if they would not find this vault from the current folder without it.
+    """
     steps = []
     if state.pending:
         steps.append(("index", "makes the vectors now"))
@@ -179,7 +183,11 @@ def _next_steps(root: Path, state: IndexState) -> Lines:
 
 
 def _is_found_from_here(root: Path) -> bool:
-    """Return whether a command finds this vault from the current folder without `--vault`."""
+    """Return whether a command finds this vault from the current folder without `--vault`.
+
+    False also if it finds none. Raises Invalid if the user's settings are not valid, and
+    Unavailable if they cannot be read.
+    """
     from simplemem.settings.find_vault import find_vault
 
     try:
@@ -247,7 +255,7 @@ def stats(vault: VaultOption = None) -> Answer:
     return Answer(facts, [[summary]], labelled=labelled, warnings=warnings)
 
 
-# The functions below return one text of `stats`. Their argument is the facts of `store.stats`.
+# The functions below return one text of `stats`. Their argument is what `store.stats` returns.
 
 
 def _vault_text(facts: Mapping[str, Any]) -> str:
@@ -275,7 +283,10 @@ def _hidden_text(facts: Mapping[str, Any]) -> str:
 
 
 def _problems_text(facts: Mapping[str, Any]) -> str:
-    """Return the first problems of notes and the number of the others; "" if there is none."""
+    """Return the first three problems of notes and files, and the number of the others.
+
+    "" if there is none.
+    """
     problems = [f"{note['path']}: {note['problem']}" for note in facts["problems"]]
     problems += [f"{file['path']}: {file['why']}" for file in facts["skipped"]]
     text = "; ".join(problems[:_MAX_PROBLEMS])
@@ -286,7 +297,10 @@ def _problems_text(facts: Mapping[str, Any]) -> str:
 
 
 def _index_text(facts: Mapping[str, Any]) -> str:
-    """Return the engine of the index, if it is no SQLite, and its size and place."""
+    """Return the size of the index, the number of its passages, and its place.
+
+    Before them comes the engine, unless it is SQLite.
+    """
     size = megabytes(facts["index_bytes"])
     passages = amount(facts["passages"])
     return f"{_engine_text(facts)}{size}, {passages} passages, {facts['index_path']}"
