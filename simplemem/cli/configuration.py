@@ -284,8 +284,9 @@ def _old_value_line(key: str, old_value: Any) -> list[Part]:
 def _warnings_about_rules(rules: Iterable[str], vault: Path | None) -> list[str]:
     """Return a warning for each rule that names a folder or note which the vault does not have.
 
-    A rule with a wildcard is never warned about. Each warning suggests the most similar name, if
-    there is one. Without a vault, there are no warnings.
+    `vault` is that of --vault; None stands for the vault in use. If it does not exist, there are no
+    warnings. A rule with a wildcard is never warned about. Each warning suggests the most similar
+    name, if there is one.
     """
     from simplemem.settings.find_vault import find_existing_vault
 

@@ -42,10 +42,11 @@ async def stdio_transport(
 ) -> AsyncIterator[tuple[Messages, Answers, Callable[[], None]]]:
     """Yield the messages of a client, a stream for answers, and a function to end the messages.
 
-    The messages also end when the input has ended and all requests are answered, 1.2 seconds after
-    its end at the latest, or when the client has closed its side. At the end of the context,
-    answers that are on their way have 0.4 seconds to be written. Lines that are not messages are
-    answered with an error. Enter it in the event loop.
+    Enter it, and call the function, in the event loop only. The messages also end when the input
+    has ended and all requests are answered, 1.2 seconds after its end at the latest, or when the
+    client has closed its side, which raises nothing. At the end of the context, answers that are
+    on their way have 0.4 seconds to be written. Lines that are not messages are answered with an
+    error.
     """
     transport = _StdioTransport(input_fd, output_fd)
     async with anyio.create_task_group() as tasks:

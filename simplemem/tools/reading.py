@@ -176,7 +176,12 @@ class _Reading:
         }
 
     def fields(self, warnings: Sequence[str]) -> MemoryPage:
-        """Return the fields of the answer. Those that are empty and not required are left out."""
+        """Return the fields of the answer, with these warnings.
+
+        Properties, backlinks and related notes are in the first page of a note only, even if empty.
+        The type is there only if it is not "memory". An outline, broken links, the next section, a
+        version and warnings are left out if there are none.
+        """
         fields: Data = {name: getattr(self.memory, name) for name in _FIELDS}
         fields["content"] = self.page.text
         fields["links"] = self.resolved_links

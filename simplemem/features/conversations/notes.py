@@ -35,7 +35,10 @@ T = TypeVar("T")
 
 
 def _read_note(read: Read) -> Any:
-    """Return the fact, profile or topic that a note is, by its `type:` or its folder."""
+    """Return the fact, profile or topic that a note is, by its `type:`, else by its folder.
+
+    Any other note is read as a topic. Raises nothing: `problem` says what is wrong with a note.
+    """
     declared_type = str(read_header(read.text).get("type") or "")
     for note_type in (CONVERSATION_FACT, PROFILE):
         if note_type.includes(read.path, declared_type):

@@ -345,7 +345,10 @@ def _answer(
 
 
 def _is_one_of(value: Any, options: Any) -> bool:
-    """Return whether a value is one of the options."""
+    """Return whether a value is one of the options. A text contains each of its parts.
+
+    Raises TypeError if the options are not a collection, such as a number.
+    """
     return value in options
 
 
