@@ -79,7 +79,10 @@ def choose_vault(vault: Path | None) -> Path | None:
 def _open_lessons(
     vault: Path | None, *, embed: bool = False
 ) -> Iterator[tuple[EnhancedStore, LessonService]]:
-    """Open the vault that `choose_vault` returns, and yield its store and its lessons."""
+    """Open the vault that `choose_vault` returns, and yield its store and its lessons.
+
+    The index is updated first; with `embed`, its vectors too, by which lessons are compared.
+    """
     from simplemem.features.lessons.service import lesson_service
 
     with opened(choose_vault(vault), embed=embed) as store:

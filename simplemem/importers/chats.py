@@ -88,11 +88,11 @@ def read(files: Mapping[str, ExportedFile]) -> Iterator[Item | Skipped]:
 
 
 def _records(name: str, file: ExportedFile) -> Iterator[tuple[str, Any]]:
-    """Yield the records of a file one at a time, each with its origin: its number in the file.
+    """Yield the records of a file one at a time, each with its origin, such as "chats.json 1".
 
-    If the file cannot be read to its end, the last record is an error, an Unreadable with the
-    reason, which `_convert_record` raises. Raises Unreadable if not even the first record can be
-    parsed.
+    The origin is `name` and the number of the record. If the file cannot be opened, or be read to
+    its end, the last pair is `name` and an Unreadable with the reason, which `_convert_record`
+    raises. Raises Unreadable if not even the first record can be parsed.
     """
     number = 0
     try:

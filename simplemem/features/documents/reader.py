@@ -136,7 +136,10 @@ def _read_html(data: bytes) -> _Content:
 
 
 def _extract(page: str) -> str:
-    """Return the main content of a page as Markdown, "" if there is none."""
+    """Return the main content of an HTML page as Markdown, "" if there is none.
+
+    `page` is its source.
+    """
     import trafilatura
 
     text = trafilatura.extract(

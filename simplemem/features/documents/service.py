@@ -279,9 +279,10 @@ class DocumentService(FeatureService):
         return document
 
     def _find_document(self, id_: str, scope: str) -> Document | None:
-        """Return the document of an id, or of the id of one of its passages; None without one.
+        """Return the document of an id, or of the id of its only passage; None without one.
 
-        Raise Invalid as `find_memory` does.
+        For the text of a conversation, the id of any passage stands for it. Only documents of the
+        user `scope` count. Raises Invalid for the id of one passage of several of another document.
         """
         matches = [document for document in self.documents(scope) if document.is_named_by(id_)]
         for document in matches:

@@ -182,8 +182,9 @@ class KnowledgeGraph(FeatureService):
     ) -> list[str]:
         """Move entities to the trash with all their relations. Return the names that none has.
 
-        The entities of all users count. Raises Invalid if a name is only that of a note, which is
-        no entity.
+        All entities of a name are moved, of all users. Of a name that none has, relations to it and
+        its stubs are removed as well. Raises Invalid, and deletes nothing, if a name is only that
+        of a note, which is no entity.
         """
         return self._change(lambda edit: edit.delete_entities(names), by)
 

@@ -139,7 +139,10 @@ class Analysis:
         return pairs
 
     def _lessons_of(self, disagreement: Disagreement) -> tuple[Lesson, Lesson]:
-        """Return the two lessons that disagree."""
+        """Return the lesson of a disagreement's `one_sentence`, then that of `other_sentence`.
+
+        The disagreement must be one of lessons of `current`.
+        """
         one, other = disagreement.pair
         return self.current[one], self.current[other]
 
