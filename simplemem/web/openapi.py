@@ -324,11 +324,11 @@ def _response(media_type: str, schema: Schema) -> dict[str, Any]:
 
 
 def _add_descriptions(operation: Operation) -> None:
-    """Describe the parameters and fields of an operation that their tool does not describe.
+    """Add the descriptions that the tool of an operation leaves out, from `meanings`.
 
-    A model understands them without a description. The descriptions are those of `meanings` in
-    `openapi.toml`. Changes the operation, and no schema of a tool. Raises KeyError for a parameter
-    that neither describes.
+    A model understands these parameters and fields without a description. `meanings` is a table of
+    `openapi.toml`. Changes the operation, and no schema of a tool. A field that the table lacks
+    gets "". Raises KeyError for a parameter that it lacks.
     """
     meanings = _TEMPLATES["meanings"]
     for parameter in operation["parameters"]:
