@@ -33,7 +33,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from bench.conversation import Conversation, Gone, failure_in, serve
 from bench.measure import child_cpu_seconds, cpu_seconds, peak_memory
 from bench.run import COMMAND
-from bench.vaults import make_vault
+from bench.vaults import draw_phrases, make_vault, notes_of
 from simplemem.store import EnhancedStore
 
 Calls = Mapping[str, Sequence[tuple[str, dict[str, Any]]]]
@@ -124,14 +124,8 @@ class Sample:
 def sample(vault: Path, count: int) -> Sample:
     """Draw phrases and notes from a vault. The same vault gives the same ones."""
     rng = random.Random(5)
-    files = sorted(path for path in vault.rglob("*.md") if ".simplemem" not in path.parts)
-    phrases = []
-    for file in rng.choices(files, k=count):
-        body = file.read_text(encoding="utf-8").rsplit("---", 1)[-1]
-        words = body.split()
-        start = rng.randrange(max(1, len(words) - 6))
-        phrases.append(" ".join(words[start : start + 6]))
-
+    files = notes_of(vault)
+    phrases = draw_phrases(files, count, rng)
     paths = [file.relative_to(vault).as_posix() for file in rng.choices(files, k=count)]
     new_names = []
     for number, path in enumerate(paths):

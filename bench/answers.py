@@ -11,6 +11,7 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -20,7 +21,7 @@ from pydantic_core import to_json
 
 from simplemem.profiles.registry import built_in_profiles, choose_tools
 from simplemem.store import EnhancedStore, open_store
-from simplemem.tools.tool import Data, Reply
+from simplemem.tools.tool import Data, Reply, Tool
 
 EXAMPLE: Final = Path(__file__).parent.parent / "vault-example"
 _PROFILES: Final = ("self-improving", "default")  # the default tools win where names are equal
@@ -59,11 +60,17 @@ def sizes(reply: Reply[object]) -> tuple[int, int]:
 
 def call(store: EnhancedStore, name: str, /, **arguments: object) -> Reply[object]:
     """Return the answer of a tool, with its arguments read as a client sends them."""
+    tool = _tools_by_name()[name]
+    return tool(store, {"who": "bench", "tool": name}, tool.adapter.read(tool, arguments))
+
+
+@cache
+def _tools_by_name() -> dict[str, Tool]:
+    """Return the tools of the profiles. Of several with one name, that of the last one counts."""
     tools = {}
     for profile in _PROFILES:
         tools |= {tool.name: tool for tool in choose_tools(built_in_profiles()[profile])}
-    tool = tools[name]
-    return tool(store, {"who": "bench", "tool": name}, tool.adapter.read(tool, arguments))
+    return tools
 
 
 def calls(store: EnhancedStore) -> list[tuple[str, Data]]:

@@ -424,10 +424,12 @@ def compare_figures(run: Run, minutes: float) -> None:
 
     early = run.figures[quarter : 2 * quarter]
     late = run.figures[-quarter:]
+    medians = {}  # of the second quarter
     growth = {}
     for name in ("threads", "files", "private", "resident"):
         early_median = statistics.median(getattr(figures, name) for figures in early)
         late_median = statistics.median(getattr(figures, name) for figures in late)
+        medians[name] = early_median
         growth[name] = late_median - early_median
         print(
             f"{name}: {early_median:.1f} in the second quarter, {late_median:.1f} in the last "
@@ -439,8 +441,7 @@ def compare_figures(run: Run, minutes: float) -> None:
         run.problems.append("not flat: threads")
     if growth["files"] > 2 + 3 * max(growth["threads"], 0.0):
         run.problems.append("not flat: files")
-    early_memory = statistics.median(figures.resident for figures in early)
-    if minutes >= MINUTES_UNTIL_LOADED and growth["resident"] > early_memory / 20:
+    if minutes >= MINUTES_UNTIL_LOADED and growth["resident"] > medians["resident"] / 20:
         run.problems.append("not flat: memory")
 
 

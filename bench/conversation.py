@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bench.measure import process_cpu_seconds, process_memory
+
 
 class Gone(Exception):
     """The server has ended in the middle of the conversation."""
@@ -127,19 +129,14 @@ class Conversation:
 
     def figures(self) -> Figures:
         """Return what the server uses now. Linux only."""
-        folder = Path("/proc") / str(self.process.pid)
-        lines = (folder / "status").read_text().split("\n")
-        status = dict(line.split(":", 1) for line in lines if ":" in line)
-        # proc(5): the 12th and 13th fields after the name in parentheses are user and system ticks.
-        times = (folder / "stat").read_text().rsplit(")", 1)[1].split()[11:13]
-        ticks = sum(map(int, times))
-
+        process = self.process.pid
+        memory = process_memory(process)
         return Figures(
-            resident=_megabytes(status["VmRSS"]),
-            private=_megabytes(status["RssAnon"]),
-            files=len(os.listdir(folder / "fd")),
-            threads=int(status["Threads"]),
-            cpu=ticks / os.sysconf("SC_CLK_TCK"),
+            resident=memory["VmRSS"],
+            private=memory["RssAnon"],
+            files=len(os.listdir(f"/proc/{process}/fd")),
+            threads=len(os.listdir(f"/proc/{process}/task")),
+            cpu=process_cpu_seconds(process),
         )
 
     def _send(self, message: dict[str, Any]) -> None:
@@ -162,11 +159,6 @@ class Conversation:
             self._buffer += chunk
         line, _, self._buffer = self._buffer.partition(b"\n")
         return line
-
-
-def _megabytes(field: str) -> float:
-    """Return the MB of a field of /proc/PID/status, such as `1234 kB`."""
-    return int(field.split()[0]) / 1024
 
 
 def failure_in(result: dict[str, Any]) -> str:

@@ -33,6 +33,7 @@ import psycopg
 from postgres import running
 
 from bench.corpus import PASSAGES_A_NOTE, Corpus
+from bench.measure import stat_fields
 from simplemem.index.postgres.database import PostgresEngine
 from simplemem.models import Filter
 from simplemem.search.rank import Mode
@@ -195,7 +196,7 @@ class Processes:
 def _server_of(url: str) -> int:
     """Return the process number of the server to which a URL connects."""
     with psycopg.connect(url) as connection:
-        return int(_stat_fields(connection.info.backend_pid)[1])
+        return int(stat_fields(connection.info.backend_pid)[1])
 
 
 def _with_children(server: int) -> Iterator[int]:
@@ -210,14 +211,8 @@ def _server_cpu(server: int) -> float:
     for process in _with_children(server):
         schedule = Path(f"/proc/{process}/schedstat").read_text(encoding="utf-8")
         nanoseconds += int(schedule.split()[0])
-    ended_ticks = sum(map(int, _stat_fields(server)[13:15]))
+    ended_ticks = sum(map(int, stat_fields(server)[13:15]))
     return nanoseconds / 1e9 + ended_ticks / os.sysconf("SC_CLK_TCK")
-
-
-def _stat_fields(process: int) -> list[str]:
-    """Return the fields of /proc/PID/stat after the name, which may contain spaces."""
-    text = Path(f"/proc/{process}/stat").read_text(encoding="utf-8")
-    return text.rpartition(")")[2].split()
 
 
 def _proportional_size(process: int) -> int:

@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from bench.conversation import Conversation, failure_in, serve
 from bench.measure import cpu_seconds
-from bench.peers import installed
+from bench.peers import NOT_INSTALLED, installed
 from simplemem.features.graph.jsonl import format_graph
 from simplemem.features.graph.service import KnowledgeGraph, graph_of
 from simplemem.features.graph.values import Entity, Graph, Observation, Relation
@@ -70,10 +70,7 @@ def main() -> int:
         npm_folder = (options.folder or root / "npm").absolute()
         peer = installed(npm_folder) if shutil.which("node") else None
         if peer is None:
-            print(
-                "Node and npm are not here, or npm cannot reach its registry: "
-                "simplemem alone is measured."
-            )
+            print(NOT_INSTALLED)
         else:
             program, version = peer
             file = root / "memory.jsonl"

@@ -41,7 +41,7 @@ from typing import Any, Final
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from bench.person import PersonQuestion
+from bench.person import PersonQuestion, says_nothing_found
 from bench.person import read_questions as read_person_questions
 from bench.quality import (
     Questions,
@@ -217,14 +217,14 @@ class Interview:
 
     def _ask_answered(self, question: str, right: frozenset[str]) -> None:
         found = self._store.search(question, mode=self._mode)
-        is_refused = found.only_nearest or not found.hits
+        is_refused = says_nothing_found(found)
         self._tally.answered.append(is_refused)
         if found.hits and found.hits[0].name in right:
             self._tally.right_first.append(is_refused)
 
     def _ask_absent(self, question: str) -> None:
         found = self._store.search(question, mode=self._mode)
-        self._tally.absent.append(found.only_nearest or not found.hits)
+        self._tally.absent.append(says_nothing_found(found))
 
     def _ask_without_notes(self, answered: Iterable[tuple[str, frozenset[str]]]) -> None:
         """Ask each question while the notes that answer it are deleted."""
@@ -252,7 +252,7 @@ def count_refused(vault: Path, questions: Sequence[str]) -> int:
         store.sync()
         for question in questions:
             found = store.search(question)
-            if found.only_nearest or not found.hits:
+            if says_nothing_found(found):
                 refused += 1
     return refused
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import subprocess
 import sys
@@ -54,14 +55,31 @@ def peak_memory() -> float:
 
 
 def memory_status() -> dict[str, float]:
-    """Return the sizes in /proc/self/status in MB by name, such as VmRSS; none without that."""
+    """Return the sizes of this process in MB by name, such as VmRSS; {} where there is no /proc."""
     try:
-        lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
+        return process_memory("self")
     except OSError:
         return {}
+
+
+def process_memory(process: int | str) -> dict[str, float]:
+    """Return the sizes in /proc/PID/status in MB by name. Raises OSError if there is no process."""
     sizes = {}
-    for line in lines:
+    for line in Path(f"/proc/{process}/status").read_text(encoding="utf-8").splitlines():
         name, _, value = line.partition(":")
         if value.endswith(" kB"):
             sizes[name] = int(value.split()[0]) / 1024
     return sizes
+
+
+def process_cpu_seconds(process: int) -> float:
+    """Return the CPU seconds of a process since its start, without its children."""
+    # proc(5): the 12th and 13th fields after the name are user and system ticks.
+    ticks = sum(map(int, stat_fields(process)[11:13]))
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def stat_fields(process: int) -> list[str]:
+    """Return the fields of /proc/PID/stat after the name, which may contain spaces."""
+    text = Path(f"/proc/{process}/stat").read_text(encoding="utf-8")
+    return text.rpartition(")")[2].split()

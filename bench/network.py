@@ -37,8 +37,8 @@ from typing import Any, Final
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from bench.conversation import Conversation, serve
-from bench.measure import percentile
-from bench.vaults import make_vault
+from bench.measure import percentile, process_cpu_seconds, process_memory
+from bench.vaults import draw_phrases, make_vault, notes_of
 
 TOKEN: Final = "a-token-of-the-bench-0123"
 _UNCOUNTED_CALLS: Final = 100  # they pay for what is loaded once
@@ -62,22 +62,10 @@ def main() -> None:
         index = [sys.executable, "-m", "simplemem", "index", "--vault", str(vault)]
         subprocess.run(index, check=True, capture_output=True)
 
-        questions = draw_questions(vault, 200)
+        questions = draw_phrases(notes_of(vault), 200, random.Random(3))
         measure_http_searches(vault, questions)
         measure_stdio_searches(vault, questions)
         measure_load(vault, questions, options)
-
-
-def draw_questions(vault: Path, count: int) -> list[str]:
-    """Return six consecutive words of a note, so many times."""
-    rng = random.Random(3)
-    files = sorted(file for file in vault.rglob("*.md") if ".simplemem" not in file.parts)
-    questions = []
-    for file in rng.choices(files, k=count):
-        words = file.read_text().rsplit("---", 1)[-1].split()
-        start = rng.randrange(len(words) - 6)
-        questions.append(" ".join(words[start : start + 6]))
-    return questions
 
 
 class Server:
@@ -114,14 +102,11 @@ class Server:
 
     def cpu(self) -> float:
         """Return the CPU seconds since its start."""
-        text = Path(f"/proc/{self.process.pid}/stat").read_text()
-        ticks = sum(map(int, text.rsplit(")", 1)[1].split()[11:13]))
-        return ticks / os.sysconf("SC_CLK_TCK")
+        return process_cpu_seconds(self.process.pid)
 
     def resident(self) -> float:
         """Return the MB of memory that it uses."""
-        status = Path(f"/proc/{self.process.pid}/status").read_text()
-        return int(status.partition("VmRSS:")[2].split()[0]) / 1024
+        return process_memory(self.process.pid)["VmRSS"]
 
     def end(self) -> float:
         """Ask it to end, and return how many seconds that took."""

@@ -33,6 +33,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from bench.conversation import Conversation, Gone, failure_in, serve
 
 PACKAGE: Final = "@modelcontextprotocol/server-memory"
+NOT_INSTALLED: Final = (
+    "Node and npm are not here, or npm cannot reach its registry: simplemem alone is measured."
+)
 MEMORIES_AT_START: Final = 1000  # when the kills begin
 _CONTENDED_MEMORIES: Final = 4
 _MOST_CONFLICTS: Final = 500  # of one append
@@ -192,10 +195,7 @@ def find_servers(folder: Path) -> list[Server]:
     servers: list[Server] = [Simplemem()]
     peer = installed(folder)
     if peer is None:
-        print(
-            "Node and npm are not here, or npm cannot reach its registry: "
-            "simplemem alone is measured."
-        )
+        print(NOT_INSTALLED)
     else:
         program, version = peer
         print(f"{PACKAGE} {version}")

@@ -23,6 +23,7 @@ from typing import Final
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from simplemem.models import Found
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
@@ -121,8 +122,13 @@ def ask(store: EnhancedStore, question: PersonQuestion) -> Outcome:
         question,
         rank=_rank_of_answer(names, question.answers),
         first_name=names[0] if names else "-",
-        says_nothing_found=result.only_nearest or not names,
+        says_nothing_found=says_nothing_found(result),
     )
+
+
+def says_nothing_found(result: Found) -> bool:
+    """Return whether an answer has no hits, or lists them below a notice that nothing was found."""
+    return result.only_nearest or not result.hits
 
 
 def _rank_of_answer(names: Sequence[str], answers: frozenset[str]) -> int:

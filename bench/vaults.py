@@ -72,3 +72,18 @@ def make_queries(count: int, seed: int = 11) -> list[str]:
         size = rng.randint(4, 8)
         queries.append(" ".join(_draw_word(words, rng) for _ in range(size)))
     return queries
+
+
+def notes_of(vault: Path) -> list[Path]:
+    """Return the files of the notes of any vault, sorted."""
+    return sorted(file for file in vault.rglob("*.md") if ".simplemem" not in file.parts)
+
+
+def draw_phrases(files: Sequence[Path], count: int, rng: random.Random) -> list[str]:
+    """Return six consecutive words of a random note, so many times; fewer words of short notes."""
+    phrases = []
+    for file in rng.choices(files, k=count):
+        words = file.read_text(encoding="utf-8").rsplit("---", 1)[-1].split()
+        start = rng.randrange(max(1, len(words) - 6))
+        phrases.append(" ".join(words[start : start + 6]))
+    return phrases

@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-import textwrap
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -184,6 +183,22 @@ def test_an_importer_of_a_package_is_a_command(with_example: Environment) -> Non
     assert "recipe-cards" in with_example.run("import", "--help").stdout
 
 
+def install_broken(environment: Environment, module: str, **attributes: str) -> None:
+    """Install the package `broken-one` with one module of this text.
+
+    `attributes` has, by kind of plug-in, the attribute of the module that it offers as `broken`.
+    """
+    package = environment.vault.parent / "broken"
+    package.mkdir()
+    (package / "broken_one.py").write_text(module + "\n")
+    project = '[project]\nname = "broken-one"\nversion = "2"\n'
+    for kind, attribute in attributes.items():
+        project += f'[project.entry-points."simplemem.{kind}"]\n'
+        project += f'broken = "broken_one:{attribute}"\n'
+    (package / "pyproject.toml").write_text(project)
+    install(environment.site, package)
+
+
 def write_recipes(vault: Path) -> None:
     (vault / "Lasagne.md").write_text("Sheets of pasta with tomatoes, carrots and cheese.\n")
     (vault / "Soup.md").write_text("Leeks, potatoes and carrots in broth.\n")
@@ -285,14 +300,7 @@ assert settings.embed.provider == "openai"
 def test_without_the_embedder_of_a_package_a_search_goes_by_words_and_says_why(
     environment: Environment, module: str, problem: str
 ) -> None:
-    package = environment.vault.parent / "broken"
-    package.mkdir()
-    (package / "broken_one.py").write_text(module + "\n")
-    (package / "pyproject.toml").write_text(
-        '[project]\nname = "broken-one"\nversion = "2"\n'
-        '[project.entry-points."simplemem.embedders"]\nbroken = "broken_one:PROVIDER"\n'
-    )
-    install(environment.site, package)
+    install_broken(environment, module, embedders="PROVIDER")
     write_recipes(environment.vault)
     environment.env["SIMPLEMEM_EMBED_PROVIDER"] = "broken"
 
@@ -312,21 +320,7 @@ def test_without_the_embedder_of_a_package_a_search_goes_by_words_and_says_why(
 def test_a_broken_plug_in_is_named_and_stops_nothing(
     environment: Environment, module: str, problem: str
 ) -> None:
-    package = environment.vault.parent / "broken"
-    package.mkdir()
-    (package / "broken_one.py").write_text(module + "\n")
-    (package / "pyproject.toml").write_text(
-        textwrap.dedent("""
-            [project]
-            name = "broken-one"
-            version = "2"
-            [project.entry-points."simplemem.profiles"]
-            broken = "broken_one:PROFILE"
-            [project.entry-points."simplemem.importers"]
-            broken = "broken_one:SOURCE"
-        """)
-    )
-    install(environment.site, package)
+    install_broken(environment, module, profiles="PROFILE", importers="SOURCE")
 
     for plugin in environment.plugins():
         assert plugin["package"] == "broken-one" and problem in plugin["error"]
