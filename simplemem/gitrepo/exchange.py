@@ -31,9 +31,11 @@ from simplemem.note.names import is_path
 
 _RENAME_THRESHOLD: Final = 60  # percent of a file that stays, if it counts as moved
 _FETCHED_REF: Final = "refs/simplemem/theirs"  # in the temporary git directory
-# What git prints if the remote has commits that we lack, or if another push has it locked.
+# What git prints if the remote has commits that we lack, or if another push has it locked. A remote
+# on this computer names the lock in a line of its own, before the rejection.
 _PUSHED_FIRST: Final = re.compile(
     r"\[(?:remote )?rejected\].*(?:fetch first|non-fast-forward|stale|lock)|fetch first"
+    r"|cannot lock ref .*(?:but expected|already exists|File exists)"
 )
 
 

@@ -343,6 +343,40 @@ def test_a_server_writes_meanwhile_and_loses_nothing(home: Path) -> None:
     assert len(both["Other.md"].split()) == number
 
 
+def test_a_push_that_meets_another_at_the_remote_starts_again(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other push arrives while the remote takes this one, so that git cannot lock the branch."""
+    one, two = clones(home, 2)
+    (two / "Other.md").write_text("from two\n")
+    git(two, "add", "-A")
+    git(two, "-c", "core.hooksPath=/dev/null", "commit", "-qm", "by hand")
+    git(two, "-c", "core.hooksPath=/dev/null", "push", "-q", "origin", "HEAD:refs/heads/other")
+    remote = home / "remote.git"
+    other = git(remote, "rev-parse", "other").strip()
+    hook = remote / "hooks" / "pre-receive"
+    hook.write_text(
+        "#!/bin/sh\n"
+        'rm "$0"\n'
+        "unset GIT_QUARANTINE_PATH\n"
+        f"git -c core.hooksPath=/dev/null update-ref refs/heads/main {other}\n"
+    )
+    ssh = home / "ssh"
+    ssh.write_text('#!/bin/sh\nfor command; do :; done\nexec sh -c "$command"\n')
+    ssh.chmod(0o755)
+    monkeypatch.setenv("GIT_SSH_COMMAND", f"'{ssh}'")
+    monkeypatch.setenv("GIT_SSH_VARIANT", "simple")
+    git(one, "remote", "set-url", "origin", f"ssh://localhost{remote}")
+
+    (one / "Start.md").write_text("from one\n")
+    done = sync(one)
+
+    assert not hook.exists()
+    assert (done.pushed, done.changed) == (True, ("Other.md",))
+    assert git(remote, "show", "main:Start.md") == "from one\n"
+    assert git(remote, "show", "main:Other.md") == "from two\n"
+
+
 def test_a_server_exchanges_now_and_then_if_the_person_says_so(home: Path) -> None:
     one, two = clones(home, 2)
     (one / "Start.md").write_text("from one\n")
