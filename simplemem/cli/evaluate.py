@@ -110,10 +110,11 @@ def run(
 
 
 def _load_variants(root: Path, changes: Iterable[str]) -> dict[str, Settings]:
-    """Return settings by label: those of the vault `root`, then the same with each change.
+    """Return settings by label: "simplemem" for those of the vault `root`, then each variant.
 
-    A change is a text `SETTING=VALUE`, which is also its label. Raises typer.BadParameter for one
-    without an equals sign, and Invalid for an illegal setting.
+    A change is a text `SETTING=VALUE`, applied alone to the vault's settings. Its label is the same
+    without blanks around the two parts. Raises typer.BadParameter for one without an equals sign,
+    Invalid for an unknown or illegal setting, and Unavailable if a settings file cannot be read.
     """
     from simplemem.settings.loading import load_settings
 

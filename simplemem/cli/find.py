@@ -438,7 +438,8 @@ def show(
 ) -> Answer:
     """Print a note.
 
-    A terminal shows the rendered note, one screen at a time. A pipe gets the file byte for byte.
+    A terminal shows the rendered note, one screen at a time. A pipe gets the file byte for byte, or
+    the Markdown of the section. `--at` and `--version` cannot be combined.
 
     $ simplemem show Dipper
     $ simplemem show './flights/Flight 2 Dipper.md'

@@ -95,8 +95,8 @@ def archive(
 ) -> Answer:
     """Close topics that have been paused for a long time, in one step.
 
-    Nothing is deleted, and search still finds closed topics. If the settings name a language model,
-    it extracts the facts in the topics.
+    A topic that is named is closed even if it is not paused. Nothing is deleted, and search still
+    finds closed topics. If the settings name a language model, it extracts the facts in the topics.
 
     $ simplemem topics archive --dry-run
     $ simplemem topics archive --older-than 30d

@@ -241,7 +241,8 @@ async def _read_memory(request: Request, view: VaultView, grant: Grant) -> Respo
     """Return a note as JSON, or its file if the client accepts Markdown and gives no parameters.
 
     The answer has an ETag. The status is 304 without a body if the client has the current version.
-    Raises NotFound or Ambiguous if the name is not that of one note.
+    Raises NotFound or Ambiguous if the name is not that of one note, and Invalid for a parameter
+    that the tool `read_memory` refuses.
     """
     wants_markdown = MARKDOWN in request.headers.get("accept", "")
     if wants_markdown and not request.query_params:

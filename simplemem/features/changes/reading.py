@@ -158,7 +158,10 @@ class _ChangeReader:
         return self._language.patterns.hedged.search(clause) is not None
 
     def _add_topic(self, rule: TopicRule, groups: Mapping[str, str]) -> None:
-        """Add the topic of a rule that has matched, if it is clear whose topic has changed."""
+        """Add the topic of a matched rule, unless its owner is unclear or its place is no home.
+
+        Then also enter that the statement names an old value, if the rule or a "no longer" says so.
+        """
         owner = self._language.read_owner(groups.get("who", ""))
         place = groups.get("place", "")
         if owner is None or not self._is_habitable(rule, place):

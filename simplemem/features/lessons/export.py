@@ -99,7 +99,7 @@ def _export_markdown(lessons: Sequence[Lesson], relations: RelationsByPath) -> s
         lines.append(f"## {heading} ({len(of_type)})\n")
         of_type.sort(key=_export_order)
         for lesson in of_type:
-            lines += _lesson_lines(lesson, relations[lesson.path])
+            lines += _lesson_paragraphs(lesson, relations[lesson.path])
     return "\n".join(lines)
 
 
@@ -108,7 +108,7 @@ def _export_order(lesson: Lesson) -> tuple[bool, float]:
     return lesson.is_superseded, -(lesson.confidence or 0.0)
 
 
-def _lesson_lines(lesson: Lesson, relations: Sequence[LessonRelation]) -> list[str]:
+def _lesson_paragraphs(lesson: Lesson, relations: Sequence[LessonRelation]) -> list[str]:
     """Return the Markdown of a lesson: heading, properties, content, context and relations.
 
     Each item ends with a line feed and is a paragraph. `relations` are those that begin at the

@@ -428,9 +428,9 @@ class LessonService(FeatureService):
     def supersede(self, contradictions: Iterable[Contradiction], **by: Unpack[AuthorArgs]) -> str:
         """Mark the losers of contradictions as superseded, as one step of the history.
 
-        Each winner gets a relation to its loser. Contradictions without a verdict are skipped.
-        Returns the version of the step, "" if nothing was written. Raises Conflict, and writes
-        nothing, if one of the lessons has changed since it was judged.
+        Each winner gets a relation to its loser, whose confidence falls. Contradictions without a
+        verdict are skipped. Returns the version of the step, "" if nothing was written. Raises
+        Conflict, and writes nothing, if one of the lessons has changed since it was judged.
         """
         decided = [item for item in contradictions if item.verdict is not None]
 

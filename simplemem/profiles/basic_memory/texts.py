@@ -286,8 +286,9 @@ def search_page(
 ) -> str:
     """Return a page of results, of which there is at least one.
 
-    `ranked_query` is the query; "" if it has no words to rank by. `has_more` says that there are
-    more pages.
+    Each row has a `title`, a `permalink`, an `external_id` and a `score`. `ranked_query` is the
+    query in the heading; "" if it has no words to rank by. `has_more` says that there are more
+    pages.
     """
     about = f": {ranked_query}" if ranked_query else ""
     scope = "all projects" if arguments.search_all_projects else project
