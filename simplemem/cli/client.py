@@ -143,9 +143,9 @@ def connect(
     """Connect Claude, Cursor, VS Code, Codex or another client.
 
     The command adds one entry for this server to the client's configuration file, or replaces the
-    one of this name; every other byte stays as it is. It shows the difference, asks for confirmation, and keeps a copy of the old file
-    beside the new one. If the vault does not exist, the command creates it. `json` prints an entry
-    for any other client.
+    one of this name; every other byte stays as it is. It shows the difference, asks for
+    confirmation, and keeps a copy of the old file beside the new one. If the vault does not exist,
+    the command creates it. `json` prints an entry for any other client.
 
     $ simplemem connect
     $ simplemem connect claude-desktop --vault ~/notes

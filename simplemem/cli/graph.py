@@ -110,7 +110,10 @@ class _Export:
 
 
 def _check_options(file: Path | None, form: Form, *, has_picture_options: bool) -> None:
-    """Raise Invalid if the options contradict each other."""
+    """Raise Invalid for `--json` without a file, and for options of a picture with `jsonl`.
+
+    `has_picture_options` is whether `--notes`, `--no-texts` or `--private` was passed.
+    """
     if file is None and for_a_program():
         hint = "To print the graph as JSON, pass `--format json`."
         raise Invalid("--json needs --output FILE", hint=hint)

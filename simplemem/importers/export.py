@@ -6,6 +6,7 @@ A reader gets the files by their paths in the export and reads each when it need
 
 from __future__ import annotations
 
+import lzma
 import os
 import re
 import shutil
@@ -30,7 +31,14 @@ from simplemem.note.yaml_writer import render_header
 SOURCE: Final = "source"
 """The property that says where a note comes from, such as `mem0:8f1c`."""
 
-UNREADABLE: Final = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, OSError)
+UNREADABLE: Final = (
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    EOFError,
+    RuntimeError,
+    OSError,
+)
 """The errors of reading a broken file or archive."""
 
 _MAX_FILE_BYTES = 100_000_000  # of one file

@@ -140,10 +140,11 @@ def _last_author(store: EnhancedStore, name: str, sha256: str) -> str:
 def replaced_and_undo(
     store: EnhancedStore, name: str, previous_sha256: str, version: str, where: str = ""
 ) -> str:
-    """Return what a write replaced and how to undo it, for a profile without an undo tool.
+    """Return that a write replaced a text that was not read, which, and the command that undoes it.
 
-    `previous_sha256` is the hash of the replaced text, and `version` that of the write. `where`
-    names the folder in which to run the command, if that is not the vault.
+    For a profile without an undo tool. `previous_sha256` is the hash of the replaced text, and
+    `version` the version of the write. `where` is put after the command, with a space before it,
+    such as " in the folder of the knowledge base"; it is "" if the command is run in the vault.
     """
     replaced = describe_replaced(store, name, previous_sha256)
     return f"{replaced[0].upper()}{replaced[1:]}. Undo it with `simplemem undo {version}`{where}."

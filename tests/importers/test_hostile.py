@@ -246,6 +246,19 @@ def test_a_broken_file_in_an_archive_is_skipped(store: EnhancedStore, tmp_path: 
         list(SOURCES["mem0"].read(file))
 
 
+def test_a_broken_file_that_lzma_packed_is_named(tmp_path: Path) -> None:
+    memories = [{"id": str(k), "memory": "x"} for k in range(99)]
+    file = tmp_path / "export.zip"
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("memories.json", json.dumps(memories))
+    data = bytearray(file.read_bytes())
+    start = data.index(b"memories.json") + len("memories.json")
+    data[start + 20 : start + 40] = b"\xff" * 20
+    file.write_bytes(data)
+    with pytest.raises(Unreadable, match="cannot be read"):
+        list(SOURCES["mem0"].read(file))
+
+
 def test_two_projects_of_the_same_name_become_two_notes(
     store: EnhancedStore, tmp_path: Path
 ) -> None:

@@ -178,7 +178,9 @@ def _compare_vectors(
 ) -> list[_Cosines]:
     """Return the cosines of a message and each topic, in the order of `representations`.
 
-    `message_rows` has two vectors: of the message as it is written, and of its content words.
+    `message_rows` has two vectors: of the message as it is written, which is compared with the last
+    exchange, and of its content words, compared with those of each exchange; the largest cosine
+    counts. There must be a topic.
     """
     import numpy as np
 

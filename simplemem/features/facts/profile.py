@@ -42,10 +42,10 @@ def profile_of(
 ) -> ScopeProfile:
     """Return the profile of a scope, and write it into its note if that differs.
 
-    It has the texts and ids of the current facts, and is `cached` if the note was up to date. With
-    `regenerate` it never counts as cached, and the note is updated even if the scope has no current
-    facts. Nothing is written if the store is read-only. `by` says who asks. Raise Invalid if the
-    scope is not valid, Unreadable if the note cannot be changed.
+    It has the texts and ids of the current facts. It is `cached` if this call wrote nothing, but
+    never with `regenerate`. Nothing is written if the store is read-only, or the scope has no
+    current facts; with `regenerate`, its existing note is then updated. `by` says who asks. Raise
+    Invalid if the scope is not valid, Unreadable if the note cannot be changed.
     """
     scope = check_scope(scope)
     time = now()

@@ -181,7 +181,7 @@ def _group_of(node: Mapping[str, Any], *, is_single_folder: bool) -> str:
 
 
 def _top_folder(path: str) -> str:
-    """Return the first folder of a path, "" for a file in the top folder."""
+    """Return the first folder of a path, `a` of `a/b/c.md`; "" for a file that is in no folder."""
     folder = path.rpartition("/")[0]
     return folder.partition("/")[0]
 

@@ -237,9 +237,10 @@ class KnowledgeGraph(FeatureService):
         return answer
 
     def count_new(self, graph: Graph) -> MergeCounts:
-        """Return what `merge` would return, without writing anything.
+        """Return what `merge` would return if it succeeded, without writing anything.
 
-        Raises Conflict or Unreadable if a page could not be changed.
+        Raises Conflict, Unreadable or TooLong only for a stub that would become an entity's page:
+        the other pages are not checked.
         """
         with self.pages.reading():
             return GraphEdit(self.pages).merge(graph)

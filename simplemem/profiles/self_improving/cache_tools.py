@@ -14,7 +14,10 @@ _NO_CACHE: Final = "There is no cache: the index stores one vector per text."
 
 
 class CacheStats(TypedDict):
-    """How many vectors are stored, the size of the index, and its embedder."""
+    """How many vectors are stored, and the `bytes` of the whole index on disk.
+
+    `index` names the embedder, and how many vectors are `waiting` to be computed.
+    """
 
     in_use: bool
     size: int

@@ -281,7 +281,10 @@ def format_value(value: object) -> str:
 
 
 def format_tags(tags: Mapping[str, Any]) -> str:
-    """Return tags with their values: `todo, status: done`. A tag with the value True has none."""
+    """Return tags with their values: `todo, status: done`. A tag with the value True has none.
+
+    Names and values are each put on one line, and long ones are cut.
+    """
     parts = []
     for name, value in tags.items():
         part = line(name)
