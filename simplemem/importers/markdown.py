@@ -37,7 +37,7 @@ _LINK_TARGET = re.compile(rb"(?<=\[\[)[^][|#\n]++(?=[]|#])")
 
 # Notion: the id at the end of a file name, the folder around an export, a link to a page on its
 # website, and a line below the title with the value of a column.
-_NOTION_ID = re.compile(r" ?([0-9a-f]{32})(?=$|_all$|\.)")
+_NOTION_ID = re.compile(r" ?([0-9a-f]{32})(?=$|_all(?:$|\.)|\.)")
 _NOTION_WRAPPER = re.compile(r"^Export-[0-9a-f-]{36}/")
 _NOTION_LINK = re.compile(
     r"(?<=\]\()https://(?:www\.)?notion\.so/(?:[^()\s/]*[-/])?([0-9a-f]{32})[^()\s]*(?=\))"

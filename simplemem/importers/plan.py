@@ -82,7 +82,7 @@ class Plan(Value):
 def make_plan(
     store: EnhancedStore, kind: str, file: str, folder: str, items: Iterable[Item | Skipped]
 ) -> Plan:
-    """Return a plan for what a reader yields, below a folder ("" for the vault itself).
+    """Return a plan for what a reader yields. New files go below `folder` ("": the vault itself).
 
     Nothing is written, but the index is completed first. `kind` and `file` name the source and the
     export. Raises NotFound if the reader yields nothing, Invalid for a folder that no note can be

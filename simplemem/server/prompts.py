@@ -115,7 +115,10 @@ def review(
 
 
 def _note_item(note: Listed) -> str:
-    """Return a note as an item of a Markdown list: day, name, description and tags."""
+    """Return a note as an item of a Markdown list: day of change, name, description and tags.
+
+    The title stands for a missing description.
+    """
     day = note.modified[:10]
     name = line(note.name)
     description = line(note.description or note.title, 120)

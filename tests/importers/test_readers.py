@@ -93,6 +93,8 @@ def test_pages_of_notion_keep_their_links_properties_and_dates(
         "Done",
     )
     assert task.content.split() == ["#", "Do", "it", "Body:", "yes"]
+    tables = {file.name for file in (store.root / "in" / "Home").glob("*.csv")}
+    assert tables == {"Tasks.csv", "Tasks_all.csv"}
 
 
 def test_paths_that_lead_out_of_an_archive_are_skipped_and_a_broken_archive_is_refused(

@@ -88,7 +88,8 @@ def _topics_of_key(language: Language, key: str) -> Iterator[Topic]:
 def _read_naming(language: Language, text: str, key: str, value: str) -> Naming:
     """Return the name and the value of a fact: those of its key, else those in its statement.
 
-    `text` is the statement as `Language.normalize` returns it.
+    A phone whose value has at least 4 digits also has the name "number". `text` is the statement as
+    `Language.normalize` returns it.
     """
     named_value = _NamedValue(language.words(key), language.words(value))
     if not key:

@@ -73,8 +73,8 @@ def delete_note(project: Project, arguments: DeleteNoteArguments) -> Reply[Resul
 def _delete(project: Project, note: Memory) -> None:
     """Move a note to the trash, and record in the session that it is gone.
 
-    Raises Conflict if the client read another text of it in this session, and NotFound if it was
-    deleted meanwhile.
+    Raises Conflict if the client read another text of it in this session, ReadOnly, and NotFound if
+    it was deleted meanwhile, unless with the text that the client read: then nothing happens.
     """
     expected = project.session.known_hash(note.path)
     try:
