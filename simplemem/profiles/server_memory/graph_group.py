@@ -114,7 +114,8 @@ def _reply_in_sentences(verb: str, data: Data) -> Reply[Any]:
 def _describe_additions(data: Data) -> list[str]:
     """Return sentences about what was created, existed or was added; [] for other tools' data.
 
-    Relations are counted, also if none is new, and so are observations. Long lists of names end with a count.
+    Relations are counted, also if none is new, and so are observations. Long lists of names end
+    with a count.
     """
     sentences = []
     if data.get("entities"):
