@@ -140,7 +140,9 @@ def knowledge_base_folder(options: ServeOptions) -> str | None:
 def read_own_settings(options: ServeOptions, profile: Profile) -> dict[str, Any]:
     """Return what the settings file of the server that a profile replaces says, by dotted name.
 
-    Raises Invalid if a file is named and the profile reads none, or if the file is wrong.
+    It is the file of `--config`, else the one that the profile finds from the current folder and
+    the environment; {} if there is none. Raises Invalid if a file is named and the profile reads
+    none, or if the file is wrong.
     """
     named = Path(options.config).expanduser() if options.config else None
     if named is not None and not profile.settings_reader:

@@ -112,7 +112,8 @@ def _find_lines(text: str, lines: str, used_spans: list[tuple[int, int]]) -> tup
         end = start + len(lines)
         span = (start, end)
         is_line_start = start == 0 or text[start - 1] == "\n"
-        if is_line_start and span not in used_spans:
+        is_line_end = lines.endswith("\n") or text[end : end + 1] in ("", "\r", "\n")
+        if is_line_start and is_line_end and span not in used_spans:
             return span
         next_start = start + 1
         start = text.find(lines, next_start)

@@ -74,7 +74,7 @@ class FeatureService:
         return path
 
     def _is_taken(self, path: str) -> bool:
-        """Return whether a file has this path, or one that differs only in case or accents."""
+        """Return whether a file has this path, or one that differs only in case or Unicode form."""
         same_name = self.extension.files_called(path.rpartition("/")[2])
         if compare_key(path) in map(compare_key, same_name):
             return True

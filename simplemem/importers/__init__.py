@@ -30,7 +30,8 @@ class Source(NamedTuple):
         folder: The folder of the vault for the notes, without `--into`.
         reader: The reader, as `module:function`; "" for a source whose command has its own. The
             function gets the files by path and yields items and what it skips.
-        patterns: The paths of a folder or a zip that are read, as for `fnmatch`.
+        patterns: The paths of a folder or a zip that are read, as for `fnmatch`: `*/a.json`, also
+            for a file `a.json` at the top.
     """
 
     name: str

@@ -117,8 +117,9 @@ def open_export(
     """Yield the files of an export by their paths in it. They can be read within the block.
 
     An export is a folder, a zip or another single file. Of a folder or a zip, only files that are
-    not hidden and whose path matches one of the patterns are returned. Raises Unreadable if the
-    export cannot be read, or if a zip contains more than 100,000 files or 10 GB.
+    not hidden and whose path, after a slash, matches one of the patterns are returned: `*/a.json`
+    also matches `a.json`. Raises Unreadable if the export cannot be read, or if a zip contains more
+    than 100,000 such files or 10 GB.
     """
     if _is_single_file(export):
         yield {export.name: ExportedFile(export)}
@@ -151,10 +152,11 @@ def _select_files(
     files: Iterable[tuple[str, ExportedFile]],
     patterns: Sequence[str],
 ) -> dict[str, ExportedFile]:
-    """Return the files that are not hidden and match a pattern, by path.
+    """Return the files that are not hidden and whose path matches a pattern, by path.
 
-    `export` names the export in an error. Raises Unreadable if there are too many files or bytes in
-    an archive; files on disk are not limited.
+    A pattern of `fnmatch` is for the path after a slash: `*/a.json` also matches `a.json` itself.
+    `export` names the export in an error. Raises Unreadable if an archive has more than 100,000
+    such files, or more than 10 GB in all files; files on disk are not limited.
     """
     selected: dict[str, ExportedFile] = {}
     total_bytes = 0

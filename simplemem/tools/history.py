@@ -257,10 +257,11 @@ def _undone_many_reply(
 
 
 def _summarize_undone(result: UndoneMany, by: str, since: str, *, is_preview: bool) -> str:
-    """Return in how many notes the changes of a client were undone, or would be.
+    """Return that the changes of a client were undone, or would be, and in how many notes.
 
-    The text is a part of a sentence that begins with "This". `by` is the client, and `since` the
-    date or version that the undo started from.
+    The text is a part of a sentence that begins with "This". Notes that are left as they are do not
+    count; if no note is undone, there is no number. `by` is the client, and `since` the date or
+    version that the undo started from.
     """
     action = "undid"
     if is_preview:

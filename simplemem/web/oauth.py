@@ -54,7 +54,8 @@ class _PublicKeys(jwt.PyJWKClient):
     def fetch_data(self) -> Any:
         """Request the keys, and return them as the JSON of the server.
 
-        Raises PyJWKClientError if that fails, or if the last request is less than 30 seconds old.
+        Raises PyJWKClientError if the request fails, or if the last one is less than 30 seconds
+        old; PyJWKSetError or ValueError if the answer has no usable keys.
         """
         if time.monotonic() - self._last_request < _SECONDS_BETWEEN_REQUESTS:
             raise jwt.PyJWKClientError("the public keys were requested a moment ago")

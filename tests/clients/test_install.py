@@ -204,6 +204,11 @@ def test_a_comment_that_quotes_the_entry_is_not_mistaken_for_it() -> None:
     assert remove_entry("toml", text, "K", "simplemem") == quote
 
 
+def test_a_table_that_begins_like_another_one_is_not_mistaken_for_it() -> None:
+    text = 'model = "o5"\n\n[[K.simplemem]]\na = 10\n\n[[K.simplemem]]\na = 1'
+    assert remove_entry("toml", text, "K", "simplemem") == 'model = "o5"\n'
+
+
 def test_a_long_file_is_edited_quickly() -> None:
     """Every line contains the name of the entry. The time once grew with the square of the size."""
     text = "K:\n" + "".join(f"  a{n}:\n    cmd: /opt/simplemem\n" for n in range(2000))

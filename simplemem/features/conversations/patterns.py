@@ -153,8 +153,8 @@ def _is_content_word(word: str) -> bool:
 def read_return(message: str) -> tuple[str, ...] | None:
     """Return the content words of what a message returns to, as in "Back to the rain gauge: …".
 
-    Returns () if it says so without naming anything ("Back to that."), and None if it does not
-    announce a return in its first 90 characters.
+    Returns () if it names nothing ("Back to that."), and None unless the message begins with such
+    words; "OK, so" and the like may precede them, a greeting may not. Reads only 90 characters.
     """
     head = message[:_MAX_RETURN]
     announcement = PATTERNS["back"].match(head) or PATTERNS["again"].match(head)

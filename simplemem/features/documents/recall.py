@@ -206,8 +206,9 @@ def _search(
     request: RecallRequest,
     log: _StepLog,
 ) -> _Matches:
-    """Search facts and entities, and documents, by words and meaning, and log that.
+    """Search facts and entities, and documents, by words and meaning.
 
+    Logs one step, "vectors": whether a search was by meaning, and with which embedder or why not.
     Documents are not searched in the mode "memory". Nothing matches a query without words.
     """
     note_paths: list[str] = []

@@ -49,11 +49,12 @@ class DocumentStorage:
         self._collection = collection
 
     def save(self, change_set: ChangeSet, new: Document) -> DocumentVersion:
-        """Put the note of a new document, or of a new version of an earlier one, into a change set.
+        """Put the note and original file of a document, or of its new version, into a change set.
 
-        The original file is put into it too. A duplicate changes nothing. A new version keeps the
-        path, the id and the title of the earlier one. Return the document with these. Raise
-        Conflict, Unreadable or TooLong as the methods of `ChangeSet` do.
+        A duplicate changes nothing. A new version keeps the path, id and title of the earlier one,
+        and has the status "extracting": the caller has its facts extracted. Return the document
+        with these. Raise Conflict, Unreadable, TooLong or Unavailable as the methods of `ChangeSet`
+        do.
         """
         earlier = self._find_earlier(new)
         if earlier is not None and earlier.content_hash == new.content_hash:

@@ -78,7 +78,7 @@ class HitRow(TypedDict):
 class SearchResult(TypedDict):
     query: str
     answer: str | None
-    synthesis: str
+    synthesis: str  # who wrote the answer: the name of the chat model, or "none"
     facts: list[FactRow]
     memories: list[HitRow]
     graph: list[Edge]
