@@ -225,9 +225,8 @@ def _entry_to_copy(
 def _backup_to_store(change: _FileChange, name: str) -> str:
     """Return the file name of the copy to store of the old file, "" if no copy is needed.
 
-    The copy is the file without the entry `name`. If the file has the entry, none is needed if the
-    first `connect` stored a copy, or created the file. Raises Unreadable if the old file cannot be
-    read.
+    None is needed if the file has the entry `name`, and the first `connect` stored a copy or
+    created the file. Raises Unreadable if the old file cannot be read.
     """
     from simplemem.clients.splice import entries, is_put_into
 
@@ -255,7 +254,7 @@ def _apply(change: _FileChange, backup_name: str) -> Lines:
         lines.append([("Created", "green"), f": {change.new_vault}"])
     if change.is_changed:
         replace_text(change.file, change.old_text, change.new_text, backup_name)
-    lines.append([("Written", "green"), f": {change.file}. Then: {change.client.next_step}."])
+        lines.append([("Written", "green"), f": {change.file}. Then: {change.client.next_step}."])
     return lines
 
 
@@ -483,7 +482,7 @@ def _with_path(url: str) -> str:
 
 
 def _backup(file: Path, name: str) -> Path:
-    """Return the path of the copy of a file as it was before it had an entry of that name.
+    """Return the path of the copy that the first `connect` of that name keeps of a file.
 
     The copy need not exist. If the file is a link, it is beside the target.
     """

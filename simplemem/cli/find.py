@@ -184,7 +184,7 @@ def _result_lines(results: Found) -> Lines:
 
 
 def _nothing_found(index: IndexState) -> str:
-    """Return the sentence for no hits: nothing is found, or not everything is indexed yet."""
+    """Return the sentence for no hits: "Nothing found.", or "No answer yet." while indexing."""
     return "Nothing found." if index.is_ready else "No answer yet."
 
 
@@ -609,7 +609,7 @@ def context(
 
 
 def _omitted(pack: Pack) -> str:
-    """Return the length of a context and how many passages it leaves out.
+    """Return the length of a context, and how many passages it leaves out as too long or repeated.
 
     "" if it leaves out none.
     """

@@ -1,6 +1,6 @@
 """Commands that write notes: new, edit, daily, tag, move, delete.
 
-Each prints what it did, and how to undo it.
+Each prints what it did; `move` and `delete` also print how to undo it.
 """
 
 from __future__ import annotations
@@ -257,7 +257,10 @@ def with_replaced(store: EnhancedStore, saved: Saved) -> Saved:
 
 
 def _saved_answer(saved: Saved) -> Answer:
-    """Return the answer about a note that was created, saved or left as it was."""
+    """Return the answer about a note that was created, saved or left as it was.
+
+    It is one line, with the warnings of `saved`. It does not say how to undo the write.
+    """
     verdict = "Saved"
     if saved.previous_sha256 is None:
         verdict = "Created"

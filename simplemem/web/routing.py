@@ -131,8 +131,8 @@ def routes_of(
 ) -> list[Route]:
     """Return the routes of a vault, one per path, from handlers by "METHOD /path".
 
-    The paths lack the prefix of the vault. Each route needs the right `read`; a handler checks for
-    more.
+    The prefix of the vault is put before each path, and `{name}` may contain slashes. Each route
+    needs the right `read`; a handler checks for more.
     """
     by_path: dict[str, dict[str, Handler]] = {}
     for address, handler in handlers.items():

@@ -110,7 +110,7 @@ class _ContextBuilder:
         return self.budget - self._count_tokens()
 
     def _count_tokens(self, *sections: str) -> int:
-        """Return the tokens of the context with these sections added."""
+        """Return the tokens of the context, including the message, with these sections added."""
         parts = [*self._sections, *sections, self._message]
         return count_tokens("\n\n".join(parts))
 

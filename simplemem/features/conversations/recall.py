@@ -100,8 +100,8 @@ def _add_notices(answer: ConversationRecall, result: Found, *, is_whole_question
     """Add to an answer why the search may have found less than there is; nothing if it has not.
 
     Sets `only_nearest` if there are hits but none is good enough to be an answer, and `degraded` to
-    the reasons, as text. `is_whole_question` is false if names were left out of the question
-    for the search.
+    the reasons, as text. Without `is_whole_question`, names were left out of the question for the
+    search, so that a general sentence stands for the notice, which would be about other words.
     """
     if result.notice and result.hits:
         # Without a common name, the notice would be about other words than those of the question.

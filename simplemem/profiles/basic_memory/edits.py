@@ -134,7 +134,9 @@ def _read_tags(value: object) -> list[str]:
 def _create_note(project: Project, arguments: WriteNoteArguments, new_note: NewNote) -> None:
     """Create a note, and record in the session that the client knows it.
 
-    Raises Invalid if its path is taken, TooLong if it is too long, and ReadOnly.
+    Links in other notes that would lead to it are rewritten, so that they keep their targets. A
+    repeated call changes nothing. Raises Invalid if another note has its path, TooLong if it is too
+    long, and ReadOnly.
     """
     permalink = project.address(new_note.path)
     properties = {"permalink": permalink, **new_note.properties}
