@@ -42,9 +42,9 @@ def create_embedder(name: str, config: EmbedderConfig | None = None) -> Embedder
     if name == "none":
         return None
     if name == "wordllama":
-        from simplemem.providers.wordllama import shared_wordllama
+        from simplemem.providers.multilingual import shared_multilingual
 
-        return shared_wordllama()
+        return shared_multilingual()
 
     config = config or EmbedderConfig()
     if name in _PROTOCOLS:

@@ -1,12 +1,10 @@
-"""The default embedder: WordLlama's word vectors, which are in `model/` with their licence.
+"""WordLlama's word vectors, which are in `model/` with their licence: the model's English part.
 
 The vector of a text is the sum of the vectors of its tokens, scaled. Nothing is downloaded.
 """
 
 from __future__ import annotations
 
-import json
-import struct
 import threading
 from collections.abc import Sequence
 from functools import cache
@@ -17,6 +15,7 @@ from typing import TYPE_CHECKING
 from simplemem.errors import Unavailable
 from simplemem.note.words import well_formed
 from simplemem.providers.api import IsCancelled, never_cancelled
+from simplemem.providers.tensors import map_tensors
 from simplemem.providers.tokenizer import Tokenizer
 
 # numpy is imported where it is used: it takes 70 ms, and a search by words does without vectors.
@@ -57,7 +56,7 @@ class WordLlama:
         import numpy as np
 
         try:
-            self._weights = _map_weights(_FOLDER / _WEIGHTS)
+            self._weights: NDArray[np.float16] = map_tensors(_FOLDER / _WEIGHTS)["embedding.weight"]
             self._tokenizer = Tokenizer(_FOLDER / _TOKENIZER)
         except OSError as error:
             raise Unavailable(
@@ -79,12 +78,7 @@ class WordLlama:
 
         Zeros resemble nothing. `stopped` is not called. Texts are cut at 20,000 characters.
         """
-        import numpy as np
-
-        sums = self._sum_texts(texts)
-        largest = np.abs(sums).max(axis=1, keepdims=True)
-        scaled = np.rint(sums / np.maximum(largest, _TINY) * 127)
-        return [row.tobytes() for row in scaled.astype(np.int8)]
+        return scale_to_bytes(self._sum_texts(texts))
 
     def query(self, text: str, *, deadline: float | None = None) -> bytes:  # noqa: ARG002
         """Return the vector of a query, which is that of a document with the same text.
@@ -98,7 +92,7 @@ class WordLlama:
 
         A blank text has zeros.
         """
-        return _normalize(self._sum_texts(texts))
+        return unit_length(self._sum_texts(texts))
 
     def word_vectors(self, words: Sequence[str]) -> NDArray[np.float32]:
         """Return the vectors of words at length one, a row per word.
@@ -106,7 +100,7 @@ class WordLlama:
         Any word has one: of an unknown word, its parts or bytes have vectors. Words have no spaces
         and are not empty.
         """
-        return _normalize(self._word_vectors(words))
+        return unit_length(self._word_vectors(words))
 
     def word_lengths(self, words: Sequence[str]) -> NDArray[np.float32]:
         """Return the length of the vector of each word; words with much meaning have long ones.
@@ -211,19 +205,19 @@ class WordLlama:
         self._rows.update(zip(words, count(first_row)))
 
 
-def _map_weights(path: Path) -> NDArray[np.float16]:
-    """Map the token vectors of a safetensors file into memory, a row per token. Raises OSError."""
+def scale_to_bytes(vectors: NDArray[np.float32]) -> list[bytes]:
+    """Return each row with one signed byte per component, scaled so that the largest is 127.
+
+    Zeros stay zeros.
+    """
     import numpy as np
 
-    with path.open("rb") as file:
-        (header_length,) = struct.unpack("<Q", file.read(8))
-        tensor = json.loads(file.read(header_length))["embedding.weight"]
-    start = 8 + header_length + tensor["data_offsets"][0]
-    shape = tuple(tensor["shape"])
-    return np.memmap(path, np.float16, "r", start, shape)
+    largest = np.abs(vectors).max(axis=1, keepdims=True)
+    scaled = np.rint(vectors / np.maximum(largest, _TINY) * 127)
+    return [row.tobytes() for row in scaled.astype(np.int8)]
 
 
-def _normalize(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+def unit_length(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     """Scale vectors to length one, in place, and return them; zeros stay zeros."""
     import numpy as np
 

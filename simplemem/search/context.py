@@ -17,7 +17,7 @@ from simplemem.index.service import IndexService
 from simplemem.models import Filter, Pack
 from simplemem.note.names import name_of
 from simplemem.note.words import count_tokens
-from simplemem.providers.wordllama import WordLlama
+from simplemem.providers.multilingual import Multilingual
 from simplemem.search.judgement import notice_of
 from simplemem.search.needs import Embeddings, IndexKeeper, IndexMonitor, NoteReader
 from simplemem.search.packing import CountTokens, Piece, pack
@@ -137,8 +137,8 @@ class ContextBuilder:
         other or none, it is an estimate with the name "estimate". Loads the embedder.
         """
         embedder, _ = self._embeddings.load()
-        if isinstance(embedder, WordLlama):
-            return embedder.name, embedder.count_tokens
+        if isinstance(embedder, Multilingual):
+            return embedder.words.name, embedder.words.count_tokens
         return "estimate", count_tokens
 
     def _sources_of(self, ranking: Ranking) -> list[_Source]:

@@ -157,8 +157,9 @@ class Embeddings(Protocol):
         compared with those of the index. `status` is how far the index is; None to ask it.
         """
 
-    def coverage(self) -> Coverage | None:
+    def coverage(self, question: str = "") -> Coverage | None:
         """Return what measures how well a passage covers the words of a question.
 
-        Returns None if there are no vectors of words to compare.
+        Returns None if there are no vectors of words to compare, or if they are not those of the
+        language of the question.
         """

@@ -286,7 +286,7 @@ class NoteRanker:
         # The confidence in the best hit needs the score at `LEAD_RANK`.
         max_notes = max(depth, rank.LEAD_RANK)
 
-        signals = self._signals_of_index(candidates)
+        signals = self._signals_of_index(query, candidates)
         ranked = rank.ordered(matches, signals, max_notes)
         place_of_note = {note.note: note.place for note in ranked[:depth]}
         matched_places: Sequence[PlaceId] = ()
@@ -310,10 +310,12 @@ class NoteRanker:
         ranked = rank.ordered(matches, signals, max_notes)
         return _Order(ranked, details, signals)
 
-    def _signals_of_index(self, candidates: _Candidates) -> list[Signal]:
+    def _signals_of_index(self, query: Query, candidates: _Candidates) -> list[Signal]:
         """Return the signals words, phrases and meaning, and "named" if a name is in the query."""
         matches = candidates.matches
-        signals = rank.signals_of(matches, candidates.mode, self._lexical_weight)
+        weights = rank.weights_of(query.words, query.note_counts, matches.note_count)
+        trust = rank.trust_in_words(weights, matches.notes)
+        signals = rank.signals_of(matches, candidates.mode, trust * self._lexical_weight)
         if not matches.named:
             return signals
         # A signal is divided by its best value, so that value becomes part of the weight.
@@ -323,12 +325,12 @@ class NoteRanker:
     def _coverage_for(self, query: Query, mode: Mode) -> Coverage | None:
         """Return what compares passages with a question.
 
-        Returns None if the query is no question, if the mode is not "hybrid", or if the vault has
-        no word vectors.
+        Returns None if the query is no question, if the mode is not "hybrid", or if there are no
+        word vectors for its language.
         """
         if mode != "hybrid" or not rank.is_question(query.text):
             return None
-        return self._embeddings.coverage()
+        return self._embeddings.coverage(query.text)
 
     def _with_coverage(
         self,

@@ -25,7 +25,7 @@ from simplemem.index.vectors import QueryVector
 from simplemem.note.words import without_stop_words
 from simplemem.providers.api import Embedder, EmbedderConfig
 from simplemem.providers.embeddings import ServiceEmbedder, create_embedder
-from simplemem.providers.wordllama import WordLlama
+from simplemem.providers.multilingual import Multilingual
 from simplemem.search.judgement import Coverage
 from simplemem.settings.model import Settings
 from simplemem.vault.folder.lock import FileLock
@@ -116,7 +116,7 @@ class Embedding:
         The name is "" if there is none. Any embedder but the bundled one is loaded for this.
         """
         if self._settings.embed.provider == "wordllama":
-            return WordLlama.name, WordLlama.remote
+            return Multilingual.name, Multilingual.remote
         embedder = self.load().embedder
         if embedder is None:
             return "", False
@@ -138,16 +138,19 @@ class Embedding:
         _, is_remote = self._configured()
         return is_remote
 
-    def coverage(self) -> Coverage | None:
-        """Return how words cover passages by the bundled word vectors; None with another embedder.
+    def coverage(self, question: str = "") -> Coverage | None:
+        """Return how words cover passages by the bundled word vectors.
 
-        Loads the embedder.
+        Returns None with another embedder, and for a question that is not English: single words of
+        other languages are not compared. Loads the embedder.
         """
         embedder = self.load().embedder
-        if not isinstance(embedder, WordLlama):
+        if not isinstance(embedder, Multilingual):
             return None
-        if self._coverage is None or self._coverage.vectors is not embedder:
-            self._coverage = Coverage(embedder)
+        if question and not embedder.is_english(question):
+            return None
+        if self._coverage is None or self._coverage.vectors is not embedder.words:
+            self._coverage = Coverage(embedder.words)
         return self._coverage
 
     def embed_query(self, text: str, status: IndexProgress | None = None) -> EmbeddedQuery:

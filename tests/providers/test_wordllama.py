@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from simplemem.providers import wordllama
+from simplemem.providers import multilingual, wordllama
 from simplemem.providers.tokenizer import Tokenizer
 from simplemem.providers.wordllama import WordLlama
 from simplemem.settings.model import Settings
@@ -162,7 +162,7 @@ def test_a_first_use_asks_no_network_and_loads_no_package_that_could(
 def test_without_its_files_words_still_find_and_the_answer_says_so(
     vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(wordllama, "_FOLDER", tmp_path / "not there")
+    monkeypatch.setattr(multilingual, "_FOLDER", tmp_path / "not there")
     with EnhancedStore(vault, Settings()) as store:
         store.create("vet", "The puppy was taken to the veterinarian.")
         store.sync()

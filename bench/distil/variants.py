@@ -1,0 +1,109 @@
+"""Compare variants of the bundled word vectors, by vectors alone.
+
+    python bench/distil/variants.py --teacher FILE --names node_modules [--facts FILE.json]
+
+The options are those of `build.py`; the facts are those of `bench/languages.py`. Prints for each
+variant how many of the facts are among the first three: in English, as the mean of the other
+languages, and as the mean of the other languages when the facts are English.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from bench.distil.build import Pieces, Recipe, map_pieces, read_pieces, vocabulary_of
+from bench.distil.names import read_names
+from bench.distil.teacher import Floats, Teacher
+from bench.languages import FACTS, PLACES, Facts, read_facts, texts_of
+from simplemem.providers.wordllama import WordLlama, unit_length
+
+Embed = Callable[[Sequence[str]], Floats]
+
+VARIANTS: Final = {
+    "the recipe": Recipe(),
+    "without names": Recipe(weight_of_names=0.0),
+    "names count a tenth": Recipe(weight_of_names=0.1),
+    "names count as words": Recipe(weight_of_names=1.0),
+    "linear map alone": Recipe(share_of_neighbours=0.0),
+    "neighbours alone": Recipe(share_of_neighbours=1.0),
+    "4 neighbours": Recipe(neighbours=4),
+    "without lengths": Recipe(has_lengths=False),
+    "frequent pieces count more": Recipe(frequent=1e-4),
+    "60,000 pieces": Recipe(pieces=60_000),
+}
+SHARES: Final = (0.0, 0.2, 0.3, 0.5, 0.7)
+"""Of WordLlama's own vector in the sum, for texts of all languages alike."""
+
+
+def main() -> None:
+    """Print a row for each variant, and for the recipe with each share of WordLlama."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--teacher", type=Path, required=True)
+    parser.add_argument("--names", type=Path, required=True)
+    parser.add_argument("--facts", type=Path, default=FACTS)
+    options = parser.parse_args()
+
+    facts = read_facts(options.facts)
+    names = read_names(options.names)
+    wordllama = WordLlama()
+    all_pieces = read_pieces(Teacher(options.teacher), Recipe().pieces)
+    print("| variant | English | same language | of English facts |\n|---|---|---|---|")
+    print_row("WordLlama alone", facts, wordllama.unit_vectors)
+    for title, recipe in VARIANTS.items():
+        pieces = all_pieces.take(recipe.pieces)
+        vectors = map_pieces(pieces, names, wordllama, recipe)
+        embed = embed_by_pieces(pieces, vectors)
+        print_row(title, facts, embed)
+        if title == "the recipe":
+            for share in SHARES[1:]:
+                print_row(f"with {share} WordLlama", facts, mixed(wordllama, embed, share))
+
+
+def embed_by_pieces(pieces: Pieces, vectors: Floats) -> Embed:
+    """Return a function that returns the vectors of texts by their pieces."""
+    vocabulary = vocabulary_of(pieces)
+
+    def embed(texts: Sequence[str]) -> Floats:
+        """Return the sums of the vectors of pieces at length one."""
+        numbers = (np.array(vocabulary.pieces_of(text), np.int32) for text in texts)
+        return unit_length(np.array([vectors[of_text].sum(axis=0) for of_text in numbers]))
+
+    return embed
+
+
+def mixed(wordllama: WordLlama, embed: Embed, share: float) -> Embed:
+    """Return a function that returns the weighted sums of two vectors."""
+    return lambda texts: unit_length(
+        share * wordllama.unit_vectors(texts) + (1 - share) * embed(texts)
+    )
+
+
+def print_row(title: str, facts: Facts, embed: Embed) -> None:
+    """Print the figures of a variant."""
+    others = [language for language in facts[0]["facts"] if language != "en"]
+    english = count_found(facts, embed, "en", "en")
+    same = np.mean([count_found(facts, embed, language, language) for language in others])
+    across = np.mean([count_found(facts, embed, "en", language) for language in others])
+    print(f"| {title} | {english} | {same:.1f} | {across:.1f} |", flush=True)
+
+
+def count_found(facts: Facts, embed: Embed, language: str, asked_in: str) -> int:
+    """Return how many right facts are among the nearest to their questions."""
+    vectors = embed(texts_of(facts, "facts", language))
+    cosines = embed(texts_of(facts, "questions", asked_in)) @ vectors.T
+    better = (cosines > np.diag(cosines)[:, None]).sum(axis=1)
+    return int((better < PLACES).sum())
+
+
+if __name__ == "__main__":
+    main()
