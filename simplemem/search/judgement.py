@@ -617,7 +617,7 @@ _MIN_BY_WORDS = 0.86
 
 # A hit without a word of the question must be this many spreads more similar to it than the other
 # notes are.
-_MIN_Z_SCORE = 2.2
+_MIN_Z_SCORE = 2.5
 
 # A note that contains only a name of the question must be this similar to the rest of the question.
 # Without this rule the note "Anna" would answer "When is Anna's birthday?", whatever it contains.

@@ -313,9 +313,14 @@ class NoteRanker:
     def _signals_of_index(self, query: Query, candidates: _Candidates) -> list[Signal]:
         """Return the signals words, phrases and meaning, and "named" if a name is in the query."""
         matches = candidates.matches
-        weights = rank.weights_of(query.words, query.note_counts, matches.note_count)
-        trust = rank.trust_in_words(weights, matches.notes)
-        signals = rank.signals_of(matches, candidates.mode, trust * self._lexical_weight)
+        lexical_weight = self._lexical_weight
+        if rank.is_question(query.text):
+            # A word that no note contains weighs as if one did: in a vault of a few notes, it would
+            # weigh more than all others.
+            counts = [max(count, 1) for count in query.note_counts]
+            weights = rank.weights_of(query.words, counts, matches.note_count)
+            lexical_weight *= rank.trust_in_words(weights, matches.notes)
+        signals = rank.signals_of(matches, candidates.mode, lexical_weight)
         if not matches.named:
             return signals
         # A signal is divided by its best value, so that value becomes part of the weight.

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from simplemem.index.api import NoteDetails, NoteId, TextSpan
 from simplemem.note.names import name_of
 from simplemem.note.plain_text import Span, blank_spans, without_html_comments, without_unseen
+from simplemem.note.words import without_stop_words
 from simplemem.search import judgement, rank
 from simplemem.search.judgement import (
     Coverage,
@@ -338,8 +339,8 @@ class HitQuality:
         by_meaning = _confidence_by_meaning(ranking)
         coverage = self._embeddings.coverage()
         if coverage is None:
-            # It is not known how well another embedder compares words, so either words or meaning
-            # suffice.
+            # It is not known how well another embedder compares words, nor are words of other
+            # languages compared, so either words or meaning suffice.
             rarity = _rarity_of_words(ranking)
             share_of_words = _share_of_words(rarity, note)
             if not share_of_words:
@@ -382,8 +383,6 @@ def _confidence_by_vectors(
 ) -> float:
     """Return the confidence in the best hit by the bundled word vectors. `note` is this hit.
 
-    Its similarity to the query must be known.
-
     Comparing the vectors of all words of the question and the note takes most of the time. The
     words that the note contains are certainly covered. So if the hit answers by them alone, nothing
     more is compared, and the confidence is lower than it would be, but not below 0.
@@ -397,10 +396,9 @@ def _confidence_by_vectors(
     is_partial_match = bool(missing) and bool(matched)
     contains_only_names = is_partial_match and matched <= names
 
-    best = ranking.hits[0]
     certain_evidence = Evidence(
         word_count=len(informative),
-        similarity=_similarities(ranking)[best.note],
+        similarity=_similarity_by_words(ranking, coverage, note),
         coverage=share_contained(weights, note.label, note.passages.texts()),
         lead=rank.lead_of(ranking.ranked),
         missing_similarity=None,
@@ -428,6 +426,18 @@ def _confidence_by_vectors(
         missing_similarity=missing_similarity,
     )
     return judgement.confidence(evidence)
+
+
+def _similarity_by_words(ranking: Ranking, coverage: Coverage, note: _ComparedNote) -> float:
+    """Return the greatest cosine of the query and a passage of a note by the vectors of words.
+
+    The vectors of the index are of all languages; the numbers of `judgement` are for English ones.
+    """
+    query = without_stop_words(ranking.query.text)
+    passages = [f"{note.label} {passage}" for passage in note.passages.texts()]
+    vectors = coverage.vectors.unit_vectors([query, *passages])
+    cosines = vectors[1:] @ vectors[0]
+    return float(cosines.max(initial=0.0))
 
 
 def _similarity_of_texts(coverage: Coverage, text: str, other: str) -> float:

@@ -41,9 +41,9 @@ _BLOCK_WEIGHT = 0.5
 # The share of the signal "phrases" in a score. The ranking is equally good from 0.07 to 0.14.
 _PHRASE_WEIGHT = 0.1
 
-# If even the best match by words contains less than this share of what the query asks for, its words
-# count less beside the meaning.
-_TRUSTED_SHARE = 0.5
+# If even the best match by words contains less than this share of the query, words count less
+# beside the meaning.
+_TRUSTED_SHARE = 0.4
 
 # One place answers a question, so the best notes of a question are ordered by how well one passage
 # covers it. Any other query names what a whole note is about, so coverage does not count there.
@@ -498,10 +498,10 @@ def weights_of(
 def trust_in_words(weights: Mapping[str, float], matches: Mapping[NoteId, float]) -> float:
     """Return how much the search by words can be trusted, from 0 to 1.
 
-    It is 1 if the best match contains half of the query or more, and less if it contains less: then
-    it may contain only words that mean little, such as those of a language without stop words here.
-    `weights` are those of `weights_of`, whose squares are about the scores of words that a note
-    contains once; `matches` are the scores of whole notes.
+    It is 1 if the best match contains two fifths of the query or more, and less if it contains
+    less: then it may contain only words that mean little. `weights` are those of `weights_of`,
+    whose squares are about the scores of words that a note contains once. `matches` are the scores
+    of whole notes.
     """
     whole = sum(weight**2 for weight in weights.values())
     if not whole or not matches:
