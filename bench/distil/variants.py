@@ -75,7 +75,7 @@ def embed_by_pieces(pieces: Pieces, vectors: Floats) -> Embed:
 
     def embed(texts: Sequence[str]) -> Floats:
         """Return the sums of the vectors of pieces at length one."""
-        numbers = (np.array(vocabulary.pieces_of(text), np.int32) for text in texts)
+        numbers = (vocabulary.pieces_of(text) for text in texts)
         return unit_length(np.array([vectors[of_text].sum(axis=0) for of_text in numbers]))
 
     return embed

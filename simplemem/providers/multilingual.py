@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
+from itertools import accumulate, chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from simplemem.errors import Unavailable
-from simplemem.note.words import well_formed
 from simplemem.providers.api import IsCancelled, never_cancelled
 from simplemem.providers.piece_vocabulary import PieceVocabulary
 from simplemem.providers.tensors import map_tensors
+from simplemem.providers.word_sums import WordSums
 from simplemem.providers.wordllama import WordLlama, scale_to_bytes, shared_wordllama, unit_length
 
 # numpy is imported where it is used: it takes 70 ms, and a search by words does without vectors.
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 
 _FOLDER = Path(__file__).with_name("model")
 _PIECES = "pieces_256.safetensors"
-_MAX_CHARACTERS = 20_000  # of one text; passages are far shorter
-_TEXTS_PER_STEP = 256  # whose pieces are unpacked at once
 _ZERO = 8  # the half byte that stands for 0
 
 # The two vectors of a text point the same way if it is English, and hardly if it is not: WordLlama
@@ -71,6 +70,7 @@ class Multilingual:
         self._vocabulary = PieceVocabulary(
             tensors["children"], tensors["parents"], tensors["scores"]
         )
+        self._sums = WordSums(2 * self._halves.shape[1], self._sum_pieces)
 
     def documents(
         self,
@@ -114,34 +114,24 @@ class Multilingual:
         import numpy as np
 
         words = self.words.unit_vectors(texts)
-        pieces = unit_length(self._sum_pieces(texts))
+        pieces = unit_length(self._sums.of_texts(texts))
         return _Parts(words, pieces, np.einsum("ij,ij->i", words, pieces))
 
-    def _sum_pieces(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return the sum of the vectors of the pieces of each text, a row per text."""
+    def _sum_pieces(self, words: Sequence[str]) -> NDArray[np.float32]:
+        """Return the sum of the vectors of the pieces of each word, a row per word."""
         import numpy as np
 
-        dimension = 2 * self._halves.shape[1]
-        sums = np.zeros((len(texts), dimension), np.float32)
-        for start in range(0, len(texts), _TEXTS_PER_STEP):
-            step = texts[start : start + _TEXTS_PER_STEP]
-            pieces = [self._pieces_of(text) for text in step]
-            numbers, positions = np.unique(np.concatenate(pieces), return_inverse=True)
-            vectors = self._unpack(numbers)
-            end = 0
-            for row, of_text in enumerate(pieces, start):
-                begin, end = end, end + len(of_text)
-                vectors.take(positions[begin:end], 0).sum(axis=0, out=sums[row])
+        pieces = [self._vocabulary.pieces_of(word) for word in words]
+        sums = np.zeros((len(words), 2 * self._halves.shape[1]), np.float32)
+        rows = [row for row, of_word in enumerate(pieces) if of_word]
+        if rows:
+            sizes = [len(pieces[row]) for row in rows]
+            starts = [0, *accumulate(sizes[:-1])]
+            vectors = self._unpack(list(chain.from_iterable(pieces)))
+            sums[rows] = np.add.reduceat(vectors, starts)
         return sums
 
-    def _pieces_of(self, text: str) -> NDArray[np.int32]:
-        """Return the numbers of the pieces of a text, which is cut if it is too long."""
-        import numpy as np
-
-        shortened = well_formed(text[:_MAX_CHARACTERS])
-        return np.array(self._vocabulary.pieces_of(shortened), np.int32)
-
-    def _unpack(self, numbers: NDArray[np.int32]) -> NDArray[np.float32]:
+    def _unpack(self, numbers: Sequence[int]) -> NDArray[np.float32]:
         """Return the vectors of pieces, a row per number. A byte has two components of a row."""
         import numpy as np
 

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from array import array
-from collections.abc import Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ _UNREACHED: Final = -1_000_000_000
 _NO_START: Final = -2_000  # for a word whose first piece does not begin words
 _UNKNOWN: Final = -25_000  # for a byte that no piece covers
 _NO_PIECE: Final = -1
-_MAX_CACHED_WORDS: Final = 20_000
+_MAX_CACHED_WORDS: Final = 30_000
 
 
 class PieceVocabulary:
@@ -50,69 +49,83 @@ class PieceVocabulary:
         cached = lru_cache(maxsize=_MAX_CACHED_WORDS)
         self._pieces = cached(self._split)
 
-    def pieces_of(self, text: str) -> array[int]:
+    def pieces_of(self, text: str) -> list[int]:
         """Return the numbers of the pieces of a text, in their order.
 
         Marks, and letters that no piece has, are left out.
         """
-        numbers = array("i")
-        for word in _WORD.findall(text):
-            numbers.extend(self._pieces(word))
-        return numbers
+        words = _WORD.findall(text)
+        return list(chain.from_iterable(map(self._pieces, words)))
 
-    def _split(self, word: str) -> array[int]:
+    def _split(self, word: str) -> tuple[int, ...]:
         """Return the numbers of the most probable pieces of a word."""
         plain = unicodedata.normalize("NFKC", word).lower()
         text = f" {plain}".encode()
-        ways = self._best_ways(text)
+        whole = self._piece_of(text)
+        if whole != _NO_PIECE:
+            return (whole,)
 
-        numbers = array("i")
+        starts, pieces = self._best_ways(text)
+        numbers = []
         end = len(text)
         while end > 0:
-            start, piece = ways[end]
-            if piece != _NO_PIECE:
-                numbers.append(piece)
-            end = start
-        numbers.reverse()
-        return numbers
+            if pieces[end] != _NO_PIECE:
+                numbers.append(pieces[end])
+            end = starts[end]
+        return tuple(reversed(numbers))
 
-    def _best_ways(self, text: bytes) -> Sequence[tuple[int, int]]:
+    def _piece_of(self, text: bytes) -> int:
+        """Return the number of the piece that a text is, or `_NO_PIECE`."""
+        children = self._children
+        parents = self._parents
+        node = _ROOT
+        for byte in text:
+            child = children[node] + byte + 1
+            if parents[child] != node:
+                return _NO_PIECE
+            node = child
+        leaf = children[node] + _END
+        return children[leaf] if parents[leaf] == node else _NO_PIECE
+
+    def _best_ways(self, text: bytes) -> tuple[list[int], list[int]]:
         """Return for each end in the text the start and the number of the best last piece there.
 
-        The number is `_NO_PIECE` for a byte that is left out. This is Viterbi's algorithm.
+        The number is `_NO_PIECE` for a byte that is left out. This is Viterbi's algorithm; a text
+        of many words is split word by word, so it is written for speed.
         """
+        children = self._children
+        parents = self._parents
+        piece_scores = self._scores
         size = len(text)
         scores = [_UNREACHED] * (size + 1)
         scores[0] = 0
-        ways = [(0, _NO_PIECE)] * (size + 1)
+        starts = [0] * (size + 1)
+        pieces = [_NO_PIECE] * (size + 1)
         for start in range(size):
             score = scores[start]
             if score == _UNREACHED:
                 continue
 
+            end = start + 1
             left_out = score + (_UNKNOWN if start else _NO_START)
-            if left_out > scores[start + 1]:
-                scores[start + 1] = left_out
-                ways[start + 1] = (start, _NO_PIECE)
-            for end, piece in self._pieces_at(text, start):
-                total = score + self._scores[piece]
+            if left_out > scores[end]:
+                scores[end] = left_out
+                starts[end] = start
+                pieces[end] = _NO_PIECE
+
+            node = _ROOT
+            for end in range(start + 1, size + 1):
+                child = children[node] + text[end - 1] + 1
+                if parents[child] != node:
+                    break
+                node = child
+                leaf = children[node] + _END
+                if parents[leaf] != node:
+                    continue
+                piece = children[leaf]
+                total = score + piece_scores[piece]
                 if total > scores[end]:
                     scores[end] = total
-                    ways[end] = (start, piece)
-        return ways
-
-    def _pieces_at(self, text: bytes, start: int) -> list[tuple[int, int]]:
-        """Return the end and the number of each piece that the text has at a start."""
-        children = self._children
-        parents = self._parents
-        found = []
-        node = _ROOT
-        for position in range(start, len(text)):
-            child = children[node] + text[position] + 1
-            if parents[child] != node:
-                break
-            node = child
-            leaf = children[node] + _END
-            if parents[leaf] == node:
-                found.append((position + 1, children[leaf]))
-        return found
+                    starts[end] = start
+                    pieces[end] = piece
+        return starts, pieces

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from simplemem.providers import multilingual, wordllama
+from simplemem.providers import multilingual, word_sums, wordllama
 from simplemem.providers.tokenizer import Tokenizer
 from simplemem.providers.wordllama import WordLlama
 from simplemem.settings.model import Settings
@@ -107,8 +107,8 @@ def test_order_company_and_repetition_change_no_vector(embedder: WordLlama) -> N
 def test_more_words_than_are_remembered_change_no_vector(
     monkeypatch: pytest.MonkeyPatch, embedder: WordLlama, few: int
 ) -> None:
-    monkeypatch.setattr(wordllama, "_MAX_WORDS" if few < 4 else "_MAX_WORDS_FOR_FEW_TEXTS", 20)
-    monkeypatch.setattr(wordllama, "_FEW_TEXTS", few)
+    monkeypatch.setattr(word_sums, "_MAX_WORDS" if few < 4 else "_MAX_WORDS_FOR_FEW_TEXTS", 20)
+    monkeypatch.setattr(word_sums, "_FEW_TEXTS", few)
     forgetful = WordLlama()
     chosen = random.Random(5)
     for _ in range(20):
