@@ -40,7 +40,7 @@ from bench.talk_finding import print_findings
 from simplemem.features.conversations import router as routing
 from simplemem.features.conversations.router import TopicRouter
 from simplemem.features.conversations.topic import Topic, Turn
-from simplemem.providers.wordllama import WordLlama
+from simplemem.providers.word_vectors import WordLlama
 
 
 class Message(NamedTuple):

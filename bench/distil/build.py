@@ -43,7 +43,7 @@ from bench.distil.names import Names, read_names
 from bench.distil.teacher import FIRST_PIECE, Floats, Teacher
 from bench.distil.trie import build_trie
 from simplemem.providers.piece_vocabulary import PieceVocabulary
-from simplemem.providers.wordllama import WordLlama, unit_length
+from simplemem.providers.word_vectors import WordLlama, unit_length
 
 OUTPUT: Final = (
     Path(__file__).resolve().parents[2] / "simplemem/providers/model/pieces_256.safetensors"
@@ -246,7 +246,7 @@ def _rounded_scores(pieces: Pieces) -> NDArray[np.int16]:
 
 
 def tensors_of(pieces: Pieces, vectors: Floats) -> dict[str, NDArray[Any]]:
-    """Return the arrays that `simplemem.providers.multilingual` reads."""
+    """Return the arrays that `simplemem.providers.word_vectors` reads."""
     children, parents = build_trie([text.encode() for text in pieces.texts])
     halves, scales = quantize(vectors)
     return {

@@ -23,7 +23,7 @@ from bench.distil.build import Pieces, Recipe, map_pieces, read_pieces, vocabula
 from bench.distil.names import read_names
 from bench.distil.teacher import Floats, Teacher
 from bench.languages import FACTS, PLACES, Facts, read_facts, texts_of
-from simplemem.providers.wordllama import WordLlama, unit_length
+from simplemem.providers.word_vectors import WordLlama, unit_length
 
 Embed = Callable[[Sequence[str]], Floats]
 

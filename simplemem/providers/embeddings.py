@@ -42,7 +42,7 @@ def create_embedder(name: str, config: EmbedderConfig | None = None) -> Embedder
     if name == "none":
         return None
     if name == "wordllama":
-        from simplemem.providers.multilingual import shared_multilingual
+        from simplemem.providers.word_vectors import shared_multilingual
 
         return shared_multilingual()
 

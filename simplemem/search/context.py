@@ -17,7 +17,7 @@ from simplemem.index.service import IndexService
 from simplemem.models import Filter, Pack
 from simplemem.note.names import name_of
 from simplemem.note.words import count_tokens
-from simplemem.providers.multilingual import Multilingual
+from simplemem.providers.word_vectors import Multilingual
 from simplemem.search.judgement import notice_of
 from simplemem.search.needs import Embeddings, IndexKeeper, IndexMonitor, NoteReader
 from simplemem.search.packing import CountTokens, Piece, pack

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from simplemem.providers.wordllama import WordLlama
+    from simplemem.providers.word_vectors import WordLlama
 
 
 # -- coverage

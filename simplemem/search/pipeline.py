@@ -286,7 +286,8 @@ class NoteRanker:
         # The confidence in the best hit needs the score at `LEAD_RANK`.
         max_notes = max(depth, rank.LEAD_RANK)
 
-        signals = self._signals_of_index(query, candidates)
+        is_foreign = self._is_foreign(query, candidates.mode, coverage)
+        signals = self._signals_of_index(query, candidates, is_foreign=is_foreign)
         ranked = rank.ordered(matches, signals, max_notes)
         place_of_note = {note.note: note.place for note in ranked[:depth]}
         matched_places: Sequence[PlaceId] = ()
@@ -310,11 +311,22 @@ class NoteRanker:
         ranked = rank.ordered(matches, signals, max_notes)
         return _Order(ranked, details, signals)
 
-    def _signals_of_index(self, query: Query, candidates: _Candidates) -> list[Signal]:
+    def _is_foreign(self, query: Query, mode: Mode, coverage: Coverage | None) -> bool:
+        """Return whether a query is a question that is not English, by the bundled word vectors.
+
+        `coverage` is what `_coverage_for` returned.
+        """
+        if mode != "hybrid" or coverage is not None or not rank.is_question(query.text):
+            return False
+        return self._embeddings.coverage() is not None
+
+    def _signals_of_index(
+        self, query: Query, candidates: _Candidates, *, is_foreign: bool
+    ) -> list[Signal]:
         """Return the signals words, phrases and meaning, and "named" if a name is in the query."""
         matches = candidates.matches
         lexical_weight = self._lexical_weight
-        if rank.is_question(query.text):
+        if is_foreign:
             # A word that no note contains weighs as if one did: in a vault of a few notes, it would
             # weigh more than all others.
             counts = [max(count, 1) for count in query.note_counts]

@@ -25,7 +25,7 @@ from simplemem.index.vectors import QueryVector
 from simplemem.note.words import without_stop_words
 from simplemem.providers.api import Embedder, EmbedderConfig
 from simplemem.providers.embeddings import ServiceEmbedder, create_embedder
-from simplemem.providers.multilingual import Multilingual
+from simplemem.providers.word_vectors import Multilingual
 from simplemem.search.judgement import Coverage
 from simplemem.settings.model import Settings
 from simplemem.vault.folder.lock import FileLock

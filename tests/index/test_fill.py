@@ -16,7 +16,7 @@ from simplemem.index.service import IndexService
 from simplemem.index.sqlite.engine import SqliteEngine, open_engine
 from simplemem.index.updater import IndexUpdater
 from simplemem.index.vectors import QueryVector
-from simplemem.providers.wordllama import WordLlama
+from simplemem.providers.word_vectors import WordLlama
 from simplemem.vault.base import VaultOptions
 from simplemem.vault.folder.vault import FolderVault
 

@@ -26,7 +26,7 @@ from simplemem.index import embeddings, sync_pass
 from simplemem.index.comparison import dump
 from simplemem.index.sqlite.engine import open_engine
 from simplemem.providers.embeddings import create_embedder
-from simplemem.providers.wordllama import WordLlama
+from simplemem.providers.word_vectors import WordLlama
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore, embedding
 

@@ -14,13 +14,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from simplemem.errors import Unavailable
-from simplemem.providers import multilingual
-from simplemem.providers.multilingual import Multilingual, shared_multilingual
+from simplemem.providers import word_vectors
 from simplemem.providers.piece_vocabulary import PieceVocabulary
 from simplemem.providers.tensors import map_tensors
-from simplemem.providers.wordllama import shared_wordllama
+from simplemem.providers.word_vectors import Multilingual, shared_multilingual, shared_wordllama
 
-MODEL = Path(multilingual.__file__).with_name("model") / "pieces_256.safetensors"
+MODEL = Path(word_vectors.__file__).with_name("model") / "pieces_256.safetensors"
 FACTS = json.loads(
     (Path(__file__).parents[2] / "bench" / "languages.json").read_text(encoding="utf-8")
 )
@@ -171,6 +170,6 @@ def test_words_are_split_as_a_reader_of_the_language_would(
 def test_without_its_file_the_reason_is_named(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(multilingual, "_FOLDER", tmp_path)
+    monkeypatch.setattr(word_vectors, "_FOLDER", tmp_path)
     with pytest.raises(Unavailable, match="word vectors that come with simplemem"):
         shared_multilingual()

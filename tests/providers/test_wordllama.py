@@ -15,13 +15,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from simplemem.providers import multilingual, word_sums, wordllama
+from simplemem.providers import word_vectors
 from simplemem.providers.tokenizer import Tokenizer
-from simplemem.providers.wordllama import WordLlama
+from simplemem.providers.word_vectors import WordLlama
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
-MODEL = Path(wordllama.__file__).with_name("model")
+MODEL = Path(word_vectors.__file__).with_name("model")
 ORACLE = tokenizers.Tokenizer.from_file(str(MODEL / "l2_supercat_tokenizer_config.json"))
 TOKENS = Tokenizer(MODEL / "l2_supercat_tokenizer_config.json")
 TEXTS = [
@@ -107,8 +107,8 @@ def test_order_company_and_repetition_change_no_vector(embedder: WordLlama) -> N
 def test_more_words_than_are_remembered_change_no_vector(
     monkeypatch: pytest.MonkeyPatch, embedder: WordLlama, few: int
 ) -> None:
-    monkeypatch.setattr(word_sums, "_MAX_WORDS" if few < 4 else "_MAX_WORDS_FOR_FEW_TEXTS", 20)
-    monkeypatch.setattr(word_sums, "_FEW_TEXTS", few)
+    monkeypatch.setattr(word_vectors, "_MAX_WORDS" if few < 4 else "_MAX_WORDS_FOR_FEW_TEXTS", 20)
+    monkeypatch.setattr(word_vectors, "_FEW_TEXTS", few)
     forgetful = WordLlama()
     chosen = random.Random(5)
     for _ in range(20):
@@ -162,7 +162,7 @@ def test_a_first_use_asks_no_network_and_loads_no_package_that_could(
 def test_without_its_files_words_still_find_and_the_answer_says_so(
     vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(multilingual, "_FOLDER", tmp_path / "not there")
+    monkeypatch.setattr(word_vectors, "_FOLDER", tmp_path / "not there")
     with EnhancedStore(vault, Settings()) as store:
         store.create("vet", "The puppy was taken to the veterinarian.")
         store.sync()

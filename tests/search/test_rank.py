@@ -13,7 +13,7 @@ import pytest
 from simplemem.errors import Invalid
 from simplemem.index.api import BlockMatches, Matches
 from simplemem.models import Filter
-from simplemem.providers.wordllama import WordLlama
+from simplemem.providers.word_vectors import WordLlama
 from simplemem.search import rank
 from simplemem.search.judgement import Coverage, Passages
 from simplemem.search.rank import is_question, names_in

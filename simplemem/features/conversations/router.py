@@ -25,7 +25,7 @@ from simplemem.features.conversations.similarity import (
     find_by_rare_words,
 )
 from simplemem.features.conversations.topic import Topic
-from simplemem.providers.wordllama import WordLlama
+from simplemem.providers.word_vectors import WordLlama
 
 if TYPE_CHECKING:
     import numpy as np
