@@ -384,6 +384,7 @@ def _spellings_of(words: list[str]) -> set[str]:
     return spellings
 
 
+_LAST_LATIN_LETTER: Final = "\u024f"
 _LANGUAGES_OF_WORD: Final = _find_languages_of_words()
 
 # Without accents. There is no entry for English: its stop words are STOP_WORDS.
@@ -419,6 +420,13 @@ def language_of(text: str, declared: str | None = None) -> str:
     if best_score < _MIN_SCORE or best_score <= english_score:
         return ""
     return best
+
+
+def may_be_english(text: str) -> bool:
+    """Return whether a text is English or unclear: no other language or script shows."""
+    if any(letter > _LAST_LATIN_LETTER and letter.isalpha() for letter in text):
+        return False
+    return language_of(text) == ""
 
 
 def _sample(text: str) -> str:

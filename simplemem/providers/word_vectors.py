@@ -49,7 +49,7 @@ _WORDS_PER_STEP = 500  # whose vectors are computed at once
 # The two vectors of a text point the same way if it is English, and hardly if it is not: WordLlama
 # knows little of other languages. From one cosine to the other, WordLlama's share rises.
 _COSINES: Final = (0.45, 0.6)
-_SHARES: Final = (0.2, 0.7)
+_SHARES: Final = (0.2, 0.85)
 
 
 class WordSums:
@@ -300,10 +300,6 @@ class Multilingual:
         parts = self._parts(texts)
         shares = np.interp(parts.cosines, _COSINES, _SHARES).astype(np.float32)[:, None]
         return unit_length(shares * parts.words + (1 - shares) * parts.pieces)
-
-    def is_english(self, text: str) -> bool:
-        """Return whether a text may be English: both parts of the model agree on its meaning."""
-        return bool(self._parts([text]).cosines[0] >= _COSINES[0])
 
     def close(self) -> None:
         """Do nothing: the mapped file is released with the last object that uses it."""

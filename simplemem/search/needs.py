@@ -157,9 +157,8 @@ class Embeddings(Protocol):
         compared with those of the index. `status` is how far the index is; None to ask it.
         """
 
-    def coverage(self, question: str = "") -> Coverage | None:
+    def coverage(self) -> Coverage | None:
         """Return what measures how well a passage covers the words of a question.
 
-        Returns None if there are no vectors of words to compare, or if they are not those of the
-        language of the question.
+        Returns None if there are no vectors of words to compare.
         """

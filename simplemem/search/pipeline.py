@@ -28,6 +28,7 @@ from simplemem.models import Filter, Found, Hit
 from simplemem.note.dates import days_in, local_now, sortable_time
 from simplemem.note.names import name_of
 from simplemem.note.plain_text import plain_text
+from simplemem.note.words import may_be_english
 from simplemem.search import judgement, rank
 from simplemem.search.conditions import ConditionChecker
 from simplemem.search.dates import DATED_NOTES, DATED_WEIGHT, belongs_to_day
@@ -286,7 +287,7 @@ class NoteRanker:
         # The confidence in the best hit needs the score at `LEAD_RANK`.
         max_notes = max(depth, rank.LEAD_RANK)
 
-        is_foreign = self._is_foreign(query, candidates.mode, coverage)
+        is_foreign = self._is_foreign(query, candidates.mode)
         signals = self._signals_of_index(query, candidates, is_foreign=is_foreign)
         ranked = rank.ordered(matches, signals, max_notes)
         place_of_note = {note.note: note.place for note in ranked[:depth]}
@@ -311,14 +312,14 @@ class NoteRanker:
         ranked = rank.ordered(matches, signals, max_notes)
         return _Order(ranked, details, signals)
 
-    def _is_foreign(self, query: Query, mode: Mode, coverage: Coverage | None) -> bool:
-        """Return whether a query is a question that is not English, by the bundled word vectors.
+    def _is_foreign(self, query: Query, mode: Mode) -> bool:
+        """Return whether a query is a question in another language than English.
 
-        `coverage` is what `_coverage_for` returned.
+        Returns False for another embedder than the bundled one, with which this was not measured.
         """
-        if mode != "hybrid" or coverage is not None or not rank.is_question(query.text):
+        if mode != "hybrid" or not rank.is_question(query.text):
             return False
-        return self._embeddings.coverage() is not None
+        return not may_be_english(query.text) and self._embeddings.coverage() is not None
 
     def _signals_of_index(
         self, query: Query, candidates: _Candidates, *, is_foreign: bool
@@ -342,12 +343,14 @@ class NoteRanker:
     def _coverage_for(self, query: Query, mode: Mode) -> Coverage | None:
         """Return what compares passages with a question.
 
-        Returns None if the query is no question, if the mode is not "hybrid", or if there are no
-        word vectors for its language.
+        Returns None if the query is no English question, if the mode is not "hybrid", or if the
+        vault has no word vectors.
         """
         if mode != "hybrid" or not rank.is_question(query.text):
             return None
-        return self._embeddings.coverage(query.text)
+        if not may_be_english(query.text):
+            return None
+        return self._embeddings.coverage()
 
     def _with_coverage(
         self,

@@ -138,16 +138,13 @@ class Embedding:
         _, is_remote = self._configured()
         return is_remote
 
-    def coverage(self, question: str = "") -> Coverage | None:
-        """Return how words cover passages by the bundled word vectors.
+    def coverage(self) -> Coverage | None:
+        """Return how words cover passages by the bundled word vectors; None with another embedder.
 
-        Returns None with another embedder, and for a question that is not English: single words of
-        other languages are not compared. Loads the embedder.
+        Loads the embedder.
         """
         embedder = self.load().embedder
         if not isinstance(embedder, Multilingual):
-            return None
-        if question and not embedder.is_english(question):
             return None
         if self._coverage is None or self._coverage.vectors is not embedder.words:
             self._coverage = Coverage(embedder.words)
