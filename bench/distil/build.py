@@ -155,8 +155,9 @@ def map_pieces(
 ) -> Floats:
     """Return the vectors of the pieces in WordLlama's space."""
     words, lengths = _english_words(pieces, wordllama)
-    names = _names_as_anchors(pieces, things, wordllama)
-    near_names = _names_as_anchors(pieces, things, wordllama, NEAREST_IN)
+    vocabulary = vocabulary_of(pieces)
+    names = _names_as_anchors(pieces, vocabulary, things, wordllama)
+    near_names = _names_as_anchors(pieces, vocabulary, things, wordllama, NEAREST_IN)
 
     mapped = unit_length(pieces.vectors @ _fit(words, names, recipe))
     known = np.concatenate([words.teacher, near_names.teacher])
@@ -188,12 +189,12 @@ def _english_words(pieces: Pieces, wordllama: WordLlama) -> tuple[Anchors, Float
 
 def _names_as_anchors(
     pieces: Pieces,
+    vocabulary: PieceVocabulary,
     things: Sequence[Names],
     wordllama: WordLlama,
     languages: Sequence[str] | None = None,
 ) -> Anchors:
     """Return the names of things in each language, with WordLlama's vector of the English ones."""
-    vocabulary = vocabulary_of(pieces)
     weights = 1e-4 / (1e-4 + np.exp(pieces.scores))
     sources = []
     english = []
@@ -202,7 +203,7 @@ def _names_as_anchors(
             continue
         for language, texts in names.items():
             numbers = vocabulary.pieces_of(" ".join(texts))
-            if len(numbers) and (languages is None or language in languages):
+            if numbers and (languages is None or language in languages):
                 sources.append((pieces.vectors[numbers] * weights[numbers, None]).sum(axis=0))
                 english.append(" ".join(names["en"]))
     targets = wordllama.unit_vectors(english)

@@ -90,8 +90,8 @@ class PieceVocabulary:
     def _best_ways(self, text: bytes) -> tuple[list[int], list[int]]:
         """Return for each end in the text the start and the number of the best last piece there.
 
-        The number is `_NO_PIECE` for a byte that is left out. This is Viterbi's algorithm; a text
-        of many words is split word by word, so it is written for speed.
+        The number is `_NO_PIECE` for a byte that is left out. This is Viterbi's algorithm. It walks
+        the trie here, without a call for each start, because every new word passes through it.
         """
         children = self._children
         parents = self._parents

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import accumulate, chain, count
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from simplemem.errors import Unavailable
 from simplemem.note.words import well_formed
@@ -155,15 +155,11 @@ class WordLlama:
 
     def __init__(self) -> None:
         """Load the model. Raises Unavailable if its files cannot be read."""
-
         try:
             self._weights: NDArray[np.float16] = map_tensors(_FOLDER / _WEIGHTS)["embedding.weight"]
             self._tokenizer = Tokenizer(_FOLDER / _TOKENIZER)
         except OSError as error:
-            raise Unavailable(
-                "the word vectors that come with simplemem cannot be read",
-                hint="Install simplemem again, or set embed.provider to none.",
-            ) from error
+            raise _unreadable_model() from error
         self._sums = WordSums(_DIMENSIONS, self._sum_tokens)
 
     def documents(
@@ -234,14 +230,6 @@ class WordLlama:
         return sums
 
 
-class _Parts(NamedTuple):
-    """The vectors of texts at length one, by words and by pieces, and the cosines of the two."""
-
-    words: NDArray[np.float32]
-    pieces: NDArray[np.float32]
-    cosines: NDArray[np.float32]
-
-
 class Multilingual:
     """An embedder without network or GPU, for any thread, with the methods of `Embedder`.
 
@@ -258,10 +246,7 @@ class Multilingual:
         try:
             tensors = map_tensors(_FOLDER / _PIECES)
         except OSError as error:
-            raise Unavailable(
-                "the word vectors that come with simplemem cannot be read",
-                hint="Install simplemem again, or set embed.provider to none.",
-            ) from error
+            raise _unreadable_model() from error
         self.words = words
         self.dimension = words.dimension
         self._halves: NDArray[np.uint8] = tensors["halves"]
@@ -269,7 +254,7 @@ class Multilingual:
         self._vocabulary = PieceVocabulary(
             tensors["children"], tensors["parents"], tensors["scores"]
         )
-        self._sums = WordSums(2 * self._halves.shape[1], self._sum_pieces)
+        self._sums = WordSums(_DIMENSIONS, self._sum_pieces)
 
     def documents(
         self,
@@ -297,27 +282,21 @@ class Multilingual:
         """
         import numpy as np
 
-        parts = self._parts(texts)
-        shares = np.interp(parts.cosines, _COSINES, _SHARES).astype(np.float32)[:, None]
-        return unit_length(shares * parts.words + (1 - shares) * parts.pieces)
+        by_words = self.words.unit_vectors(texts)
+        by_pieces = unit_length(self._sums.of_texts(texts))
+        cosines = np.einsum("ij,ij->i", by_words, by_pieces)
+        shares = np.interp(cosines, _COSINES, _SHARES).astype(np.float32)[:, None]
+        return unit_length(shares * by_words + (1 - shares) * by_pieces)
 
     def close(self) -> None:
         """Do nothing: the mapped file is released with the last object that uses it."""
-
-    def _parts(self, texts: Sequence[str]) -> _Parts:
-        """Return the vectors of texts by both parts of the model."""
-        import numpy as np
-
-        words = self.words.unit_vectors(texts)
-        pieces = unit_length(self._sums.of_texts(texts))
-        return _Parts(words, pieces, np.einsum("ij,ij->i", words, pieces))
 
     def _sum_pieces(self, words: Sequence[str]) -> NDArray[np.float32]:
         """Return the sum of the vectors of the pieces of each word, a row per word."""
         import numpy as np
 
         pieces = [self._vocabulary.pieces_of(word) for word in words]
-        sums = np.zeros((len(words), 2 * self._halves.shape[1]), np.float32)
+        sums = np.zeros((len(words), _DIMENSIONS), np.float32)
         rows = [row for row, of_word in enumerate(pieces) if of_word]
         if rows:
             sizes = [len(pieces[row]) for row in rows]
@@ -331,12 +310,20 @@ class Multilingual:
         import numpy as np
 
         packed = self._halves.take(numbers, 0)
-        components = np.empty((len(packed), 2 * packed.shape[1]), np.float32)
+        components = np.empty((len(packed), _DIMENSIONS), np.float32)
         components[:, 0::2] = packed & 15
         components[:, 1::2] = packed >> 4
         components -= _ZERO
         components *= self._scales.take(numbers).astype(np.float32)[:, None]
         return components
+
+
+def _unreadable_model() -> Unavailable:
+    """Return the error for a file of the model that is missing or cannot be read."""
+    return Unavailable(
+        "the word vectors that come with simplemem cannot be read",
+        hint="Install simplemem again, or set embed.provider to none.",
+    )
 
 
 def scale_to_bytes(vectors: NDArray[np.float32]) -> list[bytes]:

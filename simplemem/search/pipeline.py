@@ -282,12 +282,14 @@ class NoteRanker:
         query = request.query
         matches = candidates.matches
         coverage = self._coverage_for(query, candidates.mode)
+        is_foreign = coverage is not None and not may_be_english(query.text)
+        if is_foreign:
+            coverage = None  # single words of other languages are not compared
         days = days_in(query.text, local_now())
         depth = _depth_of(request, has_coverage=coverage is not None, has_days=bool(days))
         # The confidence in the best hit needs the score at `LEAD_RANK`.
         max_notes = max(depth, rank.LEAD_RANK)
 
-        is_foreign = self._is_foreign(query, candidates.mode)
         signals = self._signals_of_index(query, candidates, is_foreign=is_foreign)
         ranked = rank.ordered(matches, signals, max_notes)
         place_of_note = {note.note: note.place for note in ranked[:depth]}
@@ -312,19 +314,13 @@ class NoteRanker:
         ranked = rank.ordered(matches, signals, max_notes)
         return _Order(ranked, details, signals)
 
-    def _is_foreign(self, query: Query, mode: Mode) -> bool:
-        """Return whether a query is a question in another language than English.
-
-        Returns False for another embedder than the bundled one, with which this was not measured.
-        """
-        if mode != "hybrid" or not rank.is_question(query.text):
-            return False
-        return not may_be_english(query.text) and self._embeddings.coverage() is not None
-
     def _signals_of_index(
         self, query: Query, candidates: _Candidates, *, is_foreign: bool
     ) -> list[Signal]:
-        """Return the signals words, phrases and meaning, and "named" if a name is in the query."""
+        """Return the signals words, phrases and meaning, and "named" if a name is in the query.
+
+        `is_foreign` is whether the query is a question in another language than English.
+        """
         matches = candidates.matches
         lexical_weight = self._lexical_weight
         if is_foreign:
@@ -343,12 +339,10 @@ class NoteRanker:
     def _coverage_for(self, query: Query, mode: Mode) -> Coverage | None:
         """Return what compares passages with a question.
 
-        Returns None if the query is no English question, if the mode is not "hybrid", or if the
-        vault has no word vectors.
+        Returns None if the query is no question, if the mode is not "hybrid", or if the vault has
+        no word vectors.
         """
         if mode != "hybrid" or not rank.is_question(query.text):
-            return None
-        if not may_be_english(query.text):
             return None
         return self._embeddings.coverage()
 

@@ -396,10 +396,11 @@ def _confidence_by_vectors(
     is_partial_match = bool(missing) and bool(matched)
     contains_only_names = is_partial_match and matched <= names
 
+    passages = note.passages.texts()
     certain_evidence = Evidence(
         word_count=len(informative),
-        similarity=_similarity_by_words(ranking, coverage, note),
-        coverage=share_contained(weights, note.label, note.passages.texts()),
+        similarity=_similarity_by_words(ranking, coverage, note.label, passages),
+        coverage=share_contained(weights, note.label, passages),
         lead=rank.lead_of(ranking.ranked),
         missing_similarity=None,
     )
@@ -428,14 +429,16 @@ def _confidence_by_vectors(
     return judgement.confidence(evidence)
 
 
-def _similarity_by_words(ranking: Ranking, coverage: Coverage, note: _ComparedNote) -> float:
+def _similarity_by_words(
+    ranking: Ranking, coverage: Coverage, label: str, passages: Sequence[str]
+) -> float:
     """Return the greatest cosine of the query and a passage of a note by the vectors of words.
 
     The vectors of the index are of all languages; the numbers of `judgement` are for English ones.
     """
     query = without_stop_words(ranking.query.text)
-    passages = [f"{note.label} {passage}" for passage in note.passages.texts()]
-    vectors = coverage.vectors.unit_vectors([query, *passages])
+    labelled = [f"{label} {passage}" for passage in passages]
+    vectors = coverage.vectors.unit_vectors([query, *labelled])
     cosines = vectors[1:] @ vectors[0]
     return float(cosines.max(initial=0.0))
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
-from functools import cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -25,7 +24,7 @@ from simplemem.features.conversations.similarity import (
     find_by_rare_words,
 )
 from simplemem.features.conversations.topic import Topic
-from simplemem.providers.word_vectors import WordLlama
+from simplemem.providers.word_vectors import shared_wordllama
 
 if TYPE_CHECKING:
     import numpy as np
@@ -42,7 +41,6 @@ LIMITS: Final = NUMBERS["limits"]
 _MAX_RANKED: Final = 12  # topics that a model may choose from
 _MARKERS: Final = ("shift", "greeting", "opening", "follow", "news")
 _SECONDS_PER_HOUR: Final = 3600
-_load_word_vectors: Final = cache(WordLlama)
 
 
 class Decision(NamedTuple):
@@ -157,7 +155,7 @@ class TopicRouter:
 
 def _word_vectors(texts: Sequence[str]) -> NDArray[np.float32]:
     """Return the unit vectors of texts by the bundled word vectors."""
-    return _load_word_vectors().unit_vectors(texts)
+    return shared_wordllama().unit_vectors(texts)
 
 
 def _no_vectors(texts: Sequence[str]) -> NDArray[np.float32]:
