@@ -17,19 +17,19 @@ from simplemem.server.stdio_transport import encode_message, split_lines
 
 HOSTILE = [
     b"this is not json", b"{}", b"[]", b"null", b'"text"', b"1e999", b"\0\0\0\0", b"\r", b"   ", b"\xff\xfe\x00",
-    b"\xef\xbb\xbf{}", b"[" * 100_000, b'{"a":' * 100_000, b'[{"jsonrpc":"2.0","id":1,"method":"ping"}]',
-    b'{"jsonrpc":"1.0","id":1,"method":"ping"}',
+    b"\xef\xbb\xbf{}", b"[" * 100_000, b'{"a":' * 100_000, b'[{"jsonrpc":"2.0","id":9001,"method":"ping"}]',
+    b'{"jsonrpc":"1.0","id":9001,"method":"ping"}',
     *(
         b'{"jsonrpc":"2.0",' + rest + b"}"
         for rest in (
-            b'"id":1', b'"id":null,"method":"ping"', b'"id":{},"method":"ping"', b'"id":1.5,"method":"ping"',
+            b'"id":9001', b'"id":null,"method":"ping"', b'"id":{},"method":"ping"', b'"id":1.5,"method":"ping"',
             b'"id":true,"method":"ping"', b'"id":"x","method":5', b'"id":"y","method":"ping","params":[]',
             b'"id":"\xff","method":"ping"', b'"id":"s","method":"ping","params":{"a":"\\ud800"}',
             b'"id":"\\ud800","method":"no/such"', b'"id":' + b"9" * 5000 + b',"method":"ping"',
             b'"id":-1,"method":"tools/call","params":{"name":5}',
-            b'"id":2,"method":"tools/call","params":{"name":"search_memories","arguments":[1]}',
-            b'"id":3,"method":"tools/call","params":{"name":"no_such_tool","arguments":{}}',
-            b'"id":4,"method":"no/such/method"', b'"id":5,"method":"initialize","params":{}',
+            b'"id":9002,"method":"tools/call","params":{"name":"search_memories","arguments":[1]}',
+            b'"id":9003,"method":"tools/call","params":{"name":"no_such_tool","arguments":{}}',
+            b'"id":9004,"method":"no/such/method"', b'"id":9005,"method":"initialize","params":{}',
             b'"method":"notifications/cancelled","params":{"requestId":{}}',
             b'"method":"notifications/cancelled","params":{"requestId":12345}',
             b'"id":77,"result":{}', b'"id":77,"error":{"code":1,"message":"m"}',
