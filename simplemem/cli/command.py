@@ -148,7 +148,10 @@ def agree(question: str, *, refused: str, hint: str, yes: bool = False) -> None:
 
 
 def _run(function: Callable[[], Any], as_json: bool) -> None:
-    """Run a command and print its answers, or its error. Raises typer.Exit if it fails."""
+    """Run a command and print its answers, or its error.
+
+    Raises typer.Exit if it fails, and BrokenPipeError if the reader of its output has gone.
+    """
     has_failed = False
     try:
         with ExitStack() as until_printed:
@@ -408,7 +411,7 @@ def _pop_filter(arguments: dict[str, Any], filters: Sequence[str]) -> Filter:
 
 
 def _help_of(function: Callable[..., Any]) -> tuple[str, str]:
-    """Return the description of a command, and its examples, one per line.
+    """Return the description of a command, and its examples, one per line with their `$`.
 
     Each paragraph of the description is one line, for the help to wrap.
     """

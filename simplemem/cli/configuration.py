@@ -239,7 +239,7 @@ def unset(key: Key, in_vault: InVault = False, vault: VaultOption = None) -> Ans
 def _one_value(key: str, values: list[str]) -> str:
     """Return the value that was typed as one or several words, with commas between several.
 
-    Raises NotFound for an unknown setting, and Invalid for several words if it is not a list.
+    Of several words, raises NotFound for an unknown setting, and Invalid for one that is no list.
     """
     from simplemem.settings.editing import is_list
 

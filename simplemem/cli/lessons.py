@@ -59,10 +59,11 @@ _SHOWN_FIELDS = (
 
 
 def choose_vault(vault: Path | None) -> Path | None:
-    """Return the vault that the user names, else the folder that lessons are in by default.
+    """Return the vault that the user names, else that of MEMORY_STORAGE_PATH, or `.claude-memory`.
 
-    Returns None if there is no such folder, or if SIMPLEMEM_VAULT names a vault: the rules of all
-    commands then decide.
+    The latter only if the current folder has it; no other is checked. Returns None if there is
+    none of these, or if SIMPLEMEM_VAULT is set and the user names none: the rules of all commands
+    then decide.
     """
     if vault is not None or os.environ.get("SIMPLEMEM_VAULT"):
         return vault

@@ -71,7 +71,7 @@ def _absolute(typed: str, folder: Path) -> str:
 
 
 def _path_below(path: str, root: Path) -> str | None:
-    """Return the path in a vault of an absolute path, or None for one outside.
+    """Return the path in a vault of an absolute path; None for one outside, or the vault itself.
 
     Links are followed only if the path is not below the vault as it is.
     """

@@ -135,9 +135,9 @@ def _expiry(validity: str) -> int | None:
 
 
 def _checked_folder(path: str) -> str:
-    """Return the path of a folder in a vault, without slashes around it. It need not exist.
+    """Return the path of a folder in a vault, without slashes at its end. It need not exist.
 
-    Raises Invalid if it is empty, absolute, or leads out of the vault.
+    Raises Invalid if it is empty, begins with a slash, is absolute, or leads out of the vault.
     """
     if not path.strip("/"):
         raise _empty_limit()

@@ -90,8 +90,9 @@ def _view_file(
 ) -> str:
     """Return the answer of `view` for a file: a heading, and its numbered lines.
 
-    `note_path` is that of its note, and `path` the one in the tool's call, for the heading. Raise
-    Invalid if the file cannot be read or has more than 999,999 lines.
+    `note_path` is that of its note, and `path` the one in the tool's call, for the heading. Lines
+    of `view_range` that do not exist are left out. Raise Invalid if the file cannot be read or has
+    more than 999,999 lines.
     """
     lines = _read(store, note_path, path).text.split("\n")
     if len(lines) > _MAX_LINES:

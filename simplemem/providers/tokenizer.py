@@ -16,8 +16,11 @@ _PIECES = re.compile(f"\n|{_SPACE}*[^{_SPACE}\n]+|{_SPACE}+")
 # Each of these texts is one token, even inside a word.
 _SPECIAL = {"<unk>": 0, "<s>": 1, "</s>": 2}
 _SPECIALS = re.compile("(<unk>|<s>|</s>)")
+# No learned pair joins a letter or digit and another character, but for spaces before a word, and
+# "²" before a mark. So the parts that this finds can be joined one by one.
+_RUNS = re.compile(rf"{_SPACE}*[^\W_²]+|[\W_²]+")
 _FIRST_BYTE = 3  # the token of the byte 0
-_MAX_CACHED_WORDS = 10_000
+_MAX_CACHED_RUNS = 20_000
 _MAX_CACHED_SIZES = 20_000
 
 
@@ -25,7 +28,7 @@ class Tokenizer:
     """Joins the characters of a text to tokens; the pair that was learned first is joined first.
 
     No token contains a space within it or a line break, so each word is tokenized alone. The tokens
-    of the last words are remembered. `tokens(word)` returns those of a word that follows a space.
+    of the last runs of letters, or of other characters, are remembered.
     """
 
     def __init__(self, path: Path) -> None:
@@ -36,10 +39,10 @@ class Tokenizer:
         # The caches belong to the instance. If they decorated methods, they would belong to the
         # class, and keep every instance in memory.
         cached_size = lru_cache(maxsize=_MAX_CACHED_SIZES)
-        cached_tokens = lru_cache(maxsize=_MAX_CACHED_WORDS)
+        cached_tokens = lru_cache(maxsize=_MAX_CACHED_RUNS)
         self._size = cached_size(lambda piece: len(self._encode(piece)))
         # An array takes a twentieth of the memory of a list.
-        self.tokens = cached_tokens(lambda word: array("H", self._tokenize(word)))
+        self._tokens_of_run = cached_tokens(lambda run: array("H", self._tokenize_run(run)))
 
     @cached_property
     def _ranks(self) -> dict[str, int]:
@@ -49,19 +52,15 @@ class Tokenizer:
         """
         return {pair: rank for rank, pair in enumerate(self._merges)}
 
-    def _tokenize(self, word: str) -> list[int]:
+    def tokens(self, word: str) -> list[int]:
         """Return the tokens of a word, as if a space were before it. It contains no space."""
         tokens: list[int] = []
         for part in _SPECIALS.split(word):
             if not part:
                 continue
-            spaced = _SPACE + part
             token = _SPECIAL.get(part)
             if token is None:
-                # If a part is in the vocabulary, joining its characters would end in its token.
-                token = self._ids.get(spaced)
-            if token is None:
-                tokens += self._encode(spaced)
+                tokens += self._encode(_SPACE + part)
             else:
                 tokens.append(token)
         return tokens
@@ -79,13 +78,23 @@ class Tokenizer:
         return total
 
     def _encode(self, text: str) -> list[int]:
-        """Return the tokens of a piece of text, by joining its characters.
-
-        A character that no token has becomes a token per byte. Spaces must have been replaced by
-        `_SPACE`.
-        """
+        """Return the tokens of a piece of text. Spaces must have been replaced by `_SPACE`."""
         tokens: list[int] = []
-        for part in self._join_pairs(text):
+        for run in _RUNS.findall(text):
+            tokens += self._tokens_of_run(run)
+        return tokens
+
+    def _tokenize_run(self, run: str) -> list[int]:
+        """Return the tokens of a run of letters, or of other characters, by joining its characters.
+
+        A character that no token has becomes a token per byte.
+        """
+        whole = self._ids.get(run)
+        if whole is not None:
+            return [whole]  # joining its characters would end in this token
+
+        tokens: list[int] = []
+        for part in self._join_pairs(run):
             token = self._ids.get(part)
             if token is not None:
                 tokens.append(token)

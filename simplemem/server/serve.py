@@ -92,11 +92,11 @@ def import_legacy_file(profile: Profile, store: EnhancedStore, env: Mapping[str,
 
 
 def recover(executor: StoreExecutor, root: Path) -> None:
-    """Remove what a server that died during a write has left, before a client is served.
+    """Finish the write of a server that died during it, before a client is served.
 
-    Does nothing unless the top folder of the vault has remains of a write, so that it costs a start
-    nothing; the first scan of the store finds remains elsewhere. Returns after a second at the
-    latest, while the recovery goes on in its thread. Raises nothing.
+    Does nothing in a read-only vault, or unless the top folder of the vault has remains of a write,
+    so that it costs a start nothing; the first scan of the store finds remains elsewhere. Opens the
+    store in a new thread. Returns after a second at the latest, while that goes on. Raises nothing.
     """
 
     def work() -> None:

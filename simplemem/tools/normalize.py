@@ -87,8 +87,9 @@ def normalize_arguments(
     """Return arguments under the names that a tool lists, without those that are null.
 
     `fields` are the arguments of the tool; without any, {} is returned. `synonyms` has, by the name
-    of an argument, what models write in its place. Raises Invalid if a name is unknown or
-    ambiguous, or if an argument is passed twice with different values; `gather` may raise it too.
+    of an argument, what models write in its place. `gather` gets the arguments before they are
+    renamed. Raises Invalid if a name is unknown or ambiguous, or if an argument is passed twice
+    with different values; `gather` may raise it too.
     """
     if not fields:
         return {}  # A tool without arguments accepts any: some clients cannot send none.

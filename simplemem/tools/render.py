@@ -140,9 +140,10 @@ def flags_of(*texts: str) -> list[str]:
 
 
 def warnings_of(text: str, first_line: int = 1) -> list[str]:
-    """Return a warning per kind of hidden characters of a text, with the line of the first.
+    """Return a warning of characters that readers do not see, and one of comments, with lines.
 
-    `first_line` is the number of the text's first line. Returns [] if there are none.
+    The line is that of the first; `first_line` is the number of the text's first line. Returns at
+    most two warnings, and [] if there is nothing to warn of.
     """
     from simplemem.note.invisible import find_unseen  # not needed to start a server
 

@@ -289,7 +289,7 @@ def delete_memory(
 
 
 def _is_daily(name: str) -> bool:
-    """Return whether a name means today's daily note of Obsidian."""
+    """Return whether a name is `daily`, in any case: today's daily note of Obsidian."""
     return compare_key(name) == "daily"
 
 

@@ -129,10 +129,11 @@ def _topic_row(topic: Topic, score: float, question: str) -> RecalledTopic:
 
 
 def _fact_rows(fact: Fact, topics: Collection[Topic]) -> list[FactOut]:
-    """Return a fact as clients get it, behind a row with the later sentences that dispute it.
+    """Return a fact as clients get it: one row, or two if it is disputed.
 
-    Without a dispute there is one row. A turn that was deleted disputes nothing. A disputed fact
-    has half its confidence, and the times at which it was stated and disputed.
+    The first of two has the later sentences that dispute it. A turn that was deleted disputes
+    nothing. A disputed fact has half its confidence, and the times at which it was stated and
+    disputed.
     """
     row = fact_out(fact, fact.block_id)
     if fact.disputed is None:
