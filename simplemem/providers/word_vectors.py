@@ -39,8 +39,8 @@ _TINY = 1e-12  # the least divisor, so that zeros can be scaled
 _ZERO = 8  # the half byte that stands for 0
 
 _MAX_CHARACTERS = 20_000  # of one text; passages are far shorter
-# Remembered word vectors take 1 kB each: 50 MB while many texts are embedded, and 4 MB in a server
-# that embeds a few now and then, for as long as it lives.
+# The two remembered vectors of a word take 2 kB: 100 MB while many texts are embedded, and 8 MB in
+# a server that embeds a few now and then, for as long as it lives.
 _MAX_WORDS = 50_000
 _MAX_WORDS_FOR_FEW_TEXTS = 4_000
 _FEW_TEXTS = 256  # at most; a long note has about as many passages
@@ -160,7 +160,7 @@ class WordLlama:
             self._tokenizer = Tokenizer(_FOLDER / _TOKENIZER)
         except OSError as error:
             raise _unreadable_model() from error
-        self._sums = WordSums(_DIMENSIONS, self._sum_tokens)
+        self._sums = WordSums(_DIMENSIONS, self.sum_tokens)
 
     def documents(
         self,
@@ -213,10 +213,10 @@ class WordLlama:
     def close(self) -> None:
         """Do nothing: the mapped weights are released with the last object that uses them."""
 
-    def _sum_tokens(self, words: Sequence[str]) -> NDArray[np.float32]:
-        """Return the sum of the token vectors of each word, a row per word.
+    def sum_tokens(self, words: Sequence[str]) -> NDArray[np.float32]:
+        """Return the sum of the token vectors of each word, a row per word. Remembers none.
 
-        There is at least one word, and none is empty.
+        There is at least one word, and none is empty or has a space.
         """
         import numpy as np
 
@@ -254,7 +254,8 @@ class Multilingual:
         self._vocabulary = PieceVocabulary(
             tensors["children"], tensors["parents"], tensors["scores"]
         )
-        self._sums = WordSums(_DIMENSIONS, self._sum_pieces)
+        # Both vectors of a word are in one row, so that a text is split and summed once.
+        self._sums = WordSums(2 * _DIMENSIONS, self._sum_tokens_and_pieces)
 
     def documents(
         self,
@@ -282,14 +283,21 @@ class Multilingual:
         """
         import numpy as np
 
-        by_words = self.words.unit_vectors(texts)
-        by_pieces = unit_length(self._sums.of_texts(texts))
+        sums = self._sums.of_texts(texts)
+        by_words = unit_length(sums[:, :_DIMENSIONS])
+        by_pieces = unit_length(sums[:, _DIMENSIONS:])
         cosines = np.einsum("ij,ij->i", by_words, by_pieces)
         shares = np.interp(cosines, _COSINES, _SHARES).astype(np.float32)[:, None]
         return unit_length(shares * by_words + (1 - shares) * by_pieces)
 
     def close(self) -> None:
         """Do nothing: the mapped file is released with the last object that uses it."""
+
+    def _sum_tokens_and_pieces(self, words: Sequence[str]) -> NDArray[np.float32]:
+        """Return for each word a row with the sum of its tokens, then that of its pieces."""
+        import numpy as np
+
+        return np.concatenate([self.words.sum_tokens(words), self._sum_pieces(words)], axis=1)
 
     def _sum_pieces(self, words: Sequence[str]) -> NDArray[np.float32]:
         """Return the sum of the vectors of the pieces of each word, a row per word."""
