@@ -46,7 +46,7 @@ _MIN_RARE_NOTES = 5  # a word is rare if at most this many notes have it, or one
 # One sentence repeats another if they share this part of their words.
 _SHARED_WORDS = 0.6
 _LONG_QUESTION_WORDS = 5  # so many make a long one
-_FREE_PROVIDERS = ("wordllama", "none")  # all others may cost money for each vector
+_FREE_PROVIDERS = ("wordllama", "none")  # all others may cost money or time for each vector
 _STEM_LENGTH = 5  # letters at the beginning of a word
 _MIN_STEM_LENGTH = 3  # of a word in Latin letters that carries meaning
 _MAX_FILE_BYTES = 50_000_000
@@ -485,11 +485,11 @@ def _ask_all(
 ) -> list[_Outcome]:
     """Index the copy of the vault with these settings, and return the outcomes of all questions.
 
-    `store` is that of the user's vault, whose vectors are used again if they were paid for.
+    `store` is that of the user's vault, whose vectors are used again if they were expensive.
     """
     with EnhancedStore(vault, settings) as copy:
         if settings.embed.provider not in _FREE_PROVIDERS:
-            # Vectors that the user has paid for are not requested again.
+            # Vectors that cost money or much time are not made again.
             copy.sync(progress=progress, embed=False)
             copy.extension.take_vectors(store.extension)
         copy.sync(progress=progress)

@@ -47,6 +47,10 @@ def create_embedder(name: str, config: EmbedderConfig | None = None) -> Embedder
         return shared_multilingual()
 
     config = config or EmbedderConfig()
+    if name == "local":
+        from simplemem.providers.local_model import LocalEmbedder
+
+        return LocalEmbedder(config)
     if name in _PROTOCOLS:
         return ServiceEmbedder(name, config)
 

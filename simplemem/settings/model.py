@@ -55,7 +55,8 @@ class EmbedSettings(Section):
     """The embedder, which makes the vectors for search by meaning."""
 
     provider: Annotated[
-        str, ProviderName("embedders", ("wordllama", "voyage", "openai", "ollama", "none"))
+        str,
+        ProviderName("embedders", ("wordllama", "local", "voyage", "openai", "ollama", "none")),
     ] = setting(
         "wordllama",
         "the embedder, which makes the vectors for search by meaning; wordllama needs no "

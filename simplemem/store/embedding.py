@@ -25,7 +25,7 @@ from simplemem.index.vectors import QueryVector
 from simplemem.note.words import without_stop_words
 from simplemem.providers.api import Embedder, EmbedderConfig
 from simplemem.providers.embeddings import ServiceEmbedder, create_embedder
-from simplemem.providers.word_vectors import Multilingual
+from simplemem.providers.word_vectors import Multilingual, WordLlama, shared_wordllama
 from simplemem.search.judgement import Coverage
 from simplemem.settings.model import Settings
 from simplemem.vault.folder.lock import FileLock
@@ -139,16 +139,26 @@ class Embedding:
         return is_remote
 
     def coverage(self) -> Coverage | None:
-        """Return how words cover passages by the bundled word vectors; None with another embedder.
+        """Return how words cover passages by the bundled word vectors.
 
-        Loads the embedder.
+        Returns None unless the embedder is the bundled or the local one: it is not known how the
+        similarities of others compare. Loads the embedder.
         """
-        embedder = self.load().embedder
-        if not isinstance(embedder, Multilingual):
+        words = self._word_vectors()
+        if words is None:
             return None
-        if self._coverage is None or self._coverage.vectors is not embedder.words:
-            self._coverage = Coverage(embedder.words)
+        if self._coverage is None or self._coverage.vectors is not words:
+            self._coverage = Coverage(words)
         return self._coverage
+
+    def _word_vectors(self) -> WordLlama | None:
+        """Return the bundled word vectors, if the embedder is the bundled or the local one."""
+        embedder = self.load().embedder
+        if isinstance(embedder, Multilingual):
+            return embedder.words
+        if embedder is None or self._settings.embed.provider != "local":
+            return None
+        return shared_wordllama()
 
     def embed_query(self, text: str, status: IndexProgress | None = None) -> EmbeddedQuery:
         """Return the vector of a query if the index has vectors of the same embedder.
@@ -308,15 +318,15 @@ class Embedding:
         return max(0.0, self._retry_at - time.monotonic())
 
     def reuse_vectors(self, old: Engine, into: Engine, progress: Progress | None = None) -> int:
-        """Copy vectors of a service from the index `old` to `into`, wherever the text is the same.
+        """Copy the vectors of the embedder from the index `old`, wherever the text is the same.
 
-        Returns for how many notes. This way, no service is paid twice for a text. Asks the service
+        Returns for how many notes. This way, no service is paid twice for a text. Asks the embedder
         for the vector of one word, because the dimension of its vectors may have changed. Returns 0
-        if the embedder is no service, or if the old vectors cannot be read. A plug-in counts as a
-        service if it is remote.
+        if vectors cost neither money nor much time, or if the old ones cannot be read. Those of a
+        plug-in count as expensive if it is remote.
         """
         embedder = self.load().embedder
-        if embedder is None or not _is_service(embedder):
+        if embedder is None or not self._is_expensive(embedder):
             return 0
 
         # Without an answer of the service (None), vectors of any dimension are copied.
@@ -328,6 +338,11 @@ class Embedding:
         with suppress(Damaged):  # vectors that cannot be read are made again
             return copy_vectors(old, into, dimension, progress)
         return 0
+
+    def _is_expensive(self, embedder: Embedder) -> bool:
+        """Return whether each vector of the embedder may cost money or much time."""
+        is_local = self._settings.embed.provider == "local"
+        return embedder.remote or is_local or isinstance(embedder, ServiceEmbedder)
 
     def _may_begin(self, embedder: Embedder, *, in_background: bool) -> bool:
         """Return whether vectors may be made with an embedder although no user asked for it.
@@ -446,11 +461,6 @@ class Embedding:
             return 0
         counts = self._index.embedded(space.embedder, space.remote)
         return max(0, counts.notes - counts.waiting)
-
-
-def _is_service(embedder: Embedder) -> bool:
-    """Return whether each vector of an embedder may cost money or much time."""
-    return embedder.remote or isinstance(embedder, ServiceEmbedder)
 
 
 def choice_of(settings: Settings) -> EmbedderConfig:

