@@ -259,7 +259,7 @@ def test_an_unknown_embedder_is_refused_with_the_names_that_there_are(
     with_example.env["SIMPLEMEM_EMBED_PROVIDER"] = "letters"
     refused = with_example.run("search", "soup", *where)
     assert refused.returncode != 0
-    names = "'wordllama', 'voyage', 'openai', 'ollama', 'none' or 'recipe-letters'"
+    names = "'wordllama', 'local', 'voyage', 'openai', 'ollama', 'none' or 'recipe-letters'"
     assert f"Input should be {names}" in " ".join(refused.stderr.split())
 
     del with_example.env["SIMPLEMEM_EMBED_PROVIDER"]
