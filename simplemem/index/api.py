@@ -189,12 +189,27 @@ class Term(NamedTuple):
     """Words side by side, as a query looks for them. If `beginning`, the last word is a prefix.
 
     `stem_of` are the words of the query whose stems `words` are. If a note has several forms of a
-    word, only the best one counts, and no stem counts more than the word (docs/search.md).
+    word, only the best one counts, and no stem counts more than the word (docs/search.md). `weight`
+    is below 1 for a word that was searched for in place of a misspelt one; its other forms have the
+    weight of the word.
     """
 
     words: tuple[str, ...]
     beginning: bool = False
     stem_of: tuple[str, ...] = ()
+    weight: float = 1.0
+
+
+class SimilarTerm(NamedTuple):
+    """A term of the index that a misspelt word may mean.
+
+    `notes` is how many notes contain it, of those that pass a filter, and `paths` are a few of
+    them. A term is a stem: only the text of a note has the whole word.
+    """
+
+    term: str
+    notes: int
+    paths: Sequence[str]
 
 
 AnyOf = Sequence[Term]

@@ -44,6 +44,8 @@ _MAX_ATTEMPTS = 5
 # The engine does not notice all damage. An error of these kinds may as well be a bug of ours.
 _MAY_BE_OF_DAMAGE = (StatementFailed, ValueError, TypeError, LookupError, AttributeError)
 _MAX_SIMILAR = 1_000  # remembered answers to queries with `like`; 6 MB
+_MAX_COMPARED_PATHS = 500  # of the notes with one similar term
+_MAX_EXAMPLES = 3  # notes with a similar term
 _MAX_PATHS = 50_000  # remembered paths of notes; 6 MB
 _ORDER = {
     "modified": "n.modified DESC",
@@ -206,6 +208,34 @@ class IndexService:
         def read(db: Connection) -> tuple[Sequence[int], IndexProgress]:
             snapshot = self._snapshot(db)
             return snapshot.terms().count_notes(db, groups), snapshot.progress
+
+        return self._read(read)
+
+    def similar_terms(
+        self, word: str, max_edits: int, narrow: IndexFilter
+    ) -> Sequence[api.SimilarTerm]:
+        """Return the terms that a misspelt word may mean, the most similar first.
+
+        Only notes that pass the filter count; a term that none of them contains is left out.
+        """
+
+        def read(db: Connection) -> Sequence[api.SimilarTerm]:
+            snapshot = self._snapshot(db)
+            searched = snapshot.without_empty_archives(narrow)
+            ids: api.Ids = None
+            if not lets_all_pass(searched):
+                ids = snapshot.ids(searched)
+
+            terms = snapshot.terms().notes_with_similar_terms(db, word, max_edits, ids)
+            similar = []
+            for term, note_ids in terms:
+                # By path, because engines number notes differently.
+                compared = note_ids[:_MAX_COMPARED_PATHS]
+                path_of_note = snapshot.paths(compared)
+                paths = sorted(path_of_note[note] for note in compared if note in path_of_note)
+                examples = paths[:_MAX_EXAMPLES]
+                similar.append(api.SimilarTerm(term, len(note_ids), examples))
+            return similar
 
         return self._read(read)
 

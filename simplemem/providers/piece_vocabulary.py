@@ -57,6 +57,10 @@ class PieceVocabulary:
         words = _WORD.findall(text)
         return list(chain.from_iterable(map(self._pieces, words)))
 
+    def has(self, word: str) -> bool:
+        """Return whether a word in lower case is one piece, as frequent words are."""
+        return self._piece_of(f" {word}".encode()) != _NO_PIECE
+
     def _split(self, word: str) -> tuple[int, ...]:
         """Return the numbers of the most probable pieces of a word."""
         plain = unicodedata.normalize("NFKC", word).lower()

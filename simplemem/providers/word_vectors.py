@@ -383,3 +383,23 @@ def shared_multilingual() -> Multilingual:
 def _multilingual_of(_folder: Path) -> Multilingual:
     """Return the model in `_FOLDER`. A change of that folder, as in a test, loads it again."""
     return Multilingual(shared_wordllama())
+
+
+def is_one_piece(word: str) -> bool:
+    """Return whether a word in lower case is a piece of the bundled vocabulary.
+
+    Frequent words of all languages are. Loads only the vocabulary at the first call. Returns False
+    if it cannot be read.
+    """
+    try:
+        vocabulary = _vocabulary_of(_FOLDER)
+    except OSError:
+        return False
+    return vocabulary.has(word)
+
+
+@cache
+def _vocabulary_of(folder: Path) -> PieceVocabulary:
+    """Return the pieces of the model in a folder, without their vectors."""
+    tensors = map_tensors(folder / _PIECES)
+    return PieceVocabulary(tensors["children"], tensors["parents"], tensors["scores"])

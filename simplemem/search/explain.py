@@ -149,6 +149,8 @@ class _Explanation:
             "not_searched": self._not_searched(),
             "degraded": ranking.degraded,
         }
+        if query.corrections:
+            explanation["corrected"] = dict(query.corrections)
         if ranking.reranking is not None:
             explanation["reranker"] = {
                 "name": ranking.reranking.name,

@@ -131,6 +131,7 @@ class NoteRanker:
         else:
             resolved = self._filters.resolve(filter or Filter(), query)
 
+        query = self._corrected(query, plain_query, resolved)
         request = _Request(query, resolved, mode, limit)
         ranking = self._rank(request, plain_query, status, rerank=rerank)
         if not ranking.hits:
@@ -154,6 +155,7 @@ class NoteRanker:
         plain_query = read_query(text)
         query, status = with_forms(plain_query, self._index.vocabulary)
         filter = IndexFilter(only=tuple(paths), hidden=True)
+        query = self._corrected(query, plain_query, filter)
         request = _Request(query, filter, "hybrid", limit)
         return self._rank(request, plain_query, status, rerank=rerank)
 
@@ -185,12 +187,25 @@ class NoteRanker:
                 # Notes have changed since the first call, and may contain words that no note
                 # contained before.
                 query, query_status = with_forms(plain_query, self._index.vocabulary)
+                query = self._corrected(query, plain_query, request.filter)
             return self._rank_once(replace(wide_request, query=query), query_status)
 
         ranking = self._keeper.revalidated(rank_once, _rows_of_hits)
         if reranker is None:
             return ranking
         return reranker.rerank(ranking, request.limit)
+
+    def _corrected(self, query: Query, plain_query: Query, filter: IndexFilter) -> Query:
+        """Return the query with words of the notes in place of its misspelt words.
+
+        `plain_query` is the query without the forms of its words. Only notes that pass the filter
+        are looked at.
+        """
+        if not query.absent:
+            return query
+        from simplemem.search.spelling import SpellingCorrector  # for a word that no note contains
+
+        return SpellingCorrector(self._index, self._notes, filter).correct(query, plain_query)
 
     def _rank_once(self, request: _Request, status: IndexProgress) -> Ranking:
         """Rank notes as the index has them, without the reranker."""
@@ -431,7 +446,7 @@ def _with_days(
 
 def degradation_of(ranking: Ranking) -> str:
     """Return sentences on what limited a search or was searched for instead; "" if nothing."""
-    sentences = [ranking.query.notice]
+    sentences = [ranking.query.correction_notice(), ranking.query.notice]
     was_searched_without_phrases = ranking.filter.phrases and not ranking.question.narrow.phrases
     if was_searched_without_phrases:
         phrases = " and ".join(f'"{phrase}"' for phrase in ranking.filter.phrases)

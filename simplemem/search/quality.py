@@ -24,6 +24,7 @@ from simplemem.search.judgement import (
     with_words,
 )
 from simplemem.search.needs import Embeddings, NoteReader
+from simplemem.search.query import CORRECTED_WEIGHT
 from simplemem.search.rank import Ranked, snippet, where_words_stand, words_begun
 from simplemem.search.ranking import Ranking
 
@@ -279,8 +280,11 @@ class HitQuality:
         score that the hit has already. `text` is the text of the note; None to read it.
         """
         query = ranking.query
-        if ranking.reranking or not query.words or hit.note in ranking.matches.title_matches:
+        if ranking.reranking or not query.words:
             return hit.score
+        trust = _trust_in_corrections(ranking)
+        if hit.note in ranking.matches.title_matches:
+            return hit.score * trust
 
         note = _ComparedNote(self._notes, ranking.details[hit.note], text)
         weights = _rarity_of_words(ranking)
@@ -288,12 +292,12 @@ class HitQuality:
 
         share = 0.0
         if coverage is None or _ranks_by_words(ranking):
-            share = _share_of_words(weights, note)
+            share = _share_of_words(weights, note) * trust
         if coverage is None:
             similarity = _similarities(ranking).get(hit.note, 0.0)
             return max(share, similarity)
         # A note without any of the words was found by its meaning.
-        return share or coverage.share(weights, note.label, note.passages)
+        return share or coverage.share(weights, note.label, note.passages) * trust
 
     def is_only_nearest(
         self,
@@ -342,7 +346,7 @@ class HitQuality:
             # It is not known how well another embedder compares words, nor are words of other
             # languages compared, so either words or meaning suffice.
             rarity = _rarity_of_words(ranking)
-            share_of_words = _share_of_words(rarity, note)
+            share_of_words = _share_of_words(rarity, note) * _trust_in_corrections(ranking)
             if not share_of_words:
                 return by_meaning
             by_words = _confidence_by_words(ranking, share_of_words)
@@ -397,10 +401,11 @@ def _confidence_by_vectors(
     contains_only_names = is_partial_match and matched <= names
 
     passages = note.passages.texts()
+    trust = _trust_in_corrections(ranking)
     certain_evidence = Evidence(
         word_count=len(informative),
         similarity=_similarity_by_words(ranking, coverage, note.label, passages),
-        coverage=share_contained(weights, note.label, passages),
+        coverage=share_contained(weights, note.label, passages) * trust,
         lead=rank.lead_of(ranking.ranked),
         missing_similarity=None,
     )
@@ -423,10 +428,24 @@ def _confidence_by_vectors(
 
     evidence = replace(
         certain_evidence,
-        coverage=judgement.coverage_of(weights, similarities),
+        coverage=judgement.coverage_of(weights, similarities) * trust,
         missing_similarity=missing_similarity,
     )
     return judgement.confidence(evidence)
+
+
+def _trust_in_corrections(ranking: Ranking) -> float:
+    """Return the factor for the coverage of a query with corrected words; 1 without any.
+
+    A hit that contains all words of the query covers a corrected word only in part.
+    """
+    query = ranking.query
+    if not query.corrections:
+        return 1.0
+    weights = _rarity_of_words(ranking)
+    corrected = sum(weights[word] for word in set(query.corrections.values()))
+    missing_share = (1 - CORRECTED_WEIGHT) * corrected / sum(weights.values())
+    return 1 - missing_share
 
 
 def _similarity_by_words(

@@ -37,6 +37,9 @@ MAX_CHARACTERS = 2_000
 _MAX_WORDS = 64
 _MAX_SEQUENCES = 16
 
+# The weight of a word that replaces a misspelt one, relative to 1 of a word that was typed.
+CORRECTED_WEIGHT = 0.75
+
 # The last word of a query may be half typed, unless one of these follows it.
 _SENTENCE_ENDS = (".", "?", "!", "。", "？", "！")
 
@@ -109,6 +112,9 @@ class Query:
     # Words that no note contains, in any form.
     absent: tuple[str, ...] = ()
 
+    # Misspelt words that were typed, each with the word of `words` that replaced it.
+    corrections: Mapping[str, str] = field(default_factory=dict)
+
     def has_nothing_searchable(self) -> bool:
         """Return whether a text that is not blank has neither words nor filters, such as `???`.
 
@@ -134,7 +140,18 @@ class Query:
     def forms_of(self, word: str) -> tuple[Term, ...]:
         """Return everything that a word is searched as, the word itself first."""
         other_forms = self.forms.get(word, ())
-        return (Term((word,)), *other_forms)
+        weight = 1.0
+        if word in self.corrections.values():
+            weight = CORRECTED_WEIGHT
+        return (Term((word,), weight=weight), *other_forms)
+
+    def correction_notice(self) -> str:
+        """Return a sentence for each misspelt word on what was searched for; "" for none."""
+        sentences = [
+            f"No note contains {typed}; searched for {found}."
+            for typed, found in self.corrections.items()
+        ]
+        return " ".join(sentences)
 
     def terms(self) -> tuple[Term, ...]:
         """Return what to search for: a note that contains any of these terms is a candidate.

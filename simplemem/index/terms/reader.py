@@ -293,6 +293,7 @@ def best_scores(parts: Sequence[Scores], limit: int) -> Scores | None:
 # -- reading
 
 _BLOCK_NUMBER_MASK = BLOCK - 1
+_NO_IDS = np.zeros(0, np.int64)
 
 
 class TermIndex:
@@ -412,6 +413,33 @@ class TermIndex:
         if not matches_by_phrase:
             return []
         return sorted(set.intersection(*matches_by_phrase))
+
+    def notes_with_similar_terms(
+        self,
+        db: Connection,
+        word: str,
+        max_edits: int,
+        ids: Ids,
+    ) -> list[tuple[str, list[NoteId]]]:
+        """Return the terms that a misspelt word may mean, each with the notes that hold it.
+
+        The most similar term comes first; the ids ascend. Only the notes `ids` count (None: all). A
+        term that none of them holds is left out. See `find_similar_terms`.
+        """
+        # Few queries have a misspelt word.
+        from simplemem.index.terms.similar import find_similar_terms
+
+        similar = find_similar_terms(db, self._parts, word, max_edits)
+        phrases = [Phrase((term,)) for term in similar]
+        terms = self._read(db, phrases)
+        results = []
+        for term, phrase in zip(similar, phrases, strict=True):
+            note_ids = np.concatenate([_NO_IDS, *self._matching_notes(terms, [phrase])])
+            if ids is not None:
+                note_ids = note_ids[np.isin(note_ids, ids)]
+            if len(note_ids):
+                results.append((term, sorted(note_ids.tolist())))
+        return results
 
     def rank(
         self,
@@ -548,14 +576,14 @@ class TermIndex:
 
         `ids` None means all notes. Returns None or empty arrays if nothing matches.
         """
-        words = _phrases_by_word(terms)
+        words, weights = _phrases_by_word(terms)
         has_no_note = ids is not None and not len(ids)
         if not words or has_no_note:
             return None
 
         phrases = list(chain.from_iterable(words))
         query_terms = self._read(db, phrases)
-        max_scores = self._max_scores(db, kind, words)
+        max_scores = self._max_scores(db, kind, words, weights)
         note_ids = None
         if ids is not None:
             note_ids = np.sort(np.asarray(ids, np.int64))
@@ -574,22 +602,23 @@ class TermIndex:
         db: Connection,
         kind: str,
         words: Sequence[Sequence[Phrase]],
+        weights: Sequence[float],
     ) -> MaxScores:
         """Return the most that each form of each word can add to the score of a note or block.
 
-        No form adds more than its word, which is the first one.
+        No form adds more than its word, which is the first one. `weights` are those of the words.
         """
         phrases = list(chain.from_iterable(words))
         counts = self._count(db, kind, phrases)
         total = self.sizes.notes if kind == "note" else self.sizes.blocks
 
         max_scores: list[list[float]] = []
-        for forms in words:
+        for forms, weight in zip(words, weights, strict=True):
             count_of_word = counts[forms[0]]
             scores_of_forms = []
             for form in forms:
                 match_count = max(counts[form], count_of_word)
-                scores_of_forms.append(_max_score(match_count, total))
+                scores_of_forms.append(weight * _max_score(match_count, total))
             max_scores.append(scores_of_forms)
         return max_scores
 
@@ -724,17 +753,19 @@ def _pairs_of_rare_words(question: IndexQuery, terms: Sequence[Term]) -> list[Te
     return [pair for pair in question.pairs if frequent_words.isdisjoint(pair.words)]
 
 
-def _phrases_by_word(terms: Sequence[Term]) -> list[list[Phrase]]:
-    """Return per word of a query the phrases of its forms, the word itself first.
+def _phrases_by_word(terms: Sequence[Term]) -> tuple[list[list[Phrase]], list[float]]:
+    """Return per word of a query the phrases of its forms, the word itself first, and its weight.
 
     Words without tokens are left out.
     """
     words = []
+    weights = []
     for forms in group_by_word(terms):
         phrases = phrases_of(forms)
         if phrases:
             words.append(phrases)
-    return words
+            weights.append(forms[0].weight)
+    return words, weights
 
 
 def _ranks_within_notes(note_ids: Array) -> Array:

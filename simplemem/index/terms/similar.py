@@ -1,0 +1,171 @@
+"""Find the terms of the index that a misspelt word may mean.
+
+Imported only for a query with a word that no note contains. docs/internals/term-index.md describes
+the search.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from simplemem.index.engine import LAST, Connection, IntegerList
+from simplemem.index.terms.query_terms import Part
+from simplemem.index.terms.segment import Array
+from simplemem.index.terms.tokens import tokenize
+from simplemem.note.stems import MARKS
+
+# Of words with as many edits, those in most notes are kept.
+_MAX_TERMS = 12
+
+_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+_MARKS = tuple(MARKS.values())
+
+
+def find_similar_terms(
+    db: Connection,
+    parts: Sequence[Part],
+    word: str,
+    max_edits: int,
+) -> list[str]:
+    """Return terms that differ from a word by few letters: the nearest first, then the frequent.
+
+    An edit inserts, removes or replaces a letter, or swaps two neighbours. The first letter must be
+    equal, or be swapped with the second. `word` is in lower case and has at least two letters.
+    Terms are stems, so both the word and its stem are compared, and each word that is one edit away
+    is reduced to its stem. At most 12 terms are returned; deleted notes count.
+    """
+    counts = _count_terms(db, parts, _beginnings(word), len(word) + max_edits)
+    terms = [term for term in counts if not term.endswith(_MARKS)]
+    edits_of_term: dict[str, int] = {}
+    for form in dict.fromkeys((word, *tokenize(word))):
+        near = [term for term in terms if abs(len(term) - len(form)) <= max_edits]
+        for term, edits in zip(near, edit_distances(form, near), strict=True):
+            fewest = min(edits, edits_of_term.get(term, max_edits + 1))
+            if fewest <= max_edits:
+                edits_of_term[term] = fewest
+
+    # A typing error often hides the ending: "settngs" and "settings" have the stems "settng" and
+    # "set".
+    stems_of_edits = tokenize(" ".join(words_one_edit_away(word)))
+    for term in counts.keys() & set(stems_of_edits):
+        edits_of_term[term] = 1
+
+    def order(term: str) -> tuple[int, int, str]:
+        return edits_of_term[term], -counts[term], term
+
+    return sorted(edits_of_term, key=order)[:_MAX_TERMS]
+
+
+def edit_distances(word: str, others: Sequence[str]) -> list[int]:
+    """Return by how many edits a word differs from each of other words.
+
+    An edit inserts, removes or replaces a letter, or swaps two neighbours (optimal string
+    alignment). All other words are compared at once, a row of the table at a time.
+    """
+    if not others:
+        return []
+    width = max(1, *map(len, others))
+    codes = np.array(others, f"U{width}").view(np.uint32)
+    letters = codes.reshape(len(others), width).T
+
+    # Each row has the distances of a beginning of the word to the beginnings of the others.
+    columns = np.arange(width + 1, dtype=np.int16)[:, None]
+    row = np.repeat(columns, len(others), axis=1)
+    row_before = row
+    was_equal = np.zeros(letters.shape, bool)
+    for number, letter in enumerate(map(ord, word), 1):
+        is_equal = letters == letter
+        replaced = row[:-1] + ~is_equal
+        removed = row[1:] + 1
+        best = np.minimum(replaced, removed)
+
+        is_swapped = is_equal[:-1] & was_equal[1:]
+        swapped = np.where(is_swapped, row_before[:-2] + 1, best[1:])
+        best[1:] = np.minimum(best[1:], swapped)
+
+        # A letter is inserted after the best way to any shorter beginning.
+        new_row = np.vstack([np.full((1, len(others)), number, np.int16), best])
+        new_row = np.minimum.accumulate(new_row - columns, axis=0) + columns
+        row_before = row
+        row = new_row
+        was_equal = is_equal
+
+    lengths = [len(other) for other in others]
+    distances: Array = row[lengths, np.arange(len(others))]
+    return [int(distance) for distance in distances]
+
+
+def _beginnings(word: str) -> tuple[str, ...]:
+    """Return how a similar term begins: with the first letter, or with the first two swapped."""
+    first = word[0]
+    second = word[1]
+    if first == second:
+        return (first,)
+    return first, second + first
+
+
+def _count_terms(
+    db: Connection,
+    parts: Sequence[Part],
+    beginnings: Iterable[str],
+    max_length: int,
+) -> Counter[str]:
+    """Return the terms of all segments that begin so and are not too long, with note counts.
+
+    The counts are those of the segments: deleted notes are among them, and a note may count twice.
+    """
+    counts: Counter[str] = Counter()
+    with_rows = [part.segment.number for part in parts if part.segment.packed is None]
+    for beginning in beginnings:
+        if with_rows:
+            for term, count in _select_terms(db, with_rows, beginning, max_length):
+                counts[term] += count
+        for part in parts:
+            for term, count in _packed_terms(part, beginning):
+                if len(term) <= max_length:
+                    counts[term] += count
+    return counts
+
+
+def _select_terms(
+    db: Connection, numbers: Sequence[int], beginning: str, max_length: int
+) -> Iterable[Any]:
+    """Query (term, number of notes) of the terms of segments with rows."""
+    sql = f"""
+        SELECT term, notes FROM terms
+        WHERE {db.dialect.in_integers("segment_id", "$1")}
+          AND term >= $2 AND term < $3 AND length(term) <= $4"""
+    return db.execute(sql, (IntegerList(numbers), beginning, beginning + LAST, max_length))
+
+
+def _packed_terms(part: Part, beginning: str) -> Iterator[tuple[str, int]]:
+    """Yield the terms of a packed segment that begin so, with their numbers of postings."""
+    packed = part.segment.packed
+    if packed is None:
+        return
+    for index in packed.indexes_of_prefix(beginning):
+        yield packed.terms[index], int(packed.posting_counts[index])
+
+
+def words_one_edit_away(word: str) -> list[str]:
+    """Return all words that differ by one edit from a word, with its first letter.
+
+    Returns none for a word with other letters than a to z.
+    """
+    if not word.isascii():
+        return []
+    edited: list[str] = []
+    for place in range(1, len(word) + 1):
+        before = word[:place]
+        after = word[place:]
+        edited += [before + letter + after for letter in _LETTERS]
+        if after:
+            rest = after[1:]
+            edited += [before + letter + rest for letter in _LETTERS]
+            edited.append(before + rest)
+            edited.append(before + rest[:1] + after[0] + rest[1:])
+    return list(dict.fromkeys(edited))
