@@ -45,7 +45,7 @@ _MAX_ATTEMPTS = 5
 _MAY_BE_OF_DAMAGE = (StatementFailed, ValueError, TypeError, LookupError, AttributeError)
 _MAX_SIMILAR = 1_000  # remembered answers to queries with `like`; 6 MB
 _MAX_COMPARED_PATHS = 500  # of the notes with one similar term
-_MAX_EXAMPLES = 3  # notes with a similar term
+_MAX_EXAMPLES = 10  # notes with a similar term
 _MAX_PATHS = 50_000  # remembered paths of notes; 6 MB
 _ORDER = {
     "modified": "n.modified DESC",

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from typing import NamedTuple
 
 from simplemem.index.api import IndexFilter, SimilarTerm
@@ -33,19 +32,29 @@ _MAX_CORRECTED_WORDS = 4
 _MAX_NOTES_WITH_RARE_WORDS = 1_000
 
 # How much of a note is searched for the word that a stem stands for.
-_MAX_SEARCHED_CHARACTERS = 200_000
+_MAX_SEARCHED_CHARACTERS = 50_000
+_MAX_READ_NOTES = 30
+
+# An English word with one of these endings is no misspelt word if the rest is a frequent word, also
+# with the `e` that some endings replace.
+_ENDINGS = ("s", "ed", "ing", "er", "ers", "ness")
+_ENDINGS_FOR_E = ("ed", "ing", "er", "ers")
 
 
 class _Word(NamedTuple):
-    """A word of the notes that a misspelt word may mean, with what it is chosen by."""
+    """A word that a misspelt word may mean, with what it is chosen by.
+
+    `is_assumed` is whether the notes are only known to contain its stem.
+    """
 
     edits: int
+    is_assumed: bool
     notes: int
     word: str
 
-    def order(self) -> tuple[int, int, str]:
+    def order(self) -> tuple[int, bool, int, str]:
         """Return the key that sorts the best word first: fewest edits, then most notes."""
-        return self.edits, -self.notes, self.word
+        return self.edits, self.is_assumed, -self.notes, self.word
 
 
 class SpellingCorrector:
@@ -79,38 +88,73 @@ class SpellingCorrector:
         """Return the word of the notes that a misspelt word means; "" if there is none."""
         plain = without_accents(word)
         max_edits = _max_edits(plain)
+        reader = _WordReader(self._notes, plain, max_edits)
+        has_many_notes = self._index.progress().notes > _MAX_NOTES_WITH_RARE_WORDS
         candidates = []
         for similar in self._index.similar_terms(plain, max_edits, self._filter):
-            candidate = self._whole_word(similar, plain, max_edits)
+            is_rare = has_many_notes and similar.notes == 1
+            candidate = reader.whole_word(similar, only_names=is_rare)
             if candidate is not None:
                 candidates.append(candidate)
         if not candidates:
             return ""
         return min(candidates, key=_Word.order).word
 
-    def _whole_word(self, similar: SimilarTerm, typed: str, max_edits: int) -> _Word | None:
-        """Return the word of a note that a stem stands for, if it is near enough to the typed one.
 
-        Reads the example notes until one has such a word. Of several, the nearest is returned. A
-        frequent word with this stem that is one edit away is assumed to be in another note.
+class _WordReader:
+    """Finds the whole words of stems in the notes, for one misspelt word.
+
+    Guards the words of the notes that were read, and how many more may be.
+    """
+
+    def __init__(self, notes: NoteReader, typed: str, max_edits: int) -> None:
+        self._notes = notes
+        self._typed = typed
+        self._max_edits = max_edits
+        self._words_by_path: dict[str, list[_Word]] = {}
+        self._word_of_stem: dict[str, str] = {}
+        # Of the words with one stem, a word of the vocabulary comes last and stays.
+        for word in sorted(words_one_edit_away(typed), key=is_one_piece):
+            stem = " ".join(tokenize(word))
+            is_long_stem = word == stem and len(word) >= _LONG_LENGTH
+            if word not in STOP_WORDS and (is_long_stem or _is_frequent(word)):
+                self._word_of_stem[stem] = word
+
+    def whole_word(self, similar: SimilarTerm, *, only_names: bool) -> _Word | None:
+        """Return the word that a stem stands for, if it is near enough to the typed word.
+
+        It is the nearest in the first example note that has one with a single edit. If no note has
+        such a word, but a frequent one with this stem is a single edit away, that is assumed to be
+        in a note that was not read. So is a long stem, which mostly is a word itself. With `only_names`, only the names of the notes are read.
         """
-        is_rare = similar.notes == 1 and self._index.progress().notes > _MAX_NOTES_WITH_RARE_WORDS
+        words: list[_Word] = []
         for path in similar.paths:
-            text = base_name(path)
-            if not is_rare:
-                note_text = self._notes.text_of(path) or ""
-                text = f"{text}\n{note_text[:_MAX_SEARCHED_CHARACTERS]}"
+            near_words = self._words_of(path, only_name=only_names)
+            words += [near for near in near_words if tokenize(near.word) == [similar.term]]
+            if any(word.edits == 1 for word in words):
+                break
 
-            near_words = _near_words(text, typed, max_edits)
-            of_term = [near for near in near_words if tokenize(near.word) == [similar.term]]
-            if of_term:
-                nearest = min(of_term, key=_Word.order)
-                return nearest._replace(notes=similar.notes)
-
-        frequent_word = _frequent_words_near(typed).get(similar.term)
-        if frequent_word is None:
+        edited = self._word_of_stem.get(similar.term)
+        if edited is not None and not only_names:
+            words.append(_Word(1, True, similar.notes, edited))
+        if not words:
             return None
-        return _Word(1, similar.notes, frequent_word)
+        return min(words, key=_Word.order)._replace(notes=similar.notes)
+
+    def _words_of(self, path: str, *, only_name: bool) -> list[_Word]:
+        """Return the words of a note that are near the typed one; after 30 notes, of its name."""
+        if only_name or (path not in self._words_by_path and self._has_read_enough()):
+            return list(_near_words(base_name(path), self._typed, self._max_edits))
+        if path not in self._words_by_path:
+            text = self._notes.text_of(path) or ""
+            searched = f"{base_name(path)}\n{text[:_MAX_SEARCHED_CHARACTERS]}"
+            near_words = _near_words(searched, self._typed, self._max_edits)
+            self._words_by_path[path] = list(near_words)
+        return self._words_by_path[path]
+
+    def _has_read_enough(self) -> bool:
+        """Return whether no further note may be read."""
+        return len(self._words_by_path) >= _MAX_READ_NOTES
 
 
 def _words_to_correct(query: Query) -> list[str]:
@@ -136,19 +180,25 @@ def _words_to_correct(query: Query) -> list[str]:
 def _may_be_misspelt(word: str) -> bool:
     """Return whether a word is long enough, has only letters, and is no frequent word."""
     is_word = len(word) >= _MIN_LENGTH and without_accents(word).isalpha()
-    return is_word and not is_unspaced(word) and not is_one_piece(word)
+    return is_word and not is_unspaced(word) and not _is_frequent(word)
+
+
+def _is_frequent(word: str) -> bool:
+    """Return whether a word is frequent in any language, or an inflected form of one in English."""
+    if is_one_piece(word):
+        return True
+    for ending in _ENDINGS:
+        rest = word.removesuffix(ending)
+        if rest == word or len(rest) < _MIN_LENGTH or word.endswith("ss"):
+            continue
+        if is_one_piece(rest) or (ending in _ENDINGS_FOR_E and is_one_piece(f"{rest}e")):
+            return True
+    return False
 
 
 def _max_edits(word: str) -> int:
     """Return by how many edits a word may differ from the word that was meant."""
     return 2 if len(word) >= _LONG_LENGTH else 1
-
-
-@lru_cache(maxsize=100)
-def _frequent_words_near(typed: str) -> dict[str, str]:
-    """Return the frequent words that are one edit away from a typed word, by their stems."""
-    words = filter(is_one_piece, words_one_edit_away(typed))
-    return {" ".join(tokenize(word)): word for word in words}
 
 
 def _near_words(text: str, typed: str, max_edits: int) -> Iterator[_Word]:
@@ -162,7 +212,7 @@ def _near_words(text: str, typed: str, max_edits: int) -> Iterator[_Word]:
     plain_words = [without_accents(word) for word in words]
     for word, edits in zip(words, edit_distances(typed, plain_words), strict=True):
         if edits <= max_edits:
-            yield _Word(edits, 1, word)
+            yield _Word(edits, is_assumed=False, notes=1, word=word)
 
 
 def _with_replaced_words(query: Query, corrections: Mapping[str, str]) -> Query:

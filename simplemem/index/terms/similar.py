@@ -152,13 +152,14 @@ def _packed_terms(part: Part, beginning: str) -> Iterator[tuple[str, int]]:
 
 
 def words_one_edit_away(word: str) -> list[str]:
-    """Return all words that differ by one edit from a word, with its first letter.
+    """Return all words that differ by one edit from a word.
 
-    Returns none for a word with other letters than a to z.
+    The first letter is equal, or swapped with the second. Returns none for a word with other
+    letters than those from a to z. The word has at least two letters.
     """
     if not word.isascii():
         return []
-    edited: list[str] = []
+    edited = [word[1] + word[0] + word[2:]]
     for place in range(1, len(word) + 1):
         before = word[:place]
         after = word[place:]

@@ -115,6 +115,11 @@ class Both:
             lambda store: store._parts.index.inspection(),
             lambda store: store._parts.index.counts(),
             lambda store: [self._hits(store, question) for question in QUESTIONS],
+            lambda store: [
+                similar._replace(paths=sorted(similar.paths))
+                for word in ("saililng", "habrour", picked[0][:-1] + "x")
+                for similar in store._parts.index.similar_terms(word, 2, IndexFilter())
+            ],
         ):
             answers: list[Any] = [ask(store) for store in (self.sidecar, self.engine)]
             assert answers[0] == answers[1]
