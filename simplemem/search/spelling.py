@@ -123,9 +123,10 @@ class _WordReader:
     def whole_word(self, similar: SimilarTerm, *, only_names: bool) -> _Word | None:
         """Return the word that a stem stands for, if it is near enough to the typed word.
 
-        It is the nearest in the first example note that has one with a single edit. If no note has
-        such a word, but a frequent one with this stem is a single edit away, that is assumed to be
-        in a note that was not read. So is a long stem, which mostly is a word itself. With `only_names`, only the names of the notes are read.
+        It is the nearest in the first example note that has one with a single edit. A frequent word
+        with this stem that is a single edit away is assumed to be in a note that was not read; so
+        is a long stem, which mostly is a word itself. With `only_names`, only the names of the
+        notes are read.
         """
         words: list[_Word] = []
         for path in similar.paths:
