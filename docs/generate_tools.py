@@ -65,7 +65,8 @@ Obsidian does not allow (`Ann Lee`) is written as `Ann-Lee`. A warning says so, 
     "search_memories": """In `query`, `"a phrase"`, `-word`, `tag:todo`, `path:people/` and `type:decision` narrow the
 search. Filters apply before the ranking. `index.state` is `ready`, `indexing` (the answer covers what is indexed so far)
 or `partial`, with a reason. It can be `ready` although an edit outside simplemem was
-[not noticed yet](network.md#edits-outside-simplemem). If the search could not use meaning, `degraded` says why.""",
+[not noticed yet](network.md#edits-outside-simplemem). If the search could not use meaning, `degraded` says why. If the query
+asks for an order, `by_date` has the hits in order of their days; see [time](search.md#time).""",
     "read_memory": """A section may be a heading below another one (`Log > 2026`) or a block (`^id`). A long memory comes in
 pages: pass `next_section` as `section` for the next page.""",
     "update_memory": """Appended text follows a blank line, unless it continues the last list or table, or begins with a

@@ -113,9 +113,9 @@ def _as_json(value: object) -> Any:
     return None if is_nan else value
 
 
-def _without_zero(values: dict[str, Any], key: str) -> dict[str, Any]:
-    """Return a copy of `values`, without `key` if its value is 0, empty or None."""
-    return {name: value for name, value in values.items() if value or name != key}
+def _without_zero(values: dict[str, Any], *keys: str) -> dict[str, Any]:
+    """Return a copy of `values`, without those of the `keys` whose value is 0, empty or None."""
+    return {name: value for name, value in values.items() if value or name not in keys}
 
 
 class AuthorArgs(TypedDict, total=False):
@@ -370,13 +370,26 @@ class Hit(Value):
         return {key: value for key, value in values.items() if value or key not in optional}
 
 
+class DatedName(Value):
+    """A note by its name, with its day: `2026-01-24`."""
+
+    name: str
+    day: str
+
+    def as_text(self) -> str:
+        """Return the name after the day, unless the name has the day already."""
+        return self.name if self.day in self.name else f"{self.day} {self.name}"
+
+
 class Found(Value):
     """The answer to a search, with the best hit first.
 
     `mode` is what the caller asked for: "hybrid", "text" or "semantic". `index` is the state of the
     index that the answer was made of. `degraded` has sentences on what limited the search; "" if
     nothing did. `explain` has the details of the search, if the caller asked for them. `why`
-    explains the rank, or the absence, of a note that the caller named.
+    explains the rank, or the absence, of a note that the caller named. `by_date` has the hits in
+    order of their days, if the query asks in what order things happened; the hits themselves are
+    the best first.
     """
 
     query: str
@@ -390,10 +403,11 @@ class Found(Value):
     only_nearest: bool = False  # no hit is good enough to be an answer
     notice: str = ""  # with `only_nearest`: a sentence that says so, for display above the hits
     not_searched: int = 0  # with `absent`: notes that are excluded from search
+    by_date: tuple[DatedName, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the fields as JSON values, without `not_searched` if it is 0."""
-        return _without_zero(super().as_dict(), "not_searched")
+        """Return the fields as JSON values, without `not_searched` and `by_date` if empty."""
+        return _without_zero(super().as_dict(), "not_searched", "by_date")
 
 
 class Mention(Value):

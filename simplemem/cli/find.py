@@ -170,6 +170,9 @@ def _result_lines(results: Found) -> Lines:
         hit_lines += _hit_lines(rank, hit, results.query, show_score=not results.only_nearest)
     if not results.hits:
         hit_lines.append([_nothing_found(results.index)])
+    if results.by_date:
+        names = "; ".join(note.as_text() for note in results.by_date)
+        hit_lines.append([(one_line(f"In order of date: {names}."), "dim")])
 
     if not results.absent:
         return hit_lines

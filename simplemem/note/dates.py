@@ -1,7 +1,7 @@
 """The clock, moments as notes and logs write them, and dates in words such as "last week". Pure.
 
-A date given as text, such as the limit of a filter, is a whole phrase. In a query or title, dates
-stand between other words.
+A date given as text, such as the limit of a filter, is a whole phrase. In a title, a date stands
+between other words; search/times.py reads the dates of queries.
 """
 
 from __future__ import annotations
@@ -145,9 +145,6 @@ def date_in_name(name: str) -> str:
 _MONTHS = (
     "january february march april may june july august september october november december".split()
 )
-# Months that are words as well, so a date needs more than their name.
-_AMBIGUOUS_MONTHS = ("march", "may")
-
 _DAY = timedelta(days=1)
 _LAST_MOMENT = datetime.max  # noqa: DTZ901  (local time, as notes are)
 # From the first day of any month, this leads into the next one.
@@ -167,19 +164,11 @@ _ISO_WEEK = re.compile(r"\d{4}-?w\d\d")
 # "2 hours ago" is a moment, "2 days ago" is a whole day.
 _MOMENT_UNITS = ("minute", "hour")
 
-# After these, "may", "march" and a number of four digits are dates.
-_DATE_PREPOSITIONS = ("in", "on", "of", "during", "from", "by", "early", "late", "last", "this")
-
-# After these, a date only limits a period: "two weeks before 11 August" is not about 11 August.
-_LIMIT_PREPOSITIONS = ("before", "until", "till", "after", "since")
-
-_DATE_PHRASE = re.compile(
-    rf"""\b(?P<iso>(?:19|20)\d\d-\d\d(?:-\d\d)?)\b
+# A day with its year: `2023-05-08`, `8 May, 2023`, `8th of May 2023` or `May 8, 2023`.
+_FULL_DATE = re.compile(
+    rf"""\b(?P<iso>(?:19|20)\d\d-\d\d-\d\d)\b
       | \b(?:(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?)?(?P<month>{"|".join(_MONTHS)})\b
-        (?:\s+(?P<day_after>\d{{1,2}})(?:st|nd|rd|th)?\b)?(?:,?\s+(?P<year>(?:19|20)\d\d)\b)?
-      | \b(?P<only_year>(?:19|20)\d\d)\b
-      | \b(?P<relative>yesterday|today|(?:last|this)\ (?:week|month|year)
-        |\d{{1,3}}\ (?:day|week|month|year)s?\ ago)\b""",
+        (?:\s+(?P<day_after>\d{{1,2}})(?:st|nd|rd|th)?\b)?,?\s+(?P<year>(?:19|20)\d\d)\b""",
     re.VERBOSE,
 )
 
@@ -330,67 +319,6 @@ def _has_no_time(text: str) -> bool:
     return True
 
 
-def days_in(text: str, now: datetime | None) -> tuple[str, ...]:
-    """Return the days, months and years that a text names, as ISO dates or parts of one.
-
-    `2026` is a year, `2026-06` a month, `2026-06-03` a day. A month or day without a year is `-06`
-    or `-06-03`: June, or 3 June, of any year. "Last week" gives each of its days. Dates that only
-    limit a period ("before May") and words that are no dates in their context ("may") are left out.
-    `now` is the local time that "yesterday" refers to; if it is None, such words are left out.
-    Whether the calendar has the days is not checked.
-    """
-    text = " ".join(text.casefold().split())
-    days: list[str] = []
-    for match in _DATE_PHRASE.finditer(text):
-        _, _, previous_word = text[: match.start()].rstrip().rpartition(" ")
-        if previous_word not in _LIMIT_PREPOSITIONS:
-            days += _days_of_match(match, previous_word, now)
-    return tuple(days)
-
-
-def _days_of_match(
-    match: re.Match[str],
-    previous_word: str,
-    now: datetime | None,
-) -> list[str]:
-    """Return what a match of `_DATE_PHRASE` means, in the form of `days_in`.
-
-    Returns [] if it is no date, or if it is relative to the current time and `now` is None.
-    """
-    follows_preposition = previous_word in _DATE_PREPOSITIONS
-    if match["month"]:
-        return _days_of_month(match, follows_preposition)
-    if match["iso"]:
-        return [match["iso"]]
-    if match["only_year"]:
-        # Without a preposition, four digits are more likely an amount: "2000 seats".
-        return [match["only_year"]] if follows_preposition else []
-
-    period = None if now is None else _period_of(match["relative"], now)
-    if period is None:
-        return []
-    day_count = (period.end - period.start).days
-    return [(period.start + offset * _DAY).date().isoformat() for offset in range(day_count)]
-
-
-def _days_of_month(match: re.Match[str], follows_preposition: bool) -> list[str]:
-    """Return the month or day that the name of a month means, as the only item.
-
-    Returns [] if the name is another word, such as the verb "may".
-    """
-    month = match["month"]
-    day = match["day"] or match["day_after"]
-    year = match["year"] or ""
-    is_other_word = month in _AMBIGUOUS_MONTHS and not (day or year or follows_preposition)
-    if is_other_word:
-        return []
-
-    iso_month = f"{year}-{_MONTHS.index(month) + 1:02d}"
-    if not day:
-        return [iso_month]
-    return [f"{iso_month}-{int(day):02d}"]
-
-
 def full_day_in(title: str) -> str:
     """Return the first full day in a title as an ISO day; "" if there is none.
 
@@ -400,14 +328,18 @@ def full_day_in(title: str) -> str:
     if not any(map(str.isdigit, title)):
         return ""
 
-    days = days_in(title, now=None)
-    return next(filter(_is_full_day, days), "")
+    for match in _FULL_DATE.finditer(title.casefold()):
+        try:
+            return date.fromisoformat(_iso_day(match)).isoformat()
+        except ValueError:
+            continue  # the calendar does not have it
+    return ""
 
 
-def _is_full_day(day: str) -> bool:
-    """Return whether a day, month or year of `days_in` is a day, and one that the calendar has."""
-    try:
-        date.fromisoformat(day)
-    except ValueError:
-        return False
-    return True
+def _iso_day(match: re.Match[str]) -> str:
+    """Return a match of `_FULL_DATE` in the form of an ISO day, which may not exist."""
+    if match["iso"]:
+        return match["iso"]
+    month = _MONTHS.index(match["month"]) + 1
+    day = match["day"] or match["day_after"] or "0"
+    return f"{match['year']}-{month:02d}-{int(day):02d}"

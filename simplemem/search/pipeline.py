@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date, datetime
 
 from simplemem.errors import Invalid
 from simplemem.index.api import (
@@ -24,14 +25,27 @@ from simplemem.index.api import (
 )
 from simplemem.index.service import IndexService
 from simplemem.index.vectors import QueryVector
-from simplemem.models import Filter, Found, Hit
-from simplemem.note.dates import days_in, local_now, sortable_time
+from simplemem.models import DatedName, Filter, Found, Hit
+from simplemem.note.dates import local_now, sortable_time
 from simplemem.note.names import name_of
 from simplemem.note.plain_text import plain_text
 from simplemem.note.words import may_be_english
 from simplemem.search import judgement, rank
 from simplemem.search.conditions import ConditionChecker
-from simplemem.search.dates import DATED_NOTES, DATED_WEIGHT, belongs_to_day
+from simplemem.search.dates import (
+    DATED_NOTES,
+    DATED_WEIGHT,
+    MIN_EVENT_SHARE,
+    Period,
+    TimeAsked,
+    as_day,
+    date_order,
+    day_of_note,
+    languages_of_time,
+    plain_words,
+    shown_day,
+    value_of_note,
+)
 from simplemem.search.filters import ANY_AUTHOR, FilterResolver
 from simplemem.search.judgement import Coverage
 from simplemem.search.needs import Authors, Embeddings, IndexKeeper, IndexMonitor, NoteReader
@@ -52,12 +66,16 @@ _TITLE_EDGES = " \"'“”„«»"
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """What to rank: the notes that pass a filter, for a query; the best `limit` become hits."""
+    """What to rank: the notes that pass a filter, for a query; the best `limit` become hits.
+
+    `now` is the local time that "yesterday" in the query refers to; None for the current time.
+    """
 
     query: Query
     filter: IndexFilter
     mode: Mode
     limit: int
+    now: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +95,15 @@ class _Candidates:
 
 @dataclass(frozen=True, slots=True)
 class _Order:
-    """An order of notes, the details of those that may be shown, and the signals it is based on."""
+    """An order of notes, the details of those that may be shown, and the signals it is based on.
+
+    `time` is the time that the query speaks of, if it does.
+    """
 
     ranked: Sequence[Ranked] = ()
     details: Mapping[NoteId, NoteDetails] = field(default_factory=dict)
     signals: Sequence[Signal] = ()
+    time: TimeAsked | None = None
 
 
 class NoteRanker:
@@ -116,11 +138,13 @@ class NoteRanker:
         *,
         mode: Mode = "hybrid",
         rerank: bool = True,
+        now: datetime | None = None,
     ) -> Ranking:
         """Rank the notes that pass a filter, as they are now; without words, the newest first.
 
         Filters in `text` are added to `filter`. At most `limit` notes become hits. A reranker, if
-        there is one, orders them unless `rerank` is False. Without hits, `degraded` also says which
+        there is one, orders them unless `rerank` is False. `now` is the time that words such as
+        "yesterday" refer to; None for the current time. Without hits, `degraded` also says which
         conditions no note meets. Raises Invalid, NotFound or Ambiguous for a filter that cannot be
         resolved.
         """
@@ -132,7 +156,7 @@ class NoteRanker:
             resolved = self._filters.resolve(filter or Filter(), query)
 
         query = self._corrected(query, plain_query, resolved)
-        request = _Request(query, resolved, mode, limit)
+        request = _Request(query, resolved, mode, limit, now)
         ranking = self._rank(request, plain_query, status, rerank=rerank)
         if not ranking.hits:
             unmet = self._conditions.unmet(resolved)
@@ -224,6 +248,7 @@ class NoteRanker:
             hits=listed[: request.limit],
             details=order.details,
             degraded=candidates.degraded,
+            in_order=order.time is not None and order.time.in_order,
         )
 
     def _find_candidates(self, request: _Request, status: IndexProgress) -> _Candidates:
@@ -291,7 +316,7 @@ class NoteRanker:
         """Order notes by the signals of the index, then again with further signals of the best.
 
         For a question, the files of the best 12 notes are read and compared with it. If the query
-        names days, those of the best 40 that belong to one gain. The result has the details of the
+        speaks of a time, those of the best 40 that fit it gain. The result has the details of the
         notes that were best by the signals of the index.
         """
         query = request.query
@@ -300,8 +325,9 @@ class NoteRanker:
         is_foreign = coverage is not None and not may_be_english(query.text)
         if is_foreign:
             coverage = None  # single words of other languages are not compared
-        days = days_in(query.text, local_now())
-        depth = _depth_of(request, has_coverage=coverage is not None, has_days=bool(days))
+        time = _time_of(request)
+        periods = self._periods_of(time, request, candidates.status)
+        depth = _depth_of(request, has_coverage=coverage is not None, has_periods=bool(periods))
         # The confidence in the best hit needs the score at `LEAD_RANK`.
         max_notes = max(depth, rank.LEAD_RANK)
 
@@ -317,17 +343,17 @@ class NoteRanker:
             repeated=True,
             matched=matched_places,
         )
-        if coverage is None and not days:
-            return _Order(ranked, details, signals)
+        if coverage is None and not periods:
+            return _Order(ranked, details, signals, time)
 
         # Notes without details were removed from the index meanwhile.
         best = [note for note in place_of_note if note in details]
         if coverage is not None:
             signals = self._with_coverage(signals, query, coverage, best, details)
-        if days:
-            signals = _with_days(signals, days, best, details)
+        if periods:
+            signals = _with_periods(signals, periods, best, details)
         ranked = rank.ordered(matches, signals, max_notes)
-        return _Order(ranked, details, signals)
+        return _Order(ranked, details, signals, time)
 
     def _signals_of_index(
         self, query: Query, candidates: _Candidates, *, is_foreign: bool
@@ -381,6 +407,47 @@ class NoteRanker:
         values = dict(zip(covered_notes, shares, strict=True))
         return rank.add_signal(signals, "covered", rank.COVERED_WEIGHT, values)
 
+    def _periods_of(
+        self, time: TimeAsked | None, request: _Request, status: IndexProgress
+    ) -> Sequence[Period]:
+        """Return the periods that a query speaks of, such as those before an event of a note.
+
+        Returns none if the query speaks of no time, or of an event that no note has.
+        """
+        if time is None or not time.event:
+            return time.periods if time else ()
+        day = self._day_of_event(time.event, request, status)
+        if day is None:
+            return ()
+
+        from simplemem.search.times import beside_event
+
+        return (beside_event(day, time.relation, _now_of(request)),)
+
+    def _day_of_event(self, event: str, request: _Request, status: IndexProgress) -> date | None:
+        """Return the day of the best note about an event, in words of a query.
+
+        Returns None if no passage of that note contains most of the words, or if it has no day.
+        """
+        query, status = with_forms(read_query(event), self._index.vocabulary)
+        candidates = self._find_candidates(replace(request, query=query, limit=1), status)
+        signals = self._signals_of_index(query, candidates, is_foreign=False)
+        ranked = rank.ordered(candidates.matches, signals, 1)
+        if not ranked or not ranked[0].has_word:
+            return None
+
+        best = ranked[0]
+        details = self._index.details({best.note: best.place}, candidates.question).get(best.note)
+        text = self._notes.text_of(best.path)
+        if details is None or text is None:
+            return None
+        weights = rank.weights_of(query.words, query.note_counts, candidates.matches.note_count)
+        texts = [text[span.start : span.stop] for span in details.passages]
+        share = rank.share_by_beginnings(weights, details.row.title, texts)
+        if share < MIN_EVENT_SHARE:
+            return None
+        return as_day(day_of_note(details.row))
+
     def _newest_first(self, question: IndexQuery, limit: int) -> _Order:
         """Return up to `limit` notes that pass the filter, the last changed first, with score 1."""
         rows = self._index.page(question.narrow, "modified", limit).rows
@@ -396,12 +463,34 @@ def _rows_of_hits(ranking: Ranking) -> list[NoteRow]:
     return [ranking.details[hit.note].row for hit in ranking.hits]
 
 
-def _depth_of(request: _Request, *, has_coverage: bool, has_days: bool) -> int:
+def _now_of(request: _Request) -> datetime:
+    """Return the local time that a query refers to, without an offset."""
+    now = request.now
+    if now is None:
+        return local_now()
+    if now.tzinfo is not None:
+        return now.astimezone().replace(tzinfo=None)
+    return now
+
+
+def _time_of(request: _Request) -> TimeAsked | None:
+    """Return the time that a query speaks of; None for most queries, which speak of none."""
+    text = request.query.text
+    languages = languages_of_time(plain_words(text))
+    if not languages:
+        return None
+
+    from simplemem.search.times import read_time
+
+    return read_time(text, languages, _now_of(request))
+
+
+def _depth_of(request: _Request, *, has_coverage: bool, has_periods: bool) -> int:
     """Return of how many of the best notes the details are read: those to show or to compare."""
     depth = request.limit
     if has_coverage:
         depth = max(depth, rank.COVERED_NOTES)
-    if has_days:
+    if has_periods:
         depth = max(depth, DATED_NOTES)
     return depth
 
@@ -428,20 +517,25 @@ def _question_of(
     return replace(question, terms=query.terms(), pairs=query.neighbour_terms())
 
 
-def _with_days(
+def _with_periods(
     signals: Sequence[Signal],
-    days: tuple[str, ...],
+    periods: Sequence[Period],
     best: Sequence[NoteId],
     details: Mapping[NoteId, NoteDetails],
 ) -> list[Signal]:
-    """Return the signals, with one that is 1 for notes that belong to one of `days`.
+    """Return the signals, with one for how well the best notes fit one of some periods.
 
-    See `belongs_to_day`. The weights of the others are reduced to make room; if no note belongs,
-    the signals are returned unchanged. Only the first 40 of the `best` notes are compared. `days`
-    are in the form of `days_in`.
+    See `value_of_note`. The weights of the others are reduced to make room; if no note fits, the
+    signals are returned unchanged. Only the first 40 of the `best` notes are compared.
     """
-    dated_notes = [note for note in best[:DATED_NOTES] if belongs_to_day(details[note].row, days)]
-    return rank.add_signal(signals, "dated", DATED_WEIGHT, dict.fromkeys(dated_notes, 1.0))
+    values: dict[NoteId, float] = {}
+    for note in best[:DATED_NOTES]:
+        value = value_of_note(details[note].row, periods)
+        if value:
+            values[note] = value
+    # A signal is divided by its best value, so that value becomes part of the weight.
+    weight = DATED_WEIGHT * max(values.values(), default=0.0)
+    return rank.add_signal(signals, "dated", weight, values)
 
 
 def degradation_of(ranking: Ranking) -> str:
@@ -470,6 +564,9 @@ class SearchRequest:
 
     # Whether a reranker may order the hits.
     rerank: bool = True
+
+    # What "yesterday" in the query refers to; None for the current time.
+    now: datetime | None = None
 
     # Whether hits name who changed them last. They always do if the filter or query names an
     # author.
@@ -535,6 +632,7 @@ class Search:
             limit,
             mode=mode,
             rerank=request.rerank,
+            now=request.now,
         )
 
         # Both the first hit and the decision whether it answers need the text of the best note.
@@ -565,6 +663,7 @@ class Search:
             only_nearest=is_only_nearest,
             notice=judgement.notice_of(is_only_nearest, ranking.query.words, absent),
             not_searched=ranking.matches.excluded if absent else 0,
+            by_date=_by_date(ranking, hits),
         )
         return SearchAnswer(found, ranking, limit)
 
@@ -624,6 +723,20 @@ class Search:
             authors=(author.name or author.kind,),
             written=sortable_time(author.when),
         )
+
+
+def _by_date(ranking: Ranking, hits: Sequence[Hit]) -> tuple[DatedName, ...]:
+    """Return the hits in order of their days, if the query asks for an order; else none."""
+    if not ranking.in_order:
+        return ()
+    shown = {hit.name for hit in hits}
+    rows = [ranking.details[ranked.note].row for ranked in ranking.hits]
+    dated = [
+        DatedName(name=name_of(row.path), day=shown_day(row))
+        for row in sorted(rows, key=date_order)
+        if name_of(row.path) in shown
+    ]
+    return tuple(dated)
 
 
 def _checked_mode(mode: str) -> Mode:

@@ -60,6 +60,9 @@ class Ranking:
     # Sentences about what the search lacked, such as vectors; "" if nothing.
     degraded: str = ""
 
+    # Whether the query asks in what order things happened.
+    in_order: bool = False
+
     # If a reranker ordered the hits, what it answered.
     reranking: Reranking | None = None
 

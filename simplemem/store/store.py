@@ -56,6 +56,8 @@ from simplemem.store.listeners import ChangeCallback
 from simplemem.store.read import NoteText
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from pydantic import SecretStr
 
 P = ParamSpec("P")
@@ -488,6 +490,7 @@ class EnhancedStore:
         rerank: bool = True,
         authors: bool = False,
         own_scores: bool = False,
+        now: datetime | None = None,
     ) -> Found:
         """Return the notes that answer a query, best first; for a query without words, the newest.
 
@@ -497,7 +500,8 @@ class EnhancedStore:
         `authors`, each hit says who changed the note last. With `rerank`, the reranker of the
         settings, if any, may order the hits. Scores fall from hit to hit; with `own_scores`, each
         hit has its own score, even if it is higher than that of a hit above, for a caller that
-        filters by scores. The index is brought up to date first.
+        filters by scores. `now` is the time that words such as "last week" refer to; None for the
+        current time. The index is brought up to date first.
 
         Raises Invalid for an unknown mode or a limit below 1; Invalid, NotFound or Ambiguous for a
         filter that cannot be resolved; and NotFound or Ambiguous for `why`.
@@ -511,6 +515,7 @@ class EnhancedStore:
             rerank=rerank,
             authors=authors,
             own_scores=own_scores,
+            now=now,
         )
         search = partial(searching.search.search, request)
         if explain or why:

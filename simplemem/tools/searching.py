@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NotRequired, TypedDict
 from pydantic import Field, WithJsonSchema
 
 from simplemem.errors import Hint, Invalid
-from simplemem.models import NO_WORD_FOUND, Found, IndexState, Pack
+from simplemem.models import NO_WORD_FOUND, DatedName, Found, IndexState, Pack
 from simplemem.tools import render
 from simplemem.tools.arguments import LinkFilterArgs, Mode, Name, Words, about, aliases, clamp
 from simplemem.tools.reading import list_memories
@@ -51,6 +51,7 @@ class SearchAnswer(Result):
     absent: Sequence[str] = ()
     only_nearest: bool = False
     notice: str = ""
+    by_date: Sequence[DatedName] = ()
 
 
 @tool("Search memories", routes=("GET /search", "POST /search"))
@@ -113,7 +114,16 @@ def _search_text(result: Found, answer: SearchAnswer) -> str:
     if answer.explain:
         explained = f"Explained: {json.dumps(answer.explain, ensure_ascii=False)}"
     items = [_hit_text(number, hit) for number, hit in enumerate(answer.hits, 1)]
-    return render.answer(head, "\n\n".join(items), explained, state_below, flagged=True)
+    order = _order_text(answer.by_date)
+    return render.answer(head, "\n\n".join(items), order, explained, state_below, flagged=True)
+
+
+def _order_text(notes: Sequence[DatedName]) -> str:
+    """Return the hits in order of their days on one line; "" for none."""
+    if not notes:
+        return ""
+    names = [render.name_of(note.as_text()) for note in notes]
+    return f"In order of date: {'; '.join(names)}."
 
 
 def _explanation(explanation: Mapping[str, Any] | None) -> Data:

@@ -1,4 +1,4 @@
-"""Dates as people say them: for a filter, and in a question, whose days come before others that are as good."""
+"""Dates as people say them: for a filter, in titles, and in a question, whose days come first."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from simplemem.errors import Invalid
-from simplemem.note.dates import days_in, full_day_in, read_when
+from simplemem.note.dates import full_day_in, read_when
 from simplemem.store import EnhancedStore
 
 Write = Callable[..., Path]
@@ -72,33 +72,6 @@ def test_a_date_means_a_span(text: str, start: str, end: str) -> None:
 def test_what_is_no_date_is_said_to_be_none(text: str) -> None:
     with pytest.raises(Invalid):
         read_when(text, NOW)
-
-
-# -- the days that a question speaks of
-
-
-@pytest.mark.parametrize(
-    ("question", "days"),
-    [
-        ("what did we decide in March 2024?", ("2024-03",)),
-        ("who came on 13 October, 2023", ("2023-10-13",)),
-        ("who came on October 13th, 2023", ("2023-10-13",)),
-        ("notes of 2024-03-12 or of 2024-12", ("2024-03-12", "2024-12")),
-        ("how often in 2023?", ("2023",)),
-        ("who went camping in June? or on 3 June", ("-06", "-06-03")),
-        ("what did I write last week", tuple(f"2026-11-{day:02d}" for day in range(9, 16))),
-        ("what happened yesterday?", ("2026-11-17",)),
-        ("what happened 3 days ago?", ("2026-11-15",)),
-        ("may we march on?", ()),
-        ("How many of the 2000 seats", ()),
-        ("the summer of 69", ()),
-        ("two weeks before 11 August 2023", ()),
-        ("what does last mean", ()),
-        ("", ()),
-    ],
-)
-def test_days_are_understood(question: str, days: tuple[str, ...]) -> None:
-    assert days_in(question, NOW) == days
 
 
 def test_a_title_is_of_a_day_when_it_says_it_in_full() -> None:

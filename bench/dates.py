@@ -1,0 +1,152 @@
+"""Do questions that name a time find the notes of that time?
+
+    python bench/dates.py [--lme FILE.json.xz] [--locomo FILE.json.gz]
+
+`bench/dates.toml` has questions in 14 languages. Each has a vault of its own, in which only the day
+tells the notes apart. Prints per language how many questions have a right note before all others,
+and how many that ask for an order get the notes in it. With `--lme`, the temporal questions of
+LongMemEval are asked at their own dates, each in its own sessions; with `--locomo`, the temporal
+questions of LoCoMo (category 2).
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import lzma
+import sys
+import tempfile
+import tomllib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from bench.quality import reciprocal_rank, write, write_locomo
+from simplemem.models import Found
+from simplemem.settings.model import Settings
+from simplemem.store import EnhancedStore
+
+QUESTIONS: Final = Path(__file__).with_name("dates.toml")
+TEMPORAL: Final = 2  # a category of LoCoMo
+
+Ranks = tuple[Sequence[str], frozenset[str]]
+"""The names of the hits of a question, and those of the notes that answer it."""
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--lme", type=Path)
+    parser.add_argument("--locomo", type=Path)
+    parser.add_argument("--verbose", action="store_true", help="print the questions that fail")
+    options = parser.parse_args()
+
+    print_own(options.verbose)
+    if options.lme:
+        print_figures("LongMemEval, temporal", ask_lme(options.lme))
+    if options.locomo:
+        print_figures("LoCoMo, temporal", ask_locomo(options.locomo))
+
+
+def print_own(is_verbose: bool) -> None:
+    """Ask the questions of `dates.toml`, and print how many of each language are right."""
+    data = tomllib.loads(QUESTIONS.read_text(encoding="utf-8"))
+    right: Counter[str] = Counter()
+    total: Counter[str] = Counter()
+    for question in data["question"]:
+        total[question["language"]] += 1
+        is_right = answers(question, data["now"])
+        right[question["language"]] += is_right
+        if is_verbose and not is_right:
+            print("not right:", question["text"])
+    print("| language | right | questions |\n|---|---|---|")
+    for language, count in total.items():
+        print(f"| {language} | {right[language]} | {count} |")
+    print(f"| all | {right.total()} | {total.total()} |", flush=True)
+
+
+def answers(question: dict[str, Any], now: datetime) -> bool:
+    """Return whether a question of `dates.toml` is answered by its notes."""
+    extra = question.get("extra", {})
+    with tempfile.TemporaryDirectory() as folder:
+        for number, day in enumerate(question["days"], 1):
+            text = question["note"].replace("{}", str(number + 2))
+            write(Path(folder, f"{day}.md"), f"{text}\n")
+        for day, text in extra.items():
+            write(Path(folder, f"{day}.md"), f"{text}\n")
+        with EnhancedStore(Path(folder), Settings()) as store:
+            store.sync()
+            found = store.search(question["text"], limit=10, now=now)
+
+    if question.get("ordered"):
+        return [name for name in days_in_order(found) if name in extra] == sorted(extra)
+    names = [hit.name for hit in found.hits if hit.name not in extra]
+    return names[:1] == [str(question["days"][0])]
+
+
+def days_in_order(found: Found) -> list[str]:
+    """Return the names of the hits in order of date, if the answer has that order."""
+    return [note.name for note in found.by_date]
+
+
+def ask_lme(file: Path) -> Iterator[Ranks]:
+    """Ask the temporal questions of LongMemEval, each of its sessions and at its date."""
+    data = json.loads(lzma.decompress(file.read_bytes()))
+    for question in data["questions"]:
+        if question["type"] != "temporal-reasoning" or question["id"].endswith("_abs"):
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            for name, when in zip(question["haystack"], question["dates"], strict=True):
+                turns = data["sessions"][name]["turns"]
+                body = "\n\n".join(f"**{role.title()}:** {text}" for role, text in turns)
+                header = f"---\ncreated: {moment(when):%Y-%m-%dT%H:%M:%S}\n---\n\n"
+                write(Path(folder, f"{name}.md"), f"{header}{body}\n")
+            with EnhancedStore(Path(folder), Settings()) as store:
+                store.sync()
+                asked_at = moment(question["date"])
+                found = store.search(question["question"], limit=10, now=asked_at)
+        yield [hit.name for hit in found.hits], frozenset(question["evidence"])
+
+
+def moment(text: str) -> datetime:
+    """Return the time of a text such as `2023/05/20 (Sat) 02:21`."""
+    day, _, time = text.partition(" (")
+    clock = time.partition(") ")[2]
+    return datetime.strptime(f"{day} {clock}", "%Y/%m/%d %H:%M")  # noqa: DTZ007  (local)
+
+
+def ask_locomo(file: Path) -> Iterator[Ranks]:
+    """Ask the temporal questions of LoCoMo of all its sessions."""
+    data = json.loads(gzip.decompress(file.read_bytes()))
+    with tempfile.TemporaryDirectory() as folder:
+        questions = write_locomo(file, Path(folder))
+        with EnhancedStore(Path(folder), Settings()) as store:
+            store.sync()
+            for query, (text, right) in zip(data["queries"], questions, strict=True):
+                if query["category"] == TEMPORAL:
+                    found = store.search(text, limit=10)
+                    yield [hit.name for hit in found.hits], right
+
+
+def print_figures(title: str, ranks: Iterable[Ranks]) -> None:
+    """Print hit@1, recall@5, recall@10 and MRR of some questions."""
+    rows = list(ranks)
+    sums: Counter[str] = Counter()
+    for names, right in rows:
+        sums["hit@1"] += bool(right & set(names[:1]))
+        sums["recall@5"] += len(right & set(names[:5])) / len(right)
+        sums["recall@10"] += len(right & set(names)) / len(right)
+        sums["MRR"] += reciprocal_rank(names, right)
+    figures = ", ".join(f"{name} {total / len(rows):.3f}" for name, total in sums.items())
+    print(f"{title}, {len(rows)} questions: {figures}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
