@@ -1,18 +1,20 @@
 """Context packs: the best passages for a query, with their places, within a budget of tokens.
 
+Of each note, the passages that cover most of the query go in, most of them from the best notes. A
+short note goes in whole, as does a section that the query names. Pinned notes come first
+(`pinned.py`).
+
 Passages of the neighbours of the best notes join them with low scores. The neighbours of a note are
 the notes that it is linked with. If its name has a date, they are also the dated notes before and
-after it in its folder.
+after it in its folder. docs/internals/ranking.md says how the numbers were chosen.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import islice
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from simplemem.index.api import NoteDetails, NoteId, NoteRow, TextSpan
+from simplemem.index.api import NoteDetails, NoteId, NoteRow
 from simplemem.index.service import IndexService
 from simplemem.models import Filter, Pack
 from simplemem.note.names import name_of
@@ -21,16 +23,30 @@ from simplemem.providers.word_vectors import Multilingual
 from simplemem.search.judgement import notice_of
 from simplemem.search.needs import Embeddings, IndexKeeper, IndexMonitor, NoteReader
 from simplemem.search.packing import CountTokens, Piece, pack
+from simplemem.search.passages import QuotedNote, Room
 from simplemem.search.pipeline import NoteRanker, checked_limit, degradation_of
-from simplemem.search.quality import HitQuality, Quotable, quoted_heading
-from simplemem.search.rank import Ranked, passage_around
+from simplemem.search.quality import HitQuality, quoted_heading
+from simplemem.search.rank import Ranked
 from simplemem.search.ranking import Ranking
 
 _MIN_BUDGET = 50
 _MAX_BUDGET = 100_000
 
 _MAX_HITS = 20
-_MAX_PASSAGES = 3  # of one note
+_MAX_PASSAGES_BY_RANK = 3  # of one note, for `pieces_of`
+
+# What counts less than this share of the best part does not go into a pack.
+_MIN_WEIGHT = 0.3
+
+# After a reranking, each note counts this share of the one before it.
+_WEIGHT_OF_NEXT = 0.9
+
+# The share of the budget that a short note may take as a whole, and a section of the best note that
+# the query names. Neither may take more tokens than the maximum.
+_WHOLE_NOTE_SHARE = 0.25
+_SECTION_SHARE = 0.5
+_MAX_WHOLE_TOKENS = 800
+_ONLY_PASSAGES = Room(note=0, section=0)
 
 # How many of the best hits their neighbours may join, and the share of the hit's score that is
 # added to that of a neighbour.
@@ -48,13 +64,6 @@ class _Source:
     details: NoteDetails
     score: float
     via: str = ""
-
-
-class _Quoted(NamedTuple):
-    """A passage of a note, and the text of it that may be quoted."""
-
-    span: TextSpan
-    text: str
 
 
 class ContextBuilder:
@@ -100,7 +109,7 @@ class ContextBuilder:
         # The ranker has revalidated the hits; their neighbours may have changed.
         ranking, sources = self._keeper.revalidated(find, rows_of_neighbours)
         tokenizer, count = self._tokenizer()
-        pieces = self._pieces_of_sources(sources, ranking.query.words)
+        pieces = self._pieces_of_sources(ranking, sources, budget)
         packed = pack(pieces, budget, count)
 
         state = self._monitor.state_of_answer(earlier_state, ranking.status)
@@ -126,9 +135,14 @@ class ContextBuilder:
     def pieces_of(self, ranking: Ranking) -> list[Piece]:
         """Return the passages of the hits of a ranking and of their neighbours, best first.
 
-        The best passage of each note comes before the next best one of any.
+        At most 3 of each note. The best passage of each comes before the next best one of any.
         """
-        return self._pieces_of_sources(self._sources_of(ranking), ranking.query.words)
+        by_rank: list[list[Piece]] = [[] for _ in range(_MAX_PASSAGES_BY_RANK)]
+        for source in self._sources_of(ranking):
+            pieces = self._pieces_of_note(ranking, source, source.score, _ONLY_PASSAGES)
+            for rank, piece in enumerate(pieces[:_MAX_PASSAGES_BY_RANK]):
+                by_rank[rank].append(replace(piece, score=source.score / (rank + 1)))
+        return [piece for pieces in by_rank for piece in pieces]
 
     def _tokenizer(self) -> tuple[str, CountTokens]:
         """Return the name of the tokenizer, and a function that counts the tokens of a text.
@@ -159,6 +173,7 @@ class ContextBuilder:
             no_places,
             ranking.question,
             blocks=True,
+            repeated=True,
             neighbours_of=[hit.note for hit in best_hits],
             among=frozenset(candidates),
         )
@@ -169,21 +184,81 @@ class ContextBuilder:
         sources += _neighbours_of(best_hits, candidates, details, ranking)
         return sorted(sources, key=lambda source: -round(source.score, 6))
 
-    def _pieces_of_sources(self, sources: Sequence[_Source], words: Sequence[str]) -> list[Piece]:
-        """Return passages of some notes as they are quoted: the best of each, then the next best.
+    def _pieces_of_sources(
+        self,
+        ranking: Ranking,
+        sources: Sequence[_Source],
+        budget: int,
+    ) -> list[Piece]:
+        """Return what a pack may quote of some notes, those parts first that count most.
 
-        `words` are those of the query. Reads the files now. Leaves out notes that were deleted, and
-        passages of which nothing may be quoted.
+        `sources` are sorted. Reads the files now, and leaves out notes that were deleted. Leaves
+        out what counts too little compared with the best part.
         """
-        by_rank: list[list[Piece]] = [[] for _ in range(_MAX_PASSAGES)]
-        for source in sources:
-            text = self._notes.text_of(source.details.row.path)
-            if text is None:
+        weights = _weights_of(ranking, sources)
+        pieces: list[Piece] = []
+        for place, (source, weight) in enumerate(zip(sources, weights, strict=True)):
+            if weight < _MIN_WEIGHT:
                 continue
-            for rank, piece in enumerate(_pieces_of_note(source, text, words)):
-                if piece.text.strip():
-                    by_rank[rank].append(piece)
-        return [piece for pieces in by_rank for piece in pieces]
+            room = _room_for(budget, is_best=place == 0)
+            pieces += self._pieces_of_note(ranking, source, weight, room)
+        pieces.sort(key=lambda piece: -round(piece.weight, 6))
+        return [piece for piece in pieces if piece.weight >= _MIN_WEIGHT]
+
+    def _pieces_of_note(
+        self,
+        ranking: Ranking,
+        source: _Source,
+        weight: float,
+        room: Room,
+    ) -> list[Piece]:
+        """Return what may be quoted of a note, the best first; nothing if it was deleted."""
+        details = source.details
+        row = details.row
+        text = self._notes.text_of(row.path)
+        if text is None:
+            return []
+
+        note = QuotedNote(details, text, ranking.query.words)
+        shares = self._quality.shares_of_passages(ranking, details, text)
+        parts = note.parts(shares, ranking.query.text, room)
+        return [
+            Piece(
+                name=name_of(row.path),
+                title=row.title,
+                heading=quoted_heading(part.span.headings),
+                line=part.span.line,
+                modified=row.modified,
+                text=part.text,
+                score=source.score * part.share,
+                weight=weight * part.share,
+                start=part.span.start,
+                at=part.at,
+                via=source.via,
+                has_gaps=part.text != text[part.span.start : part.span.stop],
+            )
+            for part in parts
+        ]
+
+
+def _room_for(budget: int, *, is_best: bool) -> Room:
+    """Return how many tokens a whole note may take, and a whole section of the best note."""
+    whole_note = min(_MAX_WHOLE_TOKENS, int(budget * _WHOLE_NOTE_SHARE))
+    section = min(_MAX_WHOLE_TOKENS, int(budget * _SECTION_SHARE)) if is_best else 0
+    return Room(whole_note, section)
+
+
+def _weights_of(ranking: Ranking, sources: Sequence[_Source]) -> list[float]:
+    """Return how much each note counts, as a share of the best one. `sources` are sorted.
+
+    The scores of a reranker have no known scale, so only the place of a note counts then.
+    """
+    if ranking.reranking is not None:
+        return [_WEIGHT_OF_NEXT**place for place, _ in enumerate(sources)]
+    best_score = max((source.score for source in sources), default=0.0)
+    if best_score <= 0:
+        return [1.0] * len(sources)
+    return [source.score / best_score for source in sources]
 
 
 def _neighbours_of(
@@ -219,74 +294,3 @@ def _score_of_neighbour(neighbour: Ranked, hit: Ranked, ranking: Ranking) -> flo
         # The scores of hits are on the scale of the reranker, which has not seen this note.
         score = min(score, ranking.hits[-1].score)
     return score
-
-
-def _pieces_of_note(source: _Source, text: str, words: Sequence[str]) -> list[Piece]:
-    """Return the best 3 passages of a note, best first. Their text may be blank.
-
-    The first one has the score of the note, the next ones a half and a third of it.
-    """
-    details = source.details
-    row = details.row
-    starts = _starts_by_passage(details)
-    pieces = []
-    for rank, (span, quoted) in enumerate(_quoted_passages(details, starts, text, words)):
-        word_start = starts.get(span, span.start)
-        pieces.append(
-            Piece(
-                name=name_of(row.path),
-                title=row.title,
-                heading=quoted_heading(span.headings),
-                line=span.line,
-                modified=row.modified,
-                text=quoted,
-                score=source.score / (rank + 1),
-                start=span.start,
-                at=max(0, word_start - span.start),
-                via=source.via,
-                has_gaps=quoted != text[span.start : span.stop],
-            )
-        )
-    return pieces
-
-
-def _starts_by_passage(details: NoteDetails) -> dict[TextSpan, int]:
-    """Return the passages of the best blocks, best first, each with the start of its block.
-
-    If no block matched the query, it is the passage that is most similar, with its own start.
-    """
-    starts: dict[TextSpan, int] = {}
-    for block in details.blocks:
-        passage = passage_around(details.passages, block)
-        if passage is not None:
-            starts.setdefault(passage, block.start)
-
-    if not starts:
-        passage = passage_around(details.passages, details.best)
-        if passage is not None:
-            starts[passage] = passage.start
-    return starts
-
-
-def _quoted_passages(
-    details: NoteDetails,
-    best: Iterable[TextSpan],
-    text: str,
-    words: Sequence[str],
-) -> list[_Quoted]:
-    """Return the best 3 passages as they are quoted.
-
-    If nothing of them may be quoted, returns the first passage of the note of which something may
-    be; none if there is no such passage.
-    """
-    quotable = Quotable.of(text)
-    quoted = [_Quoted(span, quotable.passage(span, words)) for span in islice(best, _MAX_PASSAGES)]
-    if any(passage.text.strip() for passage in quoted):
-        return quoted
-
-    # The note was found by text that is not quoted.
-    for span in details.passages:
-        passage_text = quotable.passage(span, words)
-        if passage_text.strip():
-            return [_Quoted(span, passage_text)]
-    return []

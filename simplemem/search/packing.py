@@ -64,6 +64,9 @@ class Piece:
     # Whether the text has spaces in place of something.
     has_gaps: bool = False
 
+    # How much the passage counts for a pack, compared with the best one.
+    weight: float = 1.0
+
     @property
     def quoted(self) -> str:
         """The text to show, without the spaces in place of what is not quoted."""

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from simplemem.index.api import NoteDetails, NoteId, TextSpan
 from simplemem.note.names import name_of
 from simplemem.note.plain_text import Span, blank_spans, without_html_comments, without_unseen
-from simplemem.note.words import without_stop_words
+from simplemem.note.words import may_be_english, without_stop_words
 from simplemem.search import judgement, rank
 from simplemem.search.judgement import (
     Coverage,
@@ -110,7 +110,7 @@ def choose_excerpt(
     if passage is None:
         return Excerpt("", (), 1)
 
-    passage = _without_edges(version, passage)
+    passage = without_edges(version, passage)
     location = place or passage
     if version is unique:
         # Repeated blocks are removed from the ends of the passage, but stay in its middle: without
@@ -197,7 +197,7 @@ def _has_text(version: str, place: TextSpan) -> bool:
     return bool(part.strip())
 
 
-def _without_edges(version: str, passage: TextSpan) -> TextSpan:
+def without_edges(version: str, passage: TextSpan) -> TextSpan:
     """Return a passage from its first visible character to its last; as it is if it is blank."""
     part = version[passage.start : passage.stop]
     blank_length = len(part) - len(part.lstrip())
@@ -298,6 +298,50 @@ class HitQuality:
             return max(share, similarity)
         # A note without any of the words was found by its meaning.
         return share or coverage.share(weights, note.label, note.passages) * trust
+
+    def shares_of_passages(
+        self,
+        ranking: Ranking,
+        details: NoteDetails,
+        text: str,
+    ) -> list[float]:
+        """Return how much of the query each passage of a note covers, with the headings above it.
+
+        It is the share of the words that the passage contains, from 0 to 1. With word vectors, the
+        share that similar words cover is added. Of a long note, passages without a word of the
+        query are not compared: their share is 0. `text` is the text of the note.
+        """
+        weights = _rarity_of_words(ranking)
+        compared = frozenset(spans_to_compare(details))
+        informative: Mapping[str, float] = {}
+        coverage = self._coverage_for(ranking)
+        if coverage is not None:
+            informative = _informative_weights(ranking, coverage)
+
+        row = details.row
+        shares = []
+        for passage in details.passages:
+            span = (passage.start, passage.stop)
+            share = 0.0
+            if weights and span in compared:
+                label = " ".join(passage.headings)
+                part = text[passage.start : passage.stop]
+                share = rank.share_by_beginnings(weights, label, [part])
+                if coverage is not None:
+                    compared_passage = Passages((row.path, row.sha256), [span], lambda: text)
+                    share += coverage.share(informative, label, compared_passage)
+            shares.append(share)
+        return shares
+
+    def _coverage_for(self, ranking: Ranking) -> Coverage | None:
+        """Return what compares the words of a query with those of passages.
+
+        Returns None if there are no word vectors, in the mode "text", and if the query shows
+        another language: single words of other languages are not compared.
+        """
+        if ranking.mode == "text" or not may_be_english(ranking.query.text):
+            return None
+        return self._embeddings.coverage()
 
     def is_only_nearest(
         self,
