@@ -440,7 +440,8 @@ class Pack(Value):
 
     `text` is for the model, `items` are its passages, and `tokens` is its size. `left_out` counts
     the passages for which the budget was too small, and `duplicates` those that repeat another.
-    `omitted` lists both, each with its name, its line, and why. `degraded`, `absent` and
+    `omitted` lists both, each with its name, its line, and why. The first `pinned` items are there
+    whatever the query is, and say nothing of what was found. `degraded`, `absent` and
     `only_nearest` are as in `Found`.
     """
 
@@ -458,10 +459,16 @@ class Pack(Value):
     only_nearest: bool = False
     notice: str = ""  # says that no passage is an answer, for display above the text
     not_searched: int = 0  # with `absent`: notes that are excluded from search
+    pinned: int = 0
+
+    @property
+    def has_found(self) -> bool:
+        """Whether it has passages that were found, and not only pinned ones."""
+        return len(self.items) > self.pinned
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the fields as JSON values, without `not_searched` if it is 0."""
-        return _without_zero(super().as_dict(), "not_searched")
+        """Return the fields as JSON values, without `not_searched` and `pinned` if they are 0."""
+        return _without_zero(_without_zero(super().as_dict(), "not_searched"), "pinned")
 
 
 class Saved(Value):

@@ -602,7 +602,10 @@ def context(
 
     if pack.items:
         # The output is passed to models, which no warning would reach.
-        text = f"{pack.notice}\n\n{pack.text}" if pack.notice else pack.text
+        notice = pack.notice
+        if not pack.has_found:
+            notice = f"{_nothing_found(pack.index)} These notes are pinned."
+        text = f"{notice}\n\n{pack.text}" if notice else pack.text
         return Answer(pack.as_dict(), text=text.removesuffix("\n") + "\n", warnings=warnings)
 
     verdict = _nothing_found(pack.index)

@@ -504,6 +504,19 @@ def paths_by_property(db: Connection, key: str) -> dict[str, str]:
     return paths
 
 
+def paths_with_property(db: Connection, key: str, value: str) -> list[str]:
+    """Return the paths of the notes whose property `key` has a value, in their order.
+
+    `value` is in small ASCII letters. In the frontmatter, it may be a text, or a number or boolean
+    that is written so; case does not matter. Hidden notes are among them.
+    """
+    sql = """
+        SELECT path FROM properties JOIN notes ON id = note_id
+        WHERE key = $1 AND lower(value) IN ($2, $3) ORDER BY path"""
+    values = (key, json.dumps(value), value)
+    return [str(path) for (path,) in db.execute(sql, values)]
+
+
 def complete_name(
     db: Connection,
     prefix: str,

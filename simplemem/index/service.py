@@ -449,6 +449,14 @@ class IndexService:
         """
         return self._read(lambda db: notes.paths_by_property(db, key))
 
+    def paths_with_property(self, key: str, value: str) -> list[str]:
+        """Return the paths of the notes whose property `key` has a value, in their order.
+
+        `value` is in small ASCII letters. In the frontmatter, it may be a text, or a number or
+        boolean that is written so; case does not matter. Hidden notes are among them.
+        """
+        return self._read(lambda db: notes.paths_with_property(db, key, value))
+
     def folders_with_notes(self, folders: Iterable[str]) -> tuple[str, ...]:
         """Return those of `folders` in or below which there is a note, even if all are hidden.
 

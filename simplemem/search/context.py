@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from simplemem.index.api import NoteDetails, NoteId, NoteRow
 from simplemem.index.service import IndexService
@@ -24,6 +25,7 @@ from simplemem.search.judgement import notice_of
 from simplemem.search.needs import Embeddings, IndexKeeper, IndexMonitor, NoteReader
 from simplemem.search.packing import CountTokens, Piece, pack
 from simplemem.search.passages import QuotedNote, Room
+from simplemem.search.pinned import PinnedNotes
 from simplemem.search.pipeline import NoteRanker, checked_limit, degradation_of
 from simplemem.search.quality import HitQuality, quoted_heading
 from simplemem.search.rank import Ranked
@@ -66,6 +68,19 @@ class _Source:
     via: str = ""
 
 
+class _Found(NamedTuple):
+    """What a pack is made of: a ranking, its notes with their neighbours, and pinned notes."""
+
+    ranking: Ranking
+    sources: list[_Source]
+    pinned: list[NoteRow]
+
+    def rows_besides_hits(self) -> list[NoteRow]:
+        """Return the rows of all notes that are no hits."""
+        neighbours = [source.details.row for source in self.sources if source.via]
+        return [*neighbours, *self.pinned]
+
+
 class ContextBuilder:
     """Builds context packs from the notes of one vault. Guards no state."""
 
@@ -87,30 +102,32 @@ class ContextBuilder:
         self._monitor = monitor
         self._notes = notes
         self._embeddings = embeddings
+        self._pinned = PinnedNotes(index, notes)
 
     def build(self, query: str, budget_tokens: int, filter: Filter | None) -> Pack:
         """Return the best passages for a query within a budget of tokens.
 
-        They are of the best 20 notes and of the neighbours of the best 5. A budget above 100,000 is
-        read as 100,000. Raises Invalid for a budget below 50, and the errors of `NoteRanker.rank`.
+        Pinned notes and the constraints of the user come first, if they pass the filter. The other
+        passages are of the best 20 notes and of the neighbours of the best 5. A budget above
+        100,000 is read as 100,000.
+
+        Raises Invalid for a budget below 50, and the errors of `NoteRanker.rank`.
         """
         budget = checked_limit(budget_tokens, _MAX_BUDGET, "budget_tokens", minimum=_MIN_BUDGET)
         self._keeper.prepare()
         earlier_state = self._monitor.state_if_behind()
 
-        def find() -> tuple[Ranking, list[_Source]]:
+        def find() -> _Found:
             ranking = self._ranker.rank(query, filter, _MAX_HITS)
-            return ranking, self._sources_of(ranking)
+            pinned_rows = self._pinned.rows(ranking.filter)
+            return _Found(ranking, self._sources_of(ranking), pinned_rows)
 
-        def rows_of_neighbours(found: tuple[Ranking, list[_Source]]) -> list[NoteRow]:
-            _, sources = found
-            return [source.details.row for source in sources if source.via]
-
-        # The ranker has revalidated the hits; their neighbours may have changed.
-        ranking, sources = self._keeper.revalidated(find, rows_of_neighbours)
+        # The ranker has revalidated the hits; the other notes may have changed.
+        found = self._keeper.revalidated(find, _Found.rows_besides_hits)
+        ranking = found.ranking
         tokenizer, count = self._tokenizer()
-        pieces = self._pieces_of_sources(ranking, sources, budget)
-        packed = pack(pieces, budget, count)
+        pieces = self._pieces_of_sources(ranking, found.sources, budget)
+        packed = pack(pieces, budget, count, pinned=self._pinned.pieces(found.pinned))
 
         state = self._monitor.state_of_answer(earlier_state, ranking.status)
         absent = () if state.missing_notes else ranking.query.absent
@@ -120,6 +137,7 @@ class ContextBuilder:
             text=packed.text,
             tokens=packed.tokens,
             items=packed.items,
+            pinned=packed.pinned,
             left_out=packed.left_out,
             index=state,
             degraded=degradation_of(ranking),
@@ -198,12 +216,12 @@ class ContextBuilder:
         weights = _weights_of(ranking, sources)
         pieces: list[Piece] = []
         for place, (source, weight) in enumerate(zip(sources, weights, strict=True)):
-            if weight < _MIN_WEIGHT:
+            if weight < _MIN_WEIGHT and not source.via:
                 continue
             room = _room_for(budget, is_best=place == 0)
             pieces += self._pieces_of_note(ranking, source, weight, room)
         pieces.sort(key=lambda piece: -round(piece.weight, 6))
-        return [piece for piece in pieces if piece.weight >= _MIN_WEIGHT]
+        return [piece for piece in pieces if piece.weight >= _MIN_WEIGHT or piece.via]
 
     def _pieces_of_note(
         self,

@@ -30,7 +30,15 @@ _MAX_OTHER_PLACES = 6
 _CHARACTERS_PER_TOKEN = 10
 _MIN_PASSAGES = 12
 
+# What is left of the budget is filled with a part of a passage from this many tokens on.
+_MIN_TOKENS_OF_PART = 60
+
+# What pinned passages may take: a share of the budget together, and this many tokens each.
+_PINNED_SHARE = 0.25
+_MAX_PINNED_TOKENS = 200
+
 _SEPARATOR = "\n\n"
+_HEADING_SEPARATOR = " > "
 _WORD = re.compile(r"\S+")
 
 # What begins a list item.
@@ -314,27 +322,34 @@ class Packed(NamedTuple):
     # All of these, each with the reason.
     omitted: tuple[dict[str, Any], ...]
 
+    # How many of the first items are pinned passages.
+    pinned: int = 0
+
 
 def pack(
     pieces: Iterable[Piece],
     budget: int,
     count: CountTokens = count_tokens,
+    pinned: Iterable[Piece] = (),
 ) -> Packed:
     """Pack passages in their order, leaving out each that does not fit into the budget.
 
-    Only the first is cut to fit. Passages that say the same are packed once, and of two that
-    disagree the newest comes first. `count` counts the tokens of a text; the tokens of the pack
-    never exceed `budget`. Blank passages are ignored.
+    The first is cut to fit, and what is then left of the budget is filled with the beginning of
+    one more. In the text, the passages of a note are together. Passages that say the same are
+    packed once, and of two that disagree the newest comes first. Blank passages are ignored.
+
+    The `pinned` passages come first. They take at most a quarter of the budget, and each is cut to
+    200 tokens. `count` counts the tokens of a text; the tokens of the pack never exceed `budget`.
     """
     candidates = [piece for piece in pieces if piece.text.strip()]
     considered_count = _count_to_consider(candidates, budget)
     groups, absorbed = group_pieces(candidates[:considered_count])
 
     packing = _Packing(budget, count)
+    packing.add_pinned(group_pieces(pinned))
     packing.omit_without_room(candidates[considered_count:])
     packing.omit_absorbed(absorbed)
-    for group in groups:
-        packing.add(group, may_cut=group is groups[0])
+    packing.add_all(groups)
     return packing.result()
 
 
@@ -354,6 +369,13 @@ def _count_to_consider(pieces: Sequence[Piece], budget: int) -> int:
     return max(_MIN_PASSAGES, count)
 
 
+class _Section(NamedTuple):
+    """A passage in a pack, and its text there."""
+
+    group: Group
+    text: str
+
+
 class _Packing:
     """A pack while it is filled. Guards its sections, and the passages that were left out."""
 
@@ -361,8 +383,9 @@ class _Packing:
         self._budget = budget
         self._count = count
         self._used_tokens = 0
-        self._groups: list[Group] = []
-        self._sections: list[str] = []  # of the groups, one for each
+        self._sections: list[_Section] = []
+        self._pinned_count = 0  # of the first sections
+        self._headers: dict[str, str] = {}  # of the notes, by name
         self._without_room: list[Piece] = []
         self._duplicates: list[dict[str, Any]] = []
 
@@ -377,49 +400,90 @@ class _Packing:
             item["of"] = first.cited
             self._duplicates.append(item)
 
-    def add(self, group: Group, *, may_cut: bool) -> None:
-        """Add a passage if it fits; else record it as left out. With `may_cut`, it is cut to fit.
+    def add_pinned(self, grouping: Grouping) -> None:
+        """Add pinned passages as far as they fit into their share of the budget, each cut to fit.
+
+        Must be called before any other passage is added.
+        """
+        max_tokens = int(self._budget * _PINNED_SHARE)
+        for group in grouping.groups:
+            room = min(max_tokens - self._used_tokens, _MAX_PINNED_TOKENS)
+            if not self._add(group, room, may_cut=True):
+                self._without_room.append(group.piece)
+        self.omit_absorbed(grouping.absorbed)
+        self._pinned_count = len(self._sections)
+
+    def add_all(self, groups: Sequence[Group]) -> None:
+        """Add the passages that fit, in their order, and record the others as left out.
+
+        The first one is cut if it does not fit. So is the first one without room at the end, if
+        enough of it fits.
+        """
+        without_room = []
+        for number, group in enumerate(groups):
+            is_added = self._add(group, self._rest, may_cut=number == 0)
+            if not is_added:
+                without_room.append(group)
+
+        first_without_room = without_room[:1]
+        if self._rest >= _MIN_TOKENS_OF_PART:
+            for group in first_without_room:
+                if self._add(group, self._rest, may_cut=True):
+                    without_room.remove(group)
+        self.omit_without_room(group.piece for group in without_room)
+
+    @property
+    def _rest(self) -> int:
+        """How many tokens of the budget are left."""
+        return self._budget - self._used_tokens
+
+    def _add(self, group: Group, room: int, *, may_cut: bool) -> bool:
+        """Add a passage if it fits; return False if it does not. With `may_cut`, it is cut to fit.
+
+        `room` are the tokens that it and the line above a new note may take.
 
         Ends that overlap with a packed passage of the same note are removed first. A passage of
         which nothing remains is recorded as a duplicate. Changes the piece of the group.
         """
-        packed_pieces = [packed.piece for packed in self._groups]
+        packed_pieces = [section.group.piece for section in self._sections]
         piece = _without_overlap(group.piece, packed_pieces)
         if piece is None:
             self._duplicates.append(_omitted(group.piece, "duplicate"))
-            return
+            return True
 
         group.piece = piece
-        section = self._section_that_fits(group, may_cut=may_cut)
-        if section is None:
-            self._without_room.append(piece)
-            return
+        header = self._headers.get(piece.name, "") or _header_of(piece)
+        header_tokens = 0
+        if piece.name not in self._headers:
+            header_tokens = self._count(f"{_SEPARATOR}{header}\n")
+        text = self._text_that_fits(group, room - header_tokens, may_cut=may_cut)
+        if text is None:
+            return False
 
-        self._used_tokens += self._count(_SEPARATOR + section)
-        self._groups.append(group)
-        self._sections.append(section)
+        self._headers[piece.name] = header
+        self._used_tokens += header_tokens + self._count(_SEPARATOR + text)
+        self._sections.append(_Section(group, text))
+        return True
 
-    def _section_that_fits(self, group: Group, *, may_cut: bool) -> str | None:
-        """Return the section of a passage, cut if it must and may be; None if it does not fit."""
-        section = _section_of(group)
-        tokens = self._count(_SEPARATOR + section)
-        if self._used_tokens + tokens <= self._budget:
-            return section
+    def _text_that_fits(self, group: Group, room: int, *, may_cut: bool) -> str | None:
+        """Return a passage as a section, cut if it must and may be; None if it does not fit."""
+        text = _section_of(group)
+        if self._count(_SEPARATOR + text) <= room:
+            return text
         if not may_cut:
             return None
-        return _cut_to_fit(group, self._budget, self._count)
+        return _cut_to_fit(group, room, self._count)
 
     def result(self) -> Packed:
         """Return the pack. Drops passages from its end if the whole text exceeds the budget."""
         self._remove_excess()
-        scores = falling_scores(group.piece.score for group in self._groups)
+        scores = falling_scores(section.group.piece.score for section in self._sections)
         items: list[dict[str, Any]] = []
-        parts = zip(self._groups, self._sections, scores, strict=True)
-        for group, section, score in parts:
-            tokens = self._count(section)
-            items.append(_item_of(group, score, tokens))
+        for section, score in zip(self._sections, scores, strict=True):
+            tokens = self._count(section.text)
+            items.append(_item_of(section.group, score, tokens))
 
-        text = _SEPARATOR.join(self._sections)
+        text = self._text()
         without_room = [_omitted(piece, "budget") for piece in self._without_room]
         return Packed(
             text=text,
@@ -428,7 +492,21 @@ class _Packing:
             left_out=len(self._without_room),
             duplicates=len(self._duplicates),
             omitted=(*without_room, *self._duplicates),
+            pinned=min(self._pinned_count, len(self._sections)),
         )
+
+    def _text(self) -> str:
+        """Return the text of the pack: each note once, with its passages in their order."""
+        by_note: dict[str, list[_Section]] = defaultdict(list)
+        for section in self._sections:
+            by_note[section.group.piece.name].append(section)
+
+        notes = []
+        for name, sections in by_note.items():
+            sections.sort(key=lambda section: section.group.piece.start)
+            passages = _SEPARATOR.join(section.text for section in sections)
+            notes.append(f"{self._headers[name]}\n{passages}")
+        return _SEPARATOR.join(notes)
 
     def _remove_excess(self) -> None:
         """Remove the last sections until the budget suffices.
@@ -436,12 +514,10 @@ class _Packing:
         A tokenizer may count more tokens in a whole text than in its parts.
         """
         while self._sections:
-            text = _SEPARATOR.join(self._sections)
-            if self._count(text) <= self._budget:
+            if self._count(self._text()) <= self._budget:
                 return
-            self._sections.pop()
-            group = self._groups.pop()
-            self._without_room.append(group.piece)
+            section = self._sections.pop()
+            self._without_room.append(section.group.piece)
 
 
 def _item_of(group: Group, score: float, tokens: int) -> dict[str, Any]:
@@ -469,32 +545,46 @@ def _omitted(piece: Piece, why: str) -> dict[str, Any]:
     return {"name": piece.name, "line": piece.line, "why": why}
 
 
-def _section_of(group: Group) -> str:
-    """Return a passage as a section of a pack: its title, place, text and quotes."""
-    piece = group.piece
-    title = f"### {piece.title}"
-    headings = _headings_below_title(piece)
-    if headings:
-        title += f" › {headings}"
+def _header_of(piece: Piece) -> str:
+    """Return the line above the passages of a note: its title, its day, and why it is there."""
+    parts = (f"### {piece.title}", piece.when, piece.via)
+    return " · ".join(filter(None, parts))
 
-    place = f"[{piece.cited}] {piece.when}"
-    if piece.via:
-        place += f" · {piece.via}"
+
+def _section_of(group: Group) -> str:
+    """Return a passage as a section of a pack: its place, text and quotes."""
+    piece = group.piece
+    text = piece.quoted.replace("\r\n", "\n").strip()
+
+    place = f"[{piece.cited}]"
+    headings = _headings_above(piece, text)
+    if headings:
+        place += f" {headings}"
     if group.other_places:
         place += f" · also in {_listed_places(group.other_places)}"
 
-    text = piece.quoted.replace("\r\n", "\n").strip()
-    parts = (f"{title}\n{place}", text, _quoted_sentences(group))
+    parts = (place, text, _quoted_sentences(group))
     return "\n\n".join(filter(None, parts))
+
+
+def _headings_above(piece: Piece, text: str) -> str:
+    """Return the path of headings, without the title, and without the one that begins `text`."""
+    headings = _headings_below_title(piece)
+    first_line = text.partition("\n")[0]
+    if not first_line.startswith("#"):
+        return headings
+    above, _, last = headings.rpartition(_HEADING_SEPARATOR)
+    is_first_line = first_line.lstrip("#").strip() == last
+    return above if is_first_line else headings
 
 
 def _headings_below_title(piece: Piece) -> str:
     """Return the path of headings, without the first one if it is the title."""
     # With a separator at the end, the title is a prefix only if it is a whole heading, and is
     # removed too if it is the only one.
-    path = f"{piece.heading} > "
-    title = f"{piece.title} > "
-    return path.removeprefix(title).removesuffix(" > ")
+    path = f"{piece.heading}{_HEADING_SEPARATOR}"
+    title = f"{piece.title}{_HEADING_SEPARATOR}"
+    return path.removeprefix(title).removesuffix(_HEADING_SEPARATOR)
 
 
 def _quoted_sentences(group: Group) -> str:
@@ -557,7 +647,7 @@ def _part_of(piece: Piece, start: int, stop: int) -> Piece | None:
     )
 
 
-def _cut_to_fit(group: Group, budget: int, count: CountTokens) -> str | None:
+def _cut_to_fit(group: Group, room: int, count: CountTokens) -> str | None:
     """Cut a passage to as many whole sentences as fit, or words; return its section.
 
     Replaces the piece of the group, and drops its other places and quotes. Returns None, and
@@ -574,7 +664,7 @@ def _cut_to_fit(group: Group, budget: int, count: CountTokens) -> str | None:
         cut_piece = replace(part, text=text)
         cut_group = Group(cut_piece)
         section = _section_of(cut_group)
-        if count(section) <= budget:
+        if count(_SEPARATOR + section) <= room:
             group.piece = cut_piece
             group.other_places = []
             group.quotes = []

@@ -67,7 +67,7 @@ def recall(store: EnhancedStore, topic: Topic) -> Reply[None]:
 
     template = read_prompt("recall")
     text = template.format(topic=line(topic, 300)).strip()
-    if not context.text:
+    if not context.has_found:
         text += "\n\nA first search found nothing."
     elif context.notice:
         text += f"\n\nA first search found no answer. {context.notice}"

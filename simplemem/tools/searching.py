@@ -256,7 +256,10 @@ def _backlink_text(item: ShortBacklink) -> str:
 
 
 class ContextPack(Result):
-    """The passages about a question. `items` says where each of them stands."""
+    """The passages about a question. `items` says where each of them stands.
+
+    The first `pinned` items are there whatever the question is.
+    """
 
     query: str
     text: str
@@ -270,6 +273,7 @@ class ContextPack(Result):
     notice: str = ""
     duplicates: int = 0
     degraded: str = ""
+    pinned: int = 0
     flags: Sequence[str] = ()
 
 
@@ -324,12 +328,9 @@ def _context_head(pack: Pack, subject: str, budget_tokens: int) -> str:
 
     `subject` is the question on one line. `budget_tokens` is named if no passage fits into it.
     """
-    if not pack.text and pack.left_out:
-        return f"Nothing about {subject} fits into {budget_tokens} tokens."
-    if not pack.text and not pack.index.is_ready:
-        return f"No answer about {subject} yet."
-    if not pack.text:
-        return f"Nothing found about {subject}."
+    if not pack.has_found:
+        verdict = _nothing_found(pack, subject, budget_tokens)
+        return f"# {verdict} Pinned:" if pack.text else verdict
 
     if pack.notice == NO_WORD_FOUND:
         return f"# {pack.notice.removesuffix('.')} to {subject}"
@@ -339,3 +340,12 @@ def _context_head(pack: Pack, subject: str, budget_tokens: int) -> str:
         # No note mentions a part of the subject, so none says anything about the whole of it.
         return f"# Passages found for {subject}"
     return f"# What the memories say about {subject}"
+
+
+def _nothing_found(pack: Pack, subject: str, budget_tokens: int) -> str:
+    """Return the sentence for a pack without any passage that was found."""
+    if pack.left_out:
+        return f"Nothing about {subject} fits into {budget_tokens} tokens."
+    if not pack.index.is_ready:
+        return f"No answer about {subject} yet."
+    return f"Nothing found about {subject}."

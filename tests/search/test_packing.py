@@ -59,7 +59,7 @@ def test_the_same_passage_goes_in_once_with_the_other_place_beside_it() -> None:
     packed = pack([piece("The crane."), piece("the  CRANE", "copy"), piece("  ", "empty")], 500)
     assert [item["name"] for item in packed.items] == ["n"]
     assert packed.items[0]["also"] == ["copy:7"]
-    assert "[n:7] 2026-01-24 · also in [copy:7]\n" in packed.text
+    assert "[n:7] A > B · also in [copy:7]\n" in packed.text
     assert (packed.left_out, packed.duplicates) == (0, 1)
     assert packed.omitted == ({"name": "copy", "line": 7, "why": "duplicate", "of": "n:7"},)
 
@@ -70,7 +70,7 @@ def test_an_older_sentence_that_disagrees_stands_beneath_with_its_place_and_day(
     )
     packed = pack([old, piece("The wind limit for launches is 6 m/s.")], 500)
     assert packed.text == (
-        "### Title › A > B\n[n:7] 2026-01-24\n\nThe wind limit for launches is 6 m/s.\n\n"
+        "### Title · 2026-01-24\n[n:7] A > B\n\nThe wind limit for launches is 6 m/s.\n\n"
         'older: "The wind limit for launches is 8 m/s." [old:3] 2024-05-01'
     )
     assert packed.items[0]["said"] == [
@@ -86,15 +86,17 @@ def test_an_older_sentence_that_disagrees_stands_beneath_with_its_place_and_day(
 def test_a_piece_is_cited_with_title_heading_name_line_and_day() -> None:
     assert (
         pack([piece("The crane.", "a/b")], 500).text
-        == "### Title › A > B\n[a/b:7] 2026-01-24\n\nThe crane."
+        == "### Title · 2026-01-24\n[a/b:7] A > B\n\nThe crane."
     )
     under_its_title = Piece("a", "Crane", "Crane > Rust", 7, DAY, "Red.", 1.0, via="linked from b")
     assert (
         pack([under_its_title], 500).text
-        == "### Crane › Rust\n[a:7] 2026-01-24 · linked from b\n\nRed."
+        == "### Crane · 2026-01-24 · linked from b\n[a:7] Rust\n\nRed."
     )
     only_its_title = Piece("a", "Crane", "Crane", 7, DAY, "Red.", 1.0)
-    assert pack([only_its_title], 500).text.startswith("### Crane\n")
+    assert pack([only_its_title], 500).text.startswith("### Crane · 2026-01-24\n[a:7]\n")
+    with_heading = Piece("a", "Crane", "Crane > Old > Rust", 7, DAY, "## Rust\n\nRed.", 1.0)
+    assert "\n[a:7] Old\n\n## Rust\n" in pack([with_heading], 500).text
 
 
 def test_overlapping_passages_of_a_note_say_each_line_once_under_its_own_number() -> None:
@@ -135,7 +137,7 @@ def test_the_best_passage_is_cut_after_a_sentence_rather_than_left_out() -> None
     )
     packed = pack([piece(text, at=text.index("The crane")), piece("x " * 400, "b")], 50)
     assert packed.text.startswith(
-        "### Title › A > B\n[n:9] 2026-01-24\n\nThe crane was sold. It was red."
+        "### Title · 2026-01-24\n[n:9] A > B\n\nThe crane was sold. It was red."
     )
     assert packed.text.endswith(" …")
     assert packed.tokens <= 50
@@ -143,6 +145,58 @@ def test_the_best_passage_is_cut_after_a_sentence_rather_than_left_out() -> None
     packed = pack([piece(text, at=text.index("The crane")), piece("Small.", "b")], 50)
     assert packed.items[0]["name"] == "n"
     assert packed.tokens <= 50
+
+
+def test_a_note_is_named_once_with_its_day_above_its_passages_in_their_order() -> None:
+    end = piece("The crane was sold.", score=0.9, start=400)
+    other = piece("Bees.", "b", score=0.8)
+    beginning = piece("The crane was built.", score=0.7, start=10)
+    packed = pack([end, other, beginning], 500)
+    assert packed.text == (
+        "### Title · 2026-01-24\n[n:7] A > B\n\nThe crane was built.\n\n"
+        "[n:7] A > B\n\nThe crane was sold.\n\n"
+        "### Title · 2026-01-24\n[b:7] A > B\n\nBees."
+    )
+    assert [item["name"] for item in packed.items] == ["n", "b", "n"]  # the best first
+
+
+def test_what_is_left_of_the_budget_is_filled_with_the_beginning_of_one_more_passage() -> None:
+    long = "The crane lifts ten tons. " * 60
+    packed = pack([piece("Small."), piece(long, "b"), piece(long, "c")], 200)
+    assert [item["name"] for item in packed.items] == ["n", "b"]
+    assert packed.text.endswith(" …")
+    assert 150 < packed.tokens <= 200
+    assert [item["name"] for item in packed.omitted] == ["c"]
+
+
+def test_pinned_passages_come_first_within_a_quarter_of_the_budget() -> None:
+    rule = piece("Never fill indoors.", "rule", via="pinned")
+    long = piece("The crane lifts ten tons. " * 200, "long", via="pinned")
+    packed = pack([piece("The crane."), piece("Bees.", "b")], 400, pinned=[rule, long])
+    assert [item["name"] for item in packed.items] == ["rule", "long", "n", "b"]
+    assert packed.pinned == 2
+    assert packed.text.startswith("### Title · 2026-01-24 · pinned\n[rule:7]")
+    assert sum(item["tokens"] for item in packed.items[:2]) <= 100
+    without_room = pack([piece("The crane.")], 60, pinned=[long])
+    assert [item["name"] for item in without_room.items] == ["n"]
+    assert without_room.pinned == 0
+    assert without_room.omitted[0]["name"] == "long"
+
+
+@given(st.lists(WORDS, max_size=6), st.lists(WORDS, max_size=6), st.integers(1, 200))
+def test_a_pack_with_pinned_passages_never_exceeds_its_budget(
+    pinned: list[str], texts: list[str], budget: int
+) -> None:
+    packed = pack(
+        [piece(text, f"n{k}") for k, text in enumerate(texts)],
+        budget,
+        pinned=[piece(text, f"p{k}") for k, text in enumerate(pinned)],
+    )
+    assert packed.tokens <= budget
+    assert [item["name"][0] for item in packed.items].count("p") == packed.pinned
+    assert len(packed.items) + len(packed.omitted) == sum(
+        bool(text.strip()) for text in (*pinned, *texts)
+    )
 
 
 LONG = (
