@@ -25,7 +25,6 @@ import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -196,13 +195,14 @@ def is_quoted(answer: str, text: str) -> bool:
 
 
 def write_lme(vault: Path, data: dict[str, Any], question: dict[str, Any]) -> None:
-    """Write the sessions of a question as notes: the date in the header, the turns as paragraphs."""
+    """Write the sessions of a question as notes: the date above, each turn as a paragraph."""
     for name, date in zip(question["haystack"], question["dates"], strict=True):
         day, _, rest = date.partition(" (")
-        moment = datetime.strptime(day + rest.split(")")[1], "%Y/%m/%d %H:%M")
+        clock = rest.split(")")[1].strip()
+        created = f"{day.replace('/', '-')}T{clock}:00"
         turns = data["sessions"][name]["turns"]
         body = "\n\n".join(f"**{role.title()}:** {text}" for role, text in turns)
-        write(vault / f"{name}.md", f"---\ncreated: {moment.isoformat()}\n---\n\n{body}\n")
+        write(vault / f"{name}.md", f"---\ncreated: {created}\n---\n\n{body}\n")
 
 
 if __name__ == "__main__":
