@@ -15,7 +15,7 @@ from simplemem.search.rank import passage_around, words_begun
 _MAX_PASSAGES = 8  # of one note
 
 # Each further passage of a note counts at most this share of the one before it.
-_SHARE_OF_NEXT = 0.9
+_SHARE_OF_NEXT = 0.75
 
 
 class Quoted(NamedTuple):
