@@ -21,6 +21,7 @@ from simplemem.models import Filter, Pack
 from simplemem.note.names import name_of
 from simplemem.note.words import count_tokens
 from simplemem.providers.word_vectors import Multilingual
+from simplemem.search.changed import changes_in
 from simplemem.search.judgement import notice_of
 from simplemem.search.needs import Embeddings, IndexKeeper, IndexMonitor, NoteReader
 from simplemem.search.packing import CountTokens, Piece, pack
@@ -237,7 +238,8 @@ class ContextBuilder:
         if text is None:
             return []
 
-        note = QuotedNote(details, text, ranking.query.words)
+        changed = changes_in(row, text)
+        note = QuotedNote(details, text, ranking.query.words, changed.history)
         shares = self._quality.shares_of_passages(ranking, details, text)
         parts = note.parts(shares, ranking.query.text, room)
         return [
@@ -254,8 +256,10 @@ class ContextBuilder:
                 at=part.at,
                 via=source.via,
                 has_gaps=part.text != text[part.span.start : part.span.stop],
+                remark=changed.remark,
+                earlier=changed.earlier if number == 0 else (),
             )
-            for part in parts
+            for number, part in enumerate(parts)
         ]
 
 

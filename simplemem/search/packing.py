@@ -16,6 +16,7 @@ from simplemem.note.dates import date_in_name
 from simplemem.note.plain_text import without_gaps
 from simplemem.note.sentences import Sentence, contradicts, sentence_spans, sentences
 from simplemem.note.words import count_lines, count_tokens, words_in_order
+from simplemem.search.changed import EarlierValue
 from simplemem.search.judgement import falling_scores
 
 # The greatest number of sentences that are quoted beneath one passage. A passage whose sentences
@@ -74,6 +75,12 @@ class Piece:
 
     # How much the passage counts for a pack, compared with the best one.
     weight: float = 1.0
+
+    # Which note replaces its note, or which one that replaces; "" for none.
+    remark: str = ""
+
+    # The values that its fact had before.
+    earlier: tuple[EarlierValue, ...] = ()
 
     @property
     def quoted(self) -> str:
@@ -206,7 +213,9 @@ def group_pieces(pieces: Iterable[Piece]) -> Grouping:
     passages are left out. The other passages keep their order.
     """
     with_text = (piece for piece in pieces if piece.text.strip())
-    passages = [Group(piece, sentences(piece.text)) for piece in with_text]
+    passages = [
+        Group(piece, sentences(piece.text), quotes=_earlier_values_of(piece)) for piece in with_text
+    ]
     in_order, quoted_starts = _quote_disagreements(passages)
 
     first_numbers: list[int] = []  # of the passages that stand for themselves
@@ -223,6 +232,14 @@ def group_pieces(pieces: Iterable[Piece]) -> Grouping:
 
     groups = [passages[number] for number in first_numbers]
     return Grouping(groups, absorbed)
+
+
+def _earlier_values_of(piece: Piece) -> list[_Quote]:
+    """Return the values that the fact of a passage had before, as quotes."""
+    return [
+        _Quote("older", value.value, f"{piece.name}:{value.line}", value.when)
+        for value in piece.earlier[:MAX_QUOTES]
+    ]
 
 
 def _quote_disagreements(passages: Sequence[Group]) -> tuple[list[int], _QuotedStarts]:
@@ -534,6 +551,7 @@ def _item_of(group: Group, score: float, tokens: int) -> dict[str, Any]:
     }
     optional = {
         "via": piece.via,
+        "remark": piece.remark,
         "also": group.other_places,
         "said": [quote._asdict() for quote in group.quotes],
     }
@@ -546,8 +564,8 @@ def _omitted(piece: Piece, why: str) -> dict[str, Any]:
 
 
 def _header_of(piece: Piece) -> str:
-    """Return the line above the passages of a note: its title, its day, and why it is there."""
-    parts = (f"### {piece.title}", piece.when, piece.via)
+    """Return the line above the passages of a note: its title, its day, and remarks."""
+    parts = (f"### {piece.title}", piece.when, piece.remark, piece.via)
     return " · ".join(filter(None, parts))
 
 

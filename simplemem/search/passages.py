@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from simplemem.index.api import NoteDetails, TextSpan
 from simplemem.note.names import compare_key
-from simplemem.note.plain_text import blank_spans
+from simplemem.note.plain_text import Span, blank_spans
 from simplemem.note.words import STOP_WORDS, count_tokens, words_in_order
 from simplemem.search.quality import Quotable, without_edges
 from simplemem.search.rank import passage_around, words_begun
@@ -40,12 +40,19 @@ class Room(NamedTuple):
 class QuotedNote:
     """A note of which parts are quoted. Guards its text as it may be quoted."""
 
-    def __init__(self, details: NoteDetails, text: str, words: Sequence[str]) -> None:
-        """Take a note, its text, and the words of the query."""
+    def __init__(
+        self,
+        details: NoteDetails,
+        text: str,
+        words: Sequence[str],
+        unquoted: Span | None = None,
+    ) -> None:
+        """Take a note, its text, the words of the query, and a span that is not quoted."""
         self._details = details
         self._text = text
         self._words = words
-        self._quotable = Quotable.of(text)
+        spans = [] if unquoted is None else [unquoted]
+        self._quotable = Quotable.of(blank_spans(text, spans))
         self._starts = _starts_by_passage(details)
 
     def whole(self, max_tokens: int) -> list[Quoted]:
