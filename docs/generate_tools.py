@@ -76,8 +76,11 @@ the client did not read the note, `warnings` say what was replaced. To undo that
 `if_sha256`, a change that has already been made succeeds with `changed: false`, so a retry is safe. Without
 `if_sha256`, a repeated append is added again. All other bytes of the file stay the same.""",
     "change_tag": "A tag in the text (`Call Bob #todo`) is not removed. `warnings` name the lines that have it.",
-    "build_context": """Duplicate passages are included once. If notes differ only in a number or a date, the newest passage
-comes first, with the others quoted below it. `left_out` counts passages that did not fit.""",
+    "build_context": """One line per note has its title and its day; its passages follow, each below its place. Notes with
+`pinned: true`, and the constraints of the user profile, come first whatever the question is; `pinned` counts their passages
+([always relevant](search.md#what-is-always-relevant)). Duplicate passages are included once. If notes differ only in a
+number or a date, the newest passage comes first, with the others quoted below it. `left_out` counts passages that did not
+fit.""",
     "move_memory": "Each link keeps its form. Nothing else in the linking notes changes.",
     "delete_memory": "The note moves to the trash: `.trash/` if Obsidian uses it, otherwise `.simplemem/trash/`.",
     "undo_change": """An undo can be undone. `by` with `since` undoes everything that a client changed, as one change. With

@@ -273,10 +273,12 @@ def _room_for(budget: int, *, is_best: bool) -> Room:
 def _weights_of(ranking: Ranking, sources: Sequence[_Source]) -> list[float]:
     """Return how much each note counts, as a share of the best one. `sources` are sorted.
 
-    The scores of a reranker have no known scale, so only the place of a note counts then.
+    The scores of a reranker have no known scale, so only the place of a note counts then, and none
+    counts too little.
     """
     if ranking.reranking is not None:
-        return [_WEIGHT_OF_NEXT**place for place, _ in enumerate(sources)]
+        places = range(len(sources))
+        return [max(_MIN_WEIGHT, _WEIGHT_OF_NEXT**place) for place in places]
     best_score = max((source.score for source in sources), default=0.0)
     if best_score <= 0:
         return [1.0] * len(sources)
