@@ -201,6 +201,8 @@ def test_a_context_fits_its_budget_and_says_on_a_terminal_what_was_left_out(
     }
     assert run("context", "zzzqqq", "--tag", "nowhere").out == "Nothing found.\n"
     (vault / "copy.md").write_text("The weather was calm, launch rehearsed.\n", encoding="utf-8")
+    again = "The launch was rehearsed again, in fog, by a crew that was tired of being told what to do.\n"
+    (vault / "again.md").write_text(again, encoding="utf-8")
     assert run("context", "launch", "rehearsed", "--budget", "50").err == ""
     monkeypatch.setenv("FORCE_COLOR", "1")
     ran = run("context", "launch", "rehearsed", "--budget", "50")
