@@ -12,7 +12,19 @@ _MAX_READ_CHARACTERS = 500
 _MAX_SHOWN_CHARACTERS = 200
 _MAX_NESTING = 4
 _MESSAGE_FIELDS = ("error", "message", "msg", "detail", "errors", "title")
-_TEXT_FIELDS = ("input", "query", "texts", "documents")  # of a request
+# The fields of a request that contain no text of a note or a query. Any other may.
+_FIELDS_WITHOUT_TEXTS = frozenset(
+    (
+        "model",
+        "encoding_format",
+        "format",
+        "input_type",
+        "keep_alive",
+        "options",
+        "response_format",
+        "role",
+    )
+)
 # If this many characters in a row are also in the request, the message quotes the request.
 _RUN = 12
 _MIN_RUN = 3  # a shorter text may be in a message by chance
@@ -32,7 +44,7 @@ def quote_error(body: bytes, request: Mapping[str, Any], key: str | None) -> str
         # This comes before the message is cut, because half a key is not recognized.
         message = message.replace(key, "…")
     sentence = _one_line(message[:_MAX_READ_CHARACTERS])
-    if any(_repeats(sentence, text) for text in _texts_of(request)):
+    if any(_repeats(sentence, _one_spaced(text)) for text in _texts_of(request)):
         return ""
 
     sentence = _KEY_SHAPED.sub("…", sentence)
@@ -66,16 +78,25 @@ def _find_message(body: bytes) -> str:
 def _one_line(text: str) -> str:
     """Return a text as one line; line breaks and what cannot be printed become spaces."""
     printable = "".join(character if character.isprintable() else " " for character in text)
-    return " ".join(printable.split())
+    return _one_spaced(printable)
 
 
-def _texts_of(request: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the texts of a request (of notes or of a query), each as one line."""
-    for field in _TEXT_FIELDS:
-        value = request.get(field) or ()
-        texts = [value] if isinstance(value, str) else value
-        for text in texts:
-            yield " ".join(str(text).split())
+def _one_spaced(text: str) -> str:
+    """Return a text with one space in place of each run of white space, and none at its ends."""
+    return " ".join(text.split())
+
+
+def _texts_of(value: object) -> Iterator[str]:
+    """Yield the texts in a request, or in a part of one: all but those of settings."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for name, part in value.items():
+            if name not in _FIELDS_WITHOUT_TEXTS:
+                yield from _texts_of(part)
+    elif isinstance(value, (list, tuple)):
+        for part in value:
+            yield from _texts_of(part)
 
 
 def _repeats(sentence: str, text: str) -> bool:

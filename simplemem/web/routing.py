@@ -132,11 +132,14 @@ def routes_of(
     """Return the routes of a vault, one per path, from handlers by "METHOD /path".
 
     The prefix of the vault is put before each path, and `{name}` may contain slashes. Each route
-    needs the right `read`; a handler checks for more.
+    needs the right `read`; a handler checks for more. Raises ValueError if something follows
+    `{name}` in a path: it would never be reached.
     """
     by_path: dict[str, dict[str, Handler]] = {}
     for address, handler in handlers.items():
         method, _, path = address.partition(" ")
+        if "{name}" in path and not path.endswith("{name}"):
+            raise ValueError(f"the name must be the end of the path: {address}")
         pattern = path.replace("{name}", "{name:path}")
         by_path.setdefault(pattern, {})[method] = handler
 

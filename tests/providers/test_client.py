@@ -114,6 +114,22 @@ def test_a_sentence_that_repeats_what_was_sent_is_not_passed_on(sentence: str) -
 
 
 @pytest.mark.parametrize(
+    "request_body",
+    [
+        {"messages": [{"role": "user", "content": NOTE}], "model": "tiny-chat"},
+        {"inputs": [NOTE]},
+        {"batch": {"texts": [NOTE]}},
+    ],
+)
+def test_a_text_is_recognised_wherever_a_request_has_it(request_body: dict[str, Any]) -> None:
+    def quoted(message: str) -> str:
+        return quote_error(json.dumps({"error": message}).encode(), request_body, KEY)
+
+    assert quoted(f"cannot read: {NOTE}") == ""
+    assert quoted("tiny-chat: no such model, user") == "tiny-chat: no such model, user"
+
+
+@pytest.mark.parametrize(
     "sentence",
     [f"wrong key {KEY}", f"Bearer {KEY}", "no key pa-AbCdEfGhIjKlMnOp", "sk-abc***xyz123"],
 )
