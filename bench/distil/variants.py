@@ -1,7 +1,6 @@
 """Compare variants of the bundled word vectors, by vectors alone.
 
-    python bench/distil/variants.py --teacher FILE --words FOLDER --names node_modules \\
-        [--facts FILE.json]
+    python bench/distil/variants.py --teacher FILE --names node_modules [--facts FILE.json]
 
 The options are those of `build.py`; the facts are those of `bench/languages.py`. Prints for each
 variant how many of the facts are among the first three: in English, as the mean of the other
@@ -20,8 +19,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from bench.distil.build import Pieces, Recipe, add_sources, map_pieces, read_pieces, vocabulary_of
-from bench.distil.names import Names, read_names
+from bench.distil.build import Pieces, Recipe, map_pieces, read_pieces, vocabulary_of
+from bench.distil.names import read_names
 from bench.distil.teacher import Floats, Teacher
 from bench.languages import FACTS, PLACES, Facts, read_facts, texts_of
 from simplemem.providers.word_vectors import WordLlama, unit_length
@@ -38,10 +37,8 @@ VARIANTS: Final = {
     "4 neighbours": Recipe(neighbours=4),
     "without lengths": Recipe(has_lengths=False),
     "frequent pieces count more": Recipe(frequent=1e-4),
+    "60,000 pieces": Recipe(pieces=60_000),
 }
-FEWER_ROWS: Final = {"without words": Recipe().pieces, "60,000 pieces without words": 60_000}
-"""How many of the pieces, which come before the words, a variant of the recipe has."""
-
 SHARES: Final = (0.0, 0.2, 0.3, 0.5, 0.7)
 """Of WordLlama's own vector in the sum, for texts of all languages alike."""
 
@@ -51,32 +48,25 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    add_sources(parser)
+    parser.add_argument("--teacher", type=Path, required=True)
+    parser.add_argument("--names", type=Path, required=True)
     parser.add_argument("--facts", type=Path, default=FACTS)
     options = parser.parse_args()
 
     facts = read_facts(options.facts)
     names = read_names(options.names)
     wordllama = WordLlama()
-    all_pieces = read_pieces(Teacher(options.teacher), options.words, Recipe().pieces)
+    all_pieces = read_pieces(Teacher(options.teacher), Recipe().pieces)
     print("| variant | English | same language | of English facts |\n|---|---|---|---|")
     print_row("WordLlama alone", facts, wordllama.unit_vectors)
-    for title, count in FEWER_ROWS.items():
-        pieces = all_pieces.take(count)
-        print_row(title, facts, embed_by_recipe(pieces, names, wordllama, Recipe()))
     for title, recipe in VARIANTS.items():
-        embed = embed_by_recipe(all_pieces, names, wordllama, recipe)
+        pieces = all_pieces.take(recipe.pieces)
+        vectors = map_pieces(pieces, names, wordllama, recipe)
+        embed = embed_by_pieces(pieces, vectors)
         print_row(title, facts, embed)
         if title == "the recipe":
             for share in SHARES[1:]:
                 print_row(f"with {share} WordLlama", facts, mixed(wordllama, embed, share))
-
-
-def embed_by_recipe(
-    pieces: Pieces, names: Sequence[Names], wordllama: WordLlama, recipe: Recipe
-) -> Embed:
-    """Return a function that returns the vectors of texts by pieces with a recipe's vectors."""
-    return embed_by_pieces(pieces, map_pieces(pieces, names, wordllama, recipe))
 
 
 def embed_by_pieces(pieces: Pieces, vectors: Floats) -> Embed:
