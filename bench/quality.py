@@ -12,10 +12,6 @@ Figures are means with 95 % intervals, by resampling the questions.
 from __future__ import annotations
 
 import argparse
-import gzip
-import json
-import random
-import re
 import shutil
 import sys
 import tempfile
@@ -25,6 +21,9 @@ from typing import Final
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from bench.retrieval.data import valid_name, write_notes
+from bench.retrieval.loaders import locomo_note, read_json
+from bench.retrieval.metrics import interval, mean, reciprocal_rank
 from simplemem.evaluate import without
 from simplemem.note.note import Note, read_note
 from simplemem.note.sentences import sentence_spans
@@ -35,7 +34,6 @@ Questions = list[tuple[str, frozenset[str]]]
 """Each question with the names of the notes that answer it."""
 
 MODES: Final = {"as it is": "hybrid", "words only": "text", "meaning only": "semantic"}
-_NOT_IN_NAMES: Final = re.compile(r'[\\/:*?"<>|#^\[\]\x00-\x1f]')
 _SHORTEST_QUESTION: Final = 15  # characters
 
 
@@ -76,20 +74,13 @@ def question_sets(
 
 def write_locomo(file: Path, vault: Path) -> Questions:
     """Write each session as a note with a list item per turn, and return the questions."""
-    raw = file.read_bytes()
-    data = json.loads(gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw)
-    names = {}
-    for session in data["docs"]:
-        id_ = str(session["id"])
-        names[id_] = f"chats/{_NOT_IN_NAMES.sub('-', id_)}"
-        lines = [f"- **{who}:** {text}".replace("\n", " ") for who, text in session["turns"]]
-        title = json.dumps(f"{session['id']} ({session['date']})", ensure_ascii=False)
-        header = f"---\ntitle: {title}\n---\n\n# Chat session at {session['date']}\n\n"
-        write(vault / f"{names[id_]}.md", header + "\n".join(lines) + "\n")
+    data = read_json(file)
+    notes = [locomo_note(str(doc["id"]), doc["date"], doc["turns"]) for doc in data["docs"]]
+    write_notes(notes, vault / "chats")
 
     questions: Questions = []
     for query in data["queries"]:
-        right = frozenset(names.get(str(id_), str(id_)) for id_ in query["gold"])
+        right = frozenset(f"chats/{valid_name(str(id_))}" for id_ in query["gold"])
         questions.append((query["query"], right))
     return questions
 
@@ -162,28 +153,14 @@ def measure(store: EnhancedStore, questions: Questions, mode: str) -> str:
         recalls_at_5.append(len(right & set(names[:5])) / max(1, len(right)))
         recalls_at_10.append(len(right & set(names)) / max(1, len(right)))
         reciprocal_ranks.append(reciprocal_rank(names, right))
-    mean_at_10 = sum(recalls_at_10) / len(recalls_at_10)
-    return f"{interval(recalls_at_5)} | {mean_at_10:.3f} | {interval(reciprocal_ranks)}"
+    at_5 = with_interval(recalls_at_5)
+    return f"{at_5} | {mean(recalls_at_10):.3f} | {with_interval(reciprocal_ranks)}"
 
 
-def reciprocal_rank(names: Sequence[str], right: frozenset[str]) -> float:
-    """Return 1 divided by the place of the first right note, or 0 if there is none."""
-    for place, name in enumerate(names, 1):
-        if name in right:
-            return 1 / place
-    return 0.0
-
-
-def interval(values: Sequence[float]) -> str:
-    """Return the mean and its 95 % interval: resample 2,000 times, drop 2.5 % at either end."""
-    rng = random.Random(1)
-    means = []
-    for _ in range(2_000):
-        resampled = rng.choices(values, k=len(values))
-        means.append(sum(resampled) / len(resampled))
-    means.sort()
-    mean = sum(values) / len(values)
-    return f"{mean:.3f} [{means[50]:.3f}, {means[1949]:.3f}]"
+def with_interval(values: Sequence[float]) -> str:
+    """Return the mean and its 95 % interval, as text."""
+    low, high = interval(values)
+    return f"{mean(values):.3f} [{low:.3f}, {high:.3f}]"
 
 
 if __name__ == "__main__":

@@ -1,0 +1,1 @@
+"""How well search finds the evidence of public benchmarks: `python -m bench.retrieval --help`."""
