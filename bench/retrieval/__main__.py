@@ -9,9 +9,9 @@
 Each question is asked of its own haystack or, with `--whole`, of the notes of all haystacks. hit@k
 is the share of questions with any evidence among the first k notes, recall@k the mean share of the
 evidence that is among them. Both come with the number of questions and of notes, per type of
-question. `--server NAME` or `--server NAME=COMMAND` runs another server through its own MCP tools
-in the same run: markdown-vault-mcp, basic-memory, server-memory. docs/benchmarks.md explains the
-figures. A progress bar appears on a terminal.
+question. `--server NAME` or `--server NAME=COMMAND` runs a server through its own MCP tools in the
+same run: simplemem, markdown-vault-mcp, basic-memory, server-memory. docs/benchmarks.md explains
+the figures. A progress bar appears on a terminal.
 """
 
 from __future__ import annotations

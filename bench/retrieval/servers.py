@@ -1,4 +1,4 @@
-"""Other memory servers, searched through their own MCP tools.
+"""Memory servers, searched through their own MCP tools.
 
 A server of Markdown notes gets the documents as files. server-memory gets each as an entity whose
 observations are the lines of the note. Each is searched with the question as it is asked, as an
@@ -13,6 +13,7 @@ import json
 import re
 import shlex
 import shutil
+import sys
 import time
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -90,6 +91,27 @@ class McpServer(ABC):
             if time.monotonic() > end:
                 raise NotIndexed(f"{self.name}: {indexed} of {count} documents")
             time.sleep(_SECONDS_BETWEEN_LOOKS)
+
+
+class SimplememServer(McpServer):
+    """simplemem with its default tools, as other servers are asked."""
+
+    name = "simplemem"
+    default_command = shlex.join([sys.executable, "-m", "simplemem", "serve"])
+
+    def environment(self, folder: Path) -> dict[str, str]:
+        return {"SIMPLEMEM_VAULT": str(folder / "notes")}
+
+    def count_indexed(self, server: Conversation) -> int:
+        return int(_data_of(server.use("list_memories", limit=1))["total"])
+
+    def searches(self, server: Conversation) -> Mapping[str, Search]:
+        def as_asked(question: str, limit: int) -> Answer:
+            data = _data_of(server.use("search_memories", query=question, limit=limit))
+            names = [hit["name"] for hit in data["hits"]]
+            return Answer(tuple(names), bool(data.get("only_nearest")) or not names)
+
+        return {AS_ASKED: as_asked}
 
 
 class MarkdownVaultMcp(McpServer):
@@ -185,7 +207,9 @@ class ServerMemory(McpServer):
         return {AS_ASKED: as_asked, "one search per word": per_word}
 
 
-SERVERS: Final = {kind.name: kind for kind in (MarkdownVaultMcp, BasicMemory, ServerMemory)}
+SERVERS: Final = {
+    kind.name: kind for kind in (SimplememServer, MarkdownVaultMcp, BasicMemory, ServerMemory)
+}
 
 
 def content_words(question: str) -> list[str]:
