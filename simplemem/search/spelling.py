@@ -16,7 +16,14 @@ from simplemem.index.service import IndexService
 from simplemem.index.terms.similar import edit_distances, words_one_edit_away
 from simplemem.index.terms.tokens import tokenize
 from simplemem.note.names import base_name
-from simplemem.note.words import STOP_WORDS, is_unspaced, split_words, unique_words, without_accents
+from simplemem.note.words import (
+    STOP_WORDS,
+    STOP_WORDS_BY_LANGUAGE,
+    is_unspaced,
+    split_words,
+    unique_words,
+    without_accents,
+)
 from simplemem.providers.word_vectors import is_one_piece
 from simplemem.search.needs import NoteReader
 from simplemem.search.query import Query, with_forms
@@ -30,6 +37,9 @@ _MAX_CORRECTED_WORDS = 4
 # In an index with more notes, a word that a single note contains, and not in its name, may be
 # misspelt itself.
 _MAX_NOTES_WITH_RARE_WORDS = 1_000
+
+# No word is corrected to one of these: a query in its language would lose it.
+_STOP_WORDS = STOP_WORDS.union(*STOP_WORDS_BY_LANGUAGE.values())
 
 # How much of a note is searched for the word that a stem stands for.
 _MAX_SEARCHED_CHARACTERS = 50_000
@@ -117,7 +127,7 @@ class _WordReader:
         for word in sorted(words_one_edit_away(typed), key=is_one_piece):
             stem = " ".join(tokenize(word))
             is_long_stem = word == stem and len(word) >= _LONG_LENGTH
-            if word not in STOP_WORDS and (is_long_stem or _is_frequent(word)):
+            if word not in _STOP_WORDS and (is_long_stem or _is_frequent(word)):
                 self._word_of_stem[stem] = word
 
     def whole_word(self, similar: SimilarTerm, *, only_names: bool) -> _Word | None:
@@ -209,7 +219,7 @@ def _near_words(text: str, typed: str, max_edits: int) -> Iterator[_Word]:
         for word in sorted(set(split_words(text)))
         if word[0] in typed[:2] and abs(len(word) - len(typed)) <= max_edits
     ]
-    words = [word for word in words if word not in STOP_WORDS]
+    words = [word for word in words if without_accents(word) not in _STOP_WORDS]
     plain_words = [without_accents(word) for word in words]
     for word, edits in zip(words, edit_distances(typed, plain_words), strict=True):
         if edits <= max_edits:

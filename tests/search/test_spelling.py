@@ -95,6 +95,15 @@ def test_a_word_is_corrected_only_by_notes_that_pass_the_filter(store: EnhancedS
     assert narrowed.absent == ("obsidain",)
 
 
+def test_no_word_is_corrected_to_a_stop_word_of_another_language(tmp_path: Path) -> None:
+    (tmp_path / "Nonna.md").write_text("La nonna era in giardino con il coriandolo nel piatto.\n")
+    with EnhancedStore(tmp_path, Settings.model_validate({"embed": {"provider": "none"}})) as store:
+        store.sync()
+        found = search(store, "Quale erba aromatica bisogna togliere dal mio piatto?")
+    assert "searched for era" not in found.degraded
+    assert found.hits[0].name == "Nonna"
+
+
 def test_a_corrected_word_weighs_less_than_a_typed_one(store: EnhancedStore) -> None:
     typed = search(store, "quickadd").hits[0]
     corrected = search(store, "quikadd").hits[0]
