@@ -328,7 +328,7 @@ def load_languages(file: Path) -> Benchmark:
     haystacks = {}
     for language in languages:
         haystacks[language] = tuple(
-            Document(f"{language} fact {number}", f"{fact['facts'][language]}\n")
+            Document(_fact_name(languages, language, number), f"{fact['facts'][language]}\n")
             for number, fact in enumerate(facts)
         )
 
@@ -337,10 +337,15 @@ def load_languages(file: Path) -> Benchmark:
         for haystack in dict.fromkeys((language, "en")):
             kind = language if haystack == language else f"{language} > {haystack}"
             for number, fact in enumerate(facts):
-                evidence = frozenset({f"{haystack} fact {number}"})
+                evidence = frozenset({_fact_name(languages, haystack, number)})
                 text = fact["questions"][language]
                 questions.append(Question(text, kind, haystack, evidence))
     return Benchmark("languages", haystacks, tuple(questions))
+
+
+def _fact_name(languages: Sequence[str], language: str, number: int) -> str:
+    """Return a name without a word of any language, since names are searched as well."""
+    return f"{1000 * languages.index(language) + number}"
 
 
 def _unique(documents: Iterable[Document]) -> tuple[Document, ...]:
