@@ -36,6 +36,7 @@ COMMANDS = (
         "search", "find", "Find and read", "Find notes by words, by meaning and by links."
     ),
     CommandEntry("show", "find", "Find and read", "Print a note."),
+    CommandEntry("open", "find", "Find and read", "Edit a note, found by a part of its name."),
     CommandEntry("list", "find", "Find and read", "List notes, newest first."),
     CommandEntry("tasks", "find", "Find and read", "List open tasks."),
     CommandEntry(

@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from simplemem.cli.command import Answer, command, for_a_program, opened, with_next_step
+from simplemem.cli.command import (
+    Answer,
+    can_ask,
+    command,
+    for_a_program,
+    opened,
+    with_next_step,
+)
 from simplemem.cli.options import (
     LINKS,
     NOTES,
@@ -43,6 +50,7 @@ from simplemem.cli.output import (
     tags_shown,
 )
 from simplemem.errors import Invalid, NotFound
+from simplemem.note.names import name_of
 from simplemem.note.words import format_count
 
 if TYPE_CHECKING:
@@ -333,6 +341,41 @@ def _explanation_of_query(explain: Mapping[str, Any]) -> dict[str, str]:
         "removed": ", ".join(removed),
     }
     return {label: one_line(text) for label, text in texts.items() if text}
+
+
+@command(commands, _PANEL, name="open")
+def open_note(
+    name: Annotated[
+        list[str], argument("NAME", "A part of the title, file name or alias.", complete_name)
+    ],
+    only_list: Annotated[bool, flag("--list", "List the notes that match; open none.")] = False,
+    limit: Annotated[int, limit_option("The maximum number of notes that are listed.")] = 10,
+    vault: VaultOption = None,
+) -> Answer:
+    """Edit a note, found by a part of its name.
+
+    The best match is opened in $EDITOR: `qck add` and `quikadd` open *QuickAdd*. Without a
+    terminal, and with --list or --json, the matches are listed, the best first.
+
+    $ simplemem open burst
+    $ simplemem open presure sensor --list"""
+    text = " ".join(name)
+    with opened(vault) as store:
+        matches = store.find_names(text, limit)
+        if not matches:
+            raise NotFound(f"no note has a name like {text!r}", hint="`simplemem search` finds it.")
+        if can_ask() and not only_list:
+            from simplemem.cli.editor import edit_note
+            from simplemem.cli.write import saved_answer
+
+            return saved_answer(edit_note(store, name_of(matches[0].path), merge=False))
+
+    items = [
+        {"name": name_of(match.path), "title": match.title, "match": match.name}
+        for match in matches
+    ]
+    rows: list[list[Part]] = [[(item["name"], "cyan"), item["match"]] for item in items]
+    return Answer({"items": items}, table=rows, columns=(WHOLE, SHRINKS))
 
 
 @command(commands, _PANEL, name="list", filters=NOTES)

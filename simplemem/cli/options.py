@@ -357,8 +357,13 @@ def limit_option(description: str) -> Any:
 
 
 def _names(store: EnhancedStore, prefix: str) -> Iterable[str]:
-    """Return names of notes that begin with a prefix, at most 200."""
-    return store.short_names(prefix, limit=200)
+    """Return names of notes that begin with a prefix, at most 200, or else similar names."""
+    names = store.short_names(prefix, limit=200)
+    if names:
+        return names
+    from simplemem.note.names import name_of
+
+    return [name_of(match.path) for match in store.find_names(prefix)]
 
 
 def _tags(store: EnhancedStore, prefix: str) -> Iterable[str]:

@@ -150,9 +150,9 @@ def _create(
     and Invalid, TooLong, ReadOnly or Unavailable if the note cannot be written.
     """
     if template:
-        return _saved_answer(_create_from_template(store, template, name, text, metadata))
+        return saved_answer(_create_from_template(store, template, name, text, metadata))
     saved = store.create(name, text, metadata, overwrite=overwrite, who=WHO, tool="new")
-    return _saved_answer(with_replaced(store, saved))
+    return saved_answer(with_replaced(store, saved))
 
 
 def _read_stdin() -> str:
@@ -198,7 +198,7 @@ def daily(
         saved = store.daily(who=WHO, tool="daily")
         if text:
             saved = store.update(saved.name, append=" ".join(text), who=WHO, tool="daily")
-        return _saved_answer(saved)
+        return saved_answer(saved)
 
 
 def _parse_property(typed: str) -> tuple[str, Any]:
@@ -238,7 +238,7 @@ def edit(
     from simplemem.cli.editor import edit_note
 
     with opened(vault) as store:
-        return _saved_answer(edit_note(store, name, merge=merge))
+        return saved_answer(edit_note(store, name, merge=merge))
 
 
 def with_replaced(store: EnhancedStore, saved: Saved) -> Saved:
@@ -256,7 +256,7 @@ def with_replaced(store: EnhancedStore, saved: Saved) -> Saved:
     return replace(saved, warnings=(*saved.warnings, warning))
 
 
-def _saved_answer(saved: Saved) -> Answer:
+def saved_answer(saved: Saved) -> Answer:
     """Return the answer about a note that was created, saved or left as it was.
 
     It is one line, with the warnings of `saved`. It does not say how to undo the write.

@@ -545,6 +545,17 @@ def complete_name(
     return [(path, bool(is_unique)) for path, is_unique in rows]
 
 
+def all_names(db: Connection) -> list[tuple[str, str, str]]:
+    """Return (path, title, alias) of all visible notes: a row per note with "", one per alias."""
+    sql = """
+        SELECT path, title, '' FROM notes WHERE hidden IS NULL
+        UNION ALL
+        SELECT n.path, n.title, a.alias FROM aliases a JOIN notes n ON n.id = a.note_id
+        WHERE n.hidden IS NULL"""
+    rows: Any = db.execute(sql)
+    return list(rows)
+
+
 def folders_with_notes(db: Connection, folders: Iterable[str]) -> tuple[str, ...]:
     """Return those of `folders` in or below which there is a note, even if all are hidden.
 

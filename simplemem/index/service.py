@@ -442,6 +442,13 @@ class IndexService:
         folders = list(last)
         return self._read(lambda db: notes.complete_name(db, prefix, limit, folders))
 
+    def all_names(self) -> list[tuple[str, str, str]]:
+        """Return (path, title, alias) of all visible notes: a row per note with "", and per alias.
+
+        The rows have no order.
+        """
+        return self._read(notes.all_names)
+
     def paths_by_property(self, key: str) -> dict[str, str]:
         """Return the paths of the notes that have the property `key`, by `str` of its value.
 

@@ -19,6 +19,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from simplemem.errors import Invalid, SimplememError
+from simplemem.note.names import name_of
 from simplemem.note.words import format_count
 from simplemem.web.browser_sessions import BrowserSessions
 from simplemem.web.limits import GuessLimiter
@@ -34,6 +35,7 @@ from simplemem.web.vault_view import MountedVault, VaultView
 
 if TYPE_CHECKING:
     from simplemem.models import Backlink, Found, HistoryEntry, Listed, Memory
+    from simplemem.note.name_matching import NamedNote
     from simplemem.store import EnhancedStore
 
 Result = TypeVar("Result")
@@ -43,6 +45,7 @@ POLICY: Final = (
     " connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 _MAX_HITS: Final = 20
+_MAX_NAMES: Final = 5  # of notes above the hits
 _MAX_RECENT_NOTES: Final = 20
 _MAX_BACKLINKS: Final = 20
 _MAX_RELATED_NOTES: Final = 6
@@ -163,9 +166,16 @@ def _query_of(request: Request) -> str:
 
 
 async def _search(view: VaultView, query: str) -> dict[str, Any]:
-    """Return the values of `results.html` for a query: the `hits`, and `messages` above them."""
-    found = await _ask(view, lambda store: store.search(query, limit=_MAX_HITS, explain=True))
-    return {"hits": found.hits, "messages": _describe_results(found)}
+    """Return the values of `results.html`: `hits`, `messages`, and notes whose `names` match."""
+
+    def answer(store: EnhancedStore) -> tuple[Found, list[NamedNote]]:
+        """Return what the search finds, and the notes whose names match."""
+        found = store.search(query, limit=_MAX_HITS, explain=True)
+        return found, store.find_names(query, limit=_MAX_NAMES)
+
+    found, named = await _ask(view, answer)
+    names = [{"name": name_of(note.path), "title": note.name} for note in named]
+    return {"hits": found.hits, "messages": _describe_results(found), "names": names}
 
 
 def _describe_results(found: Found) -> list[str]:

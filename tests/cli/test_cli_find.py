@@ -370,3 +370,19 @@ def test_a_name_that_contains_the_word_is_suggested_if_no_name_is_near(
     ran = run("show", "help")
     assert ran.code == 1 and "Did you mean Help and support?" in ran.err
     assert "Did you mean" not in run("show", "hel").err
+
+
+# -- open
+
+
+def test_a_note_is_listed_by_a_part_of_its_name_with_wrong_letters(run: Run) -> None:
+    listed = run("open", "apolo", "--list")
+    assert (listed.code, listed.out.split()[0]) == (0, "projects/apollo")
+    items = run("open", "apo", "--json").json["items"]
+    assert items[0] == {"name": "projects/apollo", "title": "Apollo", "match": "Apollo"}
+
+
+def test_a_name_that_no_note_resembles_is_not_found(run: Run) -> None:
+    opened = run("open", "zzzz")
+    assert opened.code == 1
+    assert "no note has a name like 'zzzz'" in opened.err

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.usefixtures("words_only")
 
 PANELS = {
-    "Find and read": ["search", "show", "list", "tasks", "backlinks", "context"],
+    "Find and read": ["search", "show", "open", "list", "tasks", "backlinks", "context"],
     "Write": ["new", "edit", "daily", "tag", "move", "delete"],
     "History": ["history", "diff", "undo", "redo", "restore"],
     "Collections": ["facts", "topics", "lessons", "documents"],

@@ -89,6 +89,18 @@ def test_nothing_is_shown_before_somebody_has_signed_in(serve: Callable[..., Ser
     assert browser.get("/").status == 401
 
 
+def test_results_begin_with_the_notes_whose_names_match_also_without_the_script(
+    serve: Callable[..., Served],
+) -> None:
+    server = serve()
+    server.api("PUT", "/memories/birds/heron", {"content": "It stands in the pond."})
+    browser = Browser(server)
+    for path in ("/?q=heorn", "/search?q=heorn"):
+        page = browser.get(path).body.decode()
+        assert "Named so" in page and "/note/birds/heron" in page
+    assert "Named so" not in browser.get("/search?q=pond").body.decode()
+
+
 def test_a_session_ends_with_its_token(serve: Callable[..., Served]) -> None:
     server = serve()
     browser = Browser(server, server.new_token("reader"))

@@ -36,6 +36,10 @@ function move(step) {
 }
 
 document.addEventListener("keydown", (event) => {
+  if ((event.ctrlKey || event.metaKey) && event.key === "k" && field) {
+    field.select();
+    return event.preventDefault();
+  }
   if (event.ctrlKey || event.metaKey || event.altKey || !field) return;
   const typing = event.target.matches?.("input, textarea");
   if (event.key === "/" && !typing) field.focus();
