@@ -80,7 +80,8 @@ the client did not read the note, `warnings` say what was replaced. To undo that
 `pinned: true`, and the constraints of the user profile, come first whatever the question is; `pinned` counts their passages
 ([always relevant](search.md#what-is-always-relevant)). Duplicate passages are included once. If notes differ only in a
 number or a date, the newest passage comes first, with the others quoted below it. `left_out` counts passages that did not
-fit.""",
+fit. If the query asks for an
+order, the notes in `text` are in order of date, and `chronological` is true.""",
     "move_memory": "Each link keeps its form. Nothing else in the linking notes changes.",
     "delete_memory": "The note moves to the trash: `.trash/` if Obsidian uses it, otherwise `.simplemem/trash/`.",
     "undo_change": """An undo can be undone. `by` with `since` undoes everything that a client changed, as one change. With

@@ -460,6 +460,7 @@ class Pack(Value):
     notice: str = ""  # says that no passage is an answer, for display above the text
     not_searched: int = 0  # with `absent`: notes that are excluded from search
     pinned: int = 0
+    chronological: bool = False  # the query asks for an order, so the text is in order of date
 
     @property
     def has_found(self) -> bool:
@@ -467,8 +468,8 @@ class Pack(Value):
         return len(self.items) > self.pinned
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the fields as JSON values, without `not_searched` and `pinned` if they are 0."""
-        return _without_zero(_without_zero(super().as_dict(), "not_searched"), "pinned")
+        """Return the fields as JSON values, without the last three if they are 0 or False."""
+        return _without_zero(super().as_dict(), "not_searched", "pinned", "chronological")
 
 
 class Saved(Value):

@@ -22,6 +22,7 @@ from simplemem.note.names import name_of
 from simplemem.note.words import count_tokens
 from simplemem.providers.word_vectors import Multilingual
 from simplemem.search.changed import changes_in
+from simplemem.search.dates import moment_of
 from simplemem.search.judgement import notice_of
 from simplemem.search.needs import Embeddings, IndexKeeper, IndexMonitor, NoteReader
 from simplemem.search.packing import CountTokens, Piece, pack
@@ -110,7 +111,7 @@ class ContextBuilder:
 
         Pinned notes and the constraints of the user come first, if they pass the filter. The other
         passages are of the best 20 notes and of the neighbours of the best 5. A budget above
-        100,000 is read as 100,000.
+        100,000 is read as 100,000. If the query asks for an order, the text is in order of date.
 
         Raises Invalid for a budget below 50, and the errors of `NoteRanker.rank`.
         """
@@ -128,7 +129,13 @@ class ContextBuilder:
         ranking = found.ranking
         tokenizer, count = self._tokenizer()
         pieces = self._pieces_of_sources(ranking, found.sources, budget)
-        packed = pack(pieces, budget, count, pinned=self._pinned.pieces(found.pinned))
+        packed = pack(
+            pieces,
+            budget,
+            count,
+            pinned=self._pinned.pieces(found.pinned),
+            in_order=ranking.in_order,
+        )
 
         state = self._monitor.state_of_answer(earlier_state, ranking.status)
         absent = () if state.missing_notes else ranking.query.absent
@@ -149,6 +156,7 @@ class ContextBuilder:
             only_nearest=is_only_nearest,
             notice=notice_of(is_only_nearest, ranking.query.words, absent),
             not_searched=ranking.matches.excluded if absent else 0,
+            chronological=ranking.in_order and bool(packed.text),
         )
 
     def pieces_of(self, ranking: Ranking) -> list[Piece]:
@@ -258,6 +266,7 @@ class ContextBuilder:
                 has_gaps=part.text != text[part.span.start : part.span.stop],
                 remark=changed.remark,
                 earlier=changed.earlier if number == 0 else (),
+                moment=moment_of(row) if ranking.in_order else "",
             )
             for number, part in enumerate(parts)
         ]

@@ -146,9 +146,15 @@ def shown_day(row: NoteRow) -> str:
     return day_of_note(row) or row.modified[:10]
 
 
-def date_order(row: NoteRow) -> tuple[str, str, str]:
+def moment_of(row: NoteRow) -> str:
+    """Return the day of a note, with the time of its creation if it was created on that day."""
+    day = shown_day(row)
+    return row.created if row.created.startswith(day) else day
+
+
+def date_order(row: NoteRow) -> tuple[str, str]:
     """Return what sorts notes by their days; those of one day by creation, then by path."""
-    return shown_day(row), row.created, row.path
+    return moment_of(row), row.path
 
 
 def value_of_note(row: NoteRow, periods: Iterable[Period]) -> float:

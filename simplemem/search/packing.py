@@ -82,6 +82,9 @@ class Piece:
     # The values that its fact had before.
     earlier: tuple[EarlierValue, ...] = ()
 
+    # The time of its note, if the passages are to be in order of date.
+    moment: str = ""
+
     @property
     def quoted(self) -> str:
         """The text to show, without the spaces in place of what is not quoted."""
@@ -91,7 +94,12 @@ class Piece:
 
     @property
     def when(self) -> str:
-        """The day it speaks of: the date in the name or title of its note, else its last change."""
+        """The day it speaks of: the date in the name or title of its note, else its last change.
+
+        It is the day of `moment`, if there is one.
+        """
+        if self.moment:
+            return self.moment[:10]
         date = date_in_name(self.name) or date_in_name(self.title)
         return date or self.modified[:10]
 
@@ -348,6 +356,8 @@ def pack(
     budget: int,
     count: CountTokens = count_tokens,
     pinned: Iterable[Piece] = (),
+    *,
+    in_order: bool = False,
 ) -> Packed:
     """Pack passages in their order, leaving out each that does not fit into the budget.
 
@@ -357,12 +367,13 @@ def pack(
 
     The `pinned` passages come first. They take at most a quarter of the budget, and each is cut to
     200 tokens. `count` counts the tokens of a text; the tokens of the pack never exceed `budget`.
+    If `in_order`, the other notes are in order of their `moment` in the text.
     """
     candidates = [piece for piece in pieces if piece.text.strip()]
     considered_count = _count_to_consider(candidates, budget)
     groups, absorbed = group_pieces(candidates[:considered_count])
 
-    packing = _Packing(budget, count)
+    packing = _Packing(budget, count, in_order=in_order)
     packing.add_pinned(group_pieces(pinned))
     packing.omit_without_room(candidates[considered_count:])
     packing.omit_absorbed(absorbed)
@@ -396,9 +407,10 @@ class _Section(NamedTuple):
 class _Packing:
     """A pack while it is filled. Guards its sections, and the passages that were left out."""
 
-    def __init__(self, budget: int, count: CountTokens) -> None:
+    def __init__(self, budget: int, count: CountTokens, *, in_order: bool) -> None:
         self._budget = budget
         self._count = count
+        self._in_order = in_order
         self._used_tokens = 0
         self._sections: list[_Section] = []
         self._pinned_count = 0  # of the first sections
@@ -515,7 +527,7 @@ class _Packing:
     def _text(self) -> str:
         """Return the text of the pack: each note once, with its passages in their order."""
         by_note: dict[str, list[_Section]] = defaultdict(list)
-        for section in self._sections:
+        for section in self._sections_of_text():
             by_note[section.group.piece.name].append(section)
 
         notes = []
@@ -524,6 +536,14 @@ class _Packing:
             passages = _SEPARATOR.join(section.text for section in sections)
             notes.append(f"{self._headers[name]}\n{passages}")
         return _SEPARATOR.join(notes)
+
+    def _sections_of_text(self) -> list[_Section]:
+        """Return the sections as the text has them: the pinned ones, then by rank or by date."""
+        pinned = self._sections[: self._pinned_count]
+        found = self._sections[self._pinned_count :]
+        if self._in_order:
+            found.sort(key=lambda section: section.group.piece.moment)
+        return [*pinned, *found]
 
     def _remove_excess(self) -> None:
         """Remove the last sections until the budget suffices.

@@ -274,6 +274,7 @@ class ContextPack(Result):
     duplicates: int = 0
     degraded: str = ""
     pinned: int = 0
+    chronological: bool = False
     flags: Sequence[str] = ()
 
 
@@ -320,7 +321,8 @@ def _context_size(pack: Pack) -> str:
     if pack.duplicates:
         duplicates = render.format_count(pack.duplicates, "duplicate", "duplicates")
         parts.append(f"{duplicates} left out")
-    return ", ".join(parts) + "."
+    order = " The notes are in order of date." if pack.chronological else ""
+    return f"{', '.join(parts)}.{order}"
 
 
 def _context_head(pack: Pack, subject: str, budget_tokens: int) -> str:

@@ -292,6 +292,25 @@ def test_a_question_about_order_lists_its_notes_by_date(store: EnhancedStore, wr
     assert other.by_date == () and "by_date" not in other.as_dict()
 
 
+def test_the_text_of_a_context_is_in_the_order_that_the_question_asks_for(
+    store: EnhancedStore, write: Write
+) -> None:
+    write("roof.md", "---\ncreated: 2026-02-01T18:00:00\n---\nThe roof broke.\n")
+    write(
+        "door.md", "---\ncreated: 2026-02-01T08:00:00\n---\nThe door broke, and the roof hit it.\n"
+    )
+    write("log 2025-09-09.md", "The window broke.\n")
+    write("rule.md", "---\npinned: true\n---\nCall the landlord.\n")
+    store.sync()
+    pack = store.context("In what order did the roof, the door and the window break?")
+    places = [pack.text.index(text) for text in ("landlord", "window", "The door", "The roof")]
+    assert places == sorted(places)
+    assert pack.chronological and "2026-02-01" in pack.text
+
+    other = store.context("Did the roof or the door or the window break?")
+    assert not other.chronological and "chronological" not in other.as_dict()
+
+
 @pytest.mark.skipif(not hasattr(time, "tzset"), reason="the time zone cannot be set here")
 @pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "Pacific/Pago_Pago"])
 def test_days_are_those_of_the_local_time_zone(
