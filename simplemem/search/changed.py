@@ -85,7 +85,9 @@ def _remark_of(properties: Mapping[str, Any]) -> str:
 def _linked_names(value: object) -> str:
     """Return the names of the notes that a property links to, as one text."""
     names = _LINK.findall(str(value)) if value else []
-    return ", ".join(f'"{name.strip()}"' for name in names)
+    # A name on two lines could pass for text of the pack.
+    on_one_line = (" ".join(name.split()) for name in names)
+    return ", ".join(f'"{name}"' for name in on_one_line)
 
 
 def _earlier_values(text: str, span: Span, current: str) -> Iterator[EarlierValue]:

@@ -48,33 +48,6 @@ def test_the_best_note_has_several_passages_before_the_worst_has_one(
     assert packed.text.count("### Harbour crane · ") == 1
 
 
-def test_a_short_note_goes_in_whole(plain_store: EnhancedStore, write: Write) -> None:
-    write("crane.md", f"# Crane\n\n{'Bees. ' * 150}\n\n## Rust\n\nThe quetzal.\n\n{'Sea. ' * 150}")
-    plain_store.sync()
-    [item] = plain_store.context("quetzal", budget_tokens=3000).items
-    assert item["line"] == 1
-    text = plain_store.context("quetzal", budget_tokens=3000).text
-    assert text.count("Bees.") == 150
-    assert text.count("Sea.") == 150
-    assert plain_store.context("quetzal", budget_tokens=400).text.count("Bees.") < 150
-
-
-def test_a_section_that_the_query_names_goes_in_whole(
-    plain_store: EnhancedStore, write: Write
-) -> None:
-    steps = "\n".join(
-        f"{k}. Do the thing with number {k} until it is done well." for k in range(40)
-    )
-    other = "\n\n".join(f"## Part {k}\n\n{'The cylinder is filled. ' * 20}" for k in range(9))
-    write(
-        "Runbook.md", f"# Runbook\n\n{other}\n\n## Fill the cylinder\n\n{steps}\n\n## End\n\nBees."
-    )
-    plain_store.sync()
-    packed = plain_store.context("how do I fill the cylinder in the runbook", budget_tokens=2000)
-    assert steps in packed.text
-    assert "Fill the cylinder" in packed.items[0]["heading"]
-
-
 def test_notes_that_have_little_to_do_with_the_query_do_not_fill_the_budget(
     plain_store: EnhancedStore, write: Write
 ) -> None:
@@ -84,21 +57,6 @@ def test_notes_that_have_little_to_do_with_the_query_do_not_fill_the_budget(
     plain_store.sync()
     packed = plain_store.context("quetzal crane greased and repaired", budget_tokens=20_000)
     assert names(packed) == ["best"]
-
-
-def test_text_that_many_notes_have_is_not_quoted_at_the_ends_of_a_passage(
-    plain_store: EnhancedStore, write: Write
-) -> None:
-    footer = "Written by the harbour committee. Please print this page on both sides."
-    for k in range(12):
-        write(
-            f"n{k:02}.md",
-            f"The harbour has crane number {k}, which is {k} metres tall.\n\n{footer}\n",
-        )
-    plain_store.sync()
-    packed = plain_store.context("harbour crane", budget_tokens=5000)
-    assert len(packed.items) == 12
-    assert "committee" not in packed.text
 
 
 def test_a_passage_stands_as_it_is_in_the_note_now(harbour: EnhancedStore, write: Write) -> None:
@@ -195,113 +153,6 @@ def test_the_days_before_and_after_a_dated_note_are_its_neighbours(
         "log/2026-01-22": "the one before log/2026-01-23",
         "log/a diary 2026-01-25": "the one after log/2026-01-23",
     }
-
-
-# -- what has changed
-
-
-def test_a_fact_that_changed_shows_its_old_values_marked(
-    plain_store: EnhancedStore, write: Write
-) -> None:
-    write(
-        "facts/wind limit.md",
-        "---\ntype: fact\nvalue: 6 m/s\n---\n\n> Our wind limit is 6 m/s now.\n\n## History\n\n"
-        "- 10 m/s · 2025-03-28T10:00:00Z · [[a#^turn-1]]\n"
-        "- 8 m/s · 2025-06-12T10:00:00Z · [[a#^turn-2]]\n"
-        "- 6 m/s · 2025-09-11T10:00:00Z · [[a#^turn-3]]\n",
-    )
-    plain_store.sync()
-    text = plain_store.context("wind limit").text
-    assert text.endswith(
-        "> Our wind limit is 6 m/s now.\n\n"
-        'older: "8 m/s" [facts/wind limit:11] 2025-06-12\n'
-        'older: "10 m/s" [facts/wind limit:10] 2025-03-28'
-    )
-
-
-def test_a_note_that_another_one_replaces_says_so(plain_store: EnhancedStore, write: Write) -> None:
-    write(
-        "old.md",
-        '---\nsuperseded_by: "[[new]]"\nvalid_to: 2026-01-26T17:00:00Z\n---\n\nWe fly on helium.\n',
-    )
-    write("new.md", '---\nupdates: "[[old]]"\n---\n\nWe fly on hydrogen, which is cheaper.\n')
-    plain_store.sync()
-    text = plain_store.context("what do we fly on").text
-    assert ' · superseded since 2026-01-26 by "new"\n' in text
-    assert ' · replaces "old"\n' in text
-
-
-# -- always relevant
-
-
-@pytest.fixture
-def pinned(plain_store: EnhancedStore, write: Write) -> EnhancedStore:
-    for k in range(8):
-        write(f"log/n{k}.md", f"The crane was greased on day {k} of the month.")
-    write("rules/metric.md", "---\npinned: true\n---\n\nAlways answer in metric units.\n")
-    write("rules/latex.md", "---\npinned: true\ntype: constraint\n---\n\nNo latex, ever.\n")
-    write("rules/old.md", "---\npinned: false\n---\n\nThe old rule about ropes.\n")
-    write(
-        "profiles/default.md",
-        "---\ntype: profile\n---\n\n## Constraints\n\n"
-        "- allergic to nuts %%severity=strict since=2026-01-26%% [[log/n1#^turn]]\n"
-        "- vegan %%severity=firm since=2026-01-26 disputed=2026-02-01%% [[log/n2]]\n\n"
-        "## Preferences\n\n- I prefer tea\n",
-    )
-    plain_store.sync()
-    return plain_store
-
-
-def test_pinned_notes_and_the_constraints_of_the_user_come_first_whatever_is_asked(
-    pinned: EnhancedStore,
-) -> None:
-    for question in ("crane greased", "who won the world cup"):
-        packed = pinned.context(question)
-        assert names(packed)[:3] == ["profiles/default", "rules/latex", "rules/metric"]
-        assert packed.pinned == 3
-        assert [item["via"] for item in packed.items[:3]] == [
-            "constraint of the user",
-            "pinned",
-            "pinned",
-        ]
-        assert "allergic to nuts\n" in packed.text
-        assert "ropes" not in packed.text
-        assert "tea" not in packed.text
-    assert not packed.has_found
-
-
-def test_a_constraint_that_is_disputed_says_so(pinned: EnhancedStore) -> None:
-    assert "disputed=2026-02-01" in pinned.context("crane greased").text
-
-
-def test_only_pinned_notes_of_the_filter_come_first(pinned: EnhancedStore) -> None:
-    assert pinned.context("crane", filter=Filter.of(prefix="log/")).pinned == 0
-    packed = pinned.context("crane type:constraint")
-    assert names(packed) == ["rules/latex"]
-    assert names(pinned.context('"the crane"', filter=Filter.of(prefix="rules/")))[:2] == [
-        "rules/latex",
-        "rules/metric",
-    ]
-
-
-def test_a_note_that_is_unpinned_by_hand_is_a_note_like_any_other(
-    pinned: EnhancedStore, write: Write
-) -> None:
-    write("rules/latex.md", "No latex, ever.\n")
-    assert "latex" not in pinned.context("crane greased").text
-
-
-def test_hidden_and_excluded_pinned_notes_stay_hidden(vault: Path, write: Write) -> None:
-    write("Private/rule.md", "---\npinned: true\n---\n\nThe quetzal rule.\n")
-    write("node_modules/rule.md", "---\npinned: true\n---\n\nThe zeppelin rule.\n")
-    write("open.md", "---\npinned: true\n---\n\nThe open rule.\n")
-    access = PLAIN.access.model_copy(update={"hidden": ("Private/",)})
-    with EnhancedStore(vault, PLAIN.model_copy(update={"access": access})) as store:
-        store.sync()
-        assert names(store.context("crane")) == ["open"]
-    with EnhancedStore(vault, PLAIN) as store:
-        store.sync()
-        assert names(store.context("crane")) == ["Private/rule", "open"]
 
 
 # -- the same bytes
