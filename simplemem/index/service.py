@@ -239,6 +239,10 @@ class IndexService:
 
         return self._read(read)
 
+    def compounds(self, ending: str, min_length: int) -> Sequence[str]:
+        """Return terms with at least `min_length` letters that end with a word, frequent first."""
+        return self._read(lambda db: self._snapshot(db).terms().compounds(db, ending, min_length))
+
     def ask(self, question: IndexQuery) -> Matches:
         """Return the notes and blocks that the words, names or vector of a query lead to.
 

@@ -11,11 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from simplemem.index.api import IndexFilter, SimilarTerm
+from simplemem.index.api import IndexFilter, SimilarTerm, Term
 from simplemem.index.service import IndexService
 from simplemem.index.terms.similar import edit_distances, words_one_edit_away
 from simplemem.index.terms.tokens import tokenize
 from simplemem.note.names import base_name
+from simplemem.note.stems import MARKS
 from simplemem.note.words import (
     STOP_WORDS,
     STOP_WORDS_BY_LANGUAGE,
@@ -33,6 +34,10 @@ _MIN_LENGTH = 4
 _LONG_LENGTH = 8
 
 _MAX_CORRECTED_WORDS = 4
+
+# Languages that join words into one, and the least letters before the last word.
+_COMPOUNDING_LANGUAGES = ("de", "nl")
+_MIN_FIRST_PART = 3
 
 # In an index with more notes, a word that a single note contains, and not in its name, may be
 # misspelt itself.
@@ -82,6 +87,7 @@ class SpellingCorrector:
         its words; it is `query` itself if nothing is corrected. The same notes and query always
         give the same result.
         """
+        query = self._with_compounds(query)
         corrections: dict[str, str] = {}
         for word in _words_to_correct(query):
             meant = self._word_meant_by(word)
@@ -92,7 +98,41 @@ class SpellingCorrector:
 
         replaced = _with_replaced_words(plain_query, corrections)
         corrected, _ = with_forms(replaced, self._index.vocabulary)
-        return corrected
+        return self._with_compounds(corrected)
+
+    def _with_compounds(self, query: Query) -> Query:
+        """Return the query with compounds of the notes as forms of the words that end them.
+
+        `Schutz` finds "Datenschutz" if the vault has notes in a language that joins words. The
+        words that have compounds are no longer in `absent`, and `notice` names them.
+        """
+        words = [word for word in _literal_free(query) if _may_end_compounds(word)]
+        if not words or not self._has_compounding_language():
+            return query
+
+        forms = dict(query.forms)
+        notices = [query.notice] if query.notice else []
+        absent = list(query.absent)
+        for word in words:
+            compounds = self._compounds_of(word)
+            if compounds:
+                forms[word] = (*forms.get(word, ()), *compounds)
+                absent.remove(word)
+                notices.append(f"No note contains {word}; searched for words that end with it.")
+        return replace(query, forms=forms, notice=" ".join(notices), absent=tuple(absent))
+
+    def _has_compounding_language(self) -> bool:
+        """Return whether some notes are in a language that joins words into one."""
+        marks = [(Term((MARKS[language],)),) for language in _COMPOUNDING_LANGUAGES]
+        counts, _ = self._index.vocabulary(marks)
+        return any(counts)
+
+    def _compounds_of(self, word: str) -> list[Term]:
+        """Return the terms of the index that end with a word, as forms of it."""
+        ending = " ".join(tokenize(word))
+        terms = self._index.compounds(ending, len(ending) + _MIN_FIRST_PART)
+        # The tokenizer may shorten a term once more; then it would find other notes.
+        return [Term((term,), stem_of=(word,)) for term in terms if tokenize(term) == [term]]
 
     def _word_meant_by(self, word: str) -> str:
         """Return the word of the notes that a misspelt word means; "" if there is none."""
@@ -175,6 +215,12 @@ def _words_to_correct(query: Query) -> list[str]:
     Words of quoted phrases, of expressions such as `path/to.py` and of codes in capitals, and words
     with a `*` are not among them.
     """
+    misspelt = [word for word in _literal_free(query) if _may_be_misspelt(word)]
+    return misspelt[:_MAX_CORRECTED_WORDS]
+
+
+def _literal_free(query: Query) -> list[str]:
+    """Return the words of `absent` that were not typed as a phrase, an expression or a code."""
     literal_words = set(query.beginnings)
     for phrase in query.phrases:
         literal_words.update(unique_words(phrase))
@@ -183,9 +229,12 @@ def _words_to_correct(query: Query) -> list[str]:
     if not query.text.isupper():
         literal_words.update(map(str.lower, filter(str.isupper, query.text.split())))
 
-    words = [word for word in query.absent if word not in literal_words]
-    misspelt = [word for word in words if _may_be_misspelt(word)]
-    return misspelt[:_MAX_CORRECTED_WORDS]
+    return [word for word in query.absent if word not in literal_words]
+
+
+def _may_end_compounds(word: str) -> bool:
+    """Return whether a word is long enough, and has only letters."""
+    return len(word) >= _MIN_LENGTH and word.isalpha() and not is_unspaced(word)
 
 
 def _may_be_misspelt(word: str) -> bool:

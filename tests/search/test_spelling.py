@@ -60,6 +60,22 @@ def test_a_misspelt_word_finds_what_was_meant_and_the_answer_names_it(
     assert not found.only_nearest
 
 
+def test_a_german_word_finds_the_compounds_that_end_with_it(store: EnhancedStore) -> None:
+    found = search(store, "Schutz Verträge")
+    assert found.hits[0].name == "Straße"
+    assert found.degraded == "No note contains schutz; searched for words that end with it."
+    assert not found.absent
+    assert search(store, '"Schutz" Vertrag').absent == ("schutz",)
+
+
+def test_compounds_are_found_only_where_a_language_joins_words(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("A lighthouse and the datenschutz.", encoding="utf-8")
+    settings = Settings.model_validate({"embed": {"provider": "none"}})
+    with EnhancedStore(tmp_path, settings) as store:
+        store.sync()
+        assert search(store, "schutz lighthouse").absent == ("schutz",)
+
+
 @pytest.mark.parametrize(
     "query",
     [

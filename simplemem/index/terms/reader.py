@@ -441,6 +441,12 @@ class TermIndex:
                 results.append((term, sorted(note_ids.tolist())))
         return results
 
+    def compounds(self, db: Connection, ending: str, min_length: int) -> list[str]:
+        """Return terms that end with a word. See `find_compounds`."""
+        from simplemem.index.terms.similar import find_compounds
+
+        return find_compounds(db, self._parts, ending, min_length)
+
     def rank(
         self,
         db: Connection,

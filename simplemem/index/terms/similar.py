@@ -60,6 +60,32 @@ def find_similar_terms(
     return sorted(edits_of_term, key=order)[:_MAX_TERMS]
 
 
+def find_compounds(
+    db: Connection, parts: Sequence[Part], ending: str, min_length: int
+) -> list[str]:
+    """Return the terms that end with a word and have at least `min_length` letters.
+
+    The terms in most notes come first; deleted notes count. All terms are read, but only a few
+    queries of vaults in some languages need them.
+    """
+    counts: Counter[str] = Counter()
+    with_rows = [part.segment.number for part in parts if part.segment.packed is None]
+    if with_rows:
+        sql = f"""
+            SELECT term, notes FROM terms
+            WHERE {db.dialect.in_integers("segment_id", "$1")}
+              AND length(term) >= $2 AND substr(term, length(term) - $3 + 1) = $4"""
+        values = (IntegerList(with_rows), min_length, len(ending), ending)
+        rows: Iterable[Any] = db.execute(sql, values)
+        for term, count in rows:
+            counts[term] += count
+    for part in parts:
+        for term, count in _packed_terms(part, ""):
+            if len(term) >= min_length and term.endswith(ending):
+                counts[term] += count
+    return sorted(counts, key=lambda term: (-counts[term], term))[:_MAX_TERMS]
+
+
 def edit_distances(word: str, others: Sequence[str]) -> list[int]:
     """Return by how many edits a word differs from each of other words.
 
@@ -147,7 +173,8 @@ def _packed_terms(part: Part, beginning: str) -> Iterator[tuple[str, int]]:
     packed = part.segment.packed
     if packed is None:
         return
-    for index in packed.indexes_of_prefix(beginning):
+    indexes = packed.indexes_of_prefix(beginning) if beginning else range(len(packed.terms))
+    for index in indexes:
         yield packed.terms[index], int(packed.posting_counts[index])
 
 

@@ -115,6 +115,7 @@ class Both:
             lambda store: store._parts.index.inspection(),
             lambda store: store._parts.index.counts(),
             lambda store: [self._hits(store, question) for question in QUESTIONS],
+            lambda store: store._parts.index.compounds(picked[0][1:], 4),
             lambda store: [
                 similar._replace(paths=sorted(similar.paths))
                 for word in ("saililng", "habrour", picked[0][:-1] + "x")
