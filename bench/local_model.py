@@ -1,7 +1,7 @@
 """What the local model gains and costs, compared with the bundled word vectors.
 
     python bench/local_model.py [--locomo FILE] [--lme FILE] [--vault DIR] [--facts FILE]
-        [--every N]
+        [--every N] [--sessions N]
     python bench/local_model.py --means DJANGO.whl
 
 Needs the extra `local`. For each set of questions and each embedder, prints the share of the right
@@ -10,7 +10,7 @@ and meaning and by meaning alone; the CPU time of the first index and of a query
 a process that does both. `bench/languages.json` and each file of `--facts` have facts in several
 languages, each asked about in other words. `--lme` is a part of LongMemEval with a vault per
 question, `--vault` is Obsidian's help with `bench/help_questions.tsv`. `--every` takes only each
-Nth question of LoCoMo and LongMemEval.
+Nth question of LoCoMo and LongMemEval, and `--sessions` only the first sessions of LoCoMo.
 
 `--means` computes the mean vectors of the model again, from the translated messages in a package of
 Django 5.2, and prints how similar they are to the stored ones.
@@ -61,6 +61,7 @@ def main() -> None:
         parser.add_argument(f"--{name}", type=Path)
     parser.add_argument("--facts", type=Path, action="append", default=[FACTS])
     parser.add_argument("--every", type=int, default=1)
+    parser.add_argument("--sessions", type=int)
     parser.add_argument("--only", help=argparse.SUPPRESS)  # the set and embedder of a process
     options = parser.parse_args()
 
@@ -95,7 +96,7 @@ def sets_of(options: argparse.Namespace) -> dict[str, Callable[[Path], Vaults]]:
     if options.vault:
         sets["help by hand"] = lambda folder: help_by_hand(options.vault, folder)
     if options.locomo:
-        sets["LoCoMo"] = lambda folder: locomo(options.locomo, options.every, folder)
+        sets["LoCoMo"] = lambda folder: locomo(options, folder)
     if options.lme:
         sets["LongMemEval"] = lambda folder: longmemeval(options.lme, options.every, folder)
     return sets
@@ -140,9 +141,16 @@ def help_by_hand(source: Path, folder: Path) -> Vaults:
     yield folder, read_questions(source, HELP_QUESTIONS, folder)
 
 
-def locomo(file: Path, every: int, folder: Path) -> Vaults:
-    """Ask about chat sessions, one note each."""
-    yield folder, write_locomo(file, folder)[::every]
+def locomo(options: argparse.Namespace, folder: Path) -> Vaults:
+    """Ask about chat sessions, one note each. With `--sessions`, the others are left out."""
+    questions = write_locomo(options.locomo, folder)
+    if options.sessions is not None:
+        files = sorted(folder.rglob("*.md"))
+        for file in files[options.sessions :]:
+            file.unlink()
+        names = {f"chats/{file.stem}" for file in files[: options.sessions]}
+        questions = [(question, right) for question, right in questions if right and right <= names]
+    yield folder, questions[:: options.every]
 
 
 def longmemeval(file: Path, every: int, folder: Path) -> Vaults:
@@ -179,9 +187,10 @@ class Figures(NamedTuple):
 
     def plus(self, names: list[str], right: frozenset[str]) -> Figures:
         """Return the figures with those of one more question."""
+        count = max(1, len(right))
         return Figures(
-            self.recall_at_3 + len(right & set(names[:3])) / len(right),
-            self.recall_at_5 + len(right & set(names[:5])) / len(right),
+            self.recall_at_3 + len(right & set(names[:3])) / count,
+            self.recall_at_5 + len(right & set(names[:5])) / count,
             self.reciprocal_rank + reciprocal_rank(names, right),
         )
 

@@ -38,7 +38,9 @@ _DIMENSIONS: Final = 384
 
 _MAX_CHARACTERS: Final = 2_000  # of one text, some 500 tokens: the model was trained on so many
 _MAX_CACHED_QUERIES: Final = 100
-_DEFAULT_BATCH: Final = 64
+# Some 0.5 to 1.5 s of CPU. A search that waits for the vectors of a few changed notes keeps those
+# of each finished batch.
+_DEFAULT_BATCH: Final = 16
 _TEXTS_PER_STEP: Final = 8  # between two looks at whether the work is cancelled
 _MAX_THREADS: Final = 4
 _EMPTY_TEXT: Final = "memory"  # is embedded in place of an empty query

@@ -60,7 +60,7 @@ def make_search_parts(
         filters=filters,
         conditions=conditions,
         reranker=reranker,
-        lexical_weight=settings.search.lexical_weight,
+        lexical_weight=_lexical_weight(settings),
     )
     search = Search(
         ranker,
@@ -97,3 +97,15 @@ def make_search_parts(
             embeddings=embeddings,
         ),
     )
+
+
+def _lexical_weight(settings: Settings) -> float:
+    """Return the weight of words against meaning: that of the settings, or its square.
+
+    The local model finds far more by meaning than the included word vectors, so words weigh less
+    beside it (docs/internals/ranking.md). The square leaves 0 and 1 as they are.
+    """
+    weight = settings.search.lexical_weight
+    if settings.embed.provider == "local":
+        return weight**2
+    return weight
