@@ -179,7 +179,7 @@ class ContextBuilder:
         """
         embedder, _ = self._embeddings.load()
         if isinstance(embedder, Multilingual):
-            return embedder.words.name, embedder.words.count_tokens
+            return embedder.wordllama.name, embedder.wordllama.count_tokens
         return "estimate", count_tokens
 
     def _sources_of(self, ranking: Ranking) -> list[_Source]:

@@ -207,8 +207,7 @@ class Coverage:
         """Make empty caches. The caller must hold the lock, or be the only one with the object."""
         import numpy as np
 
-        dimension = self.vectors.dimension or 0
-        shape = (_MAX_CACHED_WORDS, dimension)
+        shape = (_MAX_CACHED_WORDS, self.vectors.dimension)
         self._table: NDArray[np.float32] = np.empty(shape, np.float32)
         self._size = 0  # the number of rows in use
         self._row_of = dict.fromkeys(STOP_WORDS, _ROW_OF_STOP_WORD) | _ROW_OF_MARK

@@ -155,7 +155,7 @@ class Embedding:
         """Return the bundled word vectors, if the embedder is the bundled or the local one."""
         embedder = self.load().embedder
         if isinstance(embedder, Multilingual):
-            return embedder.words
+            return embedder.wordllama
         if embedder is None or self._settings.embed.provider != "local":
             return None
         return shared_wordllama()

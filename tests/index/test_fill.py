@@ -16,7 +16,7 @@ from simplemem.index.service import IndexService
 from simplemem.index.sqlite.engine import SqliteEngine, open_engine
 from simplemem.index.updater import IndexUpdater
 from simplemem.index.vectors import QueryVector
-from simplemem.providers.word_vectors import WordLlama
+from simplemem.providers.word_vectors import Multilingual, shared_wordllama
 from simplemem.vault.base import VaultOptions
 from simplemem.vault.folder.vault import FolderVault
 
@@ -31,14 +31,14 @@ SUBJECTS = [
 ]
 
 
-class Half(WordLlama):
+class Half(Multilingual):
     """Half the dimensions of the embedder in the package, and another name: another embedder, and as real."""
 
     name = "half"
     batch = 1
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(shared_wordllama())
         self.given: list[str] = []
         self.fails_after = 10_000
 
@@ -54,13 +54,13 @@ class Half(WordLlama):
         return WHOLE.query(text)[:128]
 
 
-class Other(WordLlama):
+class Other(Multilingual):
     """As many dimensions, and another name."""
 
     name = "other"
 
 
-WHOLE, OTHER = WordLlama(), Other()
+WHOLE, OTHER = Multilingual(shared_wordllama()), Other(shared_wordllama())
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ class Kept:
         self.database = database_at
         self.rows = IndexUpdater(self.vault, self.database, lambda path: None, 1_000_000)
 
-    def fill(self, embedder: WordLlama) -> int:
+    def fill(self, embedder: Multilingual) -> int:
         self.rows.scan()
         return embeddings.EmbeddingJob(self.vault, self.database, embedder).run()
 
@@ -93,7 +93,7 @@ class Kept:
         with self.database.reading() as db:
             return list(dump(db))
 
-    def nearest(self, embedder: WordLlama, text: str) -> list[str]:
+    def nearest(self, embedder: Multilingual, text: str) -> list[str]:
         """The notes by their nearness to a text, nearest first."""
         answer = self.index.ask(IndexQuery(vector=QueryVector(embedder.query(text), embedder.name)))
         near = answer.similarities.scores if answer.similarities else {}
@@ -179,7 +179,7 @@ def test_a_model_that_changes_its_width_stores_nothing(
         def documents(
             self, texts: Sequence[str], *, stopped: Callable[[], bool] = lambda: False
         ) -> list[bytes]:
-            return WordLlama.documents(self, texts)
+            return Multilingual.documents(self, texts)
 
     write("more.md", "What we know about kites.\n")
     with pytest.raises(Unavailable, match="128 and 256"):

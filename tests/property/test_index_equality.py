@@ -26,7 +26,7 @@ from simplemem.index import embeddings, sync_pass
 from simplemem.index.comparison import dump
 from simplemem.index.sqlite.engine import open_engine
 from simplemem.providers.embeddings import create_embedder
-from simplemem.providers.word_vectors import WordLlama
+from simplemem.providers.word_vectors import Multilingual, shared_wordllama
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore, embedding
 
@@ -73,7 +73,7 @@ _HEADERS = [
 ]  # fmt: skip
 
 
-class Half(WordLlama):
+class Half(Multilingual):
     """Another embedder: half the dimensions of the one in the package, and another name."""
 
     name = "half"
@@ -137,7 +137,7 @@ _ACTS: dict[
     "search": lambda store, name, _: store.search(f"words {name}", mode="text"),
 }
 _LOADED = cache(create_embedder)  # once for all stores, which would each load it for itself
-_HALF = Half()
+_HALF = Half(shared_wordllama())
 _LESS = {
     "write": {"durability": "fast"},
     "index": {"max_note_mb": 0.003},

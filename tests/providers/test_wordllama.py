@@ -1,4 +1,4 @@
-"""The default embedder: the means of its model's word vectors, made without a network, alike in whatever order."""
+"""The English part of the bundled word vectors: means of token vectors, computed without a network."""
 
 from __future__ import annotations
 
@@ -43,10 +43,6 @@ def embedder() -> WordLlama:
     return WordLlama()
 
 
-def numbers(vector: bytes) -> NDArray[np.float32]:
-    return np.frombuffer(vector, np.int8).astype(np.float32)
-
-
 def cosine(one: NDArray[np.float32], two: NDArray[np.float32]) -> float:
     return float(one @ two / (np.linalg.norm(one) * np.linalg.norm(two)))
 
@@ -85,22 +81,24 @@ def mean_of_token_vectors(text: str) -> NDArray[np.float32]:
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_a_vector_is_the_mean_of_its_tokens_vectors(embedder: WordLlama, text: str) -> None:
-    """To a byte's precision, which costs less than a thousandth of cosine."""
-    assert cosine(numbers(embedder.query(text)), mean_of_token_vectors(text.strip())) > 0.999
+    (vector,) = embedder.unit_vectors([text])
+    assert cosine(vector, mean_of_token_vectors(text.strip())) > 0.999_99
 
 
 @pytest.mark.parametrize("text", ["", "   \n\t ", "\u00a0"])
 def test_a_text_without_words_is_near_to_nothing(embedder: WordLlama, text: str) -> None:
-    assert embedder.query(text) == bytes(256)
+    assert (embedder.unit_vectors([text]) == np.zeros((1, 256))).all()
 
 
 def test_order_company_and_repetition_change_no_vector(embedder: WordLlama) -> None:
     fresh = WordLlama()
-    alone = {text: fresh.query(text) for text in reversed(TEXTS)}
+    alone = {text: fresh.unit_vectors([text])[0] for text in reversed(TEXTS)}
     shuffled = TEXTS * 2
     random.Random(3).shuffle(shuffled)
-    assert embedder.documents(shuffled) == [alone[text] for text in shuffled]
-    assert [embedder.query(text) for text in TEXTS] == embedder.documents(TEXTS)
+    expected = np.array([alone[text] for text in shuffled])
+    assert np.array_equal(embedder.unit_vectors(shuffled), expected)
+    one_by_one = np.concatenate([embedder.unit_vectors([text]) for text in TEXTS])
+    assert np.array_equal(one_by_one, embedder.unit_vectors(TEXTS))
 
 
 @pytest.mark.parametrize("few", [2, 8])
@@ -113,12 +111,12 @@ def test_more_words_than_are_remembered_change_no_vector(
     chosen = random.Random(5)
     for _ in range(20):
         texts = [" ".join(f"word{chosen.randrange(60)}" for _ in range(6)) for _ in range(4)]
-        assert forgetful.documents(texts) == embedder.documents(texts)
+        assert np.array_equal(forgetful.unit_vectors(texts), embedder.unit_vectors(texts))
 
 
 def test_no_text_is_too_strange(embedder: WordLlama) -> None:
     for text in ("\ud800 lone", "x" * 1_000_000, "\x00\x01", "a\u2028b", "\U0010ffff"):
-        assert len(embedder.query(text)) == 256
+        assert embedder.unit_vectors([text]).shape == (1, 256)
 
 
 OFFLINE = """
