@@ -16,6 +16,11 @@ LoCoMo's questions that ask for a guess (category 3) are left out. Its questions
 answer are not asked without their notes. `--embedder URL` uses the vectors of an OpenAI-compatible
 service instead of the bundled ones.
 
+`--curve` prints another table: if the minimum of the confidence were higher or lower, which share
+of the answerable questions would be refused, and which share of those without an answer recognised.
+A question is answerable if a right note is among the first five hits. Each kind of set weighs the
+same.
+
 `--held-out` asks only questions to which no constant of `simplemem/search/judgement.py` is fitted:
 one half of each set, chosen by a hash of the question, and the sets that were written later,
 `bench/unseen_notes.toml` (Spanish, French and German) and, with `--vault` of Obsidian's English
@@ -28,19 +33,24 @@ import argparse
 import gzip
 import json
 import lzma
+import math
 import shutil
 import sys
 import tarfile
 import tempfile
 import tomllib
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from statistics import fmean
 from typing import Any, Final
+from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from bench.languages import FACTS, read_facts, texts_of
 from bench.person import PersonQuestion, says_nothing_found
 from bench.person import read_questions as read_person_questions
 from bench.quality import (
@@ -53,7 +63,10 @@ from bench.quality import (
     write_locomo,
 )
 from bench.vaults import make_queries
+from simplemem.models import Found
 from simplemem.note.note import Note
+from simplemem.search import judgement
+from simplemem.search.judgement import Evidence, Weights
 from simplemem.search.rank import MODES
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
@@ -65,8 +78,12 @@ _UNSEEN_SIZES: Final = {"es": (25,), "fr": (8,), "de": (8,)}
 _UNSEEN_HELP: Final = Path(__file__).with_name("unseen_questions.tsv")
 _PARAPHRASED: Final = ("en", "es")
 _PARAPHRASED_UNSEEN: Final = ("de", "fr", "pt")
+_FACTS_QUESTIONS: Final = Path(__file__).with_name("facts_questions.toml")
+_EXAMPLE_VAULT: Final = Path(__file__).parents[1] / "vault-example"
 _KINDS: Final = ("asked", "paraphrase", "named", "keywords")
 _GUESS: Final = 3  # the category of LoCoMo
+_RIGHT_WITHIN: Final = 5  # hits
+_CURVE: Final = (0.01, 0.02, 0.03, 0.05, 0.1, 0.2)  # shares of the answerable questions
 
 _PRECISION_ABSENT: Final = (
     "what's a good way to grade a 1909-S VDB penny without sending it to PCGS?",
@@ -126,8 +143,7 @@ class Tally:
 def main() -> None:
     """Ask each set in each mode, and print a row for each."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    for name in ("locomo", "longmemeval", "vault", "questions", "paraphrases", "precision"):
-        parser.add_argument(f"--{name}", type=Path)
+    add_set_options(parser)
     parser.add_argument("--embedder", default="")
     parser.add_argument(
         "--every", type=int, default=1, help="ask only every Nth question that has an answer"
@@ -136,8 +152,14 @@ def main() -> None:
     parser.add_argument(
         "--held-out", action="store_true", help="ask only questions that no constant is fitted to"
     )
+    parser.add_argument(
+        "--curve", action="store_true", help="print what other minimums would refuse and recognise"
+    )
     options = parser.parse_args()
     modes = options.mode or MODES
+    if options.curve:
+        print_curves(options, modes)
+        return
 
     print("| | mode | answerable, refused | right first hits, refused | absent, recognised |")
     print("|---|---|---|---|---|")
@@ -154,6 +176,12 @@ def main() -> None:
         invented = make_queries(100)
         refused = count_refused(Path(folder) / "honesty_questions-en-60", invented)
         print(f"\nOf {len(invented)} questions of made-up words {refused} are recognised.")
+
+
+def add_set_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that name the files of sets."""
+    for name in ("locomo", "longmemeval", "vault", "questions", "paraphrases", "precision"):
+        parser.add_argument(f"--{name}", type=Path)
 
 
 def settings_of(options: argparse.Namespace) -> Settings:
@@ -198,32 +226,34 @@ class Interview:
     """Asks the questions of one set in one mode. Guards its tally."""
 
     def __init__(self, store: EnhancedStore, mode: str, tally: Tally) -> None:
-        self._store = store
-        self._mode = mode
+        self.store = store
+        self.mode = mode
         self._tally = tally
 
     def ask(self, questions: QuestionSet, step: int) -> None:
         """Ask each `step`-th answered question and all absent ones; then those without notes."""
         answered = questions.answered[::step]
         for question, right in answered:
-            self._ask_answered(question, right)
+            self.ask_answered(question, right)
         for question in questions.absent:
-            self._ask_absent(question)
+            self.ask_absent(question)
         if questions.ask_without_notes:
             several = questions.several_may_answer
             self._ask_without_notes(
                 (question, right) for question, right in answered if len(right) == 1 or several
             )
 
-    def _ask_answered(self, question: str, right: frozenset[str]) -> None:
-        found = self._store.search(question, mode=self._mode)
+    def ask_answered(self, question: str, right: frozenset[str]) -> None:
+        """Ask a question that the notes called `right` answer, and count the answer."""
+        found = self.store.search(question, mode=self.mode)
         is_refused = says_nothing_found(found)
         self._tally.answered.append(is_refused)
         if found.hits and found.hits[0].name in right:
             self._tally.right_first.append(is_refused)
 
-    def _ask_absent(self, question: str) -> None:
-        found = self._store.search(question, mode=self._mode)
+    def ask_absent(self, question: str) -> None:
+        """Ask a question that no note answers, and count the answer."""
+        found = self.store.search(question, mode=self.mode)
         self._tally.absent.append(says_nothing_found(found))
 
     def _ask_without_notes(self, answered: Iterable[tuple[str, frozenset[str]]]) -> None:
@@ -233,16 +263,159 @@ class Interview:
             questions_by_notes.setdefault(right, []).append(question)
 
         for right, questions in questions_by_notes.items():
-            files = [self._store.root / f"{name}.md" for name in right]
+            files = [self.store.root / f"{name}.md" for name in right]
             texts = {file: file.read_bytes() for file in files if file.exists()}
             for file in texts:
                 file.unlink()
-            self._store.sync()
+            self.store.sync()
             for question in questions:
-                self._ask_absent(question)
+                self.ask_absent(question)
             for file, text in texts.items():
                 file.write_bytes(text)
-            self._store.sync()
+            self.store.sync()
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The evidence of the hits for one question, and whether they answer it.
+
+    `is_certain` is whether they count as an answer whatever the evidence, because a name or all
+    words match. Without `evidence`, a rule without weights decided.
+    """
+
+    family: str
+    is_answered: bool
+    is_certain: bool
+    evidence: Evidence | None = None
+    weights: Sequence[Weights] = ()
+
+    @property
+    def confidence(self) -> float:
+        """The confidence that the hits answer; infinite if no minimum matters."""
+        if self.is_certain:
+            return math.inf
+        if self.evidence is None:
+            return -math.inf
+        return judgement.confidence(self.evidence, self.weights)
+
+
+class Recorder(Interview):
+    """Asks the questions of one set, and adds the evidence of each answer to `samples`.
+
+    Answerable questions whose answer is not among the hits are left out.
+    """
+
+    def __init__(self, store: EnhancedStore, mode: str, family: str, samples: list[Sample]) -> None:
+        super().__init__(store, mode, Tally())
+        self._family = family
+        self._samples = samples
+        self._last: tuple[Evidence | None, Sequence[Weights]] = (None, ())
+
+    def ask_answered(self, question: str, right: frozenset[str]) -> None:
+        """Record the evidence if a right note is among the first hits."""
+        found = self._search(question)
+        if right.intersection(hit.name for hit in found.hits):
+            self._add(found, is_answered=True)
+
+    def ask_absent(self, question: str) -> None:
+        """Record the evidence of hits that do not answer."""
+        found = self._search(question)
+        self._add(found, is_answered=False)
+
+    def _search(self, question: str) -> Found:
+        """Search with a confidence below 0, so that all of the evidence is measured."""
+        self._last = (None, ())
+        with mock.patch.object(judgement, "confidence", self._note):
+            return self.store.search(question, mode=self.mode, limit=_RIGHT_WITHIN)
+
+    def _note(self, evidence: Evidence, weights: Sequence[Weights]) -> float:
+        self._last = (evidence, weights)
+        return -1.0
+
+    def _add(self, found: Found, *, is_answered: bool) -> None:
+        is_certain = bool(found.hits) and not found.only_nearest
+        sample = Sample(self._family, is_answered, is_certain, *self._last)
+        self._samples.append(sample)
+
+
+def family_of(name: str) -> str:
+    """Return the kind of a set: its name without numbers and without what follows a comma."""
+    words = name.split(",")[0].split()
+    return " ".join(word for word in words if not word.isdigit())
+
+
+def print_curves(options: argparse.Namespace, modes: Sequence[str]) -> None:
+    """Record the evidence of all sets, and print a table for each mode."""
+    samples: dict[str, list[Sample]] = {mode: [] for mode in modes}
+    with tempfile.TemporaryDirectory() as folder:
+        for questions in all_sets(options, Path(folder)):
+            with EnhancedStore(questions.vault, settings_of(options)) as store:
+                store.sync()
+                family = family_of(questions.name)
+                for mode in modes:
+                    Recorder(store, mode, family, samples[mode]).ask(questions, options.every)
+
+    for mode in modes:
+        headings = " | ".join(f"{share:.0%} of all" for share in _CURVE)
+        print(f"\n| {mode}: refused / recognised | {headings} |\n|---|{'---|' * len(_CURVE)}")
+        print_curve(samples[mode])
+
+
+def print_curve(samples: Sequence[Sample]) -> None:
+    """Print a row for each family, and one for all: what is refused and recognised."""
+    families = list(dict.fromkeys(sample.family for sample in samples))
+    by_family = {
+        family: [sample for sample in samples if sample.family == family] for family in families
+    }
+    minimums = [minimum_that_refuses(samples, share) for share in _CURVE]
+    columns: dict[float, list[tuple[float, float]]] = {minimum: [] for minimum in minimums}
+    for family, members in by_family.items():
+        cells = []
+        for minimum in minimums:
+            refused = share_below(members, minimum, is_answered=True)
+            recognised = share_below(members, minimum, is_answered=False)
+            columns[minimum].append((refused, recognised))
+            cells.append(f"{percent(refused)} / {percent(recognised)}")
+        print(f"| {family} | {' | '.join(cells)} |")
+
+    means = []
+    for values in columns.values():
+        refused, recognised = (mean_known(column) for column in zip(*values, strict=True))
+        means.append(f"{percent(refused)} / {percent(recognised)}")
+    print(f"| mean | {' | '.join(means)} |")
+
+
+def minimum_that_refuses(samples: Sequence[Sample], share: float) -> float:
+    """Return the minimum below which the share of the answerable questions is.
+
+    Each family counts the same.
+    """
+    answered = [sample for sample in samples if sample.is_answered]
+    counts = Counter(sample.family for sample in answered)
+    rest = share * len(counts)
+    for sample in sorted(answered, key=lambda sample: sample.confidence):
+        rest -= 1 / counts[sample.family]
+        if rest < 0:
+            return sample.confidence
+    return math.inf
+
+
+def share_below(samples: Sequence[Sample], minimum: float, *, is_answered: bool) -> float:
+    """Return the share of the samples with a lower confidence, or NaN if there is no sample."""
+    chosen = [
+        sample.confidence < minimum for sample in samples if sample.is_answered == is_answered
+    ]
+    return sum(chosen) / len(chosen) if chosen else math.nan
+
+
+def mean_known(values: Iterable[float]) -> float:
+    """Return the mean of the values that are numbers."""
+    return fmean(value for value in values if not math.isnan(value))
+
+
+def percent(share: float) -> str:
+    """Return a share in percent, "-" for NaN."""
+    return "-" if math.isnan(share) else f"{share:.0%}"
 
 
 def count_refused(vault: Path, questions: Sequence[str]) -> int:
@@ -283,6 +456,7 @@ def is_held_out(question: str) -> bool:
 def fitted_sets(options: argparse.Namespace, folder: Path) -> Iterator[QuestionSet]:
     """Yield the sets to one half of which the constants are fitted."""
     yield from note_sets(_OWN_NOTES, _OWN_SIZES, "", folder)
+    yield from facts_sets(folder)
     if options.paraphrases:
         yield from paraphrase_sets(options.paraphrases, _PARAPHRASED, folder)
     if options.precision:
@@ -325,6 +499,36 @@ def note_sets(
                 ]
                 yield QuestionSet(f"{name}, {kind}", vault, questions)
             yield QuestionSet(f"{name}, unknown", vault, [], absent[language])
+
+
+def facts_sets(folder: Path) -> Iterator[QuestionSet]:
+    """Yield sets about the facts of `bench/languages.json`, one note each, in five languages.
+
+    They are asked in words of the facts and in other words. The questions without an answer are
+    also asked of the example vault.
+    """
+    facts = read_facts(FACTS)
+    data = tomllib.loads(_FACTS_QUESTIONS.read_text(encoding="utf-8"))
+    example = folder / "example"
+    shutil.copytree(_EXAMPLE_VAULT, example, ignore=shutil.ignore_patterns(".simplemem"))
+
+    for language, absent in data["absent"].items():
+        vault = folder / f"facts-{language}"
+        for number, fact in enumerate(texts_of(facts, "facts", language)):
+            write(vault / f"fact {number}.md", f"{fact}\n")
+
+        asked = {
+            question: frozenset({f"fact {number}"})
+            for number, question in data["asked"][language].items()
+        }
+        other_words = {
+            question: frozenset({f"fact {number}"})
+            for number, question in enumerate(texts_of(facts, "questions", language))
+        }
+        yield QuestionSet(f"facts, {language}, asked", vault, list(asked.items()))
+        yield QuestionSet(f"facts, {language}, other words", vault, list(other_words.items()))
+        yield QuestionSet(f"facts, {language}, unknown", vault, [], absent)
+        yield QuestionSet(f"example vault, {language}, unknown", example, [], absent)
 
 
 def paraphrase_sets(file: Path, languages: Sequence[str], folder: Path) -> Iterator[QuestionSet]:

@@ -11,9 +11,11 @@ from typing import Any, Literal, TypedDict, dataclass_transform
 from simplemem.errors import Invalid
 from simplemem.note.tag_requests import parse_tag_request
 
-# Notices above hits that do not answer the query: if no note contains any of its words, and else.
+# Notices above hits that do not answer the query: if no note contains any of its words, if the hits
+# contain little of it, and how the notice begins if they are about its subject.
 NO_WORD_FOUND = "No note contains these words; these are the nearest by meaning."
 NOTHING_FOUND = "Nothing found; these are the nearest."
+LOOSELY_RELATED = "Only loosely related notes found"
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
@@ -402,6 +404,7 @@ class Found(Value):
     absent: tuple[str, ...] = ()  # words of the query that no note contains
     only_nearest: bool = False  # no hit is good enough to be an answer
     notice: str = ""  # with `only_nearest`: a sentence that says so, for display above the hits
+    missing: tuple[str, ...] = ()  # with `only_nearest`: words of the query that no hit contains
     not_searched: int = 0  # with `absent`: notes that are excluded from search
     by_date: tuple[DatedName, ...] = ()
 
@@ -458,6 +461,7 @@ class Pack(Value):
     absent: tuple[str, ...] = ()
     only_nearest: bool = False
     notice: str = ""  # says that no passage is an answer, for display above the text
+    missing: tuple[str, ...] = ()  # as in `Found`
     not_searched: int = 0  # with `absent`: notes that are excluded from search
     pinned: int = 0
     chronological: bool = False  # the query asks for an order, so the text is in order of date

@@ -23,7 +23,7 @@ from simplemem.note.words import count_tokens
 from simplemem.providers.word_vectors import Multilingual
 from simplemem.search.changed import changes_in
 from simplemem.search.dates import moment_of
-from simplemem.search.judgement import notice_of
+from simplemem.search.judgement import ANSWERED
 from simplemem.search.needs import Embeddings, IndexKeeper, IndexMonitor, NoteReader
 from simplemem.search.packing import CountTokens, Piece, pack
 from simplemem.search.passages import QuotedNote, Room
@@ -139,7 +139,7 @@ class ContextBuilder:
 
         state = self._monitor.state_of_answer(earlier_state, ranking.status)
         absent = () if state.missing_notes else ranking.query.absent
-        is_only_nearest = state.is_ready and self._quality.is_only_nearest(ranking)
+        verdict = self._quality.judge(ranking) if state.is_ready else ANSWERED
         return Pack(
             query=query,
             text=packed.text,
@@ -153,8 +153,9 @@ class ContextBuilder:
             omitted=packed.omitted,
             tokenizer=tokenizer,
             absent=absent,
-            only_nearest=is_only_nearest,
-            notice=notice_of(is_only_nearest, ranking.query.words, absent),
+            only_nearest=verdict.only_nearest,
+            notice=verdict.notice,
+            missing=verdict.missing,
             not_searched=ranking.matches.excluded if absent else 0,
             chronological=ranking.in_order and bool(packed.text),
         )

@@ -22,7 +22,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple
 
 from simplemem.index.api import NoteDetails, TextSpan
-from simplemem.models import NO_WORD_FOUND, NOTHING_FOUND
+from simplemem.models import LOOSELY_RELATED, NO_WORD_FOUND, NOTHING_FOUND
 from simplemem.note.words import STOP_WORDS, words_in_order
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ _MAX_CHARACTERS = 4_000  # of one line
 _NAMELESS_SHARE = 0.3
 
 # From this cosine on, two words are forms of one word. Two different names are never that similar.
-_SAME_WORD = 0.9
+SAME_WORD = 0.9
 
 # Marks among the words of a passage; no word contains a newline. Marks and stop words have no
 # vector, so their row numbers are below 0, where the table of `Coverage` has no rows.
@@ -244,7 +244,7 @@ class Coverage:
         share_of_names: NDArray[np.float64] | float = 1.0
         if names:
             is_name = [word in names for word in words]
-            has_name = by_passage[is_name] > _SAME_WORD
+            has_name = by_passage[is_name] > SAME_WORD
             share_of_names = has_name.mean(axis=0)
 
         named_share = 1 - _NAMELESS_SHARE
@@ -289,7 +289,7 @@ class Coverage:
         import numpy as np
 
         words = list(weights)
-        by_passage, _ = self._by_passage_with_label(words, label, passages)
+        by_passage = self._by_passage_with_label(words, label, passages)
         if not by_passage.size:
             return 0.0
 
@@ -303,39 +303,33 @@ class Coverage:
         weights: Mapping[str, float],
         label: str,
         passages: Passages,
-    ) -> tuple[list[float], int]:
-        """Return how similar each word is to the best passage of a note, and the passage's number.
+    ) -> list[float]:
+        """Return how similar each word is to the passage of a note that covers most of them.
 
-        The words of the `label` count with every passage. The number counts the passages with words
-        from 0. It is -1 if no passage adds anything to the label.
+        The words of the `label` count with every passage.
         """
         import numpy as np
 
         words = list(weights)
-        by_passage, passage_counts = self._by_passage_with_label(words, label, passages)
+        by_passage = self._by_passage_with_label(words, label, passages)
         if not by_passage.size:
-            return [0.0] * len(words), -1
+            return [0.0] * len(words)
 
         weight_of_words = np.array(list(weights.values()))
         covered = weight_of_words @ by_passage**2
-        best_column = int(covered.argmax())
-        similarities = by_passage[:, best_column].tolist()
-        label_count, text_count = passage_counts
-        if not text_count:
-            return similarities, -1
-        return similarities, best_column - label_count
+        similarities: list[float] = by_passage[:, covered.argmax()].tolist()
+        return similarities
 
     def _by_passage_with_label(
         self,
         words: Sequence[str],
         label: str,
         passages: Passages,
-    ) -> tuple[NDArray[np.float32], list[int]]:
+    ) -> NDArray[np.float32]:
         """Return how similar each word is to each passage with the label, one column per passage.
 
-        If the label has words, it is also a passage of its own, in the first column. The second
-        result has two numbers: the columns of the label (0 or 1), and those of the text. The array
-        has no elements if there are no words or no columns.
+        If the label has words, it is also a passage of its own, in the first column. The array has
+        no elements if there are no words or no columns.
         """
         import numpy as np
 
@@ -346,14 +340,13 @@ class Coverage:
         )
         by_label = self._by_passage(words, label_passages)
         by_passage = self._by_passage(words, passages)
-        counts = [by_label.shape[1], by_passage.shape[1]]
-        if all(counts):
+        if by_label.size and by_passage.size:
             by_passage = np.maximum(by_passage, by_label)
 
         nonempty = [part for part in (by_label, by_passage) if part.size]
         if not nonempty:
-            return by_passage, counts
-        return np.concatenate(nonempty, axis=1), counts
+            return by_passage
+        return np.concatenate(nonempty, axis=1)
 
     def _by_passage(self, words: Sequence[str], passages: Passages) -> NDArray[np.float32]:
         """Return how similar each word is to each passage of a note, one column per passage.
@@ -552,75 +545,20 @@ def _best_of_notes(values: Sequence[float], passage_counts: Sequence[int]) -> li
     return best_values
 
 
-def with_words(passages: Iterable[str]) -> list[str]:
-    """Return the passages with a word that is no stop word: those that `Coverage` numbers."""
-    return [passage for passage in passages if _has_word(passage)]
-
-
-def _has_word(passage: str) -> bool:
-    """Return whether a passage has a word that is no stop word, as `_words` reads its lines."""
-    lines = passage.split("\n")
-    return any(map(_words, lines))
-
-
-def _words(text: str) -> list[str]:
-    """Return the words of a line or label, each once, without stop words."""
-    lowered = text[:_MAX_CHARACTERS].lower()
-    words = dict.fromkeys(words_in_order(lowered))
-    return [word for word in words if word not in STOP_WORDS]
-
-
-def share_contained(
-    weights: Mapping[str, float],
-    label: str,
-    passages: Sequence[str],
-) -> float:
-    """Return the weighted share of words that a label and its best passage contain as spelled.
-
-    Without passages, the label alone counts. The share is never above the one that `Coverage`
-    measures with word vectors, and takes a tenth of the time.
-    """
-    label_words = set(_words(label))
-    best_weight = 0.0
-    for passage in passages or ("",):
-        lines = passage.split("\n")
-        contained = label_words.union(*map(_words, lines))
-
-        contained_weights = [
-            weight for word, weight in weights.items() if word.lower() in contained
-        ]
-        best_weight = max(best_weight, sum(contained_weights))
-
-    total = sum(weights.values())
-    return best_weight / (total or 1.0)
-
-
 # -- judgement
 
-# Coverage has the weight 1. A hit far ahead of the others is more likely an answer; its lead is 0.3
-# at most (`rank.lead_of`).
-_SIMILARITY_WEIGHT = 1.5
-_LEAD_WEIGHT = 1.5
+# The number of the best hits that are compared with a question: any of them may answer it.
+JUDGED_HITS = 3
 
-# No note covers the whole of a long question, so the more words a question has, the less coverage
-# it needs.
-_WORD_COUNT_WEIGHT = 0.1
+# Added to the number of characters of a text, so that an empty one has a logarithm.
+_ADDED_LENGTH = 20
 
-# What the weighted sum must reach with the bundled word vectors. Little changes from 1.3 to 1.4. A
-# higher minimum puts the notice above more hits that answer, a lower one omits it above more hits
-# that do not.
-_MIN_BY_VECTORS = 1.34
+# Hits are loosely related to a question if they contain this share of it. Words count by their
+# rarity and information, so a name or "get" alone is less.
+_MIN_RELATED_SHARE = 0.25
 
-# What it must reach where only words are compared, so that similarity is not known.
-_MIN_BY_WORDS = 0.86
-
-# A hit without a word of the question must be this many spreads more similar to it than the other
-# notes are.
-_MIN_Z_SCORE = 2.5
-
-# A note that contains only a name of the question must be this similar to the rest of the question.
-# Without this rule the note "Anna" would answer "When is Anna's birthday?", whatever it contains.
-_MIN_MISSING_SIMILARITY = 0.2
+# The greatest number of words that a notice names.
+_MAX_NAMED_WORDS = 8
 
 # A few similarities say little about their spread. So one more is assumed, whose distance from the
 # mean is this share of the distance from the mean to 1.
@@ -633,6 +571,14 @@ _ADDED_SPREAD = 0.04
 # The mean similarity that is assumed in a vault of one note.
 _ASSUMED_MEAN = 0.05
 
+# A hit without a word of the question that is this many spreads more similar to it than the other
+# notes are, answers it.
+_CLEAR_Z_SCORE = 2.5
+
+# A hit that contains only names of the question must have a word that is this similar to another
+# word. Without this rule the note "Anna" would answer "When is Anna's birthday?".
+_MIN_SIMILARITY_OF_OTHERS = 0.15
+
 # The bundled model gives short vectors to words that carry little meaning, such as "like" or "one".
 # What a vector is longer than this length is the information of its word, but at least the minimum.
 _UNINFORMATIVE_LENGTH = 4.0
@@ -641,56 +587,104 @@ _MIN_INFORMATION = 0.5
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a hit with a word of the question has in common with it, by the bundled vectors."""
+    """What the best hits of a search have in common with its question."""
+
+    # The greatest share of the question that one of these hits covers.
+    coverage: float
+
+    # The share of the names in the question that the best hit lacks.
+    missing_names: float
 
     # The number of informative words of the question.
     word_count: int
 
-    # The cosine of the question and the hit.
-    similarity: float
-
-    # The share of the question that the best passage of the hit covers, from `coverage_of`.
-    coverage: float
+    # The mean number of characters of these hits.
+    text_length: float
 
     # The lead over the sixth hit of the ranking, from `rank.lead_of`.
     lead: float
 
-    # If the hit contains only names of the question, its similarity to the other words; else None.
-    missing_similarity: float | None
+    # The greatest cosine of the question and one of these hits; 0 without vectors.
+    similarity: float = 0.0
 
 
-def confidence(evidence: Evidence) -> float:
-    """Return the confidence in a hit with a word of the question, by the bundled word vectors.
+@dataclass(frozen=True)
+class Weights:
+    """What each figure of `Evidence` adds to the confidence, and what their sum must reach.
 
-    If `missing_similarity` is too low, it alone decides, and the result is below 0.
+    `word_count` and `text_length` are weights of logarithms. No note covers the whole of a long
+    question, and a long text covers more of any question by chance.
     """
-    missing_similarity = evidence.missing_similarity
-    if missing_similarity is not None and missing_similarity < _MIN_MISSING_SIMILARITY:
-        return missing_similarity - _MIN_MISSING_SIMILARITY
 
-    match = evidence.coverage + _SIMILARITY_WEIGHT * evidence.similarity
-    expectation = _expectation(evidence.word_count, evidence.lead)
-    return match + expectation - _MIN_BY_VECTORS
+    coverage: float
+    word_count: float
+    minimum: float
+    missing_names: float = 0.0
+    text_length: float = 0.0
+    lead: float = 0.0
+    similarity: float = 0.0
 
 
-def confidence_by_words(word_count: int, coverage: float, lead: float) -> float:
-    """Return the confidence in a hit whose similarity is not known.
+# Evidence must suffice by each of the weights for its kind. `bench/calibrate.py` fits those that
+# have a similarity; docs/internals/ranking.md says how these differ from what it prints.
 
-    `coverage` is the share of the question's words that it contains.
+# For English questions and the bundled vectors. The first weights are fitted to small vaults, where
+# the lead of a hit says little; for hits that contain only names, `is_about_names_only` stands for
+# them. The second weights are fitted to all vaults.
+ENGLISH_WEIGHTS = (
+    Weights(coverage=7.25, word_count=1.53, similarity=4.61, minimum=5.55),
+    Weights(
+        coverage=3.5,
+        word_count=1.28,
+        missing_names=-1.0,
+        text_length=-0.35,
+        lead=12.45,
+        similarity=4.6,
+        minimum=5.35,
+    ),
+)
+
+# For questions in other languages and the bundled vectors: single words are compared by letters.
+FOREIGN_WEIGHTS = (
+    Weights(coverage=2.1, word_count=2.12, lead=4.83, similarity=3.79, minimum=5.45),
+)
+
+# Without vectors, and for words where another embedder is used.
+WORD_WEIGHTS = (Weights(coverage=1.0, word_count=0.1, lead=1.5, minimum=0.86),)
+
+
+def confidence(evidence: Evidence, all_weights: Iterable[Weights]) -> float:
+    """Return the confidence that one of the best hits answers; below 0 none does.
+
+    It is the least one by any of the weights.
     """
-    return coverage + _expectation(word_count, lead) - _MIN_BY_WORDS
+    return min(_confidence_by(weights, evidence) for weights in all_weights)
 
 
-def confidence_by_meaning(z_score: float) -> float:
-    """Return the confidence in a hit by its `z_score` alone, with any embedder."""
-    return z_score - _MIN_Z_SCORE
+def _confidence_by(weights: Weights, evidence: Evidence) -> float:
+    """Return the confidence in hits by one set of weights."""
+    by_words = weights.coverage * evidence.coverage
+    by_words += weights.missing_names * evidence.missing_names
+
+    by_length = weights.word_count * log(max(evidence.word_count, 1))
+    by_length += weights.text_length * log(evidence.text_length + _ADDED_LENGTH)
+
+    by_meaning = weights.similarity * evidence.similarity
+    by_rank = weights.lead * evidence.lead
+    return by_words + by_length + by_meaning + by_rank - weights.minimum
 
 
-def _expectation(word_count: int, lead: float) -> float:
-    """Return what the lead of a hit and the length of the question add to the confidence."""
-    by_lead = _LEAD_WEIGHT * lead
-    by_length = _WORD_COUNT_WEIGHT * log(max(word_count, 1))
-    return by_lead + by_length
+def is_clear_by_meaning(z_score: float) -> bool:
+    """Return whether a hit without a word of the question answers it, by its `z_score` alone."""
+    return z_score >= _CLEAR_Z_SCORE
+
+
+def is_about_names_only(similarity_of_others: float) -> bool:
+    """Return whether a hit with names of the question has nothing similar to its other words.
+
+    `similarity_of_others` is the greatest similarity of one of these.
+    """
+    return similarity_of_others < _MIN_SIMILARITY_OF_OTHERS
 
 
 def z_score(similarity: float, other_similarities: Sequence[float]) -> float:
@@ -754,20 +748,50 @@ def coverage_of(weights: Mapping[str, float], similarities: Sequence[float]) -> 
     return sum(covered_weights) / total
 
 
-def notice_of(
-    only_nearest: bool,
-    words: Sequence[str],
-    absent: Sequence[str],
-) -> str:
-    """Return the sentence above hits that answer nothing, "" above hits that answer.
+@dataclass(frozen=True)
+class Verdict:
+    """Whether the hits answer a question.
 
-    `absent` are those of the question's `words` that no note contains.
+    `notice` is a sentence above hits that do not, "" above hits that do. `missing` are then the
+    words of the question that no hit contains.
     """
-    if not only_nearest:
-        return ""
-    if len(absent) == len(words):
-        return NO_WORD_FOUND
-    return NOTHING_FOUND
+
+    only_nearest: bool = False
+    notice: str = ""
+    missing: tuple[str, ...] = ()
+
+
+ANSWERED = Verdict()
+
+
+def unanswered(
+    weights: Mapping[str, float],
+    absent: Collection[str],
+    missing: Sequence[str],
+) -> Verdict:
+    """Return the verdict on hits that do not answer: they are loosely related, or nothing is found.
+
+    `weights` are those of the words of the question. No note contains those that are `absent`, and
+    no hit contains those that are `missing`.
+    """
+    if len(absent) == len(weights):
+        return Verdict(only_nearest=True, notice=NO_WORD_FOUND, missing=tuple(missing))
+
+    total = sum(weights.values())
+    missing_weight = sum(weights[word] for word in missing)
+    is_related = total - missing_weight >= _MIN_RELATED_SHARE * total
+    notice = NOTHING_FOUND
+    if is_related:
+        notice = _notice_of_related(missing)
+    return Verdict(only_nearest=True, notice=notice, missing=tuple(missing))
+
+
+def _notice_of_related(missing: Sequence[str]) -> str:
+    """Return the sentence above loosely related hits, with the words that none of them contains."""
+    if not missing:
+        return f"{LOOSELY_RELATED}; no hit contains all words."
+    words = ", ".join(missing[:_MAX_NAMED_WORDS])
+    return f"{LOOSELY_RELATED}; no hit contains: {words}."
 
 
 def falling_scores(scores: Iterable[float]) -> list[float]:

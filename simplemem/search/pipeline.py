@@ -644,14 +644,14 @@ class Search:
         if _shows_authors(request, ranking):
             hits = [self._with_author(hit) for hit in hits]
 
-        share = hits[0].score if hits else None
-        is_only_nearest = self._quality.is_only_nearest(ranking, share, best_text)
+        verdict = self._quality.judge(ranking, best_text)
         if not request.own_scores:
             hits = _with_falling_scores(hits)
 
         # A note that is not indexed yet may contain what was not found.
         state = self._monitor.state_of_answer(earlier_state, ranking.status)
-        is_only_nearest = is_only_nearest and state.is_ready
+        if not state.is_ready:
+            verdict = judgement.ANSWERED
         absent = () if state.missing_notes else ranking.query.absent
         found = Found(
             query=request.query,
@@ -660,8 +660,9 @@ class Search:
             index=state,
             degraded=degradation_of(ranking),
             absent=absent,
-            only_nearest=is_only_nearest,
-            notice=judgement.notice_of(is_only_nearest, ranking.query.words, absent),
+            only_nearest=verdict.only_nearest,
+            notice=verdict.notice,
+            missing=verdict.missing,
             not_searched=ranking.matches.excluded if absent else 0,
             by_date=_by_date(ranking, hits),
         )

@@ -6,22 +6,25 @@ docs/internals/ranking.md describes the rules.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from itertools import repeat
+from statistics import fmean
 from typing import NamedTuple
 
 from simplemem.index.api import NoteDetails, NoteId, TextSpan
 from simplemem.note.names import name_of
 from simplemem.note.plain_text import Span, blank_spans, without_html_comments, without_unseen
-from simplemem.note.words import may_be_english, without_stop_words
+from simplemem.note.words import may_be_english
 from simplemem.search import judgement, rank
 from simplemem.search.judgement import (
+    ANSWERED,
     Coverage,
     Evidence,
     Passages,
-    share_contained,
+    Verdict,
+    Weights,
     spans_to_compare,
-    with_words,
 )
 from simplemem.search.needs import Embeddings, NoteReader
 from simplemem.search.query import CORRECTED_WEIGHT
@@ -212,7 +215,9 @@ def without_edges(version: str, passage: TextSpan) -> TextSpan:
 
 # -- quality of hits
 
-# How many characters of the best note are searched for the words of a question.
+# If no hit answers, so many are searched for the words of the question, and so many characters of
+# each.
+_MAX_SEARCHED_HITS = 5
 _MAX_SEARCHED_CHARACTERS = 200_000
 
 
@@ -246,9 +251,10 @@ class _ComparedNote:
     Guards the text that is searched for words; it is read when it is first needed.
     """
 
-    def __init__(self, notes: NoteReader, details: NoteDetails, text: str | None) -> None:
+    def __init__(self, notes: NoteReader, details: NoteDetails, text: str | None = None) -> None:
         self.label = _label_of(details)
         self.passages = passages_of(notes, details, text)
+        self.length = details.passages[-1].stop if details.passages else 0
         self._searched = ""
 
     def contains_form_of(self, word: str) -> bool:
@@ -257,6 +263,73 @@ class _ComparedNote:
             text = self.passages.read()
             self._searched = f"{self.label} {text[:_MAX_SEARCHED_CHARACTERS]}"
         return rank.words_begun(self._searched, [word]) > 0
+
+
+class _Cover(NamedTuple):
+    """How much of a query a hit covers: the share of its words, and the share of names missing."""
+
+    coverage: float
+    missing_names: float
+
+    # If the hit contains only names of the query: the greatest similarity of another word of it.
+    similarity_of_others: float | None = None
+
+
+class _Measure(NamedTuple):
+    """How the hits of a ranking are compared with its query."""
+
+    # What the figures of the evidence weigh.
+    weights: Sequence[Weights]
+
+    # The weight of each word of the query.
+    words: Mapping[str, float]
+
+    # Those of the words that are names, in small letters.
+    names: Collection[str]
+
+    # The factor for coverage: below 1 for a query with corrected words.
+    trust: float
+
+    # What compares words by their vectors; None to compare them by their first letters.
+    vectors: Coverage | None
+
+    def cover_of(self, note: _ComparedNote) -> _Cover:
+        """Return how much of the query a note covers."""
+        if self.vectors is None:
+            return self._cover_by_letters(note)
+
+        similarities = self.vectors.by_word(self.words, note.label, note.passages)
+        of_names: list[float] = []
+        of_others: list[float] = []
+        for word, similarity in zip(self.words, similarities, strict=True):
+            group = of_names if word.lower() in self.names else of_others
+            group.append(similarity)
+
+        missing_names = [value for value in of_names if value <= judgement.SAME_WORD]
+        similarity_of_others = None
+        if len(missing_names) < len(of_names):
+            greatest = max(of_others, default=1.0)
+            if greatest <= judgement.SAME_WORD:
+                similarity_of_others = greatest
+        return _Cover(
+            coverage=judgement.coverage_of(self.words, similarities) * self.trust,
+            missing_names=len(missing_names) / max(len(of_names), 1),
+            similarity_of_others=similarity_of_others,
+        )
+
+    def _cover_by_letters(self, note: _ComparedNote) -> _Cover:
+        texts = note.passages.texts()
+        coverage = rank.share_by_beginnings(self.words, note.label, texts)
+        missing_names = 0.0
+        if self.names:
+            weights = dict.fromkeys(self.names, 1.0)
+            missing_names = 1 - rank.share_by_beginnings(weights, note.label, texts)
+        return _Cover(coverage * self.trust, missing_names)
+
+    def contains_all_words(self, note: _ComparedNote) -> bool:
+        """Return whether one passage of a note, with its label, contains all words of the query."""
+        weights = dict.fromkeys(self.words, 1.0)
+        return rank.share_by_beginnings(weights, note.label, note.passages.texts()) == 1.0
 
 
 class HitQuality:
@@ -316,7 +389,7 @@ class HitQuality:
         informative: Mapping[str, float] = {}
         coverage = self._coverage_for(ranking)
         if coverage is not None:
-            informative = _informative_weights(ranking, coverage)
+            informative = _informative_weights(weights, coverage)
 
         row = details.row
         shares = []
@@ -343,139 +416,149 @@ class HitQuality:
             return None
         return self._embeddings.coverage()
 
-    def is_only_nearest(
-        self,
-        ranking: Ranking,
-        share: float | None = None,
-        text: str | None = None,
-    ) -> bool:
-        """Return whether the best hit is only the nearest note and does not answer the query.
+    def judge(self, ranking: Ranking, text: str | None = None) -> Verdict:
+        """Return whether the hits answer the query, and what they lack if not.
 
-        `share` and `text` are the score and the text of the best hit; None to compute or read them.
-        Returns False where that cannot be judged: without hits or words, after a reranking, if
-        something was searched for in place of the query, or if the query is the note's name.
+        `text` is the text of the best hit; None to read it. The hits count as an answer where that
+        cannot be judged: without hits or words, after a reranking, if something was searched for in
+        place of the query, or if the query is the note's name.
         """
         query = ranking.query
         if not ranking.hits or not query.words:
-            return False
+            return ANSWERED
 
         # No minimum is known for the scores of these rankings.
         is_substituted = bool(query.notice) or ranking.reranking is not None
         if is_substituted or ranking.hits[0].note in ranking.matches.title_matches:
-            return False
-        return self._confidence(ranking, share, text) < 0
+            return ANSWERED
 
-    def _confidence(
+        measure = self._measure_for(ranking)
+        if self._is_answered(ranking, measure, text):
+            return ANSWERED
+        return self._unanswered(ranking, measure)
+
+    def _is_answered(self, ranking: Ranking, measure: _Measure, text: str | None) -> bool:
+        """Return whether one of the best hits answers the query. `text` is as in `judge`."""
+        notes = self._compared(ranking, judgement.JUDGED_HITS, text)
+        if self._is_evidence_enough(ranking, measure, notes):
+            return True
+        return any(map(measure.contains_all_words, notes))
+
+    def _is_evidence_enough(
         self,
         ranking: Ranking,
-        share: float | None,
-        text: str | None,
-    ) -> float:
-        """Return the confidence that the best hit answers; below 0 it does not.
+        measure: _Measure,
+        notes: Sequence[_ComparedNote],
+    ) -> bool:
+        """Return whether the evidence of the best hits, which are `notes`, is enough.
 
-        `share` and `text` are as in `is_only_nearest`.
+        The hits after the first one are compared only if it is not enough by itself.
         """
-        best = ranking.hits[0]
-        similarities = ranking.matches.similarities
-        is_similarity_known = similarities is not None and best.note in similarities.scores
-        if ranking.mode == "text" or not is_similarity_known:
-            if share is None:
-                share = self.score(ranking, best, text)
-            return _confidence_by_words(ranking, share)
+        if self._may_suffice_by_meaning(ranking):
+            if judgement.is_clear_by_meaning(_z_score(ranking)):
+                return True
+            if ranking.mode == "hybrid" and not ranking.hits[0].has_word:
+                return False
 
-        note = _ComparedNote(self._notes, ranking.details[best.note], text)
-        by_meaning = _confidence_by_meaning(ranking)
-        coverage = self._embeddings.coverage()
-        if coverage is None:
-            # It is not known how well another embedder compares words, nor are words of other
-            # languages compared, so either words or meaning suffice.
-            rarity = _rarity_of_words(ranking)
-            share_of_words = _share_of_words(rarity, note) * _trust_in_corrections(ranking)
-            if not share_of_words:
-                return by_meaning
-            by_words = _confidence_by_words(ranking, share_of_words)
-            return max(by_meaning, by_words)
+        cover = measure.cover_of(notes[0])
+        weights = measure.weights
+        if cover.similarity_of_others is not None:
+            if judgement.is_about_names_only(cover.similarity_of_others):
+                return False
+            weights = weights[1:]
+        evidence = _evidence_of(ranking, notes, cover)
+        if judgement.confidence(evidence, weights) >= 0:
+            return True
 
-        if ranking.mode == "semantic":
-            # A search by meaning alone may be answered by meaning alone.
-            by_vectors = _confidence_by_vectors(ranking, coverage, note)
-            return max(by_meaning, by_vectors)
-        if not best.has_word:
-            return by_meaning
-        return _confidence_by_vectors(ranking, coverage, note)
+        coverages = [measure.cover_of(note).coverage for note in notes[1:]]
+        best_coverage = max([cover.coverage, *coverages])
+        evidence = replace(evidence, coverage=best_coverage)
+        return judgement.confidence(evidence, weights) >= 0
+
+    def _may_suffice_by_meaning(self, ranking: Ranking) -> bool:
+        """Return whether a hit may answer because its meaning is much nearer than that of others.
+
+        Words are compared in place of the meaning if the best hit has a word of the query, unless
+        the search was by meaning alone, or by another embedder than the bundled one.
+        """
+        if not _is_similarity_known(ranking):
+            return False
+        has_other_embedder = self._embeddings.coverage() is None
+        return not ranking.hits[0].has_word or has_other_embedder
+
+    def _unanswered(self, ranking: Ranking, measure: _Measure) -> Verdict:
+        """Return the verdict on hits that do not answer, with the words that none of them has."""
+        notes = self._compared(ranking, _MAX_SEARCHED_HITS)
+        missing = [
+            word for word in measure.words if not any(note.contains_form_of(word) for note in notes)
+        ]
+        return judgement.unanswered(measure.words, ranking.query.absent, missing)
+
+    def _compared(
+        self,
+        ranking: Ranking,
+        count: int,
+        text: str | None = None,
+    ) -> list[_ComparedNote]:
+        """Return the best `count` hits for comparisons. `text` is that of the first one, if known.
+
+        The text of a note is read if it is needed.
+        """
+        texts = [text, *repeat(None, count - 1)]
+        return [
+            _ComparedNote(self._notes, ranking.details[hit.note], text_of_hit)
+            for hit, text_of_hit in zip(ranking.hits, texts, strict=False)
+        ]
+
+    def _measure_for(self, ranking: Ranking) -> _Measure:
+        """Return how to compare the hits of a ranking with its query, by words and by meaning."""
+        rarity = _rarity_of_words(ranking)
+        names = rank.names_in(ranking.query.text)
+        names.intersection_update(word.lower() for word in rarity)
+
+        trust = _trust_in_corrections(ranking)
+        if not _is_similarity_known(ranking):
+            return _Measure(judgement.WORD_WEIGHTS, rarity, names, trust, None)
+        vectors = self._embeddings.coverage()
+        if vectors is None:
+            # It is not known how well another embedder compares single words.
+            return _Measure(judgement.WORD_WEIGHTS, rarity, names, trust, None)
+        if not may_be_english(ranking.query.text):
+            return _Measure(judgement.FOREIGN_WEIGHTS, rarity, names, trust, None)
+        words = _informative_weights(rarity, vectors)
+        return _Measure(judgement.ENGLISH_WEIGHTS, words, names, trust, vectors)
 
 
-def _confidence_by_words(ranking: Ranking, share: float) -> float:
-    """Return the confidence in the best hit by the share of the query's words that it contains."""
-    word_count = len(_informative_words(ranking))
-    lead = rank.lead_of(ranking.ranked)
-    return judgement.confidence_by_words(word_count, share, lead)
+def _evidence_of(
+    ranking: Ranking,
+    notes: Sequence[_ComparedNote],
+    cover: _Cover,
+) -> Evidence:
+    """Return the evidence that the best hits, which are `notes`, answer the query.
 
-
-def _confidence_by_meaning(ranking: Ranking) -> float:
-    """Return the confidence in the best hit by how much more similar it is than other notes.
-
-    Its similarity must be known.
+    Its words are those of the first hit, whose cover is `cover`.
     """
+    similarity = 0.0
+    if ranking.mode != "text":
+        similarities = _similarities(ranking)
+        best_hits = ranking.hits[: len(notes)]
+        similarity = max(similarities.get(hit.note, 0.0) for hit in best_hits)
+    return Evidence(
+        coverage=cover.coverage,
+        missing_names=cover.missing_names,
+        word_count=len(ranking.query.words),
+        text_length=fmean(note.length for note in notes),
+        lead=rank.lead_of(ranking.ranked),
+        similarity=similarity,
+    )
+
+
+def _z_score(ranking: Ranking) -> float:
+    """Return by how many spreads the best hit is more similar to the query than other notes."""
     best = ranking.hits[0]
     other_similarities = dict(_similarities(ranking))
-    similarity = other_similarities.pop(best.note)
-    z_score = judgement.z_score(similarity, list(other_similarities.values()))
-    return judgement.confidence_by_meaning(z_score)
-
-
-def _confidence_by_vectors(
-    ranking: Ranking,
-    coverage: Coverage,
-    note: _ComparedNote,
-) -> float:
-    """Return the confidence in the best hit by the bundled word vectors. `note` is this hit.
-
-    Comparing the vectors of all words of the question and the note takes most of the time. The
-    words that the note contains are certainly covered. So if the hit answers by them alone, nothing
-    more is compared, and the confidence is lower than it would be, but not below 0.
-    """
-    weights = _informative_weights(ranking, coverage)
-    informative = _informative_words(ranking)
-    # The text of the hit is needed in any case; searching it saves a query of the index.
-    matched = {word for word in informative if note.contains_form_of(word)}
-    missing = [word for word in informative if word not in matched]
-    names = rank.names_in(ranking.query.text)
-    is_partial_match = bool(missing) and bool(matched)
-    contains_only_names = is_partial_match and matched <= names
-
-    passages = note.passages.texts()
-    trust = _trust_in_corrections(ranking)
-    certain_evidence = Evidence(
-        word_count=len(informative),
-        similarity=_similarity_by_words(ranking, coverage, note.label, passages),
-        coverage=share_contained(weights, note.label, passages) * trust,
-        lead=rank.lead_of(ranking.ranked),
-        missing_similarity=None,
-    )
-    min_confidence = judgement.confidence(certain_evidence)
-    if min_confidence >= 0 and not contains_only_names:
-        return min_confidence
-
-    similarities, passage_number = coverage.by_word(weights, note.label, note.passages)
-    missing_similarity: float | None = None
-    if contains_only_names:
-        by_word = dict(zip(weights, similarities, strict=True))
-        passage = _passage_at(note.passages, passage_number)
-        # The sum of two similarities: of the best single word, and of all of them together.
-        missing_similarity = max(by_word[word] for word in missing)
-        missing_similarity += _similarity_of_texts(
-            coverage,
-            " ".join(missing),
-            f"{note.label} {passage}",
-        )
-
-    evidence = replace(
-        certain_evidence,
-        coverage=judgement.coverage_of(weights, similarities) * trust,
-        missing_similarity=missing_similarity,
-    )
-    return judgement.confidence(evidence)
+    similarity = other_similarities.pop(best.note, 0.0)
+    return judgement.z_score(similarity, list(other_similarities.values()))
 
 
 def _trust_in_corrections(ranking: Ranking) -> float:
@@ -490,26 +573,6 @@ def _trust_in_corrections(ranking: Ranking) -> float:
     corrected = sum(weights[word] for word in set(query.corrections.values()))
     missing_share = (1 - CORRECTED_WEIGHT) * corrected / sum(weights.values())
     return 1 - missing_share
-
-
-def _similarity_by_words(
-    ranking: Ranking, coverage: Coverage, label: str, passages: Sequence[str]
-) -> float:
-    """Return the greatest cosine of the query and a passage of a note by the vectors of words.
-
-    The vectors of the index are of all languages; the numbers of `judgement` are for English ones.
-    """
-    query = without_stop_words(ranking.query.text)
-    labelled = [f"{label} {passage}" for passage in passages]
-    vectors = coverage.vectors.unit_vectors([query, *labelled])
-    cosines = vectors[1:] @ vectors[0]
-    return float(cosines.max(initial=0.0))
-
-
-def _similarity_of_texts(coverage: Coverage, text: str, other: str) -> float:
-    """Return the cosine of two texts by the bundled word vectors."""
-    vectors = coverage.vectors.unit_vectors([text, other])
-    return float(vectors[0] @ vectors[1])
 
 
 def _share_of_words(weights: Mapping[str, float], note: _ComparedNote) -> float:
@@ -541,28 +604,16 @@ def _rarity_of_words(ranking: Ranking) -> dict[str, float]:
     return rank.weights_of(query.words, query.note_counts, ranking.status.notes)
 
 
-def _informative_weights(ranking: Ranking, coverage: Coverage) -> dict[str, float]:
-    """Return the weight of each word of the query by rarity and information, for its coverage."""
-    rarity = _rarity_of_words(ranking)
+def _informative_weights(rarity: Mapping[str, float], vectors: Coverage) -> dict[str, float]:
+    """Return the weight of each word of a query by its rarity and information."""
     words = [word.lower() for word in rarity]
-    lengths = coverage.vectors.word_lengths(words)
+    lengths = vectors.vectors.word_lengths(words)
     return judgement.informative_weights(rarity, lengths.tolist())
 
 
-def _informative_words(ranking: Ranking) -> list[str]:
-    """Return the words of the query that `judgement.is_informative` accepts."""
-    return [word for word in ranking.query.words if judgement.is_informative(word)]
-
-
-def _passage_at(passages: Passages, number: int) -> str:
-    """Return a passage by its number in `Coverage`; "" if there is none.
-
-    The note may have changed since `Coverage` read its words: then it may have fewer passages.
-    """
-    texts = with_words(passages.texts())
-    if 0 <= number < len(texts):
-        return texts[number]
-    return ""
+def _is_similarity_known(ranking: Ranking) -> bool:
+    """Return whether the similarity of the best hit to the query is known."""
+    return ranking.mode != "text" and ranking.hits[0].note in _similarities(ranking)
 
 
 def _similarities(ranking: Ranking) -> Mapping[NoteId, float]:

@@ -11,7 +11,7 @@ from simplemem.index.api import IndexFilter, IndexQuery
 from simplemem.index.engine import Engine
 from simplemem.index.service import IndexService
 from simplemem.search.context import ContextBuilder
-from simplemem.search.judgement import notice_of
+from simplemem.search.judgement import ANSWERED
 from simplemem.search.packing import Piece
 from simplemem.search.pipeline import NoteRanker, degradation_of
 from simplemem.search.quality import HitQuality
@@ -177,7 +177,7 @@ class NoteSimilarity:
         if ranking.hits:
             quality = self._quality.score(ranking, ranking.hits[0])
         # While notes are missing from the index, one of them may be the answer.
-        only_nearest = state.is_ready and self._quality.is_only_nearest(ranking, quality)
+        verdict = self._quality.judge(ranking) if state.is_ready else ANSWERED
 
         reranker = ""
         if ranking.reranking is not None:
@@ -185,8 +185,8 @@ class NoteSimilarity:
         return Answers(
             notes={hit.path: _share(hit.score / best_score) for hit in ranking.hits},
             passages=self._passages_of(ranking, passages, best_score),
-            only_nearest=only_nearest,
-            notice=notice_of(only_nearest, ranking.query.words, ranking.query.absent),
+            only_nearest=verdict.only_nearest,
+            notice=verdict.notice,
             quality=_share(quality),
             degraded=degraded,
             reranker=reranker,

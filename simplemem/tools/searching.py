@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NotRequired, TypedDict
 from pydantic import Field, WithJsonSchema
 
 from simplemem.errors import Hint, Invalid
-from simplemem.models import NO_WORD_FOUND, DatedName, Found, IndexState, Pack
+from simplemem.models import (
+    LOOSELY_RELATED,
+    NO_WORD_FOUND,
+    DatedName,
+    Found,
+    IndexState,
+    Pack,
+)
 from simplemem.tools import render
 from simplemem.tools.arguments import LinkFilterArgs, Mode, Name, Words, about, aliases, clamp
 from simplemem.tools.reading import list_memories
@@ -51,6 +58,7 @@ class SearchAnswer(Result):
     absent: Sequence[str] = ()
     only_nearest: bool = False
     notice: str = ""
+    missing: Sequence[str] = ()
     by_date: Sequence[DatedName] = ()
 
 
@@ -109,6 +117,9 @@ def _search_text(result: Found, answer: SearchAnswer) -> str:
         head = f"# {nothing_found} {state} Nearest:"
     if result.notice == NO_WORD_FOUND:
         head = f"# {result.notice.removesuffix('.')}{subject}. {state}"
+    elif result.notice.startswith(LOOSELY_RELATED):
+        what_is_missing = result.notice.removeprefix(LOOSELY_RELATED)
+        head = f"# {LOOSELY_RELATED}{subject}{what_is_missing} {state}"
 
     explained = ""
     if answer.explain:
@@ -271,6 +282,7 @@ class ContextPack(Result):
     absent: Sequence[str] = ()
     only_nearest: bool = False
     notice: str = ""
+    missing: Sequence[str] = ()
     duplicates: int = 0
     degraded: str = ""
     pinned: int = 0
@@ -336,6 +348,9 @@ def _context_head(pack: Pack, subject: str, budget_tokens: int) -> str:
 
     if pack.notice == NO_WORD_FOUND:
         return f"# {pack.notice.removesuffix('.')} to {subject}"
+    if pack.notice.startswith(LOOSELY_RELATED):
+        what_is_missing = pack.notice.removeprefix(LOOSELY_RELATED)
+        return f"# {LOOSELY_RELATED} about {subject}{what_is_missing}"
     if pack.notice:
         return f"# Nothing found about {subject}. Nearest:"
     if pack.absent:

@@ -9,7 +9,7 @@ from typing import ClassVar
 import pytest
 from embedding_service import EmbeddingService, Vector
 
-from simplemem.models import NO_WORD_FOUND, NOTHING_FOUND
+from simplemem.models import LOOSELY_RELATED, NO_WORD_FOUND, NOTHING_FOUND
 from simplemem.search.rank import MODES, Mode
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
@@ -143,9 +143,21 @@ def test_what_is_unknown_is_still_reported_as_unknown(first_weeks: Path, questio
     with EnhancedStore(first_weeks, Settings()) as store:
         store.sync()
         found = store.search(question)
-        assert found.only_nearest and found.notice in (NOTHING_FOUND, NO_WORD_FOUND)
-        is_word_held = any(word in question.lower() for word in ("anna", "pressure", "get"))
-        assert found.notice == (NOTHING_FOUND if is_word_held else NO_WORD_FOUND)
+        assert found.only_nearest
+        if any(word in question.lower() for word in ("anna", "pressure")):
+            missing = ", ".join(found.missing)
+            assert found.notice == f"{LOOSELY_RELATED}; no hit contains: {missing}."
+            assert store.context(question).notice == found.notice
+        else:
+            is_word_held = "get" in question.lower()
+            assert found.notice == (NOTHING_FOUND if is_word_held else NO_WORD_FOUND)
+
+
+def test_what_contains_all_words_of_a_question_is_never_below_a_notice(first_weeks: Path) -> None:
+    with EnhancedStore(first_weeks, Settings()) as store:
+        store.sync()
+        for question in ("harbour father Galicia", "sister orchids", "Which valve has a needle?"):
+            assert not store.search(question).only_nearest, question
 
 
 def test_a_word_that_resembles_nothing_has_no_hits(first_weeks: Path) -> None:

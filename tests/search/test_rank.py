@@ -262,7 +262,7 @@ def test_what_a_note_covers_is_the_same_before_and_after_it_was_ranked() -> None
     coverage.of(list(weights), [_passages("Rain fell."), note])
     assert coverage.share(weights, label, note) == pytest.approx(share)
     after = coverage.by_word(weights, label, note)
-    assert after == (pytest.approx(by_word[0]), by_word[1])
+    assert after == pytest.approx(by_word)
     assert coverage.share({"hull": 1.0}, "", note) == pytest.approx(1.0)
     assert coverage.share(weights, "", _passages("Rain fell.")) < share
 

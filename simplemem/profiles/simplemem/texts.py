@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from simplemem.models import NO_WORD_FOUND
+from simplemem.models import LOOSELY_RELATED, NO_WORD_FOUND
 from simplemem.note.note import map_entries
 from simplemem.tools.render import brief, index_line, line, missing_terms, name_of, nothing_found
 
@@ -171,6 +171,8 @@ def render_hits(found: Found, searched: str, memories: Mapping[str, Memory]) -> 
     missing = missing_terms(found.absent)
     index_state = index_line(found.index, found.degraded)
     state = f"{missing} {index_state}".strip()
+    if found.notice.startswith(LOOSELY_RELATED):
+        state = f"{found.notice} {state}".strip()
     if not found.hits:
         nothing = f"No memories were found {searched}."
         if not found.index.is_ready:
@@ -208,6 +210,8 @@ def _search_heading(notice: str) -> str:
     """
     if notice == NO_WORD_FOUND:
         return notice.removesuffix(".")
+    if notice.startswith(LOOSELY_RELATED):
+        return "Only loosely related memories found"
     if notice:
         return "No memories were found; nearest memories"
     return "Memories found"
