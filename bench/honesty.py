@@ -19,7 +19,8 @@ service instead of the bundled ones.
 `--curve` prints another table: if the minimum of the confidence were higher or lower, which share
 of the answerable questions would be refused, and which share of those without an answer recognised.
 A question is answerable if a right note is among the first five hits. Each kind of set weighs the
-same.
+same. The headings count only questions that the minimum decides: not those whose best hit has no
+word of them.
 
 `--held-out` asks only questions to which no constant of `simplemem/search/judgement.py` is fitted:
 one half of each set, chosen by a hash of the question, and the sets that were written later,
@@ -368,19 +369,19 @@ def print_curve(samples: Sequence[Sample]) -> None:
         family: [sample for sample in samples if sample.family == family] for family in families
     }
     minimums = [minimum_that_refuses(samples, share) for share in _CURVE]
-    columns: dict[float, list[tuple[float, float]]] = {minimum: [] for minimum in minimums}
+    columns: list[list[tuple[float, float]]] = [[] for _ in minimums]
     for family, members in by_family.items():
         cells = []
-        for minimum in minimums:
+        for minimum, column in zip(minimums, columns, strict=True):
             refused = share_below(members, minimum, is_answered=True)
             recognised = share_below(members, minimum, is_answered=False)
-            columns[minimum].append((refused, recognised))
+            column.append((refused, recognised))
             cells.append(f"{percent(refused)} / {percent(recognised)}")
         print(f"| {family} | {' | '.join(cells)} |")
 
     means = []
-    for values in columns.values():
-        refused, recognised = (mean_known(column) for column in zip(*values, strict=True))
+    for column in columns:
+        refused, recognised = (mean_known(shares) for shares in zip(*column, strict=True))
         means.append(f"{percent(refused)} / {percent(recognised)}")
     print(f"| mean | {' | '.join(means)} |")
 
@@ -388,9 +389,9 @@ def print_curve(samples: Sequence[Sample]) -> None:
 def minimum_that_refuses(samples: Sequence[Sample], share: float) -> float:
     """Return the minimum below which the share of the answerable questions is.
 
-    Each family counts the same.
+    Each family counts the same. Questions that a rule without weights decides do not count.
     """
-    answered = [sample for sample in samples if sample.is_answered]
+    answered = [sample for sample in samples if sample.is_answered and sample.evidence is not None]
     counts = Counter(sample.family for sample in answered)
     rest = share * len(counts)
     for sample in sorted(answered, key=lambda sample: sample.confidence):
