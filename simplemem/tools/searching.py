@@ -282,7 +282,6 @@ class ContextPack(Result):
     absent: Sequence[str] = ()
     only_nearest: bool = False
     notice: str = ""
-    missing: Sequence[str] = ()
     duplicates: int = 0
     degraded: str = ""
     pinned: int = 0
