@@ -385,6 +385,15 @@ def _spellings_of(words: list[str]) -> set[str]:
 
 
 _LAST_LATIN_LETTER: Final = "\u024f"
+
+# Stop words that no other language has which is written in Latin letters. Others, such as "do",
+# "has" and "in", are words of Polish, Spanish or Italian too.
+_ONLY_ENGLISH: Final = frozenset(
+    "about after again any are because before being between both could did does doing down during"
+    " each few from further having how into its itself just more most myself now once only other"
+    " should some that the their them there these they this those through too until very were what"
+    " when where which while who whom whose why with would you your yours".split()
+)
 _LANGUAGES_OF_WORD: Final = _find_languages_of_words()
 
 # Without accents. There is no entry for English: its stop words are STOP_WORDS.
@@ -427,6 +436,14 @@ def may_be_english(text: str) -> bool:
     if any(letter > _LAST_LATIN_LETTER and letter.isalpha() for letter in text):
         return False
     return language_of(text) == ""
+
+
+def is_english_question(question: str) -> bool:
+    """Return whether a question is English: it has a word that English questions have.
+
+    A few short ones lack such a word, and are taken for questions in another language.
+    """
+    return may_be_english(question) and not _ONLY_ENGLISH.isdisjoint(split_words(question))
 
 
 def _sample(text: str) -> str:

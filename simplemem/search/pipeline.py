@@ -29,7 +29,7 @@ from simplemem.models import DatedName, Filter, Found, Hit
 from simplemem.note.dates import local_now, sortable_time
 from simplemem.note.names import name_of
 from simplemem.note.plain_text import plain_text
-from simplemem.note.words import may_be_english
+from simplemem.note.words import is_english_question
 from simplemem.search import judgement, rank
 from simplemem.search.conditions import ConditionChecker
 from simplemem.search.dates import (
@@ -322,7 +322,7 @@ class NoteRanker:
         query = request.query
         matches = candidates.matches
         coverage = self._coverage_for(query, candidates.mode)
-        is_foreign = coverage is not None and not may_be_english(query.text)
+        is_foreign = coverage is not None and not is_english_question(query.text)
         if is_foreign:
             coverage = None  # single words of other languages are not compared
         time = _time_of(request)
