@@ -223,9 +223,10 @@ class NoteRanker:
         """Return the query with words of the notes in place of its misspelt words.
 
         `plain_query` is the query without the forms of its words. Only notes that pass the filter
-        are looked at.
+        are looked at. A question in another language than English is returned unchanged: most of
+        its words that no note contains are spelt well, and near to others by chance.
         """
-        if not query.absent:
+        if not query.absent or _is_foreign_question(query):
             return query
         from simplemem.search.spelling import SpellingCorrector  # for a word that no note contains
 
@@ -322,7 +323,7 @@ class NoteRanker:
         query = request.query
         matches = candidates.matches
         coverage = self._coverage_for(query, candidates.mode)
-        is_foreign = coverage is not None and not is_english_question(query.text)
+        is_foreign = coverage is not None and _is_foreign_question(query)
         if is_foreign:
             coverage = None  # single words of other languages are not compared
         time = _time_of(request)
@@ -461,6 +462,11 @@ class NoteRanker:
 def _rows_of_hits(ranking: Ranking) -> list[NoteRow]:
     """Return the index rows of the hits of a ranking, in their order."""
     return [ranking.details[hit.note].row for hit in ranking.hits]
+
+
+def _is_foreign_question(query: Query) -> bool:
+    """Return whether a query is a question that is not English."""
+    return rank.is_question(query.text) and not is_english_question(query.text)
 
 
 def _now_of(request: _Request) -> datetime:

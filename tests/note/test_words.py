@@ -3,7 +3,9 @@ language."""
 
 from __future__ import annotations
 
+import json
 import unicodedata
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -15,6 +17,7 @@ from simplemem.note.words import (
     content_words,
     count_tokens,
     find_stop_words,
+    is_english_question,
     language_of,
     parts_of_names,
     searchable,
@@ -181,3 +184,14 @@ def test_small_words_of_a_question_are_those_of_its_own_language() -> None:
     assert find_stop_words(german, ["es"]) == frozenset()
     assert find_stop_words(["who", "will", "die", "in", "the", "war"], ["de"]) == frozenset()
     assert find_stop_words(["la", "decisión"], ["es", "fr"]) == {"la"}
+
+
+FACTS = json.loads(
+    (Path(__file__).parents[2] / "bench" / "languages.json").read_text(encoding="utf-8")
+)
+
+
+@pytest.mark.parametrize("language", FACTS[0]["questions"])
+def test_a_question_is_english_only_in_english(language: str) -> None:
+    questions = [fact["questions"][language] for fact in FACTS]
+    assert {is_english_question(question) for question in questions} == {language == "en"}

@@ -157,3 +157,11 @@ def test_a_note_that_is_written_later_ends_the_correction(tmp_path: Path) -> Non
         found = search(store, "quikadd")
         assert found.hits[0].name == "Quikadd"
         assert not found.degraded
+
+
+def test_a_question_in_another_language_is_searched_as_typed(tmp_path: Path) -> None:
+    (tmp_path / "fiets.md").write_text("Elke week repareer ik de fiets.", encoding="utf-8")
+    with EnhancedStore(tmp_path, Settings()) as store:
+        store.sync()
+        assert not search(store, "Welk voertuig herstel ik?").degraded
+        assert "searched for week" in search(store, "welk fiets").degraded
