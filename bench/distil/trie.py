@@ -7,20 +7,21 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-_END = 0
+_END = 0  # the code of the end of a piece; a byte has the code byte + 1
 _CODES = 257  # the end of a piece, and 256 bytes
-_FREE = -1
+_FREE = -1  # in `parents`, for an index that is no node
+_WINDOW = 4_096  # the number of indexes that are searched at once
+_MIN_FREE = _WINDOW // 20  # a window with fewer free indexes is nearly full
 
 
 def build_trie(pieces: Sequence[bytes]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Return the arrays `children` and `parents` of a double array; see `PieceVocabulary`.
 
-    The number of a piece is its index. No piece is empty, and none stands twice.
+    The number of a piece is its index. There must be at least one piece, none may be empty, and
+    none may occur twice.
     """
-    tree = _tree_of(pieces)
-    builder = _Builder(sum(map(len, pieces)) + _CODES)
-    # Breadth first; nodes with many children first, because they are hardest to place.
-    pending = [(0, tree)]
+    builder = _Builder()
+    pending = [(0, _tree_of(pieces))]  # nodes whose children have no place, with their trees
     while pending:
         node, branch = pending.pop()
         first = builder.place(node, sorted(branch))
@@ -34,7 +35,8 @@ def build_trie(pieces: Sequence[bytes]) -> tuple[NDArray[np.int32], NDArray[np.i
 
 
 Tree = dict[int, "Tree | int"]
-"""The tree below a node, by code; the number of the piece for the code of the end."""
+"""The children of a node by their codes: the tree below the child, or for `_END` the number of the
+piece that ends at the node."""
 
 
 def _tree_of(pieces: Sequence[bytes]) -> Tree:
@@ -51,17 +53,20 @@ def _tree_of(pieces: Sequence[bytes]) -> Tree:
 
 
 class _Builder:
-    """The arrays, with room for the nodes that are placed."""
+    """Places nodes in the two arrays, which grow as needed. The root is the node 0."""
 
-    def __init__(self, size: int) -> None:
-        self.children = np.zeros(size, np.int32)
-        self._parents = np.full(size, _FREE, np.int32)
-        self._parents[0] = 0
-        self._search_start = 1
-        self._last = 0
+    def __init__(self) -> None:
+        self.children = np.zeros(1, np.int32)
+        self._parents = np.zeros(1, np.int32)
+        self._search_start = 1  # all before it are taken, or in nearly full windows
+        self._last = 0  # the last index that is taken
 
     def place(self, node: int, codes: Sequence[int]) -> int:
-        """Find room for the children of a node, take it, and return where code 0 would be."""
+        """Take room for the children of a node, and return its value in `children`.
+
+        `codes` are those of its children, in ascending order. The child of a code is placed at the
+        returned value plus the code.
+        """
         first = self._find_room(codes)
         self.children[node] = first
         for code in codes:
@@ -70,29 +75,35 @@ class _Builder:
         return first
 
     def _find_room(self, codes: Sequence[int]) -> int:
-        """Return the least offset at which the places for all codes are free.
+        """Return the least value above 0 for which the indexes of all codes are free.
 
-        Regions that are nearly full are not searched again.
+        Windows that are nearly full are not searched again, so a smaller value may exist there.
         """
         start = max(self._search_start, codes[0] + 1)
-        window = 4_096
         while True:
-            slots = np.flatnonzero(self._parents[start : start + window] == _FREE) + start
-            candidates = slots - codes[0]
+            self._grow(start + _WINDOW + _CODES)
+            free = np.flatnonzero(self._parents[start : start + _WINDOW] == _FREE) + start
+            if len(free) < _MIN_FREE and start == self._search_start:
+                self._search_start = start + _WINDOW // 2
+
+            candidates = free - codes[0]
             candidates = candidates[candidates > 0]
             for code in codes[1:]:
                 candidates = candidates[self._parents[candidates + code] == _FREE]
-                if not len(candidates):
-                    break
             if len(candidates):
-                if len(slots) < window // 20 and start == self._search_start:
-                    self._search_start = start + window // 2
                 return int(candidates[0])
-            if start == self._search_start and len(slots) < window // 20:
-                self._search_start = start + window // 2
-            start += window
+            start += _WINDOW
+
+    def _grow(self, size: int) -> None:
+        """Make the arrays at least this large."""
+        missing = size - len(self._parents)
+        if missing > 0:
+            added = max(missing, len(self._parents))
+            self.children = np.append(self.children, np.zeros(added, np.int32))
+            self._parents = np.append(self._parents, np.full(added, _FREE, np.int32))
 
     def arrays(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Return the arrays, with room at their end for any code of the last node."""
         size = self._last + 1 + _CODES
+        self._grow(size)
         return self.children[:size], self._parents[:size]
