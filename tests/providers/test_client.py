@@ -130,6 +130,20 @@ def test_a_text_is_recognised_wherever_a_request_has_it(request_body: dict[str, 
 
 
 @pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("می\u200cخواهم", "cannot read: می\u200cخواهم"),  # with a character that cannot be printed
+        ("zażółć gęślą jaźń", json.dumps("cannot read: zażółć gęślą jaźń")),
+        ("größe", 'input ["gr\\u00f6\\u00dfe"] is not valid'),
+    ],
+)
+def test_a_text_is_recognised_however_the_message_writes_it(text: str, message: str) -> None:
+    body = json.dumps({"error": message}).encode()
+    assert quote_error(body, {"input": [text]}, KEY) == ""
+    assert quote_error(body, {"input": ["compost heap"]}, KEY) != ""
+
+
+@pytest.mark.parametrize(
     "sentence",
     [f"wrong key {KEY}", f"Bearer {KEY}", "no key pa-AbCdEfGhIjKlMnOp", "sk-abc***xyz123"],
 )
