@@ -15,33 +15,37 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# A word is a run of letters and digits. The vowel signs and accents of Hebrew, Arabic, Hindi and
-# Thai belong to the word, although they are no letters; an apostrophe does within a word.
+# A word is a run of letters and digits. Vowel signs and accents, such as those of Hebrew, Arabic,
+# Hindi and Thai, belong to the word, although they are no letters. So does an apostrophe within it.
 _MARKS: Final = (
     "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670"
     "\u0900-\u0903\u093a-\u094f\u0962\u0963\u0e31\u0e34-\u0e3a\u0e47-\u0e4e"
 )
 _WORD: Final = re.compile(rf"[^\W_](?:[\w{_MARKS}]|['’](?=\w))*")
-_ROOT: Final = 0
-_END: Final = 0  # the code of the end of a piece in the trie; that of a byte is one more than it
-_UNREACHED: Final = -1_000_000_000
-# Scores are thousandths of a logarithm of probability: most pieces have between -9,000 and -14,000.
-_NO_START: Final = -2_000  # for a word whose first piece does not begin words
-_UNKNOWN: Final = -25_000  # for a byte that no piece covers
+_ROOT: Final = 0  # the first node of the trie
+_END: Final = 0  # the code of the end of a piece in the trie; a byte has the code byte + 1
 _NO_PIECE: Final = -1
+# Scores are thousandths of a logarithm of probability: most pieces have between -9,000 and -14,000.
+_UNREACHED: Final = -1_000_000_000
+_NO_START: Final = -2_000  # for leaving out the space before a word: its first piece has none
+_UNKNOWN: Final = -25_000  # for leaving out any other byte, because no piece covers it
 _MAX_CACHED_WORDS: Final = 30_000
 
 
 class PieceVocabulary:
     """Splits words into their most probable pieces. The pieces of the last words are remembered.
 
-    The pieces are in a trie of bytes, as a double array: the child of a node for a code is at
-    `children[node] + code`, if the node there has it as its `parents`. The child for `_END` says
-    that a piece ends at the node, and has its number in `children`. A space stands for the
-    beginning of a word.
+    The pieces are in a trie of bytes, in lower case. A space before a piece says that it begins a
+    word. A piece has a number, and `scores` has its logarithm of probability in thousandths.
+
+    The trie is a double array. A node is an index of both arrays. Its child for a code is the node
+    `children[node] + code`, if `parents` of that node is `node`; otherwise it has no such child.
+    If a piece ends at a node, the node has a child for `_END`, and `children` of this child is the
+    number of the piece.
     """
 
     def __init__(self, children: NDArray[Any], parents: NDArray[Any], scores: NDArray[Any]) -> None:
+        """Keep the arrays, which are described at the class, without copying them."""
         # An element of a memoryview is a plain int, which Python reads faster than one of numpy.
         self._children = children.data
         self._parents = parents.data
@@ -52,7 +56,8 @@ class PieceVocabulary:
     def pieces_of(self, text: str) -> list[int]:
         """Return the numbers of the pieces of a text, in their order.
 
-        Marks, and letters that no piece has, are left out.
+        White space, punctuation and characters that no piece has are left out, so the list may be
+        empty. The text may be in upper case.
         """
         words = _WORD.findall(text)
         return list(chain.from_iterable(map(self._pieces, words)))
@@ -69,7 +74,7 @@ class PieceVocabulary:
         if whole != _NO_PIECE:
             return (whole,)
 
-        starts, pieces = self._best_ways(text)
+        starts, pieces = self._best_last_pieces(text)
         numbers = []
         end = len(text)
         while end > 0:
@@ -79,7 +84,7 @@ class PieceVocabulary:
         return tuple(reversed(numbers))
 
     def _piece_of(self, text: bytes) -> int:
-        """Return the number of the piece that a text is, or `_NO_PIECE`."""
+        """Return the number of the piece that is exactly this text, or `_NO_PIECE`."""
         children = self._children
         parents = self._parents
         node = _ROOT
@@ -91,12 +96,14 @@ class PieceVocabulary:
         leaf = children[node] + _END
         return children[leaf] if parents[leaf] == node else _NO_PIECE
 
-    def _best_ways(self, text: bytes) -> tuple[list[int], list[int]]:
-        """Return for each end in the text the start and the number of the best last piece there.
+    def _best_last_pieces(self, text: bytes) -> tuple[list[int], list[int]]:
+        """Return the last piece of the most probable way to split each beginning of a text.
 
-        The number is `_NO_PIECE` for a byte that is left out. This is Viterbi's algorithm. It walks
-        the trie here, without a call for each start, because every new word passes through it.
+        Both lists have an element for each length of a beginning, from 0 on: the position at which
+        the last piece starts, and its number. The number is `_NO_PIECE` if the last byte is left
+        out. This is Viterbi's algorithm.
         """
+        # The trie is walked here, not in a function, because this is slow for each new word.
         children = self._children
         parents = self._parents
         piece_scores = self._scores

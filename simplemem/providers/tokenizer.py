@@ -12,23 +12,24 @@ from pathlib import Path
 
 _SPACE = "\u2581"  # stands for a space in the vocabulary
 # A line break, a word with the spaces before it, or spaces at the end of a line.
-_PIECES = re.compile(f"\n|{_SPACE}*[^{_SPACE}\n]+|{_SPACE}+")
-# Each of these texts is one token, even inside a word.
-_SPECIAL = {"<unk>": 0, "<s>": 1, "</s>": 2}
-_SPECIALS = re.compile("(<unk>|<s>|</s>)")
-# No learned pair joins a letter or digit and another character, but for spaces before a word, and
-# "²" before a mark. So the parts that this finds can be joined one by one.
+_SPACED_WORDS = re.compile(f"\n|{_SPACE}*[^{_SPACE}\n]+|{_SPACE}+")
+# Each of these texts is one token, with this number, even inside a word.
+_SPECIAL_TOKENS = {"<unk>": 0, "<s>": 1, "</s>": 2}
+_SPECIAL_TEXT = re.compile("(<unk>|<s>|</s>)")
+# The runs of a text, each of which is joined alone. This changes no token: no learned pair joins a
+# letter or digit to another character, except spaces before a word, and "²" before a mark.
 _RUNS = re.compile(rf"{_SPACE}*[^\W_²]+|[\W_²]+")
 _FIRST_BYTE = 3  # the token of the byte 0
 _MAX_CACHED_RUNS = 20_000
-_MAX_CACHED_SIZES = 20_000
+_MAX_CACHED_COUNTS = 20_000
 
 
 class Tokenizer:
     """Joins the characters of a text to tokens; the pair that was learned first is joined first.
 
-    No token contains a space within it or a line break, so each word is tokenized alone. The tokens
-    of the last runs of letters, or of other characters, are remembered.
+    A token is a number from 0 to 31,999. No token contains a line break, or a space after another
+    character, so each word is tokenized alone. Remembers the tokens of the last runs of letters, or
+    of other characters. Any thread may call it.
     """
 
     def __init__(self, path: Path) -> None:
@@ -38,27 +39,30 @@ class Tokenizer:
         self._merges: list[str] = model["merges"]
         # The caches belong to the instance. If they decorated methods, they would belong to the
         # class, and keep every instance in memory.
-        cached_size = lru_cache(maxsize=_MAX_CACHED_SIZES)
+        cached_counts = lru_cache(maxsize=_MAX_CACHED_COUNTS)
         cached_tokens = lru_cache(maxsize=_MAX_CACHED_RUNS)
-        self._size = cached_size(lambda piece: len(self._encode(piece)))
+        self._count_of_word = cached_counts(lambda word: len(self._encode(word)))
         # An array takes a twentieth of the memory of a list.
         self._tokens_of_run = cached_tokens(lambda run: array("H", self._tokenize_run(run)))
 
     @cached_property
     def _ranks(self) -> dict[str, int]:
-        """The rank of each pair of parts, "left right"; the pair that was learned first has 0.
+        """The rank of each pair of parts, such as "th e"; the pair that was learned first has 0.
 
         Built at the first use: a word that is one token needs no ranks.
         """
         return {pair: rank for rank, pair in enumerate(self._merges)}
 
     def tokens(self, word: str) -> list[int]:
-        """Return the tokens of a word, as if a space were before it. It contains no space."""
+        """Return the tokens of a word, as if a space were before it.
+
+        The word must contain no white space. An empty word has no tokens.
+        """
         tokens: list[int] = []
-        for part in _SPECIALS.split(word):
+        for part in _SPECIAL_TEXT.split(word):
             if not part:
                 continue
-            token = _SPECIAL.get(part)
+            token = _SPECIAL_TOKENS.get(part)
             if token is None:
                 tokens += self._encode(_SPACE + part)
             else:
@@ -68,17 +72,20 @@ class Tokenizer:
     def count(self, text: str) -> int:
         """Return the number of tokens in a text, which may have spaces and line breaks."""
         total = 0
-        for part in _SPECIALS.split(text):
-            if part in _SPECIAL:
+        for part in _SPECIAL_TEXT.split(text):
+            if part in _SPECIAL_TOKENS:
                 total += 1
             elif part:
                 spaced = _SPACE + part.replace(" ", _SPACE)
-                pieces = _PIECES.findall(spaced)
-                total += sum(map(self._size, pieces))
+                spaced_words = _SPACED_WORDS.findall(spaced)
+                total += sum(map(self._count_of_word, spaced_words))
         return total
 
     def _encode(self, text: str) -> list[int]:
-        """Return the tokens of a piece of text. Spaces must have been replaced by `_SPACE`."""
+        """Return the tokens of a text without special tokens.
+
+        Spaces must have been replaced by `_SPACE`, and one must be before the text.
+        """
         tokens: list[int] = []
         for run in _RUNS.findall(text):
             tokens += self._tokens_of_run(run)
@@ -91,7 +98,7 @@ class Tokenizer:
         """
         whole = self._ids.get(run)
         if whole is not None:
-            return [whole]  # joining its characters would end in this token
+            return [whole]  # joining its characters would give this token too
 
         tokens: list[int] = []
         for part in self._join_pairs(run):
