@@ -1,11 +1,12 @@
-"""Does meaning work in other languages? Facts are asked about in other words.
+"""Does search by meaning work in many languages? Questions use other words than the facts.
 
     python bench/languages.py [--facts FILE.json]
 
 `bench/languages.json` has 24 facts in 14 languages, each with a question that shares no content
-word with it. For each language, a vault of its facts, one note each, is asked in that language; and
-the English vault is asked in each language. Prints how many of the right notes are among the first
-three, by meaning alone, by both, and by both with the questions of the English facts.
+word with it. Each language has a vault of its facts, one note per fact. A row of the printed table
+has the questions of one language, which are asked of the vault of that language and of the English
+vault, each by meaning alone and by words and meaning ("both"). Prints how many of the right notes
+are among the first three.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ FACTS: Final = Path(__file__).with_name("languages.json")
 PLACES: Final = 3
 
 Facts = list[dict[str, Any]]
-"""Each fact: `facts` and `questions` have its sentence and its question by language."""
+"""Per fact an object with two keys: `facts` has its sentence by language, `questions` its
+question by language. All facts have the same languages."""
 
 
 def main() -> None:
@@ -51,18 +53,18 @@ def main() -> None:
 
 
 def read_facts(file: Path) -> Facts:
-    """Return the facts of a file."""
+    """Return the facts of a file in the format of `bench/languages.json`."""
     facts: Facts = json.loads(file.read_text(encoding="utf-8"))
     return facts
 
 
 def texts_of(facts: Facts, kind: str, language: str) -> list[str]:
-    """Return the facts or the questions in a language."""
+    """Return the sentences ("facts") or the questions ("questions") in a language, in order."""
     return [fact[kind][language] for fact in facts]
 
 
 def count_found(facts: Sequence[str], questions: Sequence[str]) -> list[int]:
-    """Return how many right notes are found by meaning, and by words and meaning."""
+    """Return how many right notes are found: by meaning alone, then by words and meaning."""
     with tempfile.TemporaryDirectory() as folder:
         for number, fact in enumerate(facts):
             Path(folder, f"fact {number}.md").write_text(f"{fact}\n", encoding="utf-8")
@@ -72,7 +74,7 @@ def count_found(facts: Sequence[str], questions: Sequence[str]) -> list[int]:
 
 
 def _count_in_mode(store: EnhancedStore, questions: Sequence[str], mode: str) -> int:
-    """Return how many right notes are among the first hits in a mode of search."""
+    """Return how many right notes are among the first three hits in a mode of search."""
     found = 0
     for number, question in enumerate(questions):
         hits = store.search(question, limit=PLACES, mode=mode).hits

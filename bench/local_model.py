@@ -4,13 +4,23 @@
         [--every N] [--sessions N]
     python bench/local_model.py --means DJANGO.whl
 
-Needs the extra `local`. For each set of questions and each embedder, prints the share of the right
-notes among the first 3 and the first 5, and the mean of 1 / rank of the first right one, by words
-and meaning and by meaning alone; the CPU time of the first index and of a query; and the memory of
-a process that does both. `bench/languages.json` and each file of `--facts` have facts in several
-languages, each asked about in other words. `--lme` is a part of LongMemEval with a vault per
-question, `--vault` is Obsidian's help with `bench/help_questions.tsv`. `--every` takes only each
-Nth question of LoCoMo and LongMemEval, and `--sessions` only the first sessions of LoCoMo.
+Needs the extra `local`. Prints a row for each set of questions and each embedder:
+
+- the share of the right notes among the first 3 and the first 5 hits, and the mean of 1 / rank of
+  the first right note; first by words and meaning, then by meaning alone
+- the CPU time of the first index, and of a query by words and meaning
+- the memory of a process that does both
+
+The sets are:
+
+- `bench/languages.json` and each file of `--facts`: facts in several languages, with questions in
+  other words
+- `--vault`: Obsidian's help with `bench/help_questions.tsv`
+- `--locomo`: LoCoMo-shaped JSON (see `bench/quality.py`)
+- `--lme`: a part of LongMemEval, with a vault per question
+
+`--every` takes only each Nth question of LoCoMo and LongMemEval, and `--sessions` only the first N
+sessions of LoCoMo.
 
 `--means` computes the mean vectors of the model again, from the translated messages in a package of
 Django 5.2, and prints how similar they are to the stored ones.
@@ -62,7 +72,8 @@ def main() -> None:
     parser.add_argument("--facts", type=Path, action="append", default=[FACTS])
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--sessions", type=int)
-    parser.add_argument("--only", help=argparse.SUPPRESS)  # the set and embedder of a process
+    # "SET,EMBEDDER", which a process of its own measures.
+    parser.add_argument("--only", help=argparse.SUPPRESS)
     options = parser.parse_args()
 
     if options.means:
@@ -74,7 +85,7 @@ def main() -> None:
         print(HEADER, flush=True)
         for name in sets_of(options):
             for embedder in EMBEDDERS:
-                # A process each, because memory is measured.
+                # Each row has its own process, because memory is measured.
                 command = [sys.executable, *sys.argv, "--only", f"{name},{embedder}"]
                 subprocess.run(command, check=True)
 
@@ -82,11 +93,11 @@ def main() -> None:
 # Sets of questions
 
 Vaults = Iterator[tuple[Path, Questions]]
-"""Each vault with its questions. Its folder is made when it is yielded."""
+"""Pairs of a vault and its questions. The vault is written just before it is yielded."""
 
 
 def sets_of(options: argparse.Namespace) -> dict[str, Callable[[Path], Vaults]]:
-    """Return the sets to ask, by name: each makes its vaults below a folder."""
+    """Return the sets of questions by name: functions that write their vaults below a folder."""
     sets: dict[str, Callable[[Path], Vaults]] = {}
     for file in options.facts:
         facts = read_facts(file)
@@ -168,7 +179,10 @@ def longmemeval(file: Path, every: int, folder: Path) -> Vaults:
 
 
 def _session(date: str, turns: list[tuple[str, str]]) -> str:
-    """Return the note of a session of a day such as "2023/05/30 (Tue) 10:18"."""
+    """Return the text of a note for a session. A date is such as "2023/05/30 (Tue) 10:18".
+
+    A turn is the role of the speaker and the text.
+    """
     day, _, clock = date.partition(" ")
     created = f"{day.replace('/', '-')}T{clock[-5:]}:00"
     body = "\n\n".join(f"**{role.title()}:** {text}" for role, text in turns)
@@ -179,14 +193,14 @@ def _session(date: str, turns: list[tuple[str, str]]) -> str:
 
 
 class Figures(NamedTuple):
-    """What is added up over questions: the recall at 3 and at 5, and the reciprocal rank."""
+    """The sums over questions of the recall at 3 and at 5, and of the reciprocal rank."""
 
     recall_at_3: float = 0.0
     recall_at_5: float = 0.0
     reciprocal_rank: float = 0.0
 
     def plus(self, names: list[str], right: frozenset[str]) -> Figures:
-        """Return the figures with those of one more question."""
+        """Return the sums with one more question: the names of its hits, and of its right notes."""
         count = max(1, len(right))
         return Figures(
             self.recall_at_3 + len(right & set(names[:3])) / count,
@@ -196,7 +210,7 @@ class Figures(NamedTuple):
 
 
 def row_of(name: str, embedder: str, options: argparse.Namespace) -> str:
-    """Return the row of a set with an embedder."""
+    """Ask the questions of a set with an embedder, and return the row of the table."""
     settings = Settings(embed=EmbedSettings(provider=embedder))
     figures = dict.fromkeys(MODES, Figures())
     index_seconds = query_seconds = 0.0
@@ -227,8 +241,9 @@ def row_of(name: str, embedder: str, options: argparse.Namespace) -> str:
 
 LANGUAGES: Final = "en es pt fr de it nl pl ru zh_Hans ja ko ar hi".split()
 MESSAGES_PER_LANGUAGE: Final = 80
-MIN_CHARACTERS: Final = 20
-MIN_CHARACTERS_WITHOUT_SPACES: Final = 8  # in Chinese, Japanese and Korean
+# Messages that are not longer than this are left out.
+MAX_SHORT: Final = 20
+MAX_SHORT_IN_CJK: Final = 8  # in Chinese, Japanese and Korean
 
 
 def compare_means(wheel: Path) -> None:
@@ -251,7 +266,11 @@ def compare_means(wheel: Path) -> None:
 
 
 def messages_of(wheel: Path, language: str) -> list[str]:
-    """Return some messages of Django in a language, without their placeholders."""
+    """Return 80 messages of Django in a language, without placeholders, HTML tags and short ones.
+
+    The same package always gives the same messages.
+    """
+    is_cjk = language in ("zh_Hans", "ja", "ko")
     name = f"django/conf/locale/{language}/LC_MESSAGES/django.po"
     with zipfile.ZipFile(wheel) as archive:
         catalogue = archive.read(name).decode()
@@ -260,9 +279,8 @@ def messages_of(wheel: Path, language: str) -> list[str]:
     for lines in re.findall(rf'^{field} (".*"(?:\n".*")*)', catalogue, re.MULTILINE):
         message = "".join(re.findall(r'"(.*)"', lines)).replace("\\n", " ").replace('\\"', '"')
         message = re.sub(r"%\(?\w*\)?[sd]?|<[^>]*>|\{\w*\}", "", message).strip()
-        has_spaces = language not in ("zh_Hans", "ja", "ko")
-        shortest = MIN_CHARACTERS if has_spaces else MIN_CHARACTERS_WITHOUT_SPACES
-        if len(message) > shortest and "Project-Id" not in message:
+        max_short = MAX_SHORT_IN_CJK if is_cjk else MAX_SHORT
+        if len(message) > max_short and "Project-Id" not in message:
             messages.add(message)
     chosen = sorted(messages)
     random.Random(0).shuffle(chosen)

