@@ -45,16 +45,20 @@ _CELL_EDGE: Final = re.compile(r" *\| *")
 
 @dataclass(slots=True)
 class Figures:
-    """What the packs of one set of questions contain, and what they cost."""
+    """What the packs of one set of questions contain, and what they cost.
 
-    scores: list[float] = field(default_factory=list)  # 1 for an answer, 0 for none
+    Each list has one value per question. Callers of `ask` add the score themselves: 1 for an
+    answer, 0 for none, or the share of the right sessions.
+    """
+
+    scores: list[float] = field(default_factory=list)
     tokens: list[int] = field(default_factory=list)
     passages: list[int] = field(default_factory=list)
     notes: list[int] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
 
     def ask(self, store: EnhancedStore, question: str, budget: int) -> Pack:
-        """Return the pack of a question. Its size and its CPU time count."""
+        """Return the pack of a question, and add its size and its CPU time to the figures."""
         start = time.process_time()
         pack = store.context(question, budget_tokens=budget)
         self.seconds.append(time.process_time() - start)
@@ -64,7 +68,7 @@ class Figures:
         return pack
 
     def row(self, title: str) -> str:
-        """Return a row of the printed table."""
+        """Return a row of the printed table. At least one question must have been asked."""
         count = len(self.scores)
         cells = [
             title,
@@ -112,7 +116,11 @@ def measure_by_hand(
     options: argparse.Namespace,
     missing: list[str],
 ) -> Figures:
-    """Ask the questions about a copy of a vault. Adds those without an answer to `missing`."""
+    """Ask the questions of the file about a vault, in a copy of it.
+
+    `title` names the vault in the file of questions. Adds the questions whose answer is not in the
+    pack to `missing`, with the names of the notes in the pack.
+    """
     shutil.copytree(source, vault, ignore=shutil.ignore_patterns(".simplemem", ".git"))
     figures = Figures()
     with EnhancedStore(vault, Settings()) as store:
@@ -128,7 +136,7 @@ def measure_by_hand(
 
 
 def questions_about(title: str) -> Iterator[tuple[str, list[str]]]:
-    """Yield the questions about a vault, each with its answers."""
+    """Yield the questions about a vault, each with its answers, of which any is enough."""
     for line in QUESTIONS.read_text(encoding="utf-8").splitlines():
         if line.startswith("#"):
             continue
@@ -138,13 +146,13 @@ def questions_about(title: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def contains_any(text: str, answers: list[str]) -> bool:
-    """Return whether a text contains one of the answers, apart from case, blanks and marks."""
+    """Return whether a text contains one of the answers. Both are compared as `folded`."""
     folded_text = folded(text)
     return any(folded(answer) in folded_text for answer in answers)
 
 
 def folded(text: str) -> str:
-    """Return a text in lower case, with single blanks, and without the marks of Markdown."""
+    """Return a text without case, runs of white space, marks of Markdown and blanks around "|"."""
     plain = _MARKS.sub("", text).casefold()
     return _CELL_EDGE.sub("|", " ".join(plain.split()))
 
@@ -168,7 +176,10 @@ def measure_lme(
     options: argparse.Namespace,
     missing: list[str],
 ) -> Figures:
-    """Ask the questions of LongMemEval whose answer stands word for word in a right session."""
+    """Ask the questions of LongMemEval whose answer stands word for word in a right session.
+
+    Adds the questions whose answer is not in the pack to `missing`, with the answer.
+    """
     data = json.loads(lzma.decompress(file.read_bytes()))
     figures = Figures()
     for question in data["questions"]:
@@ -195,7 +206,7 @@ def is_quoted(answer: str, text: str) -> bool:
 
 
 def write_lme(vault: Path, data: dict[str, Any], question: dict[str, Any]) -> None:
-    """Write the sessions of a question as notes: the date above, each turn as a paragraph."""
+    """Write the sessions of a question as notes: the date as `created`, a paragraph per turn."""
     for name, date in zip(question["haystack"], question["dates"], strict=True):
         day, _, rest = date.partition(" (")
         clock = rest.split(")")[1].strip()

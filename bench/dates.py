@@ -3,10 +3,12 @@
     python bench/dates.py [--lme FILE.json.xz] [--locomo FILE.json.gz]
 
 `bench/dates.toml` has questions in 14 languages. Each has a vault of its own, in which only the day
-tells the notes apart. Prints per language how many questions have a right note before all others,
-and how many that ask for an order get the notes in it. With `--lme`, the temporal questions of
-LongMemEval are asked at their own dates, each in its own sessions; with `--locomo`, the temporal
-questions of LoCoMo (category 2).
+tells the notes apart. Prints per language how many questions are answered rightly: the right note
+is before all others or, if the question asks for an order, the notes are in this order.
+
+`--lme` asks the temporal questions of LongMemEval at their own dates, each in a vault of its own
+sessions. `--locomo` asks the temporal questions of LoCoMo (category 2). `--verbose` also prints the
+questions of `bench/dates.toml` that are not answered rightly.
 """
 
 from __future__ import annotations
@@ -34,8 +36,8 @@ from simplemem.store import EnhancedStore
 QUESTIONS: Final = Path(__file__).with_name("dates.toml")
 TEMPORAL: Final = 2  # a category of LoCoMo
 
-Ranks = tuple[Sequence[str], frozenset[str]]
-"""The names of the hits of a question, and those of the notes that answer it."""
+Answered = tuple[Sequence[str], frozenset[str]]
+"""The names of the hits of a question, best first, and those of the notes that answer it."""
 
 
 def main() -> None:
@@ -73,7 +75,7 @@ def print_own(is_verbose: bool) -> None:
 
 
 def answers(question: dict[str, Any], now: datetime) -> bool:
-    """Return whether a question of `dates.toml` is answered by its notes."""
+    """Return whether search answers a question of `dates.toml` rightly, asked at the time `now`."""
     extra = question.get("extra", {})
     with tempfile.TemporaryDirectory() as folder:
         for number, day in enumerate(question["days"], 1):
@@ -92,12 +94,15 @@ def answers(question: dict[str, Any], now: datetime) -> bool:
 
 
 def days_in_order(found: Found) -> list[str]:
-    """Return the names of the hits in order of date, if the answer has that order."""
+    """Return the names of the hits in order of date; none if the answer has no such order."""
     return [note.name for note in found.by_date]
 
 
-def ask_lme(file: Path) -> Iterator[Ranks]:
-    """Ask the temporal questions of LongMemEval, each of its sessions and at its date."""
+def ask_lme(file: Path) -> Iterator[Answered]:
+    """Ask the temporal questions of LongMemEval, each in a vault of its sessions, at its date.
+
+    Questions without an answer are left out.
+    """
     data = json.loads(lzma.decompress(file.read_bytes()))
     for question in data["questions"]:
         if question["type"] != "temporal-reasoning" or question["id"].endswith("_abs"):
@@ -122,8 +127,8 @@ def moment(text: str) -> datetime:
     return datetime.strptime(f"{day} {clock}", "%Y/%m/%d %H:%M")  # noqa: DTZ007  (local)
 
 
-def ask_locomo(file: Path) -> Iterator[Ranks]:
-    """Ask the temporal questions of LoCoMo of all its sessions."""
+def ask_locomo(file: Path) -> Iterator[Answered]:
+    """Ask the temporal questions of LoCoMo in one vault of all its sessions."""
     data = json.loads(gzip.decompress(file.read_bytes()))
     with tempfile.TemporaryDirectory() as folder:
         questions = write_locomo(file, Path(folder))
@@ -135,9 +140,9 @@ def ask_locomo(file: Path) -> Iterator[Ranks]:
                     yield [hit.name for hit in found.hits], right
 
 
-def print_figures(title: str, ranks: Iterable[Ranks]) -> None:
+def print_figures(title: str, answered: Iterable[Answered]) -> None:
     """Print hit@1, recall@5, recall@10 and MRR of some questions."""
-    rows = list(ranks)
+    rows = list(answered)
     sums: Counter[str] = Counter()
     for names, right in rows:
         sums["hit@1"] += bool(right & set(names[:1]))

@@ -266,7 +266,7 @@ def compare_means(wheel: Path) -> None:
 
 
 def messages_of(wheel: Path, language: str) -> list[str]:
-    """Return 80 messages of Django in a language, without placeholders, HTML tags and short ones.
+    """Return up to 80 messages of Django in a language, without placeholders and HTML tags.
 
     The same package always gives the same messages.
     """

@@ -1,6 +1,7 @@
-"""How well search finds what was meant by a misspelt word.
+"""How well search finds notes by queries with a misspelt word.
 
-    python bench/typos.py --vault DIR [--locomo FILE.json.gz] [--seed NUMBER]
+    python bench/typos.py [--vault DIR] [--locomo FILE.json.gz] [--seed NUMBER] [--mode MODE]
+        [--show]
 
 Makes misspelt queries: from the titles of a vault of notes, and from the questions of LoCoMo-shaped
 JSON (see bench/quality.py). In each query, one word gets one wrong letter: one letter is left out,
@@ -8,10 +9,10 @@ doubled, replaced by a neighbour on the keyboard, or swapped with the next. Word
 letters, and the misspelt word is in no note. The same files and seed always give the same queries.
 The rules were adjusted to those of the default seed.
 
-Prints, for the queries as they were before they were misspelt, for the misspelt queries without
-correction, and for the misspelt queries, how often the right notes are among the first five hits
-(recall@5) and the mean of 1 divided by the rank of the first right note (MRR). Of the corrected
-words, it prints how many are the word that was meant.
+Prints three rows: for the original queries, for the misspelt queries without correction, and for
+the misspelt queries. Each has the share of the right notes among the first five hits (recall@5),
+the mean of 1 divided by the rank of the first right note (MRR), and the CPU time of a query. Then
+it prints how many words were corrected, and how many of these to the word that was meant.
 """
 
 from __future__ import annotations
@@ -45,11 +46,11 @@ ROWS: Final = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
 class Query(NamedTuple):
     """A query with one misspelt word, and the notes that answer it."""
 
-    text: str
+    text: str  # as it was before
     misspelt_text: str
-    word: str
-    misspelt_word: str
-    right: frozenset[str]
+    word: str  # as it was before, in lower case
+    misspelt_word: str  # in lower case
+    right: frozenset[str]  # the names of the notes
 
 
 def main() -> None:
@@ -120,7 +121,10 @@ def print_figures(
 def misspelt_queries(
     store: EnhancedStore, questions: Sequence[tuple[str, frozenset[str]]], seed: int
 ) -> list[Query]:
-    """Return the queries with one misspelt word; queries without a long word are left out."""
+    """Return the queries with one misspelt word, which is chosen at random by the seed.
+
+    Queries without a long word are left out, and those whose misspelt word is in a note.
+    """
     chance = random.Random(seed)
     queries = []
     for text, right in questions:
@@ -140,7 +144,10 @@ def misspelt_queries(
 
 
 def misspell(word: str, chance: random.Random) -> str:
-    """Return a word with one wrong letter; the first is at most swapped with the second."""
+    """Return a word with one wrong letter.
+
+    The first letter stays, or is swapped with the second one.
+    """
     place = chance.randrange(1, len(word))
     kind = chance.choice(("leave out", "double", "replace", "swap"))
     before, letter, after = word[:place], word[place], word[place + 1 :]
@@ -154,7 +161,7 @@ def misspell(word: str, chance: random.Random) -> str:
 
 
 def neighbours(letter: str) -> str:
-    """Return the letters beside a letter on the keyboard."""
+    """Return the one or two letters beside a letter in its row of the keyboard."""
     row = next(row for row in ROWS if letter.lower() in row)
     place = row.index(letter.lower())
     return row[max(0, place - 1) : place] + row[place + 1 : place + 2]
@@ -166,7 +173,10 @@ def measure(
     mode: str,
     text_of: Callable[[Query], str],
 ) -> str:
-    """Return recall@5, MRR and the CPU time of a query as cells of a table."""
+    """Return recall@5, MRR and the CPU time of a query as cells of a table.
+
+    `text_of` returns the text of a query to search for.
+    """
     recalls = []
     ranks = []
     start = time.process_time()
