@@ -210,6 +210,31 @@ def test_no_day_of_the_calendar_breaks_a_phrase(day: str) -> None:
                         break
 
 
+@pytest.mark.parametrize(
+    "question",
+    [
+        "what happened the year before 2025 years ago?",
+        "what happened the week before 2025 years ago?",
+        f"what happened {'9' * 5_000} days before May?",
+    ],
+)
+def test_a_time_outside_of_the_calendar_is_none(question: str) -> None:
+    assert asked(question, datetime(2026, 7, 5)) is None  # noqa: DTZ001
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Quanti bicchieri ho comprato ieri?",
+        "Which yesterdays were like yesterday?",
+        "Was the last week of the project harder than last week?",
+    ],
+)
+def test_a_phrase_counts_where_it_stands_as_whole_words(question: str) -> None:
+    time_asked = asked(question)
+    assert time_asked is not None and len(time_asked.periods) == 1
+
+
 def test_no_phrase_is_missed_by_the_cheap_look_at_each_query() -> None:
     for file in sorted(PHRASES.glob("*.json")):
         data = json.loads(file.read_text(encoding="utf-8"))
