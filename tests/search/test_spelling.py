@@ -16,6 +16,7 @@ NOTES = {
     "Obsidian git": "Back up your Obsidian vault with git, as a repository.",
     "Workspaces": "Save the settings of the panes. A house stands here. Привет, Владивосток: дорога.",
     "Straße": "Die Häuser der Gemeinde und der Datenschutz in den Verträgen wurden besprochen.",
+    "Bakery": "An éclair with coffee.",
     "private/Zeppelin": "The zeppelin landed.",
     "First": "There was a lantern in the hall.",
     "Second": "There was a trumpet in the hall.",
@@ -47,6 +48,7 @@ def search(store: EnhancedStore, query: str, folder: str = "") -> Found:
         ("uqickadd", "QuickAdd", "No note contains uqickadd; searched for quickadd."),
         ("settngs of panes", "Workspaces", "No note contains settngs; searched for settings."),
         ("verträge hauesr", "Straße", "No note contains hauesr; searched for häuser."),
+        ("eclari", "Bakery", "No note contains eclari; searched for éclair."),
         ("владивасток", "Workspaces", "No note contains владивасток; searched for владивосток."),
     ],
 )

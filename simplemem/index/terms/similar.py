@@ -18,10 +18,11 @@ from simplemem.index.terms.segment import Array
 from simplemem.index.terms.tokens import tokenize
 from simplemem.note.stems import MARKS
 
-# Of words with as many edits, those in most notes are kept.
 _MAX_TERMS = 12
-
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+# One of these is at the end of each stem by the rules of a language other than English. The stem is
+# not compared: its word is in the index too, with the stem of `tokenize`.
 _MARKS = tuple(MARKS.values())
 
 
@@ -31,33 +32,45 @@ def find_similar_terms(
     word: str,
     max_edits: int,
 ) -> list[str]:
-    """Return terms that differ from a word by few letters: the nearest first, then the frequent.
+    """Return terms that differ from a word by at most `max_edits`: the nearest, then the frequent.
 
     An edit inserts, removes or replaces a letter, or swaps two neighbours. The first letter must be
     equal, or be swapped with the second. `word` is in lower case and has at least two letters.
-    Terms are stems, so both the word and its stem are compared, and each word that is one edit away
-    is reduced to its stem. At most 12 terms are returned; deleted notes count.
+
+    Terms are stems. So both the word and its stem are compared, and a term counts as one edit away
+    if it is the stem of a word that is one edit away. At most 12 terms are returned. Terms that
+    only deleted notes contain may be among them.
     """
     counts = _count_terms(db, parts, _beginnings(word), len(word) + max_edits)
-    terms = [term for term in counts if not term.endswith(_MARKS)]
+    edits_of_term = _edits_of_terms(word, counts, max_edits)
+
+    # A typing error often hides the ending: "settngs" and "settings" have the stems "settng" and
+    # "set".
+    stems_of_edited = tokenize(" ".join(words_one_edit_away(word)))
+    for term in counts.keys() & set(stems_of_edited):
+        edits_of_term[term] = 1
+
+    def order(term: str) -> tuple[int, int, str]:
+        """Return the key that sorts terms: fewest edits, then most notes, then by letters."""
+        return edits_of_term[term], -counts[term], term
+
+    return sorted(edits_of_term, key=order)[:_MAX_TERMS]
+
+
+def _edits_of_terms(word: str, terms: Iterable[str], max_edits: int) -> dict[str, int]:
+    """Return the terms that differ from a word or its stem by at most `max_edits`.
+
+    Each has the fewer of both edits.
+    """
+    compared = [term for term in terms if not term.endswith(_MARKS)]
     edits_of_term: dict[str, int] = {}
     for form in dict.fromkeys((word, *tokenize(word))):
-        near = [term for term in terms if abs(len(term) - len(form)) <= max_edits]
+        near = [term for term in compared if abs(len(term) - len(form)) <= max_edits]
         for term, edits in zip(near, edit_distances(form, near), strict=True):
             fewest = min(edits, edits_of_term.get(term, max_edits + 1))
             if fewest <= max_edits:
                 edits_of_term[term] = fewest
-
-    # A typing error often hides the ending: "settngs" and "settings" have the stems "settng" and
-    # "set".
-    stems_of_edits = tokenize(" ".join(words_one_edit_away(word)))
-    for term in counts.keys() & set(stems_of_edits):
-        edits_of_term[term] = 1
-
-    def order(term: str) -> tuple[int, int, str]:
-        return edits_of_term[term], -counts[term], term
-
-    return sorted(edits_of_term, key=order)[:_MAX_TERMS]
+    return edits_of_term
 
 
 def find_compounds(
@@ -87,20 +100,23 @@ def find_compounds(
 
 
 def edit_distances(word: str, others: Sequence[str]) -> list[int]:
-    """Return by how many edits a word differs from each of other words.
+    """Return by how many edits a word differs from each of other words, in their order.
 
     An edit inserts, removes or replaces a letter, or swaps two neighbours (optimal string
     alignment). All other words are compared at once, a row of the table at a time.
     """
     if not others:
         return []
+
+    # One row per place, one column per word; a short word has zeros at its end.
     width = max(1, *map(len, others))
     codes = np.array(others, f"U{width}").view(np.uint32)
     letters = codes.reshape(len(others), width).T
 
-    # Each row has the distances of a beginning of the word to the beginnings of the others.
-    columns = np.arange(width + 1, dtype=np.int16)[:, None]
-    row = np.repeat(columns, len(others), axis=1)
+    # Each row of the table has the distances of a beginning of `word` to all beginnings of the
+    # others: the first index is the length of theirs, the second one the word.
+    lengths = np.arange(width + 1, dtype=np.int16)[:, None]
+    row = np.repeat(lengths, len(others), axis=1)
     row_before = row
     was_equal = np.zeros(letters.shape, bool)
     for number, letter in enumerate(map(ord, word), 1):
@@ -114,19 +130,24 @@ def edit_distances(word: str, others: Sequence[str]) -> list[int]:
         best[1:] = np.minimum(best[1:], swapped)
 
         # A letter is inserted after the best way to any shorter beginning.
-        new_row = np.vstack([np.full((1, len(others)), number, np.int16), best])
-        new_row = np.minimum.accumulate(new_row - columns, axis=0) + columns
+        first = np.full((1, len(others)), number, np.int16)
+        new_row = np.vstack([first, best])
+        new_row = np.minimum.accumulate(new_row - lengths, axis=0) + lengths
+
         row_before = row
         row = new_row
         was_equal = is_equal
 
-    lengths = [len(other) for other in others]
-    distances: Array = row[lengths, np.arange(len(others))]
+    whole_lengths = [len(other) for other in others]
+    distances: Array = row[whole_lengths, np.arange(len(others))]
     return [int(distance) for distance in distances]
 
 
 def _beginnings(word: str) -> tuple[str, ...]:
-    """Return how a similar term begins: with the first letter, or with the first two swapped."""
+    """Return how terms similar to a word begin: as it does, or with its first two letters swapped.
+
+    The word has at least two letters.
+    """
     first = word[0]
     second = word[1]
     if first == second:
@@ -140,9 +161,10 @@ def _count_terms(
     beginnings: Iterable[str],
     max_length: int,
 ) -> Counter[str]:
-    """Return the terms of all segments that begin so and are not too long, with note counts.
+    """Return the terms of all segments that begin so, with at most `max_length` letters.
 
-    The counts are those of the segments: deleted notes are among them, and a note may count twice.
+    Each has its number of notes. These are sums over the segments: deleted notes are among them,
+    and a note that is in two segments counts twice.
     """
     counts: Counter[str] = Counter()
     with_rows = [part.segment.number for part in parts if part.segment.packed is None]
@@ -150,6 +172,7 @@ def _count_terms(
         if with_rows:
             for term, count in _select_terms(db, with_rows, beginning, max_length):
                 counts[term] += count
+
         for part in parts:
             for term, count in _packed_terms(part, beginning):
                 if len(term) <= max_length:
@@ -160,7 +183,10 @@ def _count_terms(
 def _select_terms(
     db: Connection, numbers: Sequence[int], beginning: str, max_length: int
 ) -> Iterable[Any]:
-    """Query (term, number of notes) of the terms of segments with rows."""
+    """Query (term, number of notes) of the terms that begin so and are at most `max_length` long.
+
+    `numbers` are those of segments with rows in the table `terms`. Each segment has its own row.
+    """
     sql = f"""
         SELECT term, notes FROM terms
         WHERE {db.dialect.in_integers("segment_id", "$1")}
@@ -169,7 +195,10 @@ def _select_terms(
 
 
 def _packed_terms(part: Part, beginning: str) -> Iterator[tuple[str, int]]:
-    """Yield the terms of a packed segment that begin so, with their numbers of postings."""
+    """Yield the terms of a packed segment that begin so, each with its number of postings.
+
+    Yields none for a segment that is not packed.
+    """
     packed = part.segment.packed
     if packed is None:
         return
@@ -179,10 +208,10 @@ def _packed_terms(part: Part, beginning: str) -> Iterator[tuple[str, int]]:
 
 
 def words_one_edit_away(word: str) -> list[str]:
-    """Return all words that differ by one edit from a word.
+    """Return all words that differ by one edit from a word, and the word itself.
 
-    The first letter is equal, or swapped with the second. Returns none for a word with other
-    letters than those from a to z. The word has at least two letters.
+    Inserted letters are those from a to z. The first letter is equal, or swapped with the second.
+    Returns none for a word with a letter that is not ASCII. The word has at least two letters.
     """
     if not word.isascii():
         return []
