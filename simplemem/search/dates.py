@@ -1,7 +1,7 @@
-"""The time that a question speaks of, as values, and the day of a note.
+"""The time that a question speaks of, as values, and the day that a note is about.
 
 `languages_of_time` looks at every query and is cheap. Only if it finds a word of time, `times.py`
-reads the query. docs/internals/ranking.md describes both.
+is imported and reads the query. docs/internals/ranking.md describes both.
 """
 
 from __future__ import annotations
@@ -22,30 +22,33 @@ from simplemem.note.names import base_name
 # The time of a question changes the order of this many of the best notes; it filters nothing.
 DATED_NOTES = 40
 
-# Relative to 1 of all other signals. The ranking is equally good from 0.05 to 0.2.
+# The weight of this signal, where those of all others add up to 1. docs/internals/ranking.md has
+# the figures.
 DATED_WEIGHT = 0.15
 
 # A note is about an event if a passage of it contains this share of the weight of its words.
 MIN_EVENT_SHARE = 0.6
 
-# Of a note just outside a period that is only about right.
+# The value of a day directly outside of a period is less than this share of the value of its days.
 _MAX_VALUE_OUTSIDE = 0.5
 
 Relation = Literal["before", "after", "since", "until"]
 
+# Each line has a language and the first letters of its words of time; for Chinese, Japanese and
+# Korean, parts of its phrases.
 _BEGINNINGS: Final = Path(__file__).parent / "time_phrases/beginnings.txt"
-_BEGINNING_LENGTH = 4
+_BEGINNING_LENGTH = 4  # of letters; shorter words are there as a whole
 
 _WORD: Final = re.compile(r"[^\s\d.,;:'!?¿¡\"()]+")
 
-# A year, or a number before the word for month, day or year in scripts without spaces.
+# A year, a number before the Chinese, Japanese or Korean word for month, day or year, or `24.1`.
 _NUMBER: Final = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)|\d ?[月日年월일년]|\d\.\d")
 
 
 class Period(NamedTuple):
     """A period of days, from `start` until before `end`.
 
-    Days up to `slack` days outside count a little. `weight` is the value of its days, up to 1.
+    Up to `slack` days before and after it count less. `weight` is the value of its days, up to 1.
     """
 
     start: date
@@ -54,7 +57,10 @@ class Period(NamedTuple):
     weight: float = 1.0
 
     def value(self, day: date) -> float:
-        """Return how well a day fits: `weight` inside, less just outside, else 0."""
+        """Return how well a day fits: `weight` inside, else less than half of it, down to 0.
+
+        It is 0 for a day that is more than `slack` days outside.
+        """
         if self.start <= day < self.end:
             return self.weight
         if day < self.start:
@@ -70,8 +76,9 @@ class Period(NamedTuple):
 class TimeAsked:
     """The time that a question speaks of.
 
-    `event` has the words of an event that the question names, and `relation` says on which side of
-    it the time is; "" and "since" if there is none. `in_order` is whether the question asks in what
+    A day fits if it fits one of the `periods`. `event` has the words of an event that the question
+    names instead, as `plain_words` writes them, and `relation` says on which side of it the time
+    is; they are "" and "since" if there is none. `in_order` is whether the question asks in what
     order things happened.
     """
 
@@ -96,9 +103,11 @@ def plain_words(text: str) -> str:
 
 
 def languages_of_time(text: str) -> frozenset[str]:
-    """Return the languages in which a text may speak of time; cheap, and never misses any.
+    """Return the languages in which a text may speak of time; none for most texts.
 
-    `text` is in the form of `plain_words`. A year alone gives the language "any".
+    They are codes such as "en". A number that may be part of a date adds "any". Cheap: may return
+    languages in which `times.read_time` then finds nothing, but never misses one that it can read.
+    `text` is in the form of `plain_words`.
     """
     by_word, by_part = _beginnings()
     languages: set[str] = set()
@@ -114,7 +123,10 @@ def languages_of_time(text: str) -> frozenset[str]:
 
 
 class _Beginnings(NamedTuple):
-    """Languages by the beginning of a word, and by a part of a text in a script without spaces."""
+    """Codes of languages: by the first letters of a word, and by a part of a phrase.
+
+    Parts are those of Chinese, Japanese and Korean phrases, whose words cannot be told apart.
+    """
 
     by_word: dict[str, list[str]]
     by_part: dict[str, list[str]]
@@ -134,33 +146,35 @@ def _beginnings() -> _Beginnings:
 
 
 def day_of_note(row: NoteRow) -> str:
-    """Return the day that a note is about, as an ISO day: of its name, its title or its creation.
+    """Return the day that a note is about, as an ISO day: of its name, else title, else creation.
 
-    Returns "" for a note with none of them: when its file changed says little.
+    Returns "" for a note with none of them. When its file changed says little about its subject.
     """
     return date_in_name(base_name(row.path)) or full_day_in(row.title) or row.created[:10]
 
 
 def shown_day(row: NoteRow) -> str:
-    """Return the day of a note as an ISO day, or the day of its last change if it has none."""
+    """Return the ISO day that a note is about; without one, that of its last change."""
     return day_of_note(row) or row.modified[:10]
 
 
 def moment_of(row: NoteRow) -> str:
-    """Return the day of a note, with the time of its creation if it was created on that day."""
+    """Return `shown_day` of a note, with the time of its creation if it was created on that day."""
     day = shown_day(row)
-    return row.created if row.created.startswith(day) else day
+    if row.created.startswith(day):
+        return row.created
+    return day
 
 
 def date_order(row: NoteRow) -> tuple[str, str]:
-    """Return what sorts notes by their days; those of one day by creation, then by path."""
+    """Return the key that sorts notes by `moment_of`, then by path."""
     return moment_of(row), row.path
 
 
 def value_of_note(row: NoteRow, periods: Iterable[Period]) -> float:
-    """Return how well a note fits one of the periods, from 0 to 1.
+    """Return how well `shown_day` of a note fits the best of some periods, from 0 to 1.
 
-    A note without a day of its own belongs to the day of its last change.
+    Returns 0 without any period, and for a note whose day is no ISO day.
     """
     day = as_day(shown_day(row))
     if day is None:
@@ -169,7 +183,7 @@ def value_of_note(row: NoteRow, periods: Iterable[Period]) -> float:
 
 
 def as_day(text: str) -> date | None:
-    """Return the day that a text in ISO 8601 names; None if it names none."""
+    """Return the day of a text such as `2026-01-24`; None if it is no day in ISO 8601."""
     try:
         return date.fromisoformat(text)
     except ValueError:

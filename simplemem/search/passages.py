@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 from typing import NamedTuple
 
 from simplemem.index.api import NoteDetails, TextSpan
@@ -14,31 +15,31 @@ from simplemem.search.rank import passage_around, words_begun
 
 _MAX_PASSAGES = 8  # of one note
 
-# Each further passage of a note counts at most this share of the one before it.
+# A passage counts at most this share of the better passage before it, so that no note fills a pack.
 _SHARE_OF_NEXT = 0.75
 
 
 class Quoted(NamedTuple):
     """A part of a note as it is quoted."""
 
-    span: TextSpan
+    span: TextSpan  # where it is in the note
 
-    # Spaces are in place of what is not quoted, so that offsets in it are offsets in the note.
+    # It is as long as the span: spaces are in place of what is not quoted.
     text: str
 
     share: float  # how much it counts, compared with the best part of the note
-    at: int  # the offset in the text at which the words of the query begin
+    at: int  # the offset in `text` of the best block that matched the query, or 0
 
 
 class Room(NamedTuple):
-    """How many tokens a whole note and a whole section may take; 0 if only passages may."""
+    """How many tokens a whole note and a whole section may take; 0 if neither is quoted whole."""
 
     note: int
     section: int
 
 
 class QuotedNote:
-    """A note of which parts are quoted. Guards its text as it may be quoted."""
+    """Chooses the parts of one note to quote. Guards its text, and what of it may be quoted."""
 
     def __init__(
         self,
@@ -47,7 +48,10 @@ class QuotedNote:
         words: Sequence[str],
         unquoted: Span | None = None,
     ) -> None:
-        """Take a note, its text, the words of the query, and a span that is not quoted."""
+        """Take what the index knows of a note, its text, and the words of the query.
+
+        `unquoted` is a span that must not be quoted. Comments are never quoted (`Quotable`).
+        """
         self._details = details
         self._text = text
         self._words = words
@@ -56,90 +60,111 @@ class QuotedNote:
         self._starts = _starts_by_passage(details)
 
     def whole(self, max_tokens: int) -> list[Quoted]:
-        """Return the whole note as one part; nothing if it has more than `max_tokens`.
+        """Return the whole note as one part.
 
-        Nothing too if it cannot be quoted.
+        Returns nothing if it has more than `max_tokens`, or if nothing of it may be quoted.
         """
         span = self._short_span(self._details.passages, max_tokens)
-        return [] if span is None else self._quoted_parts([(span, 1.0)])
+        if span is None:
+            return []
+        return self._quoted_parts([(span, 1.0)])
 
     def parts(self, shares: Sequence[float], query: str, room: Room) -> list[Quoted]:
-        """Return the parts to quote, those that count most first.
+        """Return the parts to quote, those that count most first; nothing if nothing may be quoted.
 
-        `shares` say how much of the query each passage of the note covers. A section that the
-        `query` names is one part if there is room for it. If nothing of the parts may be quoted,
-        returns the first passage of which something may be.
+        They are the whole note if there is room for it, else up to 8 passages. A section that the
+        text of the query, `query`, names is one part if there is room for it, and replaces the
+        passages in it. `shares` say how much of the query each passage of the note covers.
+
+        If nothing of these parts may be quoted, returns the first passage of which something may.
         """
         parts = self.whole(room.note)
         if parts:
             return parts
 
-        passages = self._details.passages
-        weighted = [(passages[number], share) for number, share in self._best_passages(shares)]
+        weighted = list(self._best_passages(shares))
         section = self._named_section(query, room.section)
         if section is not None:
             outside = [(span, share) for span, share in weighted if not _contains(section, span)]
             weighted = [(section, 1.0), *outside]
         return self._quoted_parts(weighted) or self._first_quotable()
 
-    def _best_passages(self, shares: Sequence[float]) -> Iterator[tuple[int, float]]:
-        """Yield the numbers of the best passages, each with how much it counts.
+    def _best_passages(self, shares: Sequence[float]) -> Iterator[tuple[TextSpan, float]]:
+        """Yield the 8 best passages, each with how much it counts: 1 for the best, then less.
 
-        Passages that cover equally much come in the order of their best blocks.
+        Passages that cover equally much come in the order of their best blocks. One that covers
+        nothing counts 0, unless it is the first.
         """
         passages = self._details.passages
         numbers_of_blocks = {span: number for number, span in enumerate(self._starts)}
         last = len(numbers_of_blocks)
 
         def order(number: int) -> tuple[float, int, int]:
+            """Return the key that sorts the numbers of passages, the best first."""
             block_number = numbers_of_blocks.get(passages[number], last)
             return -shares[number], block_number, number
 
         numbers = sorted(range(len(passages)), key=order)[:_MAX_PASSAGES]
+        if not numbers:
+            return
+
+        best = numbers[0]
         weight = 1.0
-        for place, number in enumerate(numbers):
-            if place:
-                relative_share = shares[number] / shares[numbers[0]] if shares[number] else 0.0
-                weight = min(weight * _SHARE_OF_NEXT, relative_share)
-            yield number, weight
+        yield passages[best], weight
+        for number in numbers[1:]:
+            relative_share = 0.0
+            if shares[number]:
+                relative_share = shares[number] / shares[best]
+            weight = min(weight * _SHARE_OF_NEXT, relative_share)
+            yield passages[number], weight
 
     def _named_section(self, query: str, max_tokens: int) -> TextSpan | None:
         """Return the section whose heading is a part of the query; None if there is none.
 
-        Of several, it is the one with most words, then the first. A heading that is the title of
-        the note names no section, and a section with more than `max_tokens` does not count.
+        Of several, it is the one whose heading has most words, then the first. A heading that is
+        the title of the note names no section. Returns None too if the section has more than
+        `max_tokens`.
         """
         title_key = compare_key(self._details.row.title)
         passages = self._details.passages
-        best_section: tuple[str, ...] = ()
+        first = 0
         most_words = 0
-        for passage in passages:
+        for number, passage in enumerate(passages):
             if not passage.headings or compare_key(passage.headings[-1]) == title_key:
                 continue
             word_count = _words_in_query(passage.headings[-1], query)
             if word_count > most_words:
                 most_words = word_count
-                best_section = passage.headings
-
-        if not best_section:
+                first = number
+        if not most_words:
             return None
-        depth = len(best_section)
-        inside = [passage for passage in passages if passage.headings[:depth] == best_section]
-        return self._short_span(inside, max_tokens)
+
+        # A later section with the same heading is another one, unless nothing is between them.
+        section = passages[first].headings
+        inside = takewhile(
+            lambda passage: passage.headings[: len(section)] == section, passages[first:]
+        )
+        return self._short_span(list(inside), max_tokens)
 
     def _short_span(self, passages: Sequence[TextSpan], max_tokens: int) -> TextSpan | None:
-        """Return a span that has some consecutive passages; None if it has too many tokens."""
+        """Return the span of some consecutive passages; None if it has more than `max_tokens`.
+
+        Returns None too for no passages, and if `max_tokens` is 0.
+        """
         if not passages or not max_tokens:
             return None
         span = passages[0]._replace(stop=passages[-1].stop)
         tokens = count_tokens(self._text[span.start : span.stop])
-        return span if tokens <= max_tokens else None
+        if tokens > max_tokens:
+            return None
+        return span
 
     def _quoted_parts(self, weighted: Sequence[tuple[TextSpan, float]]) -> list[Quoted]:
-        """Return parts of the note as they are quoted, without those that must not be.
+        """Return parts of the note as they are quoted, without those of which nothing may be.
 
-        Text that many notes have is removed from their ends. A part with nothing else is left out
-        unless there is no other.
+        `weighted` has the span of each part, and how much it counts. Text that many notes have is
+        removed from the ends of a part. Parts with nothing else are returned, whole, only if there
+        are no others.
         """
         parts: list[Quoted] = []
         repeated_parts: list[Quoted] = []
@@ -147,24 +172,33 @@ class QuotedNote:
             visible = self._quotable.passage(span, self._words)
             if not visible.strip():
                 continue
+
             own_span = self._without_repeated_ends(span, visible)
-            quoted = self._quoted(own_span or span, visible, span.start, share)
-            (parts if own_span is not None else repeated_parts).append(quoted)
+            if own_span is not None:
+                quoted = self._quoted(own_span, visible, span.start, share)
+                parts.append(quoted)
+            else:
+                quoted = self._quoted(span, visible, span.start, share)
+                repeated_parts.append(quoted)
         return parts or repeated_parts
 
     def _without_repeated_ends(self, span: TextSpan, visible: str) -> TextSpan | None:
-        """Return a span without text of many notes at its ends; None if it has nothing else.
+        """Return a span without text at its ends that many notes have; None if nothing remains.
 
-        `visible` is its text as it is quoted. Such text stays in its middle: without it, a list
-        would lack an item.
+        `visible` is the text of the span as it is quoted. In the middle, text that many notes have
+        stays: without it, a list would lack an item.
         """
         if not self._details.repeated:
             return span
-        inside = [
-            (max(start, span.start) - span.start, min(stop, span.stop) - span.start)
-            for start, stop in self._details.repeated
-            if start < span.stop and span.start < stop
-        ]
+
+        # The repeated spans as offsets in `visible`.
+        inside = []
+        for start, stop in self._details.repeated:
+            if start < span.stop and span.start < stop:
+                first = max(start, span.start) - span.start
+                last = min(stop, span.stop) - span.start
+                inside.append((first, last))
+
         unique = blank_spans(visible, inside)
         if not unique.strip():
             return None
@@ -172,7 +206,10 @@ class QuotedNote:
         return own._replace(start=span.start + own.start, stop=span.start + own.stop)
 
     def _quoted(self, span: TextSpan, visible: str, visible_start: int, share: float) -> Quoted:
-        """Return a part as it is quoted. `visible` is the quoted text from `visible_start` on."""
+        """Return the part of the note at a span. `share` is how much it counts.
+
+        `visible` is text as it is quoted; its first character is at `visible_start` in the note.
+        """
         starts = [start for start in self._starts.values() if span.start <= start < span.stop]
         word_start = starts[0] if starts else span.start
         return Quoted(
@@ -195,9 +232,11 @@ class QuotedNote:
 
 
 def _starts_by_passage(details: NoteDetails) -> dict[TextSpan, int]:
-    """Return the passages of the best blocks, best first, each with the start of its block.
+    """Return the passages of the blocks that matched, each with the start of its first block.
 
-    If no block matched the query, it is the passage that is most similar, with its own start.
+    They are in the order of `details.blocks`. If no block matched, it is the one passage of
+    `details.best`, such as the one most similar to the query, with its own start. Empty if there is
+    none either.
     """
     starts: dict[TextSpan, int] = {}
     for block in details.blocks:
@@ -213,7 +252,10 @@ def _starts_by_passage(details: NoteDetails) -> dict[TextSpan, int]:
 
 
 def _words_in_query(heading: str, query: str) -> int:
-    """Return the number of words of a heading if the query contains all of them, else 0."""
+    """Return the number of words of a heading if the query contains all of them, else 0.
+
+    English stop words do not count.
+    """
     words = [word for word in words_in_order(heading) if word not in STOP_WORDS]
     contained = words_begun(query, words)
     return contained if contained == len(words) else 0

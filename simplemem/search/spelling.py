@@ -87,7 +87,7 @@ class SpellingCorrector:
 
         `plain_query` is the query without the inflected forms of its words that `with_forms` adds.
         The result has the forms of all its words, and names what was replaced in `corrections`. At
-        most 4 words are corrected. Reads notes that may contain a similar word, at most 30 per word.
+        most 4 words are corrected. Reads up to 30 notes per word that may have a similar one.
 
         Words that end compounds of the notes get these as forms, and are not corrected. If there
         are none either, the result equals `query`.

@@ -37,6 +37,23 @@ def test_a_section_that_the_query_names_goes_in_whole(
     assert "Fill the cylinder" in packed.items[0]["heading"]
 
 
+def test_of_two_sections_with_the_same_heading_the_first_is_the_named_one(
+    plain_store: EnhancedStore, write: Write
+) -> None:
+    steps = "\n".join(f"{k}. Do the thing with number {k} until it is done." for k in range(40))
+    other = "\n\n".join(f"## Part {k}\n\n{'The lid is cleaned. ' * 25}" for k in range(9))
+    bees = "Bees hum around the hive. " * 30
+    write(
+        "Runbook.md",
+        f"# Runbook\n\n{other}\n\n## Fill the cylinder\n\n{steps}\n\n## Hive\n\n{bees}\n\n"
+        f"## Fill the cylinder\n\n{'Once more, with air. ' * 30}",
+    )
+    plain_store.sync()
+    packed = plain_store.context("how do I fill the cylinder in the runbook", budget_tokens=2000)
+    assert steps in packed.text
+    assert "Bees" not in packed.text
+
+
 def test_text_that_many_notes_have_is_not_quoted_at_the_ends_of_a_passage(
     plain_store: EnhancedStore, write: Write
 ) -> None:
