@@ -39,30 +39,31 @@ _MAX_BUDGET = 100_000
 _MAX_HITS = 20
 _MAX_PASSAGES_BY_RANK = 3  # of one note, for `pieces_of`
 
-# What counts less than this share of the best part does not go into a pack.
+# A part of a hit that counts less than this share of the best part does not go into a pack. This
+# does not hold for parts of neighbours.
 _MIN_WEIGHT = 0.3
 
 # After a reranking, each note counts this share of the one before it.
 _WEIGHT_OF_NEXT = 0.9
 
-# The share of the budget that a short note may take as a whole, and a section of the best note that
-# the query names. Neither may take more tokens than the maximum.
+# A note goes in whole if it takes at most this share of the budget. So does a section that the
+# query names, of the best note only. Neither may have more tokens than the maximum.
 _WHOLE_NOTE_SHARE = 0.25
 _SECTION_SHARE = 0.5
 _MAX_WHOLE_TOKENS = 800
 _ONLY_PASSAGES = Room(note=0, section=0)
 
-# How many of the best hits their neighbours may join, and the share of the hit's score that is
-# added to that of a neighbour.
+# How many of the best hits bring in their neighbours, and the share of the hit's score that is
+# added to the score of a neighbour.
 _MAX_HITS_WITH_NEIGHBOURS = 5
 _NEIGHBOUR_SHARE = 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """A note whose passages may go into a pack.
+    """A note whose passages may go into a pack: a hit, or a neighbour of one.
 
-    `via` says how a neighbour was found, such as "linked from" and a name; "" for a hit.
+    `via` says how a neighbour was found, such as "linked from Garden"; it is "" for a hit.
     """
 
     details: NoteDetails
@@ -71,14 +72,14 @@ class _Source:
 
 
 class _Found(NamedTuple):
-    """What a pack is made of: a ranking, its notes with their neighbours, and pinned notes."""
+    """What a pack is made of: a ranking, its hits with their neighbours, and pinned notes."""
 
     ranking: Ranking
     sources: list[_Source]
     pinned: list[NoteRow]
 
     def rows_besides_hits(self) -> list[NoteRow]:
-        """Return the rows of all notes that are no hits."""
+        """Return the rows of the neighbours and of the pinned notes."""
         neighbours = [source.details.row for source in self.sources if source.via]
         return [*neighbours, *self.pinned]
 
@@ -107,11 +108,13 @@ class ContextBuilder:
         self._pinned = PinnedNotes(index, notes)
 
     def build(self, query: str, budget_tokens: int, filter: Filter | None) -> Pack:
-        """Return the best passages for a query within a budget of tokens.
+        """Return the best passages for a query within a budget of tokens; an empty pack if none.
 
         Pinned notes and the constraints of the user come first, if they pass the filter. The other
         passages are of the best 20 notes and of the neighbours of the best 5. A budget above
         100,000 is read as 100,000. If the query asks for an order, the text is in order of date.
+
+        Synchronizes the index first, as a search does, and reads the notes that may be quoted.
 
         Raises Invalid for a budget below 50, and the errors of `NoteRanker.rank`.
         """
@@ -124,7 +127,7 @@ class ContextBuilder:
             pinned_rows = self._pinned.rows(ranking.filter)
             return _Found(ranking, self._sources_of(ranking), pinned_rows)
 
-        # The ranker has revalidated the hits; the other notes may have changed.
+        # The ranker has revalidated the hits. If another note has changed, `find` is called again.
         found = self._keeper.revalidated(find, _Found.rows_besides_hits)
         ranking = found.ranking
         tokenizer, count = self._tokenizer()
@@ -161,9 +164,11 @@ class ContextBuilder:
         )
 
     def pieces_of(self, ranking: Ranking) -> list[Piece]:
-        """Return the passages of the hits of a ranking and of their neighbours, best first.
+        """Return passages of the hits of a ranking and of the neighbours of the best 5.
 
-        At most 3 of each note. The best passage of each comes before the next best one of any.
+        Returns at most 3 per note: first the best passage of each note, by falling score of the
+        notes, then the second best ones, then the third. Reads the files now; notes that were
+        deleted have none.
         """
         by_rank: list[list[Piece]] = [[] for _ in range(_MAX_PASSAGES_BY_RANK)]
         for source in self._sources_of(ranking):
@@ -173,10 +178,10 @@ class ContextBuilder:
         return [piece for pieces in by_rank for piece in pieces]
 
     def _tokenizer(self) -> tuple[str, CountTokens]:
-        """Return the name of the tokenizer, and a function that counts the tokens of a text.
+        """Return the name of a tokenizer, and a function that counts the tokens of a text.
 
-        It is the tokenizer of the embedder, with its name, if that is the bundled one; with any
-        other or none, it is an estimate with the name "estimate". Loads the embedder.
+        If the embedder is the bundled one, they are those of its tokenizer. Otherwise the name is
+        "estimate", and the function estimates. Loads the embedder.
         """
         embedder, _ = self._embeddings.load()
         if isinstance(embedder, Multilingual):
@@ -184,13 +189,15 @@ class ContextBuilder:
         return "estimate", count_tokens
 
     def _sources_of(self, ranking: Ranking) -> list[_Source]:
-        """Return the hits and the neighbours of the best ones, by falling score.
+        """Return the hits and the neighbours of the best 5, by falling score.
 
-        A neighbour joins only if it contains a word of the query and is no hit itself.
+        A neighbour is among them only if it contains a word of the query and is no hit itself.
+        Notes that are no longer in the index are left out.
         """
         hit_ids = [hit.note for hit in ranking.hits]
         # 0 for no place: with `blocks`, all matched blocks are read in any case.
         no_places = dict.fromkeys(hit_ids, 0)
+
         candidates = {
             note.note: note
             for note in ranking.all_notes()
@@ -218,10 +225,10 @@ class ContextBuilder:
         sources: Sequence[_Source],
         budget: int,
     ) -> list[Piece]:
-        """Return what a pack may quote of some notes, those parts first that count most.
+        """Return what a pack may quote of some notes; the parts that count most come first.
 
-        `sources` are sorted. Reads the files now, and leaves out notes that were deleted. Leaves
-        out what counts too little compared with the best part.
+        `sources` are sorted by falling score; the first one is the best note. Reads the files now.
+        Leaves out notes that were deleted, and parts of hits that count less than `_MIN_WEIGHT`.
         """
         weights = _weights_of(ranking, sources)
         pieces: list[Piece] = []
@@ -240,7 +247,12 @@ class ContextBuilder:
         weight: float,
         room: Room,
     ) -> list[Piece]:
-        """Return what may be quoted of a note, the best first; nothing if it was deleted."""
+        """Return the parts of a note that may be quoted, those that count most first.
+
+        `weight` is how much the note counts; `room` says whether it may be quoted whole. The
+        earlier values of a fact are at its first part only. Returns an empty list if the note was
+        deleted. Reads the file of the note.
+        """
         details = source.details
         row = details.row
         text = self._notes.text_of(row.path)
@@ -274,17 +286,20 @@ class ContextBuilder:
 
 
 def _room_for(budget: int, *, is_best: bool) -> Room:
-    """Return how many tokens a whole note may take, and a whole section of the best note."""
+    """Return how many tokens a whole note may take, and a whole section, 0 but in the best note."""
     whole_note = min(_MAX_WHOLE_TOKENS, int(budget * _WHOLE_NOTE_SHARE))
-    section = min(_MAX_WHOLE_TOKENS, int(budget * _SECTION_SHARE)) if is_best else 0
+    section = 0
+    if is_best:
+        section = min(_MAX_WHOLE_TOKENS, int(budget * _SECTION_SHARE))
     return Room(whole_note, section)
 
 
 def _weights_of(ranking: Ranking, sources: Sequence[_Source]) -> list[float]:
-    """Return how much each note counts, as a share of the best one. `sources` are sorted.
+    """Return how much each of the `sources` counts, as a share of the best one.
 
-    The scores of a reranker have no known scale, so only the place of a note counts then, and none
-    counts too little.
+    `sources` are sorted by falling score. The scores of a reranker have no known scale, so after a
+    reranking only the place of a note decides, and none counts less than `_MIN_WEIGHT`. If no score
+    is above 0, all count 1.
     """
     if ranking.reranking is not None:
         places = range(len(sources))
@@ -303,8 +318,8 @@ def _neighbours_of(
 ) -> list[_Source]:
     """Return the candidates that are neighbours of one of the hits, sorted by path.
 
-    A neighbour of several hits counts as that of the best one. Hits and candidates without
-    `details` are left out.
+    `hits` are the best first, and `candidates` are notes by their ids. A neighbour of several hits
+    counts as that of the best one. Hits and candidates without `details` are left out.
     """
     neighbours: dict[NoteId, _Source] = {}
     for hit in hits:
@@ -321,7 +336,7 @@ def _neighbours_of(
 def _score_of_neighbour(neighbour: Ranked, hit: Ranked, ranking: Ranking) -> float:
     """Return the score of a neighbour of a hit: its own and a tenth of the hit's.
 
-    After a reranking it is at most that of the last hit.
+    After a reranking, it is at most the score of the last hit.
     """
     score = neighbour.score + _NEIGHBOUR_SHARE * hit.score
     if ranking.reranking is not None:

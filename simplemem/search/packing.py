@@ -1,7 +1,7 @@
 """Pack passages into a budget of tokens. Pure.
 
-Passages that say the same go in once. If a sentence disagrees with a newer passage of another note,
-it is quoted beneath that one.
+Passages that say the same go in once. If a sentence disagrees with a sentence of a newer passage of
+another note, it is quoted beneath the newer passage.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from simplemem.note.words import count_lines, count_tokens, words_in_order
 from simplemem.search.changed import EarlierValue
 from simplemem.search.judgement import falling_scores
 
-# The greatest number of sentences that are quoted beneath one passage. A passage whose sentences
-# are not all quoted goes into the pack by itself.
+# The greatest number of sentences and earlier values that are quoted beneath one passage. A passage
+# with a sentence that is not quoted goes into the pack by itself.
 MAX_QUOTES = 4
 
 # How many other places with the same words are named beside a passage.
 _MAX_OTHER_PLACES = 6
 
-# Passages are considered until they have this many characters per token of the budget, but at least
-# this many passages.
+# Only the first passages are considered: as many as have this many characters per token of the
+# budget together, but at least this many passages.
 _CHARACTERS_PER_TOKEN = 10
 _MIN_PASSAGES = 12
 
-# What is left of the budget is filled with a part of a passage from this many tokens on.
+# If at least this many tokens of the budget are left, they are filled with a part of a passage.
 _MIN_TOKENS_OF_PART = 60
 
 # What pinned passages may take: a share of the budget together, and this many tokens each.
@@ -46,6 +46,7 @@ _WORD = re.compile(r"\S+")
 _LIST_MARKER = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?(?:\[.\][ \t]+)?")
 
 CountTokens = Callable[[str], int]
+"""Returns the number of tokens of a text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,16 +56,18 @@ class Piece:
     `text` has spaces in place of what is not quoted, so that offsets in it are offsets in the note.
     """
 
+    # Of its note.
     name: str
     title: str
-    heading: str
-    line: int
-    modified: str
+
+    heading: str  # the path of headings above it, separated by " > "
+    line: int  # the number of its first line
+    modified: str  # when its note was last changed, as an ISO time
     text: str
     score: float
-    start: int = 0
+    start: int = 0  # the offset in the note at which `text` begins
 
-    # The offset in the text at which the words of the query begin.
+    # The offset in `text` of what matched the query. A cut passage should begin there.
     at: int = 0
 
     # How the note was found, if it is no hit.
@@ -73,13 +76,13 @@ class Piece:
     # Whether the text has spaces in place of something.
     has_gaps: bool = False
 
-    # How much the passage counts for a pack, compared with the best one.
+    # How much the passage counts for a pack, compared with the best one. Not used by `pack`.
     weight: float = 1.0
 
-    # Which note replaces its note, or which one that replaces; "" for none.
+    # Which note replaces its note, or which one its note replaces (`changed.Changed`); else "".
     remark: str = ""
 
-    # The values that its fact had before.
+    # The values that its fact had before, the newest first.
     earlier: tuple[EarlierValue, ...] = ()
 
     # The time of its note, if the passages are to be in order of date.
@@ -87,7 +90,7 @@ class Piece:
 
     @property
     def quoted(self) -> str:
-        """The text to show, without the spaces in place of what is not quoted."""
+        """The text to show: if it has gaps, without them and without blanks at its ends."""
         if not self.has_gaps:
             return self.text
         return without_gaps(self.text).strip()
@@ -96,7 +99,7 @@ class Piece:
     def when(self) -> str:
         """The day it speaks of: the date in the name or title of its note, else its last change.
 
-        It is the day of `moment`, if there is one.
+        It is an ISO day: that of `moment`, if there is one.
         """
         if self.moment:
             return self.moment[:10]
@@ -110,39 +113,43 @@ class Piece:
 
 
 class _Quote(NamedTuple):
-    """A sentence of another passage that disagrees. Its fields are keys of JSON answers."""
+    """A sentence of another passage that disagrees, or an earlier value of a fact.
 
-    label: str  # see `_label_of_age`
+    Its fields are keys of JSON answers.
+    """
+
+    label: str  # "older", "newer" or "differs", compared with the passage above it
     text: str
-    cited: str
-    when: str
+    cited: str  # its place, as `name:line`
+    when: str  # its day, as an ISO day
 
     def as_line(self) -> str:
-        """Return the line beneath the passage that quotes it."""
+        """Return the line that a pack has beneath the passage."""
         return f'{self.label}: "{self.text}" [{self.cited}] {self.when}'
 
 
 @dataclass(slots=True)
 class Group:
-    """A passage that stands for all that say the same, and what others add to it."""
+    """A passage, the places of others that say the same, and the sentences quoted beneath it."""
 
     piece: Piece
     sentences: Sequence[Sentence] = ()
 
-    # Where the same words are.
+    # Of the passages that it stands for, as `name:line`.
     other_places: list[str] = field(default_factory=list)
 
+    # At most `MAX_QUOTES`.
     quotes: list[_Quote] = field(default_factory=list)
 
-    # Sentences that disagree, beyond `MAX_QUOTES`.
+    # The number of sentences that disagree, but are not quoted.
     unquoted_count: int = 0
 
     def quote(self, piece: Piece, sentence: Sentence) -> bool:
         """Quote a sentence of another passage beneath this one; return whether it is quoted.
 
-        `piece` is the other passage. Returns False, and counts the sentence as unquoted, if
-        `MAX_QUOTES` others are quoted already. Returns True, and changes nothing, if the sentence
-        itself is quoted already.
+        `piece` is the other passage. Returns False, and counts the sentence as unquoted, if 4
+        others are quoted already. Returns True, and changes nothing, if the sentence itself is
+        quoted already.
         """
         lines_before = count_lines(piece.text, 0, sentence.start)
         line = piece.line + lines_before
@@ -163,11 +170,14 @@ class Group:
         return True
 
     def absorb(self, other: Group, quoted_starts: Set[int]) -> bool:
-        """Absorb another passage if nothing of it gets lost; return whether it was absorbed.
+        """Let this passage stand for another if nothing gets lost; return whether it does.
 
         Each sentence of the other passage must be in this one, or be quoted beneath it:
-        `quoted_starts` are the offsets of the quoted ones. A passage without sentences, such as a
-        heading, must have the same words.
+        `quoted_starts` are the offsets of the quoted ones in the other passage. A passage without
+        sentences, such as a heading, must have the same words.
+
+        Adds the place of the other passage to `other_places`, unless all its sentences are quoted.
+        Changes nothing if it returns False.
         """
         if not other.sentences:
             own_words = words_in_order(self.piece.text)
@@ -185,7 +195,7 @@ class Group:
             elif sentence.start not in quoted_starts:
                 return False
 
-        # If all its sentences are quoted, the place of the passage is beside the quotes already.
+        # If all its sentences are quoted, the quotes have the place of the passage already.
         if shares_sentence:
             self.other_places.append(other.piece.cited)
         return True
@@ -201,24 +211,25 @@ def _label_of_age(day: str, own_day: str) -> str:
 
 
 class Grouping(NamedTuple):
-    """Passages in groups, in the order of the pack, and the passages that were absorbed."""
+    """Passages in groups, in the order of the pack, and the passages that others stand for."""
 
     groups: list[Group]
-    absorbed: list[tuple[Piece, Piece]]  # each with the one that stands for it
+    absorbed: list[tuple[Piece, Piece]]  # the passage, and the one that stands for it
 
 
 _QuotedStarts = defaultdict[tuple[int, int], set[int]]
 """The offsets of the sentences of one passage that another one quotes.
 
-The keys are the numbers of the quoting passage and of the quoted one.
+The keys are the numbers of the quoting passage and of the quoted one, in this order.
 """
 
 
 def group_pieces(pieces: Iterable[Piece]) -> Grouping:
     """Group passages that say the same. Of two that disagree, the newest comes first.
 
-    A sentence that disagrees with a newer passage of another note is quoted beneath that one. Blank
-    passages are left out. The other passages keep their order.
+    `pieces` are the best first. A sentence that disagrees with a newer passage of another note is
+    quoted beneath that passage, as far as there are at most 4 quotes. Blank passages are left out.
+    The other passages keep their order.
     """
     with_text = (piece for piece in pieces if piece.text.strip())
     passages = [
@@ -243,7 +254,7 @@ def group_pieces(pieces: Iterable[Piece]) -> Grouping:
 
 
 def _earlier_values_of(piece: Piece) -> list[_Quote]:
-    """Return the values that the fact of a passage had before, as quotes."""
+    """Return the newest 4 of the values that the fact of a passage had before, as quotes."""
     return [
         _Quote("older", value.value, f"{piece.name}:{value.line}", value.when)
         for value in piece.earlier[:MAX_QUOTES]
@@ -254,7 +265,8 @@ def _quote_disagreements(passages: Sequence[Group]) -> tuple[list[int], _QuotedS
     """Quote the sentences of older passages beneath the newer ones that they disagree with.
 
     Returns the numbers of all passages in their new order, and what was quoted. A passage comes
-    before those that it disagrees with, if its day is after theirs.
+    before those that it disagrees with, if its day is after theirs. Changes `quotes` and
+    `unquoted_count` of the passages.
     """
     positions = [float(number) for number in range(len(passages))]
     quoted_starts: _QuotedStarts = defaultdict(set)
@@ -264,7 +276,7 @@ def _quote_disagreements(passages: Sequence[Group]) -> tuple[list[int], _QuotedS
         if passages[newest].quote(older_piece, sentence):
             quoted_starts[newest, older].add(sentence.start)
         if newest_piece.when > older_piece.when:
-            # Half a position before the older passage, behind the one that is before that.
+            # Half a position before the older passage: the one before that keeps its place.
             position_before = positions[older] - 0.5
             positions[newest] = min(positions[newest], position_before)
 
@@ -277,17 +289,19 @@ class _Statement(NamedTuple):
     """A sentence, and the number and the day of its passage."""
 
     number: int
-    day: str
+    day: str  # an ISO day
     sentence: Sentence
 
 
 def _disagreements(passages: Sequence[Group]) -> Iterator[tuple[int, int, Sentence]]:
     """Yield each sentence that contradicts the newest one of its kind, with both passages.
 
-    As (index of the passage with the newest sentence, index of the other one, the other sentence).
-    Sentences are of one kind if they differ only in their values and negations; they are not
-    compared with any but the newest. Of the same day, that of the better passage is the newest. The
-    two passages are of different notes. A pair may be yielded several times.
+    The parts of each tuple are the number of the passage with the newest sentence, the number of
+    the other passage, and the sentence of the other one. The passages are of different notes. They
+    may be yielded several times, with several sentences.
+
+    Sentences are of one kind if they differ only in their values and negations. They are compared
+    only with the newest one; of the same day, that is the one of the better passage.
     """
     names: list[str] = []
     subjects: list[str] = []
@@ -296,7 +310,6 @@ def _disagreements(passages: Sequence[Group]) -> Iterator[tuple[int, int, Senten
         names.append(piece.name)
         subjects.append(f"{piece.name} {piece.title} {piece.heading}")
 
-    # Each older statement is compared with the newest one only.
     for statements in _statements_by_frame(passages):
         # Stable: of passages of one day, the best stays first.
         statements.sort(key=lambda statement: statement.day, reverse=True)
@@ -316,10 +329,10 @@ def _disagreements(passages: Sequence[Group]) -> Iterator[tuple[int, int, Senten
 
 
 def _statements_by_frame(passages: Sequence[Group]) -> Iterable[list[_Statement]]:
-    """Return the sentences of all passages, in one list per frame.
+    """Return the sentences of all passages, in one list per frame, in the order of the passages.
 
-    The sentences of a list differ only in their values and negations. Sentences that say too little
-    to be compared are left out.
+    The sentences of a list differ only in their values and negations. Sentences with too few words
+    to be compared are left out. No list is empty.
     """
     by_frame: defaultdict[tuple[str, ...], list[_Statement]] = defaultdict(list)
     for number, passage in enumerate(passages):
@@ -332,19 +345,21 @@ def _statements_by_frame(passages: Sequence[Group]) -> Iterable[list[_Statement]
 
 
 class Packed(NamedTuple):
-    """The passages that went in, as text and one by one, and those that did not."""
+    """The passages of a pack, as text and one by one, and those that are not in it."""
 
     text: str
-    tokens: int
+    tokens: int  # of the text
+
+    # The passages in the order in which they were added. `_item_of` has their keys.
     items: tuple[dict[str, Any], ...]
 
     # The number of passages for which there was no room.
     left_out: int
 
-    # The number of passages that others stand for.
+    # The number of passages whose text is in the pack by other passages.
     duplicates: int
 
-    # All of these, each with the reason.
+    # The passages of `left_out`, then of `duplicates`. `_omitted` has their keys.
     omitted: tuple[dict[str, Any], ...]
 
     # How many of the first items are pinned passages.
@@ -361,13 +376,15 @@ def pack(
 ) -> Packed:
     """Pack passages in their order, leaving out each that does not fit into the budget.
 
-    The first is cut to fit, and what is then left of the budget is filled with the beginning of
-    one more. In the text, the passages of a note are together. Passages that say the same are
-    packed once, and of two that disagree the newest comes first. Blank passages are ignored.
+    The first is cut to fit. If 60 tokens or more are left at the end, they are filled with a part
+    of one more passage. In the text, the passages of a note are together. Passages that say the
+    same are packed once, and of two that disagree the newest comes first. Blank passages are
+    ignored.
 
     The `pinned` passages come first. They take at most a quarter of the budget, and each is cut to
-    200 tokens. `count` counts the tokens of a text; the tokens of the pack never exceed `budget`.
-    If `in_order`, the other notes are in order of their `moment` in the text.
+    200 tokens. `count` returns the tokens of a text. The pack never has more than `budget` tokens;
+    it is empty if nothing fits. If `in_order`, the text has the notes that are not pinned in the
+    order of the `moment` of their passages, and `items` stay as they are. Never raises.
     """
     candidates = [piece for piece in pieces if piece.text.strip()]
     considered_count = _count_to_consider(candidates, budget)
@@ -384,7 +401,7 @@ def pack(
 def _count_to_consider(pieces: Sequence[Piece], budget: int) -> int:
     """Return how many of the first passages to consider: more would not fit into the budget.
 
-    It is at least 12, so it may exceed the number of passages.
+    Returns at least 12, even if there are fewer passages.
     """
     max_characters = _CHARACTERS_PER_TOKEN * budget
     count = 0
@@ -398,7 +415,7 @@ def _count_to_consider(pieces: Sequence[Piece], budget: int) -> int:
 
 
 class _Section(NamedTuple):
-    """A passage in a pack, and its text there."""
+    """A passage in a pack, and its text there: its place, the passage, and its quotes."""
 
     group: Group
     text: str
@@ -414,7 +431,7 @@ class _Packing:
         self._used_tokens = 0
         self._sections: list[_Section] = []
         self._pinned_count = 0  # of the first sections
-        self._headers: dict[str, str] = {}  # of the notes, by name
+        self._headers: dict[str, str] = {}  # the line above the passages of a note, by its name
         self._without_room: list[Piece] = []
         self._duplicates: list[dict[str, Any]] = []
 
@@ -423,16 +440,17 @@ class _Packing:
         self._without_room += pieces
 
     def omit_absorbed(self, absorbed: Iterable[tuple[Piece, Piece]]) -> None:
-        """Record passages as duplicates, each given with the passage that stands for it."""
+        """Record passages as duplicates. `absorbed` is that of a `Grouping`."""
         for piece, first in absorbed:
             item = _omitted(piece, "duplicate")
             item["of"] = first.cited
             self._duplicates.append(item)
 
     def add_pinned(self, grouping: Grouping) -> None:
-        """Add pinned passages as far as they fit into their share of the budget, each cut to fit.
+        """Add pinned passages, and record those that do not fit as left out.
 
-        Must be called before any other passage is added.
+        Together they may take a quarter of the budget, and each is cut to 200 tokens. Must be
+        called before any other passage is added.
         """
         max_tokens = int(self._budget * _PINNED_SHARE)
         for group in grouping.groups:
@@ -445,8 +463,8 @@ class _Packing:
     def add_all(self, groups: Sequence[Group]) -> None:
         """Add the passages that fit, in their order, and record the others as left out.
 
-        The first one is cut if it does not fit. So is the first one without room at the end, if
-        enough of it fits.
+        The first one is cut if it does not fit. If 60 tokens or more are left at the end, the first
+        of those without room is cut too, and added.
         """
         without_room = []
         for number, group in enumerate(groups):
@@ -454,11 +472,10 @@ class _Packing:
             if not is_added:
                 without_room.append(group)
 
-        first_without_room = without_room[:1]
-        if self._rest >= _MIN_TOKENS_OF_PART:
-            for group in first_without_room:
-                if self._add(group, self._rest, may_cut=True):
-                    without_room.remove(group)
+        if without_room and self._rest >= _MIN_TOKENS_OF_PART:
+            is_added = self._add(without_room[0], self._rest, may_cut=True)
+            if is_added:
+                del without_room[0]
         self.omit_without_room(group.piece for group in without_room)
 
     @property
@@ -469,10 +486,11 @@ class _Packing:
     def _add(self, group: Group, room: int, *, may_cut: bool) -> bool:
         """Add a passage if it fits; return False if it does not. With `may_cut`, it is cut to fit.
 
-        `room` are the tokens that it and the line above a new note may take.
+        `room` is the number of tokens that it may take, with the header of its note if that is new.
 
-        Ends that overlap with a packed passage of the same note are removed first. A passage of
-        which nothing remains is recorded as a duplicate. Changes the piece of the group.
+        Ends that overlap with a packed passage of the same note are removed first, which changes
+        the piece of the group. If nothing remains, the passage is recorded as a duplicate, and
+        True is returned.
         """
         packed_pieces = [section.group.piece for section in self._sections]
         piece = _without_overlap(group.piece, packed_pieces)
@@ -495,7 +513,10 @@ class _Packing:
         return True
 
     def _text_that_fits(self, group: Group, room: int, *, may_cut: bool) -> str | None:
-        """Return a passage as a section, cut if it must and may be; None if it does not fit."""
+        """Return a passage as a section, cut if it must and may be; None if it does not fit.
+
+        A cut changes the group (`_cut_to_fit`).
+        """
         text = _section_of(group)
         if self._count(_SEPARATOR + text) <= room:
             return text
@@ -504,7 +525,10 @@ class _Packing:
         return _cut_to_fit(group, room, self._count)
 
     def result(self) -> Packed:
-        """Return the pack. Drops passages from its end if the whole text exceeds the budget."""
+        """Return the pack. If its whole text exceeds the budget, leaves out its last passages.
+
+        Must be called once, after all passages were added.
+        """
         self._remove_excess()
         scores = falling_scores(section.group.piece.score for section in self._sections)
         items: list[dict[str, Any]] = []
@@ -525,7 +549,7 @@ class _Packing:
         )
 
     def _text(self) -> str:
-        """Return the text of the pack: each note once, with its passages in their order."""
+        """Return the text of the pack: each note once, with its passages in the note's order."""
         by_note: dict[str, list[_Section]] = defaultdict(list)
         for section in self._sections_of_text():
             by_note[section.group.piece.name].append(section)
@@ -546,7 +570,7 @@ class _Packing:
         return [*pinned, *found]
 
     def _remove_excess(self) -> None:
-        """Remove the last sections until the budget suffices.
+        """Remove the last sections until the text fits, and record their passages as left out.
 
         A tokenizer may count more tokens in a whole text than in its parts.
         """
@@ -558,7 +582,11 @@ class _Packing:
 
 
 def _item_of(group: Group, score: float, tokens: int) -> dict[str, Any]:
-    """Return a passage of a pack as JSON answers have it."""
+    """Return a passage of a pack as JSON answers have it.
+
+    `also` are the places of passages that it stands for, and `said` are the quotes beneath it. The
+    keys `via`, `remark`, `also` and `said` are left out if they are empty.
+    """
     piece = group.piece
     item = {
         "name": piece.name,
@@ -579,12 +607,15 @@ def _item_of(group: Group, score: float, tokens: int) -> dict[str, Any]:
 
 
 def _omitted(piece: Piece, why: str) -> dict[str, Any]:
-    """Return a passage that is not in the pack as JSON answers have it."""
+    """Return a passage that is not in the pack as JSON answers have it.
+
+    `why` is "budget" if there was no room for it, or "duplicate".
+    """
     return {"name": piece.name, "line": piece.line, "why": why}
 
 
 def _header_of(piece: Piece) -> str:
-    """Return the line above the passages of a note: its title, its day, and remarks."""
+    """Return the line above the passages of a note: title, day, remark, and how it was found."""
     parts = (f"### {piece.title}", piece.when, piece.remark, piece.via)
     return " · ".join(filter(None, parts))
 
@@ -606,7 +637,10 @@ def _section_of(group: Group) -> str:
 
 
 def _headings_above(piece: Piece, text: str) -> str:
-    """Return the path of headings, without the title, and without the one that begins `text`."""
+    """Return the path of headings, without the title, and without the heading that begins `text`.
+
+    `text` is the passage as it is quoted. Returns "" if no heading remains.
+    """
     headings = _headings_below_title(piece)
     first_line = text.partition("\n")[0]
     if not first_line.startswith("#"):
@@ -617,7 +651,7 @@ def _headings_above(piece: Piece, text: str) -> str:
 
 
 def _headings_below_title(piece: Piece) -> str:
-    """Return the path of headings, without the first one if it is the title."""
+    """Return the path of headings, without the first one if it is the title; "" for no heading."""
     # With a separator at the end, the title is a prefix only if it is a whole heading, and is
     # removed too if it is the only one.
     path = f"{piece.heading}{_HEADING_SEPARATOR}"
@@ -626,7 +660,7 @@ def _headings_below_title(piece: Piece) -> str:
 
 
 def _quoted_sentences(group: Group) -> str:
-    """Return the lines beneath a passage: the sentences that disagree with it."""
+    """Return the quotes beneath a passage, one per line, and how many more there are; or ""."""
     lines = [quote.as_line() for quote in group.quotes]
     if group.unquoted_count:
         lines.append(f"({group.unquoted_count} more that differ)")
@@ -634,7 +668,7 @@ def _quoted_sentences(group: Group) -> str:
 
 
 def _listed_places(places: Sequence[str]) -> str:
-    """Return the first 6 citations and the number of others: `[a:1], [b:7] and 3 more`."""
+    """Return the first 6 places and the number of others: `[a:1], [b:7] and 3 more`."""
     first_places = places[:_MAX_OTHER_PLACES]
     listed = ", ".join(f"[{place}]" for place in first_places)
     more_count = len(places) - len(first_places)
@@ -644,9 +678,10 @@ def _listed_places(places: Sequence[str]) -> str:
 
 
 def _without_overlap(piece: Piece, packed_pieces: Iterable[Piece]) -> Piece | None:
-    """Return a passage without those ends of it that packed passages of its note contain.
+    """Return a passage without text at its ends that packed passages of its note contain.
 
-    Returns None if nothing remains of it. A packed passage in its middle stays in it.
+    It has no blanks at its ends either. Returns None if nothing remains. If a packed passage is in
+    its middle, that text stays.
     """
     start = piece.start
     stop = piece.start + len(piece.text)
@@ -658,15 +693,11 @@ def _without_overlap(piece: Piece, packed_pieces: Iterable[Piece]) -> Piece | No
             start = min(other_stop, stop)
         elif other.start < stop <= other_stop:
             stop = max(other.start, start)
-    return _part_of(
-        piece,
-        start=start - piece.start,
-        stop=stop - piece.start,
-    )
+    return _part_of(piece, start=start - piece.start, stop=stop - piece.start)
 
 
 def _part_of(piece: Piece, start: int, stop: int) -> Piece | None:
-    """Return a part of a passage as a passage, without blanks around it; None if it is blank.
+    """Return a part of a passage as a passage, without blanks at its ends; None if it is blank.
 
     `start` and `stop` are offsets in the text of the passage.
     """
@@ -686,10 +717,11 @@ def _part_of(piece: Piece, start: int, stop: int) -> Piece | None:
 
 
 def _cut_to_fit(group: Group, room: int, count: CountTokens) -> str | None:
-    """Cut a passage to as many whole sentences as fit, or words; return its section.
+    """Cut a passage to the longest part that fits into `room` tokens; return its section.
 
-    Replaces the piece of the group, and drops its other places and quotes. Returns None, and
-    changes nothing, if not even one word fits.
+    The part has whole sentences, or words of one sentence (`_cuts_of`). Replaces the piece of the
+    group, and drops its other places and quotes. Returns None if nothing fits; then the group stays
+    as it is.
     """
     piece = group.piece
     for cut_start, stop in _cuts_of(piece):
@@ -714,10 +746,10 @@ def _cut_to_fit(group: Group, room: int, count: CountTokens) -> str | None:
 def _cuts_of(piece: Piece) -> Iterator[tuple[int, int]]:
     """Yield ranges to which a passage may be cut, as offsets in its text, the longest first.
 
-    The first ones begin with a sentence before `piece.at`, and end with the last sentence. The next
-    ones begin at `piece.at`, and end with a sentence that begins there or later. The last ones
-    begin there too, and end with a word before the end of the first such sentence. If there is no
-    such sentence, all begin at `piece.at` and end with a word.
+    The first ranges begin with a sentence before `piece.at`, and end with the last sentence. The
+    next ones begin at `piece.at`, and end with a sentence that begins there or later. The last ones
+    begin there too, and end with a word of the first such sentence. If no sentence begins there or
+    later, all ranges begin at `piece.at` and end with a word.
     """
     spans = sentence_spans(piece.text)
     sentence_ends = [stop for start, stop in spans if start >= piece.at]
@@ -738,8 +770,8 @@ def _cuts_of(piece: Piece) -> Iterator[tuple[int, int]]:
 def _with_list_marker(piece: Piece, start: int) -> int:
     """Return where a cut that begins at `start` should begin, so that a list item has its marker.
 
-    It is the start of the line if `start` is before the words of the query and only a list marker
-    is before it on its line, else `start` itself.
+    If `start` is before `piece.at`, and only a list marker is before it on its line, that is the
+    start of the line, else `start` itself. Both are offsets in the text of the passage.
     """
     if start >= piece.at:
         return start

@@ -1,7 +1,8 @@
 """Find what is always relevant: pinned notes, and the constraints of the user profile.
 
-A note is pinned if its frontmatter says `pinned: true`. The index knows the properties of all
-notes, so only the pinned ones are read.
+A note is pinned if its frontmatter says `pinned: true`. The user profile is the note with the
+constraints of the user, such as an allergy. The index knows the properties of all notes, so no
+others are read.
 """
 
 from __future__ import annotations
@@ -24,32 +25,35 @@ from simplemem.search.quality import Quotable
 _PROPERTY: Final = "pinned"
 _MAX_NOTES: Final = 50
 
-# The note and the section in which conversations keep the constraints of the user
+# The user profile, and the section in which conversations keep the constraints of the user
 # (docs/conversations.md).
 _PROFILE: Final = "profiles/default.md"
 _CONSTRAINTS: Final = "Constraints"
 
-# Behind each constraint: its marks, and links to the turn that states it.
+# What is behind a constraint on its line: `%%…%%` marks, unless they say that a later turn disputes
+# it, and links to the turn that states it.
 _SOURCE_OF_CONSTRAINT: Final = re.compile(
     r"(?m)(?: %%(?![^%\n]*disputed=)[^%\n]*%%)?(?: \[\[[^\[\]\n]*\]\])*[ \t]*\r?$"
 )
 
-# Constraints come before preferences, and these before all others.
+# Notes of the type "constraint" come before those of the type "preference", then all others.
 _ORDER_OF_TYPES: Final = {"constraint": 0, "preference": 1}
 
 
 class PinnedNotes:
-    """Finds what is always relevant in one vault. Guards no state."""
+    """Finds the pinned notes and the user profile of one vault. Guards no state."""
 
     def __init__(self, index: IndexService, notes: NoteReader) -> None:
         self._index = index
         self._notes = notes
 
     def rows(self, narrow: IndexFilter) -> list[NoteRow]:
-        """Return the pinned notes and the user profile, the constraints first.
+        """Return the rows of the user profile, if there is one, and of the pinned notes.
 
-        Only those that pass the filter; its phrases and excluded words do not count. Notes that are
-        excluded from search are never among them. At most 50 are returned.
+        They are in this order: the profile, constraints, preferences, others; of one type, by path.
+        Only notes that pass the filter are among them, but its phrases and excluded words do not
+        count, and its `only` must be empty. If there are more than 50, the first 50 by name are
+        returned. Reads only the index.
         """
         paths = self._index.paths_with_property(_PROPERTY, "true")
         only = tuple(sorted({*paths, _PROFILE}))
@@ -58,12 +62,16 @@ class PinnedNotes:
         return sorted(rows, key=_order)
 
     def pieces(self, rows: Sequence[NoteRow]) -> list[Piece]:
-        """Return what a pack quotes of pinned notes and of the user profile, in their order.
+        """Return what a pack quotes of the notes of `rows`, in their order.
 
-        Reads the files now, and leaves out notes that were deleted or say nothing.
+        That is the whole of a pinned note, but only the constraints of the user profile. Reads the
+        files now. Leaves out notes that were deleted, and those of which nothing may be quoted.
         """
-        details = self._index.details(_without_places(rows), IndexQuery()) if rows else {}
-        pieces = []
+        if not rows:
+            return []
+        details = self._index.details(_without_places(rows), IndexQuery())
+
+        pieces: list[Piece] = []
         for row in rows:
             text = self._notes.text_of(row.path)
             if text is None or row.id not in details:
@@ -76,19 +84,19 @@ class PinnedNotes:
 
 
 def _order(row: NoteRow) -> tuple[int, int, str]:
-    """Return what pinned notes are sorted by."""
+    """Return the key that sorts pinned notes: the profile first, then by type and path."""
     is_no_profile = int(row.path != _PROFILE)
     type_order = _ORDER_OF_TYPES.get(row.type.casefold(), len(_ORDER_OF_TYPES))
     return is_no_profile, type_order, row.path
 
 
 def _without_places(rows: Iterable[NoteRow]) -> Mapping[NoteId, int]:
-    """Return the ids of notes, each with 0: no place in them matched."""
+    """Return the ids of notes as `IndexService.details` wants them, each with 0 for no place."""
     return {row.id: 0 for row in rows}
 
 
 def _whole_note(details: NoteDetails, text: str) -> list[Piece]:
-    """Return a note as one passage; nothing if nothing of it may be quoted."""
+    """Return a note as a list of one passage; an empty list if nothing of it may be quoted."""
     if not details.passages:
         return []
     span = details.passages[0]._replace(stop=details.passages[-1].stop)
@@ -97,25 +105,28 @@ def _whole_note(details: NoteDetails, text: str) -> list[Piece]:
 
 
 def _constraints_of(row: NoteRow, text: str) -> list[Piece]:
-    """Return the section with the constraints of the user profile, without their sources.
+    """Return the section with the constraints of the user profile as a list of one passage.
 
-    A constraint that a later turn disputes keeps its marks. Returns nothing if there are none.
+    Marks and links to sources are left out (`_SOURCE_OF_CONSTRAINT`), but a constraint that a later
+    turn disputes keeps its marks. Returns an empty list if there are no constraints.
     """
     span = section_span(text, _CONSTRAINTS)
     if span is None:
         return []
     start, stop = span
     part = without_html_comments(text)[start:stop]
-    visible = blank_spans(part, (match.span() for match in _SOURCE_OF_CONSTRAINT.finditer(part)))
+    sources = [match.span() for match in _SOURCE_OF_CONSTRAINT.finditer(part)]
+    visible = blank_spans(part, sources)
     line = count_lines(text, 0, start) + 1
     place = TextSpan(start, stop, line, (_CONSTRAINTS,))
     return _pieces_of(row, place, visible, text, "constraint of the user")
 
 
 def _pieces_of(row: NoteRow, span: TextSpan, visible: str, text: str, why: str) -> list[Piece]:
-    """Return a part of a pinned note as a passage; nothing if it is blank.
+    """Return the part of a note at a span as a list of one passage; an empty list if it is blank.
 
-    `visible` is its text as it is quoted, `why` says why it is always relevant.
+    `visible` is the part as it is quoted, and `text` the whole note. The header of the passage in
+    a pack shows `why` it is always relevant.
     """
     if not visible.strip():
         return []
