@@ -79,7 +79,7 @@ _EVENT_WEIGHT: Final = 0.5
 
 # A month without a year is most likely the last one, but may be that of any year. Likewise, "last
 # Monday" may be that of last week.
-_LESS_LIKELY_WEIGHT: Final = 0.8
+_OTHER_YEAR_WEIGHT: Final = 0.8
 _YEARS_BACK: Final = 30
 
 _SATURDAY: Final = 5
@@ -562,7 +562,7 @@ def _with_weights(periods: Sequence[Period], today: date) -> list[Period]:
         return list(periods)
 
     last = begun[0]
-    others = [period._replace(weight=_LESS_LIKELY_WEIGHT) for period in periods if period != last]
+    others = [period._replace(weight=_OTHER_YEAR_WEIGHT) for period in periods if period != last]
     return [last, *others]
 
 
@@ -632,7 +632,7 @@ def _weekday(weekday: int, position: str, today: date) -> tuple[Period, ...]:
     last = today - (days_back or 7) * _DAY
     monday_of_last_week = today - (today.weekday() + 7) * _DAY
     of_last_week = _day(monday_of_last_week + weekday * _DAY)
-    return (_day(last), of_last_week._replace(weight=_LESS_LIKELY_WEIGHT))
+    return (_day(last), of_last_week._replace(weight=_OTHER_YEAR_WEIGHT))
 
 
 def _day_after(day: date) -> date:
