@@ -76,13 +76,14 @@ def _edits_of_terms(word: str, terms: Iterable[str], max_edits: int) -> dict[str
 def find_compounds(
     db: Connection, parts: Sequence[Part], ending: str, min_length: int
 ) -> list[str]:
-    """Return the terms that end with a word and have at least `min_length` letters.
+    """Return the terms that end with the stem `ending` and have at least `min_length` letters.
 
-    The terms in most notes come first; deleted notes count. All terms are read, but only a few
-    queries of vaults in some languages need them.
+    The terms in most notes come first. At most 12 are returned. Terms that only deleted notes
+    contain may be among them. All terms are read, but only a few queries of vaults in some
+    languages need them.
     """
     counts: Counter[str] = Counter()
-    with_rows = [part.segment.number for part in parts if part.segment.packed is None]
+    with_rows = _segments_with_rows(parts)
     if with_rows:
         sql = f"""
             SELECT term, notes FROM terms
@@ -92,11 +93,14 @@ def find_compounds(
         rows: Iterable[Any] = db.execute(sql, values)
         for term, count in rows:
             counts[term] += count
+
     for part in parts:
         for term, count in _packed_terms(part, ""):
             if len(term) >= min_length and term.endswith(ending):
                 counts[term] += count
-    return sorted(counts, key=lambda term: (-counts[term], term))[:_MAX_TERMS]
+
+    most_notes_first = sorted(counts, key=lambda term: (-counts[term], term))
+    return most_notes_first[:_MAX_TERMS]
 
 
 def edit_distances(word: str, others: Sequence[str]) -> list[int]:
@@ -167,7 +171,7 @@ def _count_terms(
     and a note that is in two segments counts twice.
     """
     counts: Counter[str] = Counter()
-    with_rows = [part.segment.number for part in parts if part.segment.packed is None]
+    with_rows = _segments_with_rows(parts)
     for beginning in beginnings:
         if with_rows:
             for term, count in _select_terms(db, with_rows, beginning, max_length):
@@ -178,6 +182,11 @@ def _count_terms(
                 if len(term) <= max_length:
                     counts[term] += count
     return counts
+
+
+def _segments_with_rows(parts: Sequence[Part]) -> list[int]:
+    """Return the numbers of the segments that are not packed: their terms are rows of a table."""
+    return [part.segment.number for part in parts if part.segment.packed is None]
 
 
 def _select_terms(
@@ -197,12 +206,15 @@ def _select_terms(
 def _packed_terms(part: Part, beginning: str) -> Iterator[tuple[str, int]]:
     """Yield the terms of a packed segment that begin so, each with its number of postings.
 
-    Yields none for a segment that is not packed.
+    An empty beginning yields all. Yields none for a segment that is not packed.
     """
     packed = part.segment.packed
     if packed is None:
         return
-    indexes = packed.indexes_of_prefix(beginning) if beginning else range(len(packed.terms))
+
+    indexes: Iterable[int] = range(len(packed.terms))
+    if beginning:
+        indexes = packed.indexes_of_prefix(beginning)
     for index in indexes:
         yield packed.terms[index], int(packed.posting_counts[index])
 
