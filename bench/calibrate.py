@@ -12,7 +12,7 @@ it for each kind of question, and prints the weights for `simplemem/search/judge
   questions without an answer. `bench/honesty.py` reports them.
 - An answerable question counts if a note that answers it is among the first five hits.
 - Each set of questions weighs the same, whatever its size.
-- The minimum is the confidence below which 2 to 3 % of the answerable questions are.
+- The minimum is the confidence below which 1.5 to 3 % of the answerable questions are.
 
 The same files give the same weights.
 """
@@ -50,7 +50,7 @@ from simplemem.store import EnhancedStore
 
 _WEIGHT_OF_ANSWERABLE: Final = 4.0  # relative to 1 of a question without an answer
 _OTHER_WORDS: Final = ("paraphrase", "other words")  # the ends of the names of sets
-_RIDGE: Final = 0.003
+_RIDGE: Final = 0.03
 _STEPS: Final = 50
 
 
@@ -81,12 +81,12 @@ _MODELS: Final = (
         "ENGLISH_WEIGHTS[1]",
         judgement.ENGLISH_WEIGHTS[1],
         ("coverage", "word_count", "missing_names", "text_length", "lead", "similarity"),
-        0.025,
+        0.015,
     ),
     Model(
         "FOREIGN_WEIGHTS[0]",
         judgement.FOREIGN_WEIGHTS[0],
-        ("coverage", "word_count", "lead", "similarity"),
+        ("coverage", "word_count", "similarity"),
         0.03,
     ),
 )

@@ -625,29 +625,28 @@ class Weights:
     similarity: float = 0.0
 
 
-# Evidence must suffice by each of the weights for its kind. `bench/calibrate.py` fits those that
-# have a similarity; docs/internals/ranking.md says how these differ from what it prints.
+# Evidence must suffice by each of the weights for its kind. `bench/calibrate.py` prints those that
+# have a similarity.
 
 # For English questions and the bundled vectors. The first weights are fitted to small vaults, where
 # the lead of a hit says little; for hits that contain only names, `is_about_names_only` stands for
 # them. The second weights are fitted to all vaults.
 ENGLISH_WEIGHTS = (
-    Weights(coverage=7.25, word_count=1.53, similarity=4.61, minimum=5.55),
+    Weights(coverage=6.03, word_count=2.68, similarity=5.99, minimum=9.18),
     Weights(
-        coverage=3.5,
-        word_count=1.28,
-        missing_names=-1.0,
-        text_length=-0.35,
-        lead=12.45,
-        similarity=4.6,
-        minimum=5.35,
+        coverage=2.52,
+        word_count=1.03,
+        missing_names=-1.3,
+        text_length=-0.2,
+        lead=11.1,
+        similarity=5.74,
+        minimum=5.52,
     ),
 )
 
-# For questions in other languages and the bundled vectors: single words are compared by letters.
-FOREIGN_WEIGHTS = (
-    Weights(coverage=2.1, word_count=2.12, lead=4.83, similarity=3.79, minimum=5.45),
-)
+# For questions that are not English. Few questions of this kind could be fitted, so they have few
+# figures.
+FOREIGN_WEIGHTS = (Weights(coverage=2.16, word_count=-0.27, similarity=5.15, minimum=1.24),)
 
 # Without vectors, and for words where another embedder is used.
 WORD_WEIGHTS = (Weights(coverage=1.0, word_count=0.1, lead=1.5, minimum=0.86),)
