@@ -52,14 +52,14 @@ class PinnedNotes:
 
         They are in this order: the profile, constraints, preferences, others; of one type, by path.
         Only notes that pass the filter are among them, but its phrases and excluded words do not
-        count, and its `only` must be empty. If there are more than 50, the first 50 by name are
-        returned. Reads only the index.
+        count, and its `only` must be empty. At most 50 are returned, the first in this order. Reads
+        only the index.
         """
         paths = self._index.paths_with_property(_PROPERTY, "true")
         only = tuple(sorted({*paths, _PROFILE}))
         filter = replace(narrow, only=only, phrases=(), without=(), without_forms=())
-        rows = self._index.page(filter, "name", _MAX_NOTES).rows
-        return sorted(rows, key=_order)
+        rows = self._index.page(filter, "name", len(only)).rows
+        return sorted(rows, key=_order)[:_MAX_NOTES]
 
     def pieces(self, rows: Sequence[NoteRow]) -> list[Piece]:
         """Return what a pack quotes of the notes of `rows`, in their order.

@@ -87,3 +87,14 @@ def test_hidden_and_excluded_pinned_notes_stay_hidden(vault: Path, write: Write)
     with EnhancedStore(vault, PLAIN) as store:
         store.sync()
         assert names(store.context("crane")) == ["Private/rule", "open"]
+
+
+def test_of_many_pinned_notes_the_profile_and_the_constraints_stay(
+    pinned: EnhancedStore, write: Write
+) -> None:
+    for k in range(60):
+        write(f"a/n{k:02}.md", f"---\npinned: true\n---\n\nRule number {k} of the house.\n")
+    pinned.sync()
+    packed = pinned.context("crane greased", budget_tokens=4_000)
+    assert names(packed)[:3] == ["profiles/default", "rules/latex", "a/n00"]
+    assert 3 < packed.pinned <= 51
