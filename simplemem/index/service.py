@@ -460,13 +460,26 @@ class IndexService:
         """
         return self._read(lambda db: notes.paths_by_property(db, key))
 
-    def paths_with_property(self, key: str, value: str) -> list[str]:
-        """Return the paths of the notes whose property `key` has a value, in their order.
+    def notes_with_property(
+        self, key: str, value: str, narrow: IndexFilter, other_path: str
+    ) -> list[api.NoteRow]:
+        """Return the notes whose property `key` has a value, and the one at `other_path`.
 
+        Only those that pass a filter, whose `only` must be empty; in the order of their paths.
         `value` is in small ASCII letters. In the frontmatter, it may be a text, or a number or
-        boolean that is written so; case does not matter. Hidden notes are among them.
+        boolean that is written so; case does not matter.
         """
-        return self._read(lambda db: notes.paths_with_property(db, key, value))
+
+        def read(db: Connection) -> list[api.NoteRow]:
+            paths = notes.paths_with_property(db, key, value)
+            one_of_them = replace(narrow, only=tuple(sorted({*paths, other_path})))
+            source, values = self._snapshot(db).condition(one_of_them)
+            sql = f"SELECT n.id FROM {source} ORDER BY n.path"
+            ids = [note_id for (note_id,) in db.execute(sql, values)]
+            rows = notes.rows_of(db, ids)
+            return [rows[note_id] for note_id in ids]
+
+        return self._read(read)
 
     def folders_with_notes(self, folders: Iterable[str]) -> tuple[str, ...]:
         """Return those of `folders` in or below which there is a note, even if all are hidden.

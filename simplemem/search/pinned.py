@@ -8,7 +8,7 @@ others are read.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -16,7 +16,7 @@ from simplemem.index.api import IndexFilter, IndexQuery, NoteDetails, NoteId, No
 from simplemem.index.service import IndexService
 from simplemem.note.names import name_of
 from simplemem.note.passages import section_span
-from simplemem.note.plain_text import blank_spans, without_html_comments
+from simplemem.note.plain_text import Span, blank_spans, without_html_comments
 from simplemem.note.words import count_lines
 from simplemem.search.needs import NoteReader
 from simplemem.search.packing import Piece
@@ -33,7 +33,7 @@ _CONSTRAINTS: Final = "Constraints"
 # What is behind a constraint on its line: `%%…%%` marks, unless they say that a later turn disputes
 # it, and links to the turn that states it.
 _SOURCE_OF_CONSTRAINT: Final = re.compile(
-    r"(?m)(?: %%(?![^%\n]*disputed=)[^%\n]*%%)?(?: \[\[[^\[\]\n]*\]\])*[ \t]*\r?$"
+    r"(?: %%(?![^%\n]*disputed=)[^%\n]*%%)?(?: \[\[[^\[\]\n]*\]\])*\Z"
 )
 
 # Notes of the type "constraint" come before those of the type "preference", then all others.
@@ -55,10 +55,8 @@ class PinnedNotes:
         count, and its `only` must be empty. At most 50 are returned, the first in this order. Reads
         only the index.
         """
-        paths = self._index.paths_with_property(_PROPERTY, "true")
-        only = tuple(sorted({*paths, _PROFILE}))
-        filter = replace(narrow, only=only, phrases=(), without=(), without_forms=())
-        rows = self._index.page(filter, "name", len(only)).rows
+        filter = replace(narrow, phrases=(), without=(), without_forms=())
+        rows = self._index.notes_with_property(_PROPERTY, "true", filter, _PROFILE)
         return sorted(rows, key=_order)[:_MAX_NOTES]
 
     def pieces(self, rows: Sequence[NoteRow]) -> list[Piece]:
@@ -115,11 +113,21 @@ def _constraints_of(row: NoteRow, text: str) -> list[Piece]:
         return []
     start, stop = span
     part = without_html_comments(text)[start:stop]
-    sources = [match.span() for match in _SOURCE_OF_CONSTRAINT.finditer(part)]
-    visible = blank_spans(part, sources)
+    visible = blank_spans(part, _sources_of_constraints(part))
     line = count_lines(text, 0, start) + 1
     place = TextSpan(start, stop, line, (_CONSTRAINTS,))
     return _pieces_of(row, place, visible, text, "constraint of the user")
+
+
+def _sources_of_constraints(text: str) -> Iterator[Span]:
+    """Yield the spans of the marks and links at the ends of the lines of a text."""
+    start = 0
+    for line in text.splitlines(keepends=True):
+        end = start + len(line.rstrip())
+        match = _SOURCE_OF_CONSTRAINT.search(text, start, end)
+        if match is not None:
+            yield match.span()
+        start += len(line)
 
 
 def _pieces_of(row: NoteRow, span: TextSpan, visible: str, text: str, why: str) -> list[Piece]:

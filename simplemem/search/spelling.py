@@ -36,6 +36,8 @@ _LONG_LENGTH = 8
 
 _MAX_CORRECTED_WORDS = 4
 
+_WORD = re.compile(r"\w+")
+
 # Languages that join words into one, and the fewest letters before the last word.
 _COMPOUNDING_LANGUAGES = ("de", "nl")
 _MIN_FIRST_PART = 3
@@ -332,10 +334,11 @@ def _with_replaced_words(query: Query, corrections: Mapping[str, str]) -> Query:
         """Return words, the misspelt ones replaced."""
         return tuple(corrections.get(word, word) for word in words)
 
-    text = query.text
-    for typed, meant in corrections.items():
-        text = re.sub(rf"(?<!\w){re.escape(typed)}(?!\w)", meant, text, flags=re.IGNORECASE)
+    def corrected_match(match: re.Match[str]) -> str:
+        """Return a word of the text, or what it means if it is misspelt."""
+        return corrections.get(match[0].lower(), match[0])
 
+    text = _WORD.sub(corrected_match, query.text)
     pairs = [(first, second) for first, second in map(corrected, query.pairs)]
     return replace(
         query,

@@ -103,9 +103,9 @@ def test_what_is_near_in_meaning_needs_no_note_read(
     assert len(harbour.related("n3")) == 2
 
 
-def test_a_context_pack_crosses_it_four_times(harbour: EnhancedStore, crossings: list[str]) -> None:
+def test_a_context_pack_crosses_it_five_times(harbour: EnhancedStore, crossings: list[str]) -> None:
     assert harbour.context("Which crane was greased?").items
-    assert crossings == ["vocabulary", "ask", "details", "details"]
+    assert crossings == ["vocabulary", "ask", "details", "notes_with_property", "details"]
 
 
 def test_backlinks_cross_it_three_times(harbour: EnhancedStore, crossings: list[str]) -> None:
