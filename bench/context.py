@@ -16,8 +16,6 @@ those questions count whose answer stands word for word in a right session.
 from __future__ import annotations
 
 import argparse
-import json
-import lzma
 import re
 import shutil
 import sys
@@ -26,11 +24,13 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from bench.quality import write, write_locomo
+from bench.quality import write_locomo
+from bench.retrieval.data import write_notes
+from bench.retrieval.loaders import longmemeval_notes, read_json
 from simplemem.models import Pack
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
@@ -180,7 +180,7 @@ def measure_lme(
 
     Adds the questions whose answer is not in the pack to `missing`, with the answer.
     """
-    data = json.loads(lzma.decompress(file.read_bytes()))
+    data = read_json(file)
     figures = Figures()
     for question in data["questions"]:
         answer = str(question["answer"]).rstrip(".")
@@ -188,7 +188,7 @@ def measure_lme(
         if not any(is_quoted(answer, text) for _, text in turns):
             continue
         vault = folder / question["id"]
-        write_lme(vault, data, question)
+        write_notes(longmemeval_notes(data, question), vault)
         with EnhancedStore(vault, Settings()) as store:
             store.sync()
             pack = figures.ask(store, question["question"], options.budget)
@@ -203,17 +203,6 @@ def measure_lme(
 def is_quoted(answer: str, text: str) -> bool:
     """Return whether an answer stands in a text as whole words."""
     return re.search(rf"(?<!\w){re.escape(folded(answer))}(?!\w)", folded(text)) is not None
-
-
-def write_lme(vault: Path, data: dict[str, Any], question: dict[str, Any]) -> None:
-    """Write the sessions of a question as notes: the date as `created`, a paragraph per turn."""
-    for name, date in zip(question["haystack"], question["dates"], strict=True):
-        day, _, rest = date.partition(" (")
-        clock = rest.split(")")[1].strip()
-        created = f"{day.replace('/', '-')}T{clock}:00"
-        turns = data["sessions"][name]["turns"]
-        body = "\n\n".join(f"**{role.title()}:** {text}" for role, text in turns)
-        write(vault / f"{name}.md", f"---\ncreated: {created}\n---\n\n{body}\n")
 
 
 if __name__ == "__main__":

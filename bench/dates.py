@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
-import lzma
 import sys
 import tempfile
 import tomllib
@@ -29,6 +28,8 @@ from typing import Any, Final
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from bench.quality import reciprocal_rank, write, write_locomo
+from bench.retrieval.data import write_notes
+from bench.retrieval.loaders import longmemeval_notes, longmemeval_time, read_json
 from simplemem.models import Found
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
@@ -103,28 +104,17 @@ def ask_lme(file: Path) -> Iterator[Answered]:
 
     Questions without an answer are left out.
     """
-    data = json.loads(lzma.decompress(file.read_bytes()))
+    data = read_json(file)
     for question in data["questions"]:
         if question["type"] != "temporal-reasoning" or question["id"].endswith("_abs"):
             continue
         with tempfile.TemporaryDirectory() as folder:
-            for name, when in zip(question["haystack"], question["dates"], strict=True):
-                turns = data["sessions"][name]["turns"]
-                body = "\n\n".join(f"**{role.title()}:** {text}" for role, text in turns)
-                header = f"---\ncreated: {moment(when):%Y-%m-%dT%H:%M:%S}\n---\n\n"
-                write(Path(folder, f"{name}.md"), f"{header}{body}\n")
+            write_notes(longmemeval_notes(data, question), Path(folder))
             with EnhancedStore(Path(folder), Settings()) as store:
                 store.sync()
-                asked_at = moment(question["date"])
+                asked_at = longmemeval_time(question["date"])
                 found = store.search(question["question"], limit=10, now=asked_at)
         yield [hit.name for hit in found.hits], frozenset(question["evidence"])
-
-
-def moment(text: str) -> datetime:
-    """Return the time of a text such as `2023/05/20 (Sat) 02:21`."""
-    day, _, time = text.partition(" (")
-    clock = time.partition(") ")[2]
-    return datetime.strptime(f"{day} {clock}", "%Y/%m/%d %H:%M")  # noqa: DTZ007  (local)
 
 
 def ask_locomo(file: Path) -> Iterator[Answered]:

@@ -29,8 +29,6 @@ Django 5.2, and prints how similar they are to the stored ones.
 from __future__ import annotations
 
 import argparse
-import json
-import lzma
 import random
 import re
 import resource
@@ -47,6 +45,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from bench.languages import FACTS, read_facts, texts_of
 from bench.quality import Questions, read_questions, reciprocal_rank, write, write_locomo
+from bench.retrieval.data import write_notes
+from bench.retrieval.loaders import longmemeval_notes, read_json
 from simplemem.providers.api import EmbedderConfig
 from simplemem.providers.local_model import MEANS_FILE, PURPOSES, LocalEmbedder
 from simplemem.settings.model import EmbedSettings, Settings
@@ -169,24 +169,12 @@ def longmemeval(file: Path, every: int, folder: Path) -> Vaults:
 
     Questions without an answer are left out.
     """
-    data = json.loads(lzma.decompress(file.read_bytes()))
+    data = read_json(file)
     answerable = [row for row in data["questions"] if not row["id"].endswith("_abs")]
     for row in answerable[::every]:
         vault = folder / row["id"]
-        for name, date in zip(row["haystack"], row["dates"], strict=True):
-            write(vault / f"{name}.md", _session(date, data["sessions"][name]["turns"]))
+        write_notes(longmemeval_notes(data, row), vault)
         yield vault, [(row["question"], frozenset(row["evidence"]))]
-
-
-def _session(date: str, turns: list[tuple[str, str]]) -> str:
-    """Return the text of a note for a session. A date is such as "2023/05/30 (Tue) 10:18".
-
-    A turn is the role of the speaker and the text.
-    """
-    day, _, clock = date.partition(" ")
-    created = f"{day.replace('/', '-')}T{clock[-5:]}:00"
-    body = "\n\n".join(f"**{role.title()}:** {text}" for role, text in turns)
-    return f"---\ncreated: {created}\n---\n\n{body}\n"
 
 
 # Measuring

@@ -90,14 +90,18 @@ def _load_longmemeval_part(data: dict[str, Any]) -> Benchmark:
     haystacks = {}
     questions = []
     for item in data["questions"]:
-        documents = []
-        for name, date in zip(item["haystack"], item["dates"], strict=True):
-            turns = [tuple(turn) for turn in data["sessions"][name]["turns"]]
-            documents.append(_longmemeval_note(name, date, turns))
-
-        haystacks[item["id"]] = _unique(documents)
+        haystacks[item["id"]] = _unique(longmemeval_notes(data, item))
         questions.append(_longmemeval_question(item["id"], item["type"], item, item["evidence"]))
     return Benchmark("longmemeval", haystacks, tuple(questions))
+
+
+def longmemeval_notes(data: dict[str, Any], question: dict[str, Any]) -> list[Document]:
+    """Return the haystack of a question of our part: each session as a note with its date."""
+    documents = []
+    for name, date in zip(question["haystack"], question["dates"], strict=True):
+        turns = [tuple(turn) for turn in data["sessions"][name]["turns"]]
+        documents.append(_longmemeval_note(name, date, turns))
+    return documents
 
 
 def _longmemeval_question(
@@ -110,11 +114,16 @@ def _longmemeval_question(
 
 
 def _longmemeval_note(name: str, date: str, turns: Iterable[tuple[str, str]]) -> Document:
-    """Return a session as a note. The date looks like `2023/05/30 (Tue) 10:18`."""
-    day, _, time = date.partition(" (")
-    created = datetime.strptime(day + time.split(")")[1], "%Y/%m/%d %H:%M")  # noqa: DTZ007
+    """Return a session as a note. The date is in the form that `longmemeval_time` reads."""
+    created = longmemeval_time(date)
     body = "\n\n".join(f"**{role.title()}:** {text}" for role, text in turns)
     return Document(name, f"---\ncreated: {created:%Y-%m-%dT%H:%M:%S}\n---\n\n{body}\n")
+
+
+def longmemeval_time(text: str) -> datetime:
+    """Return the local time of a text such as `2023/05/30 (Tue) 10:18`."""
+    day, _, time = text.partition(" (")
+    return datetime.strptime(day + time.split(")")[1], "%Y/%m/%d %H:%M")  # noqa: DTZ007
 
 
 def _hashed(id_: str) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import accumulate, chain, count
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from simplemem.errors import Unavailable
 from simplemem.note.words import well_formed
@@ -195,16 +195,10 @@ class WordLlama:
 
         There must be at least one word.
         """
-        import numpy as np
-
         tokens_of_words = [self._tokenizer.tokens(word) for word in words]
         all_tokens = list(chain.from_iterable(tokens_of_words))
         weights = self._weights.take(all_tokens, 0)
-
-        sizes = map(len, tokens_of_words[:-1])
-        starts = [0, *accumulate(sizes)]
-        sums: Floats = np.add.reduceat(weights, starts, dtype=np.float32)
-        return sums
+        return _sums_of_runs(weights, [len(tokens) for tokens in tokens_of_words])
 
 
 class Multilingual:
@@ -224,14 +218,12 @@ class Multilingual:
         """Map the vectors of the pieces. Raises Unavailable if their file cannot be read."""
         try:
             tensors = map_tensors(_FOLDER / _PIECES)
+            self._vocabulary = _vocabulary_of(_FOLDER)
         except OSError as error:
             raise _unreadable_model() from error
         self.wordllama = wordllama
         self._halves: NDArray[np.uint8] = tensors["halves"]
         self._scales: NDArray[np.float16] = tensors["scales"]
-        self._vocabulary = PieceVocabulary(
-            tensors["children"], tensors["parents"], tensors["scores"]
-        )
         # A row has both vectors of a word, so that a text is split and summed only once.
         self._sums = WordSums(2 * _DIMENSIONS, self._sum_tokens_and_pieces)
 
@@ -292,9 +284,8 @@ class Multilingual:
         rows = [row for row, pieces in enumerate(pieces_of_words) if pieces]
         if rows:
             sizes = [len(pieces_of_words[row]) for row in rows]
-            starts = [0, *accumulate(sizes[:-1])]
             vectors = self._unpack(list(chain.from_iterable(pieces_of_words)))
-            sums[rows] = np.add.reduceat(vectors, starts)
+            sums[rows] = _sums_of_runs(vectors, sizes)
         return sums
 
     def _unpack(self, pieces: Sequence[int]) -> Floats:
@@ -311,6 +302,18 @@ class Multilingual:
         components -= _ZERO
         components *= self._scales.take(pieces).astype(np.float32)[:, None]
         return components
+
+
+def _sums_of_runs(vectors: NDArray[np.floating[Any]], sizes: Sequence[int]) -> Floats:
+    """Return the sum of each run of rows, in their order. `sizes` are those of the runs, above 0.
+
+    There must be at least one run.
+    """
+    import numpy as np
+
+    starts = [0, *accumulate(sizes[:-1])]
+    sums: Floats = np.add.reduceat(vectors, starts, dtype=np.float32)
+    return sums
 
 
 def _unreadable_model() -> Unavailable:
