@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from simplemem.features.answers import ReviewCandidate, ReviewRequest
 from simplemem.features.changes import Subject, subject_of
-from simplemem.features.fact import Fact, normalize_name
+from simplemem.features.fact import Fact, Slot, normalize_name
 from simplemem.note.words import shorten
 
 MAX_CANDIDATES: Final = 3  # of one new fact
@@ -42,6 +42,23 @@ def candidates_for(new: Fact, earlier_facts: Iterable[Fact]) -> list[ReviewCandi
 
     found.sort(key=itemgetter(1), reverse=True)
     return [candidate_of(fact, likeness) for fact, likeness in found[:MAX_CANDIDATES]]
+
+
+def find_restated(slot: Slot, facts: Iterable[Fact]) -> Fact | None:
+    """Return the fact that has the subject and the value of a slot, None if there is none.
+
+    Its relation is the same too, or is about the same topic: "home" and "lives in".
+    """
+    topics = subject_of("", f"{slot.subject} {slot.relation}".strip(), slot.object).topics
+    for fact in facts:
+        if fact.slot is None or _normalized(fact.value) != _normalized(slot.object):
+            continue
+        if normalize_name(fact.slot.subject) != normalize_name(slot.subject):
+            continue
+        has_same_relation = fact.slot.relation.casefold() == slot.relation.casefold()
+        if has_same_relation or not topics.isdisjoint(_subject(fact).topics):
+            return fact
+    return None
 
 
 def candidate_of(fact: Fact, similarity: float) -> ReviewCandidate:

@@ -8,7 +8,7 @@ statement is "key: value". Pure, except `reviews_of`, which reads facts.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from simplemem.features.agent_statements import AGENT, AgentFact, AgentStatements
@@ -26,6 +26,7 @@ from simplemem.features.reviews import (
     MAX_CANDIDATES,
     candidate_of,
     candidates_for,
+    find_restated,
     review_request,
 )
 from simplemem.note.dates import now
@@ -39,42 +40,51 @@ _MAX_COMPARED: Final = 200  # current facts that are all compared with a new one
 _STORING_EVENTS: Final = ("ADD", "UPDATE")
 
 
-def with_agent_facts(statements: Iterable[NewFact], stated: AgentStatements) -> list[NewFact]:
+def with_agent_facts(
+    statements: Iterable[NewFact], stated: AgentStatements, current: Collection[Fact]
+) -> list[NewFact]:
     """Return new facts of a text with those that the agent states, and the name of the user.
 
     A statement that has the value of one fact of the agent becomes that fact. One that has several
-    is replaced by these facts, each with the statement as its quote.
+    is replaced by these facts, each with the statement as its quote. A fact of the agent that is
+    among the `current` ones is stated in their words. What is over comes first, so that a statement
+    such as "I no longer live in Rome" finds it ended.
     """
+    over: list[NewFact] = []
     new_facts: list[NewFact] = []
     open_facts = list(stated.facts)
     for statement in statements:
         stated_here = [fact for fact in open_facts if _has_value(statement.text, fact)]
+        open_facts = [fact for fact in open_facts if fact not in stated_here]
         if not stated_here:
             new_facts.append(statement)
-            continue
-        open_facts = [fact for fact in open_facts if fact not in stated_here]
-        if len(stated_here) == 1:
+        elif len(stated_here) == 1:
             new_facts.append(_in_own_words(statement, stated_here[0]))
         else:
-            new_facts += [_in_words_of_agent(fact, statement.text) for fact in stated_here]
+            quote = statement.text
+            new_facts += [_in_words_of_agent(fact, current, quote) for fact in stated_here]
 
-    new_facts += [_in_words_of_agent(fact) for fact in open_facts]
+    for fact in open_facts:
+        in_words = _in_words_of_agent(fact, current)
+        is_over = fact.until is not None and fact.until < now()
+        (over if is_over else new_facts).append(in_words)
     if stated.user_name:
         new_facts.append(NewFact(f"My name is {stated.user_name}.", decided_by=AGENT))
-    return new_facts
+    return over + new_facts
 
 
-def facts_beside(text: str, stated: AgentStatements) -> list[NewFact]:
+def facts_beside(text: str, stated: AgentStatements, current: Collection[Fact]) -> list[NewFact]:
     """Return the facts that the agent states beside a long text, in its sentences if they can.
 
     Sentences without a fact of the agent are left out, and the name of the user is the last fact.
+    `current` are the facts that hold.
     """
     sentences = []
     for start, stop in sentence_spans(text):
         sentence = " ".join(text[start:stop].split())
         if len(sentence) < MAX_READ and any(_has_value(sentence, fact) for fact in stated.facts):
             sentences.append(NewFact(sentence))
-    return with_agent_facts(sentences, stated)
+    return with_agent_facts(sentences, stated, current)
 
 
 def traits_of(stated: AgentStatements) -> list[Trait]:
@@ -164,15 +174,23 @@ def _lasting_type(statement: NewFact) -> str:
     return "fact" if memory_type == "episode" else memory_type
 
 
-def _in_words_of_agent(fact: AgentFact, quote: str = "") -> NewFact:
-    """Return a fact as "key: value", behind its subject if it has one. `quote` is its sentence."""
-    name = fact.relation
-    if fact.subject:
-        name = f"{fact.subject}, {name}"
+def _in_words_of_agent(fact: AgentFact, current: Iterable[Fact], quote: str = "") -> NewFact:
+    """Return a fact in the words of a current one that states it, else as "key: value".
+
+    A subject stands before the key. `quote` is the sentence that states it, if there is one.
+    """
+    slot = _slot_of(fact)
+    restated = find_restated(slot, current)
+    if restated is not None:
+        text = restated.statement
+    elif fact.subject:
+        text = f"{fact.subject}, {fact.relation}: {fact.value}"
+    else:
+        text = f"{fact.relation}: {fact.value}"
     return NewFact(
-        f"{name}: {fact.value}",
+        text,
         memory_type="fact",
-        slot=_slot_of(fact),
+        slot=slot,
         valid_from=fact.since,
         valid_to=fact.until,
         quote=quote,

@@ -281,7 +281,8 @@ class DocumentService(FeatureService):
             chat = None
         extracted = extract_statements(self, chat, new.text, sentences)
 
-        statements = with_agent_facts(extracted.statements, stated)
+        current = self.facts.facts(new.scope) if stated.facts else []
+        statements = with_agent_facts(extracted.statements, stated, current)
         if not statements:
             statements = traits_as_facts(stated)
         added = self.facts.add(scope, statements, **by)
@@ -319,9 +320,10 @@ class DocumentService(FeatureService):
         They are stored before the document, so that the same sentences, which rules or a model
         extract from it later, are known already.
         """
-        facts = facts_beside(document.text, stated)
-        if not facts:
+        if not stated.facts and not stated.user_name:
             return AddResult()
+        current = self.facts.facts(document.scope)
+        facts = facts_beside(document.text, stated, current)
         return self.facts.add(document.scope, facts, **by)
 
     def _add_traits(self, scope: str, stated: AgentStatements, name: str, by: AuthorArgs) -> None:

@@ -7,9 +7,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeGuard
 
+from simplemem.features.agent_statements import AGENT
 from simplemem.features.answers import FactEvent, FactReference, ReviewCandidate, ReviewRequest
 from simplemem.features.collection import ChangeSet
-from simplemem.features.fact import Fact
+from simplemem.features.fact import Fact, Slot
 from simplemem.features.facts import decay
 from simplemem.features.facts.collection import UNDISPUTED, FactCollection
 from simplemem.features.facts.comparing import Decision, SimilarFact, decide, facts_in_doubt
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 _MIN_SIMILARITY: Final = 0.7  # cosine from which an undecided fact is a candidate for review
 _MAX_CANDIDATES: Final = 3
 _DERIVED_SHARE: Final = 0.8  # of the confidence of a derived fact's least certain parent
-_CALLER_RULE: Final = "agent"  # decides what a fact replaces, if the caller says so
 _REINFORCEMENT: Final = 0.15  # added to the confidence of a preference that is stated again
 
 
@@ -96,7 +96,7 @@ class FactAdder:
         says that the fact replaces counts more than rules and rulings. Raise Conflict, Unreadable
         or TooLong as the methods of `ChangeSet` do.
         """
-        decision = decide(self._service.extension, new.text, self._facts.values())
+        decision = self._decide(new)
         replaced = self._replaced_by(new)
         if replaced is not None:
             self._replace(replaced, new, decision)
@@ -108,9 +108,40 @@ class FactAdder:
             self._forget(target, verdict.rule)
         elif verdict.event == "NOOP" and target is not None:
             self._confirm(target, verdict.rule)
-            self._dispute(self._facts[target.path], self._facts_in_doubt(new.text))
+            self._dispute(self._facts[target.path], self._facts_in_doubt(new))
+            self._take_times(new, self._facts[target.path])
         else:
             self._store(new, decision, rulings)
+
+    def _decide(self, new: NewFact) -> Decision:
+        """Return what the rules say about a new fact. One that is over replaces no current fact."""
+        decision = decide(self._service.extension, new.text, self._facts.values())
+        if _is_over(new) and decision.verdict.event == "UPDATE":
+            verdict = Verdict("ADD", rule=decision.verdict.rule)
+            return Decision(verdict, None, decision.similar)
+        return decision
+
+    def _take_times(self, new: NewFact, known: Fact) -> None:
+        """Set since when and until when a known fact holds, as the agent says that states it again.
+
+        A fact that is over by then is no longer current.
+        """
+        if new.decided_by != AGENT or not (new.valid_from or new.valid_to):
+            return
+        if not self._may_change(known):
+            return
+        changed = replace(
+            known,
+            valid_from=new.valid_from or known.valid_from,
+            valid_to=new.valid_to or known.valid_to,
+        )
+        for key, time in (("valid_from", changed.valid_from), ("valid_to", changed.valid_to)):
+            if time is not None:
+                self._change_set.set(known.path, **{key: format_moment(time)})
+        if _is_over(new):
+            del self._facts[known.path]
+        else:
+            self._facts[known.path] = changed
 
     def _replace(self, replaced: Fact, new: NewFact, decision: Decision) -> None:
         """Store a fact that the caller says replaces another one, and report that.
@@ -118,12 +149,13 @@ class FactAdder:
         A fact that is stated already gets no second note: it replaces the other one itself. What
         the rules say that the new fact makes outdated is replaced too. `decision` is theirs.
         """
-        rule = new.decided_by or _CALLER_RULE
+        rule = new.decided_by or AGENT
         target = decision.target
         is_stated = decision.verdict.event == "NOOP" and target is not replaced
         if is_stated and self._may_change(target) and self._may_change(replaced):
             self._change_set.set(target.path, updates=self._service.link_text(replaced.path))
-            self._supersede(replaced, target)
+            self._take_times(new, target)
+            self._supersede(replaced, self._facts[target.path])
             self._report("UPDATE", "UPDATES", target, rule, replaced)
             return
 
@@ -209,11 +241,11 @@ class FactAdder:
         stored too. `decision` has the event ADD or UPDATE; `rulings` count only for ADD.
         """
         applicable: list[Ruling] = []
-        if decision.verdict.event == "ADD":
+        if decision.verdict.event == "ADD" and not _is_over(new):
             applicable = [ruling for ruling in rulings if self._still_applies(ruling)]
         outcome = self._without_forbidden_update(_combine(decision, applicable))
 
-        in_doubt = self._facts_in_doubt(new.text)
+        in_doubt = self._facts_in_doubt(new)
         memory_type = new.memory_type or memory_type_of(new.text, now()).name
         if in_doubt and memory_type == "episode":
             # It must last as long as the facts that it disputes.
@@ -319,13 +351,22 @@ class FactAdder:
         self._change_set.set(old.path, **superseded)
         del self._facts[old.path]
 
-    def _facts_in_doubt(self, text: str) -> list[Fact]:
-        """Return the current facts of which a text says that they changed, but not to what.
+    def _facts_in_doubt(self, new: NewFact) -> list[Fact]:
+        """Return the current facts that a new one puts in doubt; none if it is over.
 
-        Only facts that may be marked as disputed are returned.
+        Its text says that they changed, but not to what; or the agent states another value for the
+        same key. Only facts that may be marked as disputed are returned.
         """
+        if _is_over(new):
+            return []
         facts = [fact for fact in self._facts.values() if self._may_be_disputed(fact)]
-        return facts_in_doubt(text, facts)
+        doubtful = facts_in_doubt(new.text, facts)
+        if new.decided_by == AGENT and new.slot is not None:
+            slot = new.slot
+            doubtful += [
+                fact for fact in facts if _has_other_value(fact, slot) and fact not in doubtful
+            ]
+        return doubtful
 
     def _may_be_disputed(self, fact: Fact) -> bool:
         """Return whether a fact lasts, can be changed, and was not stored by this very call."""
@@ -427,6 +468,20 @@ class FactAdder:
         if old is not None:
             report["previous"] = FactReference(id=old.id, memory=old.statement)
         self.result.events.append(report)
+
+
+def _is_over(new: NewFact) -> bool:
+    """Return whether a new fact held in the past only."""
+    return new.valid_to is not None and new.valid_to < now()
+
+
+def _has_other_value(fact: Fact, slot: Slot) -> bool:
+    """Return whether a fact has the subject and the relation of a slot, and another value."""
+    if fact.slot is None:
+        return False
+    fact_parts = [part.casefold() for part in fact.slot]
+    slot_parts = [part.casefold() for part in slot]
+    return fact_parts[:2] == slot_parts[:2] and fact_parts[2] != slot_parts[2]
 
 
 def _combine(decision: Decision, rulings: Sequence[Ruling]) -> _Outcome:

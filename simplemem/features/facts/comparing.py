@@ -6,10 +6,17 @@ from collections.abc import Collection, Sequence
 from typing import Final, NamedTuple
 
 from simplemem.features.changes import StatedSubject, find_doubtful, read_change, subject_of
+from simplemem.features.changes.vague import (
+    Mention,
+    find_possibly_outdated,
+    read_vague_change,
+)
 from simplemem.features.fact import Fact
+from simplemem.features.facts.ends import end_of_appointment
 from simplemem.features.facts.reading import Reading, read_statement
 from simplemem.features.facts.reconciling import Verdict, reconcile
 from simplemem.features.facts.statements import statement_to_forget
+from simplemem.note.dates import now
 from simplemem.store import ExtensionAPI
 
 _MAX_COMPARED: Final = 200  # facts of a scope that are all compared with a new one
@@ -108,11 +115,30 @@ def facts_in_doubt(text: str, facts: Sequence[Fact]) -> list[Fact]:
     They are in the order of `facts`. The list is empty if the text states no change.
     """
     change = read_change(text)
+    if change is not None:
+        doubtful = find_doubtful([_stated_subject(fact) for fact in facts], change)
+    else:
+        doubtful = _vaguely_in_doubt(text, facts)
+    return [facts[index] for index in doubtful]
+
+
+def _stated_subject(fact: Fact) -> StatedSubject:
+    """Return what a fact is about, and the year since which it is valid."""
+    year = fact.valid_from.year if fact.valid_from is not None else None
+    return StatedSubject(subject_of(fact.statement), year)
+
+
+def _vaguely_in_doubt(text: str, facts: Sequence[Fact]) -> list[int]:
+    """Return the indexes of the facts that a text may outdate without naming them."""
+    change = read_vague_change(text)
     if change is None:
         return []
+    mentions = [_mention_of(fact) for fact in facts]
+    return find_possibly_outdated(mentions, change, now())
 
-    subjects: list[StatedSubject] = []
-    for fact in facts:
-        year = fact.valid_from.year if fact.valid_from is not None else None
-        subjects.append(StatedSubject(subject_of(fact.statement), year))
-    return [facts[index] for index in find_doubtful(subjects, change)]
+
+def _mention_of(fact: Fact) -> Mention:
+    """Return what a vague change compares of a fact. Only an appointment has an end there."""
+    stated = fact.valid_from
+    is_appointment = stated is not None and end_of_appointment(fact.statement, stated) is not None
+    return Mention(fact.statement, stated, fact.valid_to if is_appointment else None)

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from simplemem.features.facts.ends import end_of_appointment, end_of_statement
 from simplemem.features.facts.language import (
     Language,
     in_small_letters,
@@ -42,18 +43,21 @@ def memory_type_of(text: str, at: datetime) -> MemoryType:
     """
     plain = plain_text(text)
     language = language_of(plain)
-    bound = language.patterns["bounded"].search(plain)
-    if bound is not None:
-        end = _day_in(language, plain[bound.end() :], at, is_ahead=True)
-        if end is not None:
-            return MemoryType("fact", end)
+    end = end_of_statement(text, at)
+    if end is not None:
+        return MemoryType("fact", end)
 
     if language.matches("liking", plain):
         return MemoryType("preference")
-    if language.matches("state", plain) or not read_statement(text).is_episode:
+    reading = read_statement(text)
+    if reading.slot is None:
+        day_of_appointment = end_of_appointment(text, at)
+        if day_of_appointment is not None:
+            return MemoryType("fact", day_of_appointment)
+    if language.matches("state", plain) or not reading.is_episode:
         return MemoryType("fact")
 
-    day = _day_in(language, plain, at, is_ahead=False)
+    day = _day_in(language, plain, at)
     # What would be forgotten as soon as it is stored is stored as a fact.
     is_remembered = day is not None and at - day < _REMEMBERED
     return MemoryType("episode", day) if is_remembered else MemoryType("fact")
@@ -73,17 +77,15 @@ def states_end(text: str, *, is_ahead: bool) -> bool:
     return False
 
 
-def _day_in(language: Language, plain: str, at: datetime, *, is_ahead: bool) -> datetime | None:
-    """Return the end of the day that a sentence names, None if it names none that exists.
+def _day_in(language: Language, plain: str, at: datetime) -> datetime | None:
+    """Return the end of the day on which an episode was, None if a sentence names none.
 
-    `plain` is the sentence, or its end, as `plain_text` returns it. A date without a year is the
-    next one after `at` if the day `is_ahead`, else the last one before it. Words such as
-    "yesterday" stand for the time `at` itself, unless the day is ahead.
+    `plain` is the sentence as `plain_text` returns it. A date without a year is the last one before
+    `at`. Words such as "yesterday" stand for the time `at` itself.
     """
     match = language.patterns["date"].search(plain)
     if match is None:
-        is_lately = not is_ahead and language.matches("lately", plain)
-        return at if is_lately else None
+        return at if language.matches("lately", plain) else None
 
     # The pattern has a group of each name per form of a date: "day", "day2", "day3".
     parts = {name.rstrip("23"): text for name, text in match.groupdict().items() if text}
@@ -91,26 +93,18 @@ def _day_in(language: Language, plain: str, at: datetime, *, is_ahead: bool) -> 
     month = int(parts["month"]) if "month" in parts else language.month_number(parts["name"])
     if "year" in parts:
         return _end_of_day(int(parts["year"]), month, day)
-    return _nearest_day(month, day, at, is_ahead=is_ahead)
+    return _last_day_before(month, day, at)
 
 
-def _nearest_day(month: int, day: int, at: datetime, *, is_ahead: bool) -> datetime | None:
-    """Return the end of the next day of this date after a time, or of the last one before it.
+def _last_day_before(month: int, day: int, at: datetime) -> datetime | None:
+    """Return the end of the last day of this date before a time, None if there is none.
 
-    The next one is returned if it `is_ahead`. The last one may be a day later than the time, since
-    the time zone of the user is unknown. Return None if no such day is in the year of the time or
-    in the one next to it.
+    It may be a day later than the time, since the time zone of the user is unknown. Only the year
+    of the time and the one before it are looked at.
     """
-    adjacent_year = at.year + 1 if is_ahead else at.year - 1
-    for year in (at.year, adjacent_year):
+    for year in (at.year, at.year - 1):
         end = _end_of_day(year, month, day)
-        if end is None:
-            continue
-        if is_ahead:
-            is_match = end >= at
-        else:
-            is_match = end <= at + timedelta(days=1)
-        if is_match:
+        if end is not None and end <= at + timedelta(days=1):
             return end
     return None
 

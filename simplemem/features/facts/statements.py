@@ -12,6 +12,7 @@ from simplemem.note.sentences import sentence_spans
 _MAX_CHARACTERS: Final = 400  # of a text whose lines or sentences are statements
 _MAX_STATEMENTS: Final = 5  # of a text; one with more is a document
 _WORD_CHARACTER: Final = re.compile(r"\w")
+_ENDS_IN_DATE: Final = re.compile(r"(?<!\d)\d{1,2}\.\d{1,2}\.$")
 _CODE_OR_QUOTATION: Final = re.compile(
     r"""
     ^(?:```|~~~).*?(?:^(?:```|~~~)|\Z)   # a block of code, perhaps without its end
@@ -32,8 +33,7 @@ def statements_in(text: str) -> list[str] | None:
 
     statements: dict[str, None] = {}
     for line in text.splitlines():
-        whole_line = [(0, len(line))]
-        for start, stop in sentence_spans(line) or whole_line:
+        for start, stop in _spans_in_line(line):
             statement = " ".join(line[start:stop].split())
             if _WORD_CHARACTER.search(statement):
                 statements[statement] = None
@@ -41,6 +41,19 @@ def statements_in(text: str) -> list[str] | None:
     if not 0 < len(statements) <= _MAX_STATEMENTS:
         return None
     return list(statements)
+
+
+def _spans_in_line(line: str) -> list[tuple[int, int]]:
+    """Return the start and end of each sentence of a line, of which there is at least one.
+
+    The full stop behind the month of a German date, as in "am 19.2. um 9", ends no sentence.
+    """
+    spans: list[tuple[int, int]] = []
+    for start, stop in sentence_spans(line) or [(0, len(line))]:
+        if spans and _ENDS_IN_DATE.search(line, *spans[-1]) and line[start].islower():
+            start, _ = spans.pop()
+        spans.append((start, stop))
+    return spans
 
 
 def own_statements_in(text: str) -> list[str]:

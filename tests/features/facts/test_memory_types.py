@@ -108,3 +108,43 @@ def test_a_day_alone_ends_nothing(statement: str) -> None:
 def test_a_duration_sets_an_end_that_lies_ahead() -> None:
     assert states_end("I am in Rome for two weeks", is_ahead=True)
     assert not states_end("I am in Rome for two weeks", is_ahead=False)
+
+
+@pytest.mark.parametrize(
+    ("statement", "last_day"),
+    [
+        # Said on Sunday 22 November 2026.
+        ("I'm in Rome until Friday.", "2026-11-27"),
+        ("No driving till 20th January, they said.", "2027-01-20"),
+        ("I'm on my mother's couch thru Dec 6.", "2026-12-06"),
+        ("We're away for two weeks.", "2026-12-06"),
+        ("We are at my cousin's until Thanksgiving.", "2026-11-26"),
+        ("We stay with Ruth till Easter Monday.", "2027-03-29"),
+        ("Until 12/01/2026 I work from home.", "2026-12-01"),
+        ("Hasta el 10/02/2027 trabajo desde casa.", "2027-02-10"),
+        ("Estoy en Lisboa hasta finales de marzo.", "2027-03-31"),
+        ("Nada de lactosa hasta el 30.", "2026-11-30"),
+        ("Esta semana y la que viene trabajo de mañanas.", "2026-11-29"),
+        ("Ich bin bis zum 20.3. krank.", "2027-03-20"),
+        ("Ich habe frei bis einschließlich 1. Dezember.", "2026-12-01"),
+        ("Je suis à Lyon jusqu'à vendredi.", "2026-11-27"),
+        # An appointment is over when its day is.
+        ("Hospital rang with a date, Monday 7th December, I have to be there for 7.", "2026-12-07"),
+        ("Funeral's Wednesday, 11 at St. Albert's.", "2026-11-25"),
+        ("El entierro es mañana a las 12 en Alcantarilla.", "2026-11-23"),
+        ("MRT am 19.12. um 7.20.", "2026-12-19"),
+        ("She is pregnant, due 30th August.", "2027-08-30"),
+        # What was, what happens again and what begins on a day goes on.
+        ("I was in Rome until Friday.", ""),
+        ("I have worked at Acme for two years.", ""),
+        ("I work until Friday every week.", ""),
+        ("We deploy on Fridays at 5.", ""),
+        ("The new owners take over on 4 May at 9.", ""),
+        ("The shop is open until 5.", ""),
+        ("The meeting is Monday to Thursday at 9.", ""),
+        ("My birthday is 5 March.", ""),
+    ],
+)
+def test_the_last_day_is_counted_from_when_it_was_said(statement: str, last_day: str) -> None:
+    valid_to = memory_type_of(statement, NOW).valid_to
+    assert (f"{valid_to:%Y-%m-%d}" if valid_to else "") == last_day

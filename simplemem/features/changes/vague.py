@@ -1,0 +1,261 @@
+"""Find earlier facts that a statement may outdate, where it names neither their thing nor value.
+
+People correct themselves ("no sorry, it's the 6th"), move an appointment ("they pushed it a week"),
+tell that something ended ("the Astra's gone") or that a person died. Such a statement says little
+of what it is about. The facts that it may be about are those with the rarest words in common; for a
+correction, those of the message before; for an appointment, the one that lies ahead. They are in
+doubt, and never replaced: only a reader can tell. `cues/` has the words, one file per language.
+Pure, but for reading those files when the module is imported.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import lru_cache
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from simplemem.note.stems import stem
+from simplemem.note.words import STOP_WORDS, STOP_WORDS_BY_LANGUAGE, without_accents
+
+_CUES_FOLDER: Final = Path(__file__).parent / "cues"
+_LANGUAGE_CODES: Final = {"en": "", "es": "es", "de": "de", "fr": "fr"}  # the stemmers' names
+_KINDS: Final = ("correction", "moved", "died", "ended", "changed")
+_MAX_READ: Final = 400  # characters of a statement
+_MAX_CORRECTED_AGE: Final = timedelta(days=7)  # of a message that a correction is about
+_MAX_FACTS_OF_WORD: Final = 2  # that have a word, if the word alone tells which fact is meant
+_MAX_IN_DOUBT: Final = 3  # facts that one statement puts in doubt, unless somebody died
+_WORD: Final = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
+_NUMBER: Final = re.compile(r"\d+(?:[.,:]\d+)*")
+# "Beth's", "I've", "6th": endings that are no words.
+_ENDING: Final = re.compile(r"(?<=\w)['’][a-z]{1,2}\b|(?<=\d)(?:st|nd|rd|th)\b")
+_LONG_NUMBER: Final = re.compile(r"(?<![\d.,:])\d{3,}(?:[.,]\d+)*\b|(?<![\d.,:])\d{1,3}[.,]\d{3}\b")
+_MEASURED: Final = re.compile(r"([^\W\d_]{3,}) (?:\S{1,5} ){0,2}(\d+(?:[.,]\d+)*)(?![\d:/.-])")
+
+
+class Mention(NamedTuple):
+    """An earlier fact, as far as a vague statement may be about it."""
+
+    statement: str
+    stated: datetime | None
+    ends: datetime | None  # of an appointment: the end of its day
+
+
+class VagueChange(NamedTuple):
+    """What a statement says became outdated, without saying of what exactly.
+
+    `kind` is "correction", "moved" (an appointment), "died", "ended", "changed" or "measured" (a
+    number behind a word, as in "the TSH is 3.1").
+    """
+
+    kind: str
+    words: frozenset[str]  # the stems of words that may name it
+    numbers: frozenset[str]
+    measured: frozenset[tuple[str, str]] = frozenset()  # the stem of a word, and its number
+
+
+@dataclass(frozen=True)
+class _Cues:
+    """The patterns of one language, and its words that name nothing."""
+
+    stemmer: str
+    kinds: Mapping[str, re.Pattern[str]]  # in the order in which they are tried
+    hedged: re.Pattern[str]
+    ignored: frozenset[str]
+
+
+@lru_cache(maxsize=5_000)
+def read_vague_change(statement: str) -> VagueChange | None:
+    """Return what a statement says became outdated, None if it says no such thing.
+
+    A question, a plan, a condition and hearsay say nothing of the kind.
+    """
+    text = _in_small_letters(statement)
+    cues = _language_of(text)
+    is_hedged = cues.hedged.search(text) is not None
+    for kind, pattern in cues.kinds.items():
+        if not pattern.search(text):
+            continue
+        if is_hedged and kind != "correction":
+            return None
+        return VagueChange(kind, _words_of(statement), frozenset(_NUMBER.findall(text)))
+
+    measured = _measured_in(statement)
+    if is_hedged or not measured:
+        return None
+    return VagueChange("measured", frozenset(), numbers=frozenset(), measured=measured)
+
+
+def _in_small_letters(statement: str) -> str:
+    """Return the first 400 characters of a statement in small letters, on one line."""
+    return " ".join(statement[:_MAX_READ].lower().replace("’", "'").split())
+
+
+def find_possibly_outdated(
+    mentions: Sequence[Mention], change: VagueChange, at: datetime
+) -> list[int]:
+    """Return the indexes of the earlier facts that a vague change may be about, in their order.
+
+    `at` is when the change was stated. The list is empty if no fact stands out.
+    """
+    if change.kind == "measured":
+        return _of_other_number(mentions, change)
+    if change.kind == "correction":
+        mentions = [_if_recent(mention, at) for mention in mentions]
+
+    scores = _scores(mentions, change)
+    if change.kind == "died":
+        return sorted(index for index, score in scores.items() if score > 0)
+
+    best = _best(scores, mentions)
+    if best:
+        return best
+    if change.kind == "correction":
+        return _of_latest_message(mentions, change, at)
+    if change.kind == "moved":
+        return _next_appointment(mentions, at)
+    return []
+
+
+def _of_other_number(mentions: Sequence[Mention], change: VagueChange) -> list[int]:
+    """Return the facts that have another number behind one of the measured words."""
+    numbers = dict(change.measured)
+    indexes: list[int] = []
+    for index, mention in enumerate(mentions):
+        for word, number in _measured_in(mention.statement):
+            if numbers.get(word, number) != number:
+                indexes.append(index)
+    return indexes if len(indexes) <= _MAX_FACTS_OF_WORD else []
+
+
+def _if_recent(mention: Mention, at: datetime) -> Mention:
+    """Return a fact, without its words if it is too old for a correction to be about it."""
+    if mention.stated and at - mention.stated <= _MAX_CORRECTED_AGE:
+        return mention
+    return mention._replace(statement="")
+
+
+def _scores(mentions: Sequence[Mention], change: VagueChange) -> dict[int, float]:
+    """Return how much of each fact's words a change names, for facts that share a word with it.
+
+    A word counts less, the more facts have it.
+    """
+    counts: Counter[str] = Counter()
+    words_of_mentions = [_words_of(mention.statement) for mention in mentions]
+    for words in words_of_mentions:
+        counts.update(words & change.words)
+
+    scores: dict[int, float] = {}
+    for index, words in enumerate(words_of_mentions):
+        shared = words & change.words
+        if shared:
+            scores[index] = sum(1 / counts[word] for word in shared)
+    return scores
+
+
+def _best(scores: dict[int, float], mentions: Sequence[Mention]) -> list[int]:
+    """Return the facts with the highest score, if that is high enough, at most three."""
+    highest = max(scores.values(), default=0.0)
+    if highest < 1 / _MAX_FACTS_OF_WORD:
+        return []
+    best = [index for index, score in scores.items() if score >= highest * 0.99]
+    newest_first = sorted(best, key=lambda index: _order(mentions[index]), reverse=True)
+    return sorted(newest_first[:_MAX_IN_DOUBT])
+
+
+def _of_latest_message(mentions: Sequence[Mention], change: VagueChange, at: datetime) -> list[int]:
+    """Return the facts of the latest message, unless it is older than a week.
+
+    If the correction has a number, only facts with the same number are returned, or with any.
+    """
+    stated = [mention.stated for mention in mentions if mention.stated and mention.stated < at]
+    latest = max(stated, default=None)
+    if latest is None or at - latest > _MAX_CORRECTED_AGE:
+        return []
+    indexes = [index for index, mention in enumerate(mentions) if mention.stated == latest]
+    if not change.numbers:
+        return indexes
+
+    numbers = {index: frozenset(_NUMBER.findall(mentions[index].statement)) for index in indexes}
+    same_number = [index for index in indexes if numbers[index] & change.numbers]
+    return same_number or [index for index in indexes if numbers[index]]
+
+
+def _next_appointment(mentions: Sequence[Mention], at: datetime) -> list[int]:
+    """Return the appointment ahead that was stated last, in a list, [] if there is none."""
+    ahead = [index for index, mention in enumerate(mentions) if mention.ends and mention.ends >= at]
+    if not ahead:
+        return []
+    return [max(ahead, key=lambda index: _order(mentions[index]))]
+
+
+def _order(mention: Mention) -> float:
+    """Return what facts are ordered by: when they were stated."""
+    return mention.stated.timestamp() if mention.stated else 0.0
+
+
+@lru_cache(maxsize=20_000)
+def _words_of(statement: str) -> frozenset[str]:
+    """Return the stems of the words of a statement that may name what it is about."""
+    text = _in_small_letters(statement)
+    cues = _language_of(text)
+    stems = set[str](_LONG_NUMBER.findall(text))
+    for word in _WORD.findall(_ENDING.sub("", text)):
+        if not _is_empty(cues, word):
+            stems.add(stem(word, cues.stemmer))
+    return frozenset(stems)
+
+
+@lru_cache(maxsize=20_000)
+def _measured_in(statement: str) -> frozenset[tuple[str, str]]:
+    """Return the words of a statement behind which a number stands, as stems, and the numbers."""
+    text = _in_small_letters(statement)
+    cues = _language_of(text)
+    measured = set[tuple[str, str]]()
+    for word, number in _MEASURED.findall(text):
+        if not _is_empty(cues, word):
+            measured.add((stem(word, cues.stemmer), number))
+    return frozenset(measured)
+
+
+def _is_empty(cues: _Cues, word: str) -> bool:
+    """Return whether a word in small letters names nothing by which a fact could be known."""
+    is_stop_word = without_accents(word) in _stop_words(cues)
+    return is_stop_word or word in cues.ignored or len(word) < 2
+
+
+def _language_of(text: str) -> _Cues:
+    """Return the language with the most stop words in a text in small letters."""
+    words = [without_accents(word) for word in _WORD.findall(text)]
+
+    def count(cues: _Cues) -> int:
+        stop_words = _stop_words(cues)
+        return sum(word in stop_words for word in words)
+
+    return max(_LANGUAGES, key=count)
+
+
+def _stop_words(cues: _Cues) -> frozenset[str]:
+    """Return the stop words of a language, without accents."""
+    if not cues.stemmer:
+        return STOP_WORDS
+    return STOP_WORDS_BY_LANGUAGE[cues.stemmer]
+
+
+def _load(code: str, stemmer: str) -> _Cues:
+    """Return the cues of a language. Raise KeyError or re.error if its file is not complete."""
+    table = tomllib.loads((_CUES_FOLDER / f"{code}.toml").read_text(encoding="utf-8"))
+    return _Cues(
+        stemmer=stemmer,
+        kinds={kind: re.compile(table[kind]) for kind in _KINDS},
+        hedged=re.compile(table["hedged"]),
+        ignored=frozenset(table["ignored"].split()),
+    )
+
+
+_LANGUAGES: Final = tuple(_load(code, stemmer) for code, stemmer in _LANGUAGE_CODES.items())

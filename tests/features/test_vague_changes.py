@@ -1,0 +1,82 @@
+"""What a statement may outdate that names neither the thing nor the value: it is put in doubt."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from simplemem.features.changes import read_change
+from simplemem.features.changes.vague import Mention, find_possibly_outdated, read_vague_change
+
+SAID = datetime(2026, 2, 10, 9, tzinfo=UTC)
+NEXT_DAY = SAID + timedelta(days=1)
+TABLE = Path(__file__).parents[1] / "data" / "change_cases.txt"
+LINES = TABLE.read_text(encoding="utf-8").splitlines()
+HOLDING = [line.split(" | ")[1:] for line in LINES if line.startswith("HOLDS")]
+
+
+def in_doubt(statement: str, *facts: str, ends: datetime | None = None) -> list[str]:
+    change = read_vague_change(statement)
+    if change is None:
+        return []
+    mentions = [Mention(fact, SAID - timedelta(hours=age), ends) for age, fact in enumerate(facts)]
+    return [facts[index] for index in find_possibly_outdated(mentions, change, NEXT_DAY)]
+
+
+@pytest.mark.parametrize(
+    ("fact", "statement"),
+    [
+        ("The clinic is on 5 February at 10.40.", "No sorry, it's the 6th, not the 5th."),
+        ("The funeral is on Wednesday at 11.", "Scratch that, Thursday."),
+        ("Die Praxis ist um 7.20.", "Quatsch, 7.50 nicht 7.20."),
+        ("Empieza con 1850 limpios.", "No no, espera, que 1850 es bruto."),
+        ("The doctor put me on amlodipine.", "I'm off amlodipine as of today."),
+        ("I've been three days without gum.", "Yeah, I caved on the gum."),
+        ("Los jueves juego al pádel.", "De momento no me busques más pádel."),
+        ("Chemo ist alle zwei Wochen.", "Keine Chemo mehr."),
+        ("Mein Bruder Bernd liegt in der Klinik.", "Bernd ist heute Nacht gestorben."),
+        ("La abuela está ingresada en el Morales.", "Se murió la abuela anoche."),
+        ("Me han dado los análisis y la TSH en 7,8.", "La TSH en 3,1."),
+    ],
+)
+def test_a_statement_that_tells_little_puts_in_doubt_what_it_shares_words_with(
+    fact: str, statement: str
+) -> None:
+    assert in_doubt(statement, fact, "I have 2 cats in Rome.") == [fact]
+
+
+def test_a_moved_appointment_is_the_one_that_lies_ahead() -> None:
+    later = SAID + timedelta(days=9)
+    assert in_doubt("They pushed it a week.", "Hip surgery on 19 February.", ends=later)
+    assert not in_doubt("They pushed it a week.", "Hip surgery on 19 February.")
+
+
+def test_a_correction_is_about_a_recent_message() -> None:
+    correction = read_vague_change("Sorry, I meant 186.")
+    assert correction is not None
+    old = Mention("The van has 168 horses.", SAID, None)
+    assert find_possibly_outdated([old], correction, NEXT_DAY) == [0]
+    assert find_possibly_outdated([old], correction, SAID + timedelta(days=30)) == []
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "If they cancel the operation I'm doing it myself.",
+        "Dale says the operation is cancelled.",
+        "Maybe the operation is off now.",
+        "Is the operation cancelled?",
+        "Dicen que la operación está cancelada.",
+        "Wenn die Operation abgesagt wird, fahre ich heim.",
+    ],
+)
+def test_a_condition_hearsay_and_a_question_put_nothing_in_doubt(statement: str) -> None:
+    assert in_doubt(statement, "The operation is on Monday.") == []
+
+
+@pytest.mark.parametrize(("fact", "statement"), HOLDING)
+def test_what_the_table_of_changes_says_holds_is_not_in_doubt(fact: str, statement: str) -> None:
+    statement = statement.removesuffix(" wrong")
+    assert read_change(statement) is not None or in_doubt(statement, fact) == []
