@@ -22,7 +22,7 @@ async def call(client: Client, name: str, **arguments: Any) -> Any:
     return result.structured_content
 
 
-async def error_of(client: Client, name: str, **arguments: Any) -> Any:
+async def error_of(client: Client, name: str, /, **arguments: Any) -> Any:
     """Call a tool that has to fail, and return its error."""
     result = await client.call_tool(name, arguments)
     assert result.is_error, text_of(result)
@@ -177,3 +177,77 @@ def test_an_agent_confirms_what_a_statement_replaces(vault: Path, profile: str) 
     undo(vault, "atoms/ann/I've got a flat by the harbour in Hamburg")
     restored = note(vault, "atoms/ann/I've got a flat*.md")
     assert "status: active" in restored and "valid_to" not in restored
+
+
+WRONG_FACTS = [
+    ({"key": "home", "value": "Rome", "place": "x"}, "invalid", "'facts.0.place' is unknown"),
+    ({"key": "home", "value": "Rome", "since": "last spring"}, "invalid", "must be a date such as"),
+    ({"key": "home", "value": "Rome", "until": "2026-13"}, "invalid", "must be a date such as"),
+    ({"key": "home", "value": "Rome", "since": "2026-02-30"}, "invalid", "must be a date such as"),
+    ({"key": "home", "value": "Rome", "since": "2999-01-01"}, "invalid", "does not hold yet"),
+    (
+        {"key": "home", "value": "Rome", "since": "2026-03", "until": "2025"},
+        "invalid",
+        "ends before it begins",
+    ),
+    ({"key": "home", "value": " "}, "invalid", "needs a key and a value"),
+    ({"value": "Rome"}, "invalid", "'facts.0.key' is missing"),
+    ({"key": "home", "value": "Rome", "subject": "x" * 201}, "too_long", "the limit is 200"),
+    ({"key": "home", "value": "Rome", "replaces": "nothing"}, "not_found", "'nothing'"),
+]
+
+
+@pytest.mark.parametrize("profile", ["hmlr", *REMEMBER])
+def test_a_wrong_fact_is_refused_with_its_reason_and_nothing_is_stored(
+    vault: Path, profile: str
+) -> None:
+    tool = "store_conversation"
+    text = {"message": "We talked about homes."}
+    if profile != "hmlr":
+        tool, user_argument, _ = REMEMBER[profile]
+        text = {"content": "We talked about homes.", user_argument: "ann"}
+
+    async def talk() -> None:
+        async with connected(vault, MODERN, profile) as client:
+            for fact, code, reason in WRONG_FACTS:
+                error = await error_of(client, tool, **text, facts=[fact])
+                assert error["code"] == code and reason in error["message"], (fact, error)
+            too_long = await error_of(client, tool, **text, constraints=["never " * 100])
+            assert too_long["code"] == "too_long"
+            empty = await error_of(client, tool, **text, preferences=["…"])
+            assert empty["code"] == "invalid" and "preference" in empty["message"]
+
+    run(talk)
+    assert not [path for path in vault.rglob("*.md") if ".simplemem" not in path.parts]
+
+
+@pytest.mark.parametrize("profile", REMEMBER)
+def test_a_fact_of_another_user_is_not_found(vault: Path, profile: str) -> None:
+    tool, user_argument, events = REMEMBER[profile]
+
+    async def talk() -> None:
+        async with connected(vault, MODERN, profile) as client:
+            stored = await call(
+                client,
+                tool,
+                content="I drive to work.",
+                facts=[{"key": "commute", "value": "drive"}],
+                **{user_argument: "bob"},
+            )
+            id_ = stored[events][0]["id"]
+            fact = {"key": "commute", "value": "bike", "replaces": id_}
+            error = await error_of(
+                client, tool, content="I go by bike.", facts=[fact], **{user_argument: "ann"}
+            )
+            unknown = await error_of(
+                client,
+                tool,
+                content="I go by bike.",
+                facts=[{**fact, "replaces": "atom_0"}],
+                **{user_argument: "ann"},
+            )
+            assert error["code"] == unknown["code"] == "not_found"
+            assert error["message"].replace(id_, "atom_0") == unknown["message"]
+
+    run(talk)
+    assert not list(vault.glob("atoms/ann/*.md"))

@@ -158,3 +158,51 @@ def test_a_context_says_if_no_turn_answers_the_message(
         "Nothing earlier"
         not in ask("talk_context", message=answered, budget_tokens=2000).data["text"]
     )
+
+
+def test_a_fact_of_another_person_has_a_key_of_its_own(asking_with: Contract) -> None:
+    ask = asking_with("hmlr")
+    ask(
+        "store_conversation",
+        message="My phone is 030 1.",
+        facts=[{"key": "phone", "value": "030 1"}],
+    )
+    sister = {"key": "phone", "value": "030 2", "subject": "Ruth"}
+    stored = ask("store_conversation", message="Ruth has 030 2.", facts=[sister])
+    assert "ruth_phone" in {fact["key"] for fact in stored.data["facts"]}
+    text = (ask.vault / "facts" / "ruth phone.md").read_text(encoding="utf-8")
+    assert "subject: Ruth" in text
+    assert "replaced" not in stored.data
+    [own] = ask("retrieve_memory", query="what is my phone").data["facts"]
+    assert own["value"] == "030 1"
+
+
+def test_what_is_over_ends_its_value_and_leaves_others(asking_with: Contract) -> None:
+    ask = asking_with("hmlr")
+
+    def employer() -> list[str]:
+        found = ask("retrieve_memory", query="who is my employer").data["facts"]
+        return [fact["value"] for fact in found]
+
+    def store(day: str, message: str, **fact: str) -> None:
+        facts = [{"key": "employer", **fact}]
+        ask("store_conversation", message=message, facts=facts, timestamp=f"{day}T10:00:00Z")
+
+    store("2026-01-10", "At Bosch they are kind.", value="Bosch", since="2025-01")
+    store("2026-01-11", "At Siemens they were kind too.", value="Siemens", until="2024")
+    assert employer() == ["Bosch"]
+    store("2026-06-01", "I had my last day at Bosch.", value="Bosch", until="2026-05-31")
+    assert employer() == []
+    text = (ask.vault / "facts" / "employer.md").read_text(encoding="utf-8")
+    assert "valid_from: 2025-01-01T00:00:00Z" in text and "valid_to: 2026-05-31T23:59:59Z" in text
+    store("2026-09-01", "I'm back at Bosch.", value="Bosch")
+    assert employer() == ["Bosch"]
+
+
+def test_a_fact_in_doubt_is_named_for_the_agent(asking_with: Contract) -> None:
+    ask = asking_with("hmlr")
+    ask("store_conversation", message="The alarm code is 4711.", timestamp=TOLD)
+    doubt = ask("store_conversation", message="I changed the alarm code.", timestamp=LATER).data
+    [review] = doubt["needs_review"]
+    assert review["id"] == doubt["turn_id"]
+    assert "The alarm code is 4711. (2026-01-10) [alarm code]" in review["hint"]

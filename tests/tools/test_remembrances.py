@@ -537,3 +537,109 @@ def test_a_document_is_not_replaced_when_somebody_changed_what_this_client_wrote
     assert (vault / "kb" / "fog.md").read_text() == "# By hand\n"
     write("# Haze\n")
     assert (vault / "kb" / "fog.md").read_text() == "# Haze\n"
+
+
+def test_the_words_of_the_user_are_the_statement_of_the_agents_fact(call: Any) -> None:
+    stored = call(
+        "add_memory",
+        content="We've got the keys to our place in Leipzig. It rains.",
+        user_id="ann",
+        facts=[
+            {"key": "home", "value": "Leipzig"},
+            {"key": "city", "value": "Manchester", "subject": "Ruth"},
+        ],
+    )
+    assert [event["memory"] for event in stored.data["events"]] == [
+        "We've got the keys to our place in Leipzig.",
+        "It rains.",
+        "Ruth, city: Manchester",
+    ]
+    found = call("search_memory", query="where does Ruth live, in which city", user_id="ann")
+    assert "Ruth, city: Manchester" in found.text
+
+
+def test_a_sentence_with_several_facts_becomes_one_memory_for_each(call: Any) -> None:
+    sentence = "I'm Ana, I live in Rome and work at Fiat."
+    stored = call(
+        "add_memory",
+        content=sentence,
+        user_id="ann",
+        facts=[{"key": "home", "value": "Rome"}, {"key": "employer", "value": "Fiat"}],
+        user_name="Ana",
+    )
+    assert [event["memory"] for event in stored.data["events"]] == [
+        "home: Rome",
+        "employer: Fiat",
+        "My name is Ana.",
+    ]
+    [note] = call.vault.glob("atoms/ann/home*Rome.md")
+    assert f"> {sentence}" in note.read_text(encoding="utf-8")
+
+
+def test_another_value_for_a_key_puts_the_older_one_in_doubt_until_the_agent_confirms(
+    call: Any,
+) -> None:
+    old = call(
+        "add_memory", content="Ok.", user_id="ann", facts=[{"key": "alarm code", "value": "4711"}]
+    )
+    fact = {"key": "alarm code", "value": "9912"}
+    new = call("add_memory", content="Ok.", user_id="ann", facts=[fact])
+    [event] = new.data["events"]
+    assert [disputed["id"] for disputed in event["disputes"]] == [first(old)]
+    assert f"[{first(old)}]" in new.text and "This may replace: alarm code: 4711" in new.text
+
+    confirmed = call(
+        "add_memory", content="Ok.", user_id="ann", facts=[{**fact, "replaces": first(old)}]
+    )
+    [event] = confirmed.data["events"]
+    assert (event["relation"], event["id"], event["previous"]["id"]) == (
+        "UPDATES",
+        first(new),
+        first(old),
+    )
+    found = call("search_memory", query="what is the alarm code", user_id="ann")
+    assert "9912" in found.text and "4711" not in found.text
+
+
+def test_a_fact_that_the_agent_says_is_over_ends_and_replaces_nothing(call: Any) -> None:
+    call("add_memory", content="I live in Leipzig.", user_id="ann")
+    call(
+        "add_memory",
+        content="Ok.",
+        user_id="ann",
+        facts=[{"key": "home", "value": "Hamburg", "until": "2025"}],
+    )
+    where = "where do I live"
+    assert [
+        row["value"] for row in call("search_memory", query=where, user_id="ann").data["facts"]
+    ] == ["Leipzig"]
+
+    call(
+        "add_memory",
+        content="Ok.",
+        user_id="ann",
+        facts=[{"key": "home", "value": "Leipzig", "since": "2024", "until": "2026-01"}],
+    )
+    assert not call("search_memory", query=where, user_id="ann").data["facts"]
+    [note] = call.vault.glob("atoms/ann/I live in Leipzig.md")
+    text = note.read_text(encoding="utf-8")
+    assert "valid_from: 2024-01-01T00:00:00Z" in text and "valid_to: 2026-01-31T23:59:59Z" in text
+
+
+def test_constraints_without_another_statement_are_memories_too(call: Any) -> None:
+    stored = call(
+        "add_memory", content="Ok.", user_id="ann", constraints=["never deploy on Fridays"]
+    )
+    assert [event["memory"] for event in stored.data["events"]] == ["never deploy on Fridays"]
+    profile = (call.vault / "profiles" / "ann.md").read_text(encoding="utf-8")
+    assert "- never deploy on Fridays %%" in profile and "[[never deploy on Fridays]]" in profile
+
+
+def test_the_profile_of_another_user_is_not_that_of_conversations(
+    asking_with: Contract,
+) -> None:
+    ask = asking_with("hmlr", "hmlr", "remembrances")
+    ask("add_memory", content="Ok.", user_id="ann", constraints=["strictly vegan"])
+    ask("store_conversation", message="My name is Ben.")
+    profile = ask("get_user_profile").data["profile"]
+    assert profile["name"] == "Ben" and not profile["constraints"]
