@@ -70,8 +70,8 @@ def candidate_of(fact: Fact, similarity: float) -> ReviewCandidate:
 
 
 def text_of(fact: Fact) -> str:
-    """Return what a fact states, in words: its sentence, else its key and value."""
-    if fact.statement:
+    """Return what a fact states: its sentence, or its key and value if that lacks the value."""
+    if fact.statement and fact.value.casefold() in fact.statement.casefold():
         return fact.statement
     return f"{fact.key.replace('_', ' ')}: {fact.value}"
 

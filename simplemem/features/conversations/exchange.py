@@ -29,6 +29,7 @@ from simplemem.features.conversations.topic import EPOCH, Turn
 from simplemem.features.text import clean_text
 from simplemem.note import dates
 from simplemem.note.secrets import find_secrets
+from simplemem.note.sentences import sentence_spans
 
 MAX_LABEL: Final = 120  # characters of a topic's label, and of a session's id
 _MAX_TEXT: Final = 100_000  # characters
@@ -152,7 +153,8 @@ def _read_agent_fact(stated: AgentFact, message: str) -> StatedFact:
     subject = stated.subject
     if subject and key_of(subject) not in key_of(name):
         name = f"{subject} {name}"
-    fact = make_fact(AGENT, name, stated.value, message, _AGENT_CONFIDENCE)
+    sentence = _sentence_with(stated.value, message)
+    fact = make_fact(AGENT, name, stated.value, sentence, _AGENT_CONFIDENCE)
     if not fact.key:
         raise Invalid(
             "a fact needs a key and a value, both with words",
@@ -164,6 +166,15 @@ def _read_agent_fact(stated: AgentFact, message: str) -> StatedFact:
         until=stated.until,
         replaces=stated.replaces,
     )
+
+
+def _sentence_with(value: str, message: str) -> str:
+    """Return the first sentence of a message that contains a value, else the whole message."""
+    for start, stop in sentence_spans(message):
+        sentence = message[start:stop]
+        if value.casefold() in sentence.casefold():
+            return sentence
+    return message
 
 
 def _clean(text: str, name: str, max_characters: int = _MAX_TEXT) -> str:

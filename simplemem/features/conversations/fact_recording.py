@@ -105,7 +105,8 @@ class FactRecorder:
         old = self._earlier.pop(path, None)
         if old is None:
             name = name_of(path)
-            self._result.warnings.append(f"{name} does not hold any more, so it was not replaced")
+            reason = "did not hold at the time of this message"
+            self._result.warnings.append(f"{name} {reason}, so it was not replaced")
             return
         if path != new.path:
             end = new.valid_from or self._turn.at

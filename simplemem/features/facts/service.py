@@ -166,7 +166,8 @@ class FactService(FeatureService):
         for group in groups:
             rulings: list[Ruling] = []
             for fact in group:
-                rulings += self._ask_model(origin, fact.text, result)
+                if not fact.replaces:
+                    rulings += self._ask_model(origin, fact.text, result)
             self._add_group(origin, group, rulings, result, by)
 
         for event in result.events:
