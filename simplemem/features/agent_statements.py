@@ -10,7 +10,7 @@ import calendar
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final, NamedTuple
 
 from simplemem.errors import Invalid
@@ -27,6 +27,8 @@ _HINT_TOO_LONG: Final = "Nothing was stored. Give a shorter one."
 _YEAR_AND_MONTH: Final = re.compile(r"(\d{4})(?:-(\d\d))?")
 _DAY: Final = re.compile(r"\d{4}-\d\d-\d\d")
 _DECEMBER: Final = 12
+# What agents write as the subject of a fact about the user.
+_USER: Final = frozenset({"user", "the user", "me", "i", "myself", "self", "speaker"})
 _WORD: Final = re.compile(r"\w")
 
 
@@ -103,16 +105,20 @@ def check_statements(
     Raise Invalid for a text without a word, for one that a note cannot contain, and for a fact that
     ends before it begins; and TooLong.
     """
+    name = _on_one_line(user_name, "user_name", _MAX_NAME)
     return AgentStatements(
-        facts=[_check_fact(fact) for fact in facts],
+        facts=[_check_fact(fact, name) for fact in facts],
         constraints=[_check_words(text, "constraint", _MAX_TRAIT) for text in constraints],
         preferences=[_check_words(text, "preference", _MAX_TRAIT) for text in preferences],
-        user_name=_on_one_line(user_name, "user_name", _MAX_NAME),
+        user_name=name,
     )
 
 
-def _check_fact(fact: AgentFact) -> AgentFact:
-    """Return a fact with each text on one line. Raise Invalid or TooLong."""
+def _check_fact(fact: AgentFact, user_name: str) -> AgentFact:
+    """Return a fact with each text on one line, and no subject if that is the user.
+
+    Raise Invalid or TooLong.
+    """
     _check_times(fact)
     value = _on_one_line(fact.value, "value of a fact", _MAX_FACT)
     key = _on_one_line(fact.key, "key of a fact", _MAX_FACT)
@@ -121,33 +127,26 @@ def _check_fact(fact: AgentFact) -> AgentFact:
             "a fact needs a key and a value, both with words",
             hint='Give, for example, {"key": "harbour phone", "value": "0431 778"}.',
         )
+    subject = _on_one_line(fact.subject, "subject of a fact", _MAX_NAME)
+    if subject.casefold() in {*_USER, user_name.casefold()}:
+        subject = ""
     return fact._replace(
         key=key,
         value=value,
-        subject=_on_one_line(fact.subject, "subject of a fact", _MAX_NAME),
+        subject=subject,
         replaces=_on_one_line(fact.replaces, "id of a replaced fact", _MAX_NAME),
     )
 
 
 def _check_times(fact: AgentFact) -> None:
-    """Raise Invalid if a fact begins after tomorrow, or ends before it begins.
-
-    A fact that is over replaces nothing that holds.
-    """
+    """Raise Invalid if a fact ends before it begins, or is over and replaces one that holds."""
     since = fact.since
     if fact.replaces and fact.until is not None and fact.until < now():
         raise Invalid(
             f"the fact {fact.key[:80]!r} is over, so it replaces nothing",
             hint="Leave out replaces, or correct until.",
         )
-    if since is None:
-        return
-    if since > now() + timedelta(days=1):
-        raise Invalid(
-            f"the fact {fact.key[:80]!r} does not hold yet",
-            hint="Leave plans in the text, and pass the fact when it holds.",
-        )
-    if fact.until is not None and fact.until < since:
+    if since is not None and fact.until is not None and fact.until < since:
         raise Invalid(
             f"the fact {fact.key[:80]!r} ends before it begins",
             hint="Give an until that is not before since.",

@@ -206,3 +206,23 @@ def test_a_fact_in_doubt_is_named_for_the_agent(asking_with: Contract) -> None:
     [review] = doubt["needs_review"]
     assert review["id"] == doubt["turn_id"]
     assert "The alarm code is 4711. (2026-01-10) [alarm code]" in review["hint"]
+
+
+def test_a_plan_takes_effect_on_its_day_and_the_current_value_holds_until_then(
+    asking_with: Contract,
+) -> None:
+    ask = asking_with("hmlr")
+
+    def store(day: str, value: str, since: str) -> None:
+        fact = {"key": "home", "value": value, "since": since, "subject": "user"}
+        message = f"We live in {value} from then on."
+        ask("store_conversation", message=message, facts=[fact], timestamp=f"{day}T10:00:00Z")
+
+    store("2026-02-01", "Hamburg", "2025-01-01")
+    store("2026-03-01", "Leipzig", "2999-01-01")
+    found = ask("retrieve_memory", query="where is my home").data["facts"]
+    assert {fact["key"]: fact["value"] for fact in found}["home"] == "Hamburg"
+    text = (ask.vault / "facts" / "home.md").read_text(encoding="utf-8")
+    assert "valid_to: 2999-01-01T00:00:00Z" in text
+    [plan] = ask.vault.glob("facts/home*2999*.md")
+    assert "value: Leipzig" in plan.read_text(encoding="utf-8")

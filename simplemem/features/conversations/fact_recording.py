@@ -109,7 +109,7 @@ class FactRecorder:
             self._result.warnings.append(f"{name} {reason}, so it was not replaced")
             return
         if path != new.path:
-            end = new.valid_from or self._turn.at
+            end = min(new.valid_from or self._turn.at, self._turn.at)
             if old.valid_from is not None:
                 end = max(end, old.valid_from)
             self._change_set.set(

@@ -20,13 +20,14 @@ from simplemem.features.conversations.facts import (
     stated_at,
 )
 from simplemem.features.conversations.profile import PROFILE, Profile
-from simplemem.features.conversations.statements import StatedFact
+from simplemem.features.conversations.statements import StatedFact, key_of
 from simplemem.features.conversations.topic import TOPIC, Topic, Turn
 from simplemem.features.conversations.topic_lookup import find_topic
 from simplemem.features.fact import Fact
 from simplemem.features.facts.decay import is_current
 from simplemem.features.note_type import NoteType
 from simplemem.features.service import FeatureService
+from simplemem.note.dates import format_moment
 from simplemem.note.header import read_header
 from simplemem.note.names import legal_name, name_of
 from simplemem.store import Read, now
@@ -40,6 +41,17 @@ T = TypeVar("T")
 def _is_default(profile: Profile) -> bool:
     """Return whether a profile is that of the user of conversations, and of no other scope."""
     return str(read_header(profile.text).get("scope") or "default") == "default"
+
+
+def _is_plan(stated: StatedFact, current: Fact, at: datetime) -> bool:
+    """Return whether a fact begins after a time, at which another value of its key holds.
+
+    A fact that replaces another one is no plan: the agent says that the other one is outdated.
+    """
+    if stated.since is None or stated.since <= at or stated.replaces:
+        return False
+    has_begun = current.valid_from is None or current.valid_from <= at
+    return has_begun and current.value != stated.value and is_current(current, at)
 
 
 def _read_note(read: Read) -> Any:
@@ -131,6 +143,12 @@ class ConversationNotes(FeatureService):
         """
         link = self.link_text(path, turn.mark).removeprefix("[[").removesuffix("]]")
         stored_fact = self._find_stored_fact(change_set, stated)
+        if stored_fact is not None and _is_plan(stated, stored_fact, turn.at):
+            # Until then, the current value holds.
+            self._end(change_set, stored_fact, stated)
+            stated = stated._replace(key=key_of(f"{stated.key} from {stated.since:%Y %m %d}"))
+            stored_fact = self._find_stored_fact(change_set, stated)
+
         at = turn.at
         until = stated.until
         if stored_fact is not None and until is not None and until < at:
@@ -166,6 +184,11 @@ class ConversationNotes(FeatureService):
 
         same_noun = [fact for fact in facts if fact.key.endswith(f"_{stated.key}")]
         return same_noun[0] if len(same_noun) == 1 else None
+
+    def _end(self, change_set: ChangeSet, fact: Fact, plan: StatedFact) -> None:
+        """Let a fact end when a planned value of its key begins."""
+        if plan.since is not None:
+            change_set.set(fact.path, valid_to=format_moment(plan.since))
 
     def find_fact(self, change_set: ChangeSet, ref: str) -> Fact:
         """Return the fact with this id or key, as a change set leaves it so far.

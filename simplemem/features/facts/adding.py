@@ -337,9 +337,9 @@ class FactAdder:
     def _supersede(self, old: Fact, new: Fact) -> None:
         """Mark a fact as superseded by a new one, in the change set; it is no longer current.
 
-        It ends when the new one begins, but not before it began itself.
+        It ends when the new one begins, now at the latest, but not before it began itself.
         """
-        end = new.valid_from or now()
+        end = min(new.valid_from or now(), now())
         if old.valid_from is not None:
             end = max(end, old.valid_from)
         superseded = {
