@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from simplemem.errors import Invalid
 from simplemem.features.text import clean_text
-from simplemem.note.dates import now, parse_moment
+from simplemem.note.dates import parse_moment
 
 AGENT: Final = "agent"
 """Who decided what a fact is, as its note says: the agent that called a tool."""
@@ -139,13 +139,8 @@ def _check_fact(fact: AgentFact, user_name: str) -> AgentFact:
 
 
 def _check_times(fact: AgentFact) -> None:
-    """Raise Invalid if a fact ends before it begins, or is over and replaces one that holds."""
+    """Raise Invalid if a fact ends before it begins."""
     since = fact.since
-    if fact.replaces and fact.until is not None and fact.until < now():
-        raise Invalid(
-            f"the fact {fact.key[:80]!r} is over, so it replaces nothing",
-            hint="Leave out replaces, or correct until.",
-        )
     if since is not None and fact.until is not None and fact.until < since:
         raise Invalid(
             f"the fact {fact.key[:80]!r} ends before it begins",

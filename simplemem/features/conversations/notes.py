@@ -138,8 +138,8 @@ class ConversationNotes(FeatureService):
 
         A fact with its key gets another version; without one, there is a new note. The topic of the
         turn has the id `topic_id`, and its note is at `path`. A value that was over before the turn
-        does not replace another one. Raises Conflict or Unreadable if the fact's note cannot be
-        changed, and TooLong if it would exceed the limit of a note.
+        replaces another one only if the agent says so. Raises Conflict or Unreadable if the fact's
+        note cannot be changed, and TooLong if it would exceed the limit of a note.
         """
         link = self.link_text(path, turn.mark).removeprefix("[[").removesuffix("]]")
         stored_fact = self._find_stored_fact(change_set, stated)
@@ -154,7 +154,7 @@ class ConversationNotes(FeatureService):
         if stored_fact is not None and until is not None and until < at:
             if stored_fact.value == stated.value:
                 stated = stated._replace(since=stated.since or stored_fact.valid_from)
-            else:
+            elif not stated.replaces:
                 at = until.replace(microsecond=0)
         version = FactVersion(at, stated.value, link)
         if stored_fact is not None:
