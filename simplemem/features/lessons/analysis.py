@@ -251,20 +251,22 @@ class Analysis:
 
     # Themes
 
-    def themes(self, min_similarity: float = 0.75, min_size: int = 2) -> list[Theme]:
+    def themes(self, min_similarity: float | None = None, min_size: int = 2) -> list[Theme]:
         """Return groups of similar current lessons, the largest first. No lesson is in two.
 
         A group has at least `min_size` lessons, each at least as similar to the central one as
-        `min_similarity`.
+        `min_similarity`; None means clearly more similar than lessons of this vault usually are.
         """
+        if min_similarity is None:
+            min_similarity = self._similarities.usual_threshold()
         similar_pairs = self._similarities.similar_pairs(min_similarity)
         return group_by_theme(self.current, similar_pairs, self.read_counts, min_size=min_size)
 
-    def clusters(self, min_similarity: float = 0.75, min_size: int = 2) -> list[Data]:
+    def clusters(self, min_similarity: float | None = None, min_size: int = 2) -> list[Data]:
         """Return the `themes` for these arguments, each with the fields of `theme_cluster`."""
         return [theme_cluster(theme) for theme in self.themes(min_similarity, min_size)]
 
-    def suggested_tags(self, min_similarity: float = 0.75) -> list[Data]:
+    def suggested_tags(self, min_similarity: float | None = None) -> list[Data]:
         """Return words of themes with three or more members, as tags for the members without them.
 
         `min_similarity` is as in `themes`. Each word has the fields of `suggest_tags`. A tag that
@@ -308,7 +310,7 @@ class Analysis:
         """Return what recurs in all lessons until a day, with the fields of `find_patterns`."""
         return find_patterns(self.lessons, today)
 
-    def insights(self, min_similarity: float = 0.75, min_size: int = 2) -> list[Data]:
+    def insights(self, min_similarity: float | None = None, min_size: int = 2) -> list[Data]:
         """Return habits and themes of the current lessons as findings, the most urgent first.
 
         The themes are those that `themes` returns for these arguments.

@@ -10,7 +10,7 @@ from itertools import product
 from typing import Final, NamedTuple
 
 from simplemem.features.lessons.near_pairs import Weights
-from simplemem.features.lessons.statements import Clause, Reading, Stems
+from simplemem.features.lessons.statements import Clause, Reading
 
 _MIN_DENIED_SHARE: Final = 0.5  # of what one denies that the other one says
 _MIN_NEARNESS_OF_AMOUNTS: Final = 0.2

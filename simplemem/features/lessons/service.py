@@ -15,6 +15,7 @@ from simplemem.features.event_log import EventLog
 from simplemem.features.graph.bullets import Bullet, RelationLine
 from simplemem.features.graph.page import read_page
 from simplemem.features.graph.page_edits import remove_bullets
+from simplemem.features.lessons.causes import ChainStep, trace_causes
 from simplemem.features.lessons.description import (
     Fields,
     LessonRelation,
@@ -79,6 +80,13 @@ class LessonChange(NamedTuple):
     confidence: float | None = None
     verified: bool | None = None
     tags: tuple[str, ...] | None = None
+
+
+class NewRelation(NamedTuple):
+    """A relation that a lesson is saved with."""
+
+    type: str
+    target: str  # the ref of a lesson
 
 
 class SavedLesson(NamedTuple):
@@ -296,16 +304,18 @@ class LessonService(FeatureService):
         confidence: float | None = None,
         verified: bool | None = None,
         tags: Sequence[str] = (),
+        relations: Sequence[NewRelation] = (),
         **by: Unpack[AuthorArgs],
     ) -> SavedLesson:
         """Save a lesson as a note, or update the lesson that says the same.
 
         A lesson that is not superseded says the same if it has this type and content, and no other
-        context. It gets the confidence, `verified` and context that are given, and the tags in
-        addition to its own.
+        context. It gets the confidence, `verified` and context that are given, and the tags and
+        relations in addition to its own.
 
-        Raises Invalid for an empty content or one that leaves a code block open, and TooLong for a
-        content or context over 10,000 characters.
+        Raises Invalid for an empty content or one that leaves a code block open, TooLong for a
+        content or context over 10,000 characters, and NotFound or Ambiguous if a relation does not
+        name one lesson; nothing is written then.
         """
         content = _clean(content, "content")
         context = _clean(context, "context")
@@ -329,17 +339,20 @@ class LessonService(FeatureService):
         def draft(change_set: ChangeSet) -> tuple[str, list[Lesson]]:
             """Update the lesson that says the same, else add a note. Return its path, and twins."""
             lessons = self.collection.in_order()
+            targets = [(new.type, _find_lesson(lessons, new.target)) for new in relations]
             twins = [lesson for lesson in lessons if _says_same(lesson, new_lesson)]
             twin = _twin_to_update(twins, new_lesson)
             if twin is None:
                 stem = f"{folder}/{slug_of(content)}"
                 path = self.free_path(change_set, stem, between="-")
-                change_set.put(path, text)
+                change_set.put(path, _with_relations(text, targets))
                 return path, twins
 
             new_tags = [tag for tag in legal_tags if tag not in twin.tags]
             all_tags = (*twin.tags, *new_tags)
             self._apply(change_set, twin, change._replace(tags=all_tags))
+            for relation_type, target in targets:
+                self._add_relation(change_set, twin, relation_type, target)
             return twin.path, twins
 
         author = AuthorArgs(tool="save_knowledge") | by
@@ -393,6 +406,33 @@ class LessonService(FeatureService):
         properties = _changed_properties(lesson, change)
         if properties:
             change_set.set(lesson.path, **properties)
+
+    def verify(
+        self, ref: str, *, verified: bool, note: str = "", **by: Unpack[AuthorArgs]
+    ) -> UpdatedLesson:
+        """Record whether a lesson was tested and holds, and add how to its context.
+
+        Raises what `update` raises.
+        """
+        lesson = self.find(ref)
+        change = LessonChange(verified=verified)
+        evidence = " ".join(note.split())
+        if evidence:
+            outcome = "Verified" if verified else "Did not hold"
+            line = f"{outcome} on {now()[:10]}: {evidence}"
+            if line not in lesson.context.split("\n"):
+                change = change._replace(context=f"{lesson.context}\n\n{line}".strip())
+        author = AuthorArgs(tool="verify_knowledge") | by
+        return self.update(lesson.id, change, **author)
+
+    def trace(self, ref: str, max_steps: int = 10) -> list[ChainStep]:
+        """Return the causes, effects and fixes of a lesson, as `trace_causes` orders them.
+
+        Raises NotFound or Ambiguous if `ref` does not name one lesson.
+        """
+        lessons = self.lessons()
+        lesson = _find_lesson(lessons, ref)
+        return trace_causes(lesson, lessons, self.relations_of(lessons), max_steps)
 
     def delete(self, ref: str, **by: Unpack[AuthorArgs]) -> DeletedLesson:
         """Move the note of a lesson to the trash. Relations to it stay in the other notes.
@@ -520,7 +560,9 @@ class LessonService(FeatureService):
         dropped: list[Bullet] = []
         for bullet in page.bullets:
             relation = bullet.content
-            if not isinstance(relation, RelationLine) or relation.type not in _VERDICTS:
+            if not isinstance(relation, RelationLine) or not relation.link:
+                continue
+            if relation.type not in _VERDICTS:
                 continue
             [path] = self.extension.resolve_links([(relation.link, source.path)])
             if path == target.path:
@@ -693,6 +735,13 @@ def _twin_to_update(twins: Sequence[Lesson], new_lesson: Lesson) -> Lesson | Non
         if lesson.context == new_lesson.context:
             return lesson
     return current[0] if current else None
+
+
+def _with_relations(text: str, targets: Iterable[tuple[str, Lesson]]) -> str:
+    """Return the text of a note with relations to lessons, each given with its type."""
+    for relation_type, target in targets:
+        text = with_relation(text, relation_type, target.name)
+    return text
 
 
 def _write_verdict(change_set: ChangeSet, contradiction: Contradiction) -> None:
