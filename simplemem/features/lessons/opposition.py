@@ -13,6 +13,7 @@ from simplemem.features.lessons.near_pairs import Weights
 from simplemem.features.lessons.statements import Clause, Reading
 
 _MIN_DENIED_SHARE: Final = 0.5  # of what one denies that the other one says
+_MIN_NEARNESS_OF_MOVES: Final = 0.3
 _MIN_NEARNESS_OF_AMOUNTS: Final = 0.2
 _MIN_NEARNESS_OF_EFFECTS: Final = 0.25
 _MIN_NEARNESS_OF_CAUSES: Final = 0.25
@@ -39,8 +40,10 @@ class NearReadings(NamedTuple):
     weights: Weights
 
     def clause_pairs(self) -> Iterator[tuple[Clause, Clause]]:
-        """Yield each clause of the first lesson with each of the second."""
-        yield from product(self.one.clauses, self.other.clauses)
+        """Yield each clause of the first lesson with each of the second that shares a word."""
+        for one, other in product(self.one.clauses, self.other.clauses):
+            if not one.stems.isdisjoint(other.stems):
+                yield one, other
 
 
 def find_reason(pair: NearReadings) -> Reason | None:
@@ -118,6 +121,23 @@ def _denies_too(reading: Reading, denying: Clause) -> bool:
     return any(len(clause.denied & denying.denied) > 1 for clause in reading.clauses)
 
 
+def _has_moved(pair: NearReadings) -> Reason | None:
+    """Propose a very near pair of which the newer one says that something changed."""
+    if pair.nearness < _MIN_NEARNESS_OF_MOVES or pair.one.wording is None:
+        return None
+    older, newer = pair.one, pair.other
+    if older.lesson.created > newer.lesson.created:
+        older, newer = newer, older
+    if older.lesson.created == newer.lesson.created:
+        return None
+    has_moved = pair.one.wording.has_moved
+    for clause in newer.clauses:
+        shared = pair.weights.distinctive(clause.stems & older.stems)
+        if has_moved.search(clause.text) and len(shared) >= _MIN_SHARED_STEMS:
+            return _whole_reason(pair, "moved", "the newer one says that something changed")
+    return None
+
+
 def _order_differs(pair: NearReadings) -> Reason | None:
     """Propose a pair that puts two steps in opposite orders."""
     for one, other in product(pair.one.orders, pair.other.orders):
@@ -130,24 +150,14 @@ def _order_differs(pair: NearReadings) -> Reason | None:
 
 def _is_opposite(pair: NearReadings) -> Reason | None:
     """Propose a pair with clauses about one thing that say opposite things of it."""
-    wording = pair.one.wording
-    assert wording is not None
     for one, other in pair.clause_pairs():
-        if len(pair.weights.distinctive(one.stems & other.stems)) < _MIN_SHARED_STEMS:
-            continue
-        for opposites in wording.opposites:
-            one_sides = (opposites.one.search(one.text), opposites.other.search(one.text))
-            other_sides = (opposites.one.search(other.text), opposites.other.search(other.text))
-            if _are_opposite_sides(one_sides, other_sides):
-                return Reason("opposite", opposites.reason, one.sentence, other.sentence)
+        for reason in sorted(one.sides.keys() & other.sides.keys()):
+            if one.sides[reason] == other.sides[reason]:
+                continue
+            shared = pair.weights.distinctive(one.stems & other.stems)
+            if len(shared) >= _MIN_SHARED_STEMS:
+                return Reason("opposite", reason, one.sentence, other.sentence)
     return None
-
-
-def _are_opposite_sides(one: tuple[object, object], other: tuple[object, object]) -> bool:
-    """Return whether one clause matches just one of two patterns, and another just the other."""
-    one_matches = (one[0] is not None, one[1] is not None)
-    other_matches = (other[0] is not None, other[1] is not None)
-    return one_matches != other_matches and sum(one_matches) == 1 and sum(other_matches) == 1
 
 
 def _amount_differs(pair: NearReadings) -> Reason | None:
@@ -155,6 +165,8 @@ def _amount_differs(pair: NearReadings) -> Reason | None:
     if pair.nearness < _MIN_NEARNESS_OF_AMOUNTS:
         return None
     for one, other in pair.clause_pairs():
+        if one.amounts & other.amounts:
+            continue  # the others may be the conditions of the common one
         shared_stems = one.stems & other.stems
         units = _single_units(one).keys() & _single_units(other).keys()
         for unit in sorted(units):
@@ -222,5 +234,6 @@ _RULES: Final[tuple[Callable[[NearReadings], Reason | None], ...]] = (
     _is_opposite,
     _amount_differs,
     _effect_differs,
+    _has_moved,
     _cause_differs,
 )

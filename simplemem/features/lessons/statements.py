@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -16,12 +16,16 @@ from simplemem.note.sentences import sentence_spans
 from simplemem.note.stems import stem
 from simplemem.note.words import STOP_WORDS, language_of, words_in_order
 
-_MAX_SENTENCES: Final = 30  # of one lesson that are compared
+_MAX_SENTENCES: Final = 20  # of one lesson that are compared
 _AMOUNT: Final = re.compile(r"(?<![\w.])(\d{1,9}(?:\.\d{1,3})?|[a-z]{3,6})(?: |(?<=\d))([a-z%]+)")
 _YEAR: Final = re.compile(r"(?:19|20)\d\d")
 
 Stems = frozenset[str]
 """Words that name something, each as its stem."""
+
+
+Sides = Mapping[str, bool]
+"""Of opposites (by their reason): True for the first of the two, False for the second."""
 
 
 class Amount(NamedTuple):
@@ -57,6 +61,7 @@ class Clause:
     is_conditional: bool  # what it denies holds under a condition
     effect: str  # "none", "better" or "worse"; "" if it names none
     amounts: frozenset[Amount]
+    sides: Sides  # which of two opposite things it says
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +77,7 @@ class Reading:
 
 
 def read_statements(lesson: Lesson) -> Reading:
-    """Return what a lesson says in its first 30 sentences; no clauses without a wording."""
+    """Return what a lesson says in its first 20 sentences; no clauses without a wording."""
     text = plain_text(lesson.text)
     language = language_of(text)
     tags = " ".join(lesson.tags).replace("/", " ").replace("-", " ")
@@ -131,6 +136,7 @@ def _read_clauses(wording: Wording, sentence: str, normalized: str) -> Iterator[
             is_conditional=is_conditional or wording.exception.search(text) is not None,
             effect=_read_effect(wording, text),
             amounts=frozenset(_read_amounts(wording, text)),
+            sides=_read_sides(wording, text),
         )
 
 
@@ -161,6 +167,17 @@ def _read_effect(wording: Wording, text: str) -> str:
         if pattern.search(text):
             return name
     return ""
+
+
+def _read_sides(wording: Wording, text: str) -> Sides:
+    """Return which of two opposite things a clause says; opposites of which it says both are out."""
+    sides: dict[str, bool] = {}
+    for opposites in wording.opposites:
+        is_one = opposites.one.search(text) is not None
+        is_other = opposites.other.search(text) is not None
+        if is_one != is_other:
+            sides[opposites.reason] = is_one
+    return sides
 
 
 def _read_amounts(wording: Wording, text: str) -> Iterator[Amount]:

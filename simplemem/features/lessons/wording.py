@@ -39,6 +39,7 @@ class Wording:
     denies_clause: re.Pattern[str]
     denies_rest: re.Pattern[str]  # of its clause
     is_over: re.Pattern[str]  # the clause says that something ended or was replaced
+    has_moved: re.Pattern[str]  # the clause says that something is another way than before
     no_denial: re.Pattern[str]  # what looks like a denial and is none: "not only"
     exception: re.Pattern[str]  # a denial with one holds under a condition
     earlier_first: re.Pattern[str]  # stands behind what comes earlier, before what comes later
@@ -92,6 +93,7 @@ def _read_wording(code: str, data: Mapping[str, Any]) -> Wording:
         denies_clause=re.compile(denial["clause"]),
         denies_rest=re.compile(denial["after"]),
         is_over=re.compile(denial["over"]),
+        has_moved=re.compile(denial["moved"]),
         no_denial=re.compile(denial["no_denial"]),
         exception=re.compile(denial["exception"]),
         earlier_first=re.compile(data["order"]["earlier_first"]),
