@@ -230,10 +230,10 @@ def _whole_reason(pair: NearReadings, rule: str, text: str) -> Reason:
 
 _RULES: Final[tuple[Callable[[NearReadings], Reason | None], ...]] = (
     _order_differs,
+    _effect_differs,
     _is_denied,
     _is_opposite,
     _amount_differs,
-    _effect_differs,
     _has_moved,
     _cause_differs,
 )

@@ -9,7 +9,7 @@ from simplemem.features.event_log import Event, EventLog
 from simplemem.features.lessons.analysis import Analysis
 from simplemem.features.lessons.language_model import ModelVerdict, judge_pairs
 from simplemem.features.lessons.proposals import Proposal
-from simplemem.features.lessons.service import LessonService, PairVerdict, ReviewedPair
+from simplemem.features.lessons.service import LessonService, PairVerdict, Review
 from simplemem.models import AuthorArgs
 from simplemem.note.passages import text_hash
 
@@ -23,7 +23,7 @@ _FILE: Final = "state/compared_lessons.jsonl"
 class ModelReview(NamedTuple):
     """What a model said about pairs of lessons."""
 
-    reviewed: list[ReviewedPair]  # what was written
+    review: Review  # what was written
     asked_count: int  # pairs that the model was asked about
     method: str  # which model
     degraded: str  # why the model was not asked about all of them; or ""
@@ -58,9 +58,11 @@ def review_with_model(
         for verdict in verdicts
         if verdict.contradicts or verdict.proposal.is_offered
     ]
-    reviewed = service.review(kept, decided_by=chat.method, **by) if kept else []
+    review = Review([], "")
+    if kept:
+        review = service.review(kept, decided_by=chat.method, **by)
     log.add({"pairs": [_pair_key(verdict.proposal) for verdict in verdicts]})
-    return ModelReview(reviewed, len(proposals), chat.method, degraded)
+    return ModelReview(review, len(proposals), chat.method, degraded)
 
 
 def _ask_model(chat: ChatModel, proposals: list[Proposal]) -> tuple[list[ModelVerdict], str]:

@@ -138,6 +138,13 @@ class ReviewedPair(NamedTuple):
     superseded: Lesson | None  # the one that no longer holds
 
 
+class Review(NamedTuple):
+    """Pairs whose verdicts were written as one step."""
+
+    pairs: list[ReviewedPair]
+    version: str  # of the step, to undo it; "" if nothing was written
+
+
 class LessonService(FeatureService):
     """The lessons of one store. Each change of them is one step of the history.
 
@@ -501,7 +508,7 @@ class LessonService(FeatureService):
 
     def review(
         self, verdicts: Sequence[PairVerdict], *, decided_by: str = "", **by: Unpack[AuthorArgs]
-    ) -> list[ReviewedPair]:
+    ) -> Review:
         """Keep verdicts about pairs in their notes, as one step, so that no pair is offered again.
 
         A pair that contradicts gets the relation `contradicts`, or `supersedes` if one is to be
@@ -519,8 +526,9 @@ class LessonService(FeatureService):
             ]
 
         author = AuthorArgs(tool="review_contradictions") | by
-        reviewed, _ = self.collection.change(draft, author)
-        return reviewed
+        reviewed, result = self.collection.change(draft, author)
+        version = result.written[0].version if result.written else ""
+        return Review(reviewed, version)
 
     def _write_review(
         self,

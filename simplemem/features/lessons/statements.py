@@ -170,7 +170,7 @@ def _read_effect(wording: Wording, text: str) -> str:
 
 
 def _read_sides(wording: Wording, text: str) -> Sides:
-    """Return which of two opposite things a clause says; opposites of which it says both are out."""
+    """Return which of two opposite things a clause says, without those of which it says both."""
     sides: dict[str, bool] = {}
     for opposites in wording.opposites:
         is_one = opposites.one.search(text) is not None

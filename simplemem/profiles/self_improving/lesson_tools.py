@@ -111,6 +111,7 @@ class Reviewed(TypedDict):
     """The verdicts that are now in the notes, and who decided."""
 
     reviewed: list[Data]
+    version: str
     asked: int
     method: str
     degraded: str
@@ -374,14 +375,15 @@ def review_contradictions(
             PairVerdict(pair.one, pair.other, pair.verdict == "contradict", pair.keep)
             for pair in verdicts
         ]
-        reviewed = lessons.review(pairs, **caller)
-        outcome = ModelReview(reviewed, 0, "verdicts of the caller", "")
+        review = lessons.review(pairs, **caller)
+        outcome = ModelReview(review, 0, "verdicts of the caller", "")
     else:
         outcome = review_with_model(lessons, analysis_of(store), maxPairs, **caller)
 
-    rows = [_reviewed_data(pair) for pair in outcome.reviewed]
+    rows = [_reviewed_data(pair) for pair in outcome.review.pairs]
     data: Reviewed = {
         "reviewed": rows,
+        "version": outcome.review.version,
         "asked": outcome.asked_count,
         "method": outcome.method,
         "degraded": outcome.degraded,
