@@ -206,6 +206,20 @@ def test_an_answer_that_cannot_be_used_changes_nothing_and_the_pair_stays_offere
         assert len(offered(ask)) == 1
 
 
+def test_a_private_lesson_is_not_sent_to_the_model(
+    asking_with: Callable[..., Ask], vault: Path
+) -> None:
+    with ChatService(judging("contradict")) as service:
+        ask = with_model(asking_with, service)
+        save(ask, OLD)
+        save(ask, NEW)
+        [note] = [path for path in (vault / "knowledge").rglob("*.md") if "60" in path.read_text()]
+        note.write_text(note.read_text().replace("---\n", "---\nprivate: true\n", 1))
+        ask.in_step()
+        assert ask("review_contradictions").data["asked"] == 0
+        assert service.requests == [] and len(offered(ask)) == 1
+
+
 # -- verifying, chains, searching together
 
 

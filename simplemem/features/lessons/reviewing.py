@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple, Unpack
 
 from simplemem.errors import Unavailable
@@ -35,7 +36,8 @@ def review_with_model(
     """Ask the configured model about near pairs of lessons, and keep its verdicts in the notes.
 
     The offered pairs come first. A near pair that no rule offers is kept only if it contradicts;
-    that the model was asked about it is logged, and it is asked again only after a change. Raises
+    that the model was asked about it is logged, and it is asked again only after a change. Private
+    lessons are not sent. Raises
     Unavailable if no model is configured, or if it answers nothing at all.
     """
     chat = service.chat
@@ -46,13 +48,14 @@ def review_with_model(
         )
     log = EventLog[set[str]](service.extension, _FILE, set, _add_compared)
     known = log.state()
-    proposals = [
+    proposals = _public_only(service, analysis.unjudged())
+    unanswered = [
         proposal
-        for proposal in analysis.unjudged()
+        for proposal in proposals
         if proposal.is_offered or _pair_key(proposal) not in known
     ][:max_pairs]
 
-    verdicts, degraded = _ask_model(chat, proposals)
+    verdicts, degraded = _ask_model(chat, unanswered)
     kept = [
         PairVerdict(verdict.proposal.one.id, verdict.proposal.other.id, verdict.contradicts)
         for verdict in verdicts
@@ -62,7 +65,14 @@ def review_with_model(
     if kept:
         review = service.review(kept, decided_by=chat.method, **by)
     log.add({"pairs": [_pair_key(verdict.proposal) for verdict in verdicts]})
-    return ModelReview(review, len(proposals), chat.method, degraded)
+    return ModelReview(review, len(unanswered), chat.method, degraded)
+
+
+def _public_only(service: LessonService, proposals: Sequence[Proposal]) -> list[Proposal]:
+    """Return the pairs of which no lesson is private, since no service may receive that."""
+    paths = {path for proposal in proposals for path in proposal.paths}
+    private_paths = service.extension.private_among(paths)
+    return [proposal for proposal in proposals if proposal.paths.isdisjoint(private_paths)]
 
 
 def _ask_model(chat: ChatModel, proposals: list[Proposal]) -> tuple[list[ModelVerdict], str]:
