@@ -39,7 +39,8 @@ class Weights:
 
     def sum_of(self, stems: Iterable[str]) -> float:
         """Return the sum of the weights of some words."""
-        return sum(self._weights.get(word, 0.0) for word in stems)
+        weights = self._weights
+        return sum([weights[word] for word in stems if word in weights])
 
     def distinctive(self, stems: Iterable[str]) -> set[str]:
         """Return those of some words that few lessons have: they tell what one is about."""
@@ -47,10 +48,12 @@ class Weights:
 
     def nearness(self, one: Stems, other: Stems) -> float:
         """Return which share of the weight of the lighter one both have, from 0 to 1."""
-        lighter = min(self.sum_of(one), self.sum_of(other))
-        if not lighter:
-            return 0.0
-        return self.sum_of(one & other) / lighter
+        return self.share_of(one & other, self.sum_of(one), self.sum_of(other))
+
+    def share_of(self, shared: Iterable[str], one_weight: float, other_weight: float) -> float:
+        """Return which share of the lighter one of two weights some words have, from 0 to 1."""
+        lighter = min(one_weight, other_weight)
+        return self.sum_of(shared) / lighter if lighter else 0.0
 
 
 def find_near_pairs(readings: Sequence[Reading], weights: Weights) -> list[NearPair]:
@@ -58,9 +61,12 @@ def find_near_pairs(readings: Sequence[Reading], weights: Weights) -> list[NearP
 
     Lessons of less than four words are near to none.
     """
+    # Each lesson is in many pairs, so its weight is computed once.
+    whole = [weights.sum_of(reading.stems) for reading in readings]
     pairs: list[NearPair] = []
     for one, other in _linked_pairs(readings, weights):
-        nearness = _nearness(readings[one], readings[other], weights)
+        shared = readings[one].stems & readings[other].stems
+        nearness = weights.share_of(shared, whole[one], whole[other])
         if nearness >= MIN_NEARNESS:
             pairs.append(NearPair(one, other, nearness))
 
@@ -81,26 +87,28 @@ def neighbours_of(
 
     The nearest come first, up to eight. `weights` are those of all these lessons.
     """
+    if len(reading.stems) < _MIN_STEMS:
+        return []
     neighbours: list[tuple[int, float]] = []
     for position, other in enumerate(others):
-        nearness = _nearness(reading, other, weights)
+        if len(other.stems) < _MIN_STEMS:
+            continue
+        nearness = weights.nearness(reading.stems, other.stems)
         if nearness >= MIN_NEARNESS:
             neighbours.append((position, nearness))
     neighbours.sort(key=lambda neighbour: -neighbour[1])
     return neighbours[:_MAX_NEIGHBOURS]
 
 
-def _nearness(one: Reading, other: Reading, weights: Weights) -> float:
-    """Return how near two lessons are, from 0 to 1; 0 if one of them says too little."""
-    if min(len(one.stems), len(other.stems)) < _MIN_STEMS:
-        return 0.0
-    return weights.nearness(one.stems, other.stems)
-
-
 def _linked_pairs(readings: Sequence[Reading], weights: Weights) -> Iterator[tuple[int, int]]:
-    """Yield each pair of positions of lessons that share a word, unless it is a common one."""
+    """Yield each pair of positions of lessons that share a word, unless it is a common one.
+
+    Lessons of less than four words are in no pair.
+    """
     positions: dict[str, list[int]] = defaultdict(list)
     for position, reading in enumerate(readings):
+        if len(reading.stems) < _MIN_STEMS:
+            continue
         for word in reading.stems:
             if weights.counts[word] <= _MAX_LINKING:
                 positions[word].append(position)
