@@ -41,7 +41,10 @@ from simplemem.store import open_store
 with open_store(sys.argv[1]) as store:
     store.sync()
     start = time.process_time()
-    contradictions = analysis_of(store, "").contradictions()
+    analysis = analysis_of(store, "")
+    contradictions = analysis.contradictions()
+    if hasattr(analysis, "offers"):  # another checkout may not have it
+        analysis.offers(contradictions)
     print(time.process_time() - start, len(contradictions))
 """
 _COMPLETE: Final = """

@@ -269,8 +269,9 @@ def analyze(
 ) -> Answer:
     """Show lessons that need attention.
 
-    These are lessons with low confidence, unverified or unread lessons, contradictions, and groups
-    of similar lessons. No model is used, and nothing is written.
+    These are lessons with low confidence, unverified or unread lessons, contradictions, pairs that
+    may contradict each other, and groups of similar lessons. No model is used, and nothing is
+    written.
 
     $ simplemem lessons analyze
     $ simplemem lessons analyze --notes projects/"""
@@ -308,6 +309,7 @@ def _collect_findings(analysis: Analysis, recurring: list[Fields]) -> dict[str, 
         "never_read": analysis.never_read(),
         "superseded": analysis.superseded(),
         "contradictions": [contradiction.data for contradiction in contradictions],
+        "offered": analysis.offers(contradictions),
         "recurring": recurring,
         "clusters": analysis.clusters()[:_MAX_CLUSTERS],
         "suggested_tags": analysis.suggested_tags(),
@@ -346,8 +348,8 @@ def _lessons_of_finding(finding: Fields) -> Sequence[Mapping[str, Any]]:
 
 
 def _title_of_finding(finding: Fields) -> str:
-    """Return what a finding says: its sentence, tag or rule, else its words."""
-    for key in ("says", "tag", "rule"):
+    """Return what a finding says: its sentence, tag, reason or rule, else its words."""
+    for key in ("says", "tag", "reason", "rule"):
         if finding.get(key):
             return str(finding[key])
     return ", ".join(finding["words"])

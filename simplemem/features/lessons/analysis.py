@@ -6,7 +6,7 @@ compared by the vectors of the index.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import date
 from functools import cached_property
@@ -23,7 +23,8 @@ from simplemem.features.lessons.contradictions import (
 from simplemem.features.lessons.findings import by_priority, lesson_label, lesson_labels
 from simplemem.features.lessons.habits import find_habits
 from simplemem.features.lessons.lesson import Lesson, read_lesson
-from simplemem.features.lessons.service import lesson_service
+from simplemem.features.lessons.proposals import Proposal, propose_pairs
+from simplemem.features.lessons.service import CONTRADICTS, lesson_service
 from simplemem.features.lessons.similarity import SimilarityMatrix
 from simplemem.features.lessons.statistics import LOW_CONFIDENCE, count_lessons, find_patterns
 from simplemem.features.lessons.themes import (
@@ -79,6 +80,11 @@ class Analysis:
         """The relations of the current lessons."""
         return self._service.relations_of(self.current)
 
+    @cached_property
+    def _proposals(self) -> list[Proposal]:
+        """The pairs of current lessons about one thing, those with a reason first."""
+        return propose_pairs(self._service.read_statements(self.current))
+
     # Contradictions
 
     def contradictions(
@@ -90,8 +96,9 @@ class Analysis:
     ) -> list[Contradiction]:
         """Return each pair of current lessons that disagree, once, with a verdict or None.
 
-        Two values for a subject come first, then denials, then near duplicates. Lessons with a
-        relation to each other are left out: somebody has looked at them. A lesson that lost to
+        Pairs that were confirmed (by the relation `contradicts`) come first, then two values for a
+        subject, then denials, then near duplicates. Other lessons with a relation to each other
+        are left out: somebody has looked at them. A lesson that lost to
         another one decides nothing more. Near duplicates have at least `min_similarity` and
         confidences that differ by `min_delta` or more. With `same_type_only`, both lessons of a
         pair have one type.
@@ -99,9 +106,12 @@ class Analysis:
         compared = self._linked_pairs()
         losers: set[str] = set()
         contradictions: list[Contradiction] = []
-        for disagreement in self._find_disagreements(min_similarity, min_delta):
+        disagreements = self._find_confirmed()
+        compared -= {self._paths_of(confirmed) for confirmed in disagreements}
+        disagreements += self._find_disagreements(min_similarity, min_delta)
+        for disagreement in disagreements:
             one, other = self._lessons_of(disagreement)
-            paths = frozenset((one.path, other.path))
+            paths = self._paths_of(disagreement)
             if paths in compared:
                 continue
             if same_type_only and one.type != other.type:
@@ -118,6 +128,56 @@ class Analysis:
                 data["why"] = verdict.reason
             contradictions.append(Contradiction(data, verdict))
         return contradictions
+
+    def offers(
+        self, contradictions: Iterable[Contradiction], *, same_type_only: bool = False
+    ) -> list[Data]:
+        """Return the pairs of current lessons that may contradict each other, for a reader.
+
+        Each has the `rule`, the `reason`, the labels of the lessons as `one` (the older) and
+        `other`, each with the sentence that it `said`, and the `nearness` of the two. Pairs with a
+        relation, and those of `contradictions`, are left out.
+        """
+        known = {
+            frozenset((each.data["one"]["id"], each.data["other"]["id"])) for each in contradictions
+        }
+        offers: list[Data] = []
+        for proposal in self.unjudged():
+            if not proposal.is_offered:
+                continue
+            if frozenset((proposal.one.id, proposal.other.id)) in known:
+                continue
+            if same_type_only and proposal.one.type != proposal.other.type:
+                continue
+            offers.append(offer_data(proposal))
+        return offers
+
+    def unjudged(self) -> list[Proposal]:
+        """Return the near pairs of current lessons that have no relation to each other.
+
+        Those with a reason come first.
+        """
+        judged = self._linked_pairs()
+        return [proposal for proposal in self._proposals if proposal.paths not in judged]
+
+    def _find_confirmed(self) -> list[Disagreement]:
+        """Return the pairs of current lessons of which one has the relation `contradicts`."""
+        positions = {lesson.path: position for position, lesson in enumerate(self.current)}
+        confirmed: dict[frozenset[str], Disagreement] = {}
+        for lesson in self.current:
+            for relation in self._relations[lesson.path]:
+                target = relation.target
+                if relation.type != CONTRADICTS or target.path not in positions:
+                    continue
+                pair = (positions[lesson.path], positions[target.path])
+                paths = frozenset((lesson.path, target.path))
+                confirmed[paths] = Disagreement("confirmed", pair, lesson.headline, target.headline)
+        return list(confirmed.values())
+
+    def _paths_of(self, disagreement: Disagreement) -> frozenset[str]:
+        """Return the paths of the two lessons of a disagreement."""
+        one, other = self._lessons_of(disagreement)
+        return frozenset((one.path, other.path))
 
     def _find_disagreements(self, min_similarity: float, min_delta: float) -> list[Disagreement]:
         """Return the disagreements of all current lessons, for `contradictions`.
@@ -191,20 +251,22 @@ class Analysis:
 
     # Themes
 
-    def themes(self, min_similarity: float = 0.75, min_size: int = 2) -> list[Theme]:
+    def themes(self, min_similarity: float | None = None, min_size: int = 2) -> list[Theme]:
         """Return groups of similar current lessons, the largest first. No lesson is in two.
 
         A group has at least `min_size` lessons, each at least as similar to the central one as
-        `min_similarity`.
+        `min_similarity`; None means clearly more similar than lessons of this vault usually are.
         """
+        if min_similarity is None:
+            min_similarity = self._similarities.usual_threshold()
         similar_pairs = self._similarities.similar_pairs(min_similarity)
         return group_by_theme(self.current, similar_pairs, self.read_counts, min_size=min_size)
 
-    def clusters(self, min_similarity: float = 0.75, min_size: int = 2) -> list[Data]:
+    def clusters(self, min_similarity: float | None = None, min_size: int = 2) -> list[Data]:
         """Return the `themes` for these arguments, each with the fields of `theme_cluster`."""
         return [theme_cluster(theme) for theme in self.themes(min_similarity, min_size)]
 
-    def suggested_tags(self, min_similarity: float = 0.75) -> list[Data]:
+    def suggested_tags(self, min_similarity: float | None = None) -> list[Data]:
         """Return words of themes with three or more members, as tags for the members without them.
 
         `min_similarity` is as in `themes`. Each word has the fields of `suggest_tags`. A tag that
@@ -248,7 +310,7 @@ class Analysis:
         """Return what recurs in all lessons until a day, with the fields of `find_patterns`."""
         return find_patterns(self.lessons, today)
 
-    def insights(self, min_similarity: float = 0.75, min_size: int = 2) -> list[Data]:
+    def insights(self, min_similarity: float | None = None, min_size: int = 2) -> list[Data]:
         """Return habits and themes of the current lessons as findings, the most urgent first.
 
         The themes are those that `themes` returns for these arguments.
@@ -301,6 +363,21 @@ def _analysis_of_notes(store: EnhancedStore, filter_: Filter, description: str) 
         dated = replace(lesson, created=note.created or "", modified=note.modified)
         lessons.append(dated)
     return Analysis(store, lessons, description)
+
+
+def offer_data(proposal: Proposal) -> Data:
+    """Return the fields of a pair that is offered, as `Analysis.offers` names them."""
+    one = lesson_label(proposal.one)
+    one["said"] = proposal.reason.one_sentence
+    other = lesson_label(proposal.other)
+    other["said"] = proposal.reason.other_sentence
+    return {
+        "rule": proposal.reason.rule,
+        "reason": proposal.reason.text,
+        "one": one,
+        "other": other,
+        "nearness": proposal.nearness,
+    }
 
 
 def _superseded_data(lesson: Lesson, by_name: dict[str, Lesson]) -> Data:

@@ -56,8 +56,9 @@ class Contradiction(NamedTuple):
     def rule(self) -> str:
         """The name of the rule that found it.
 
-        *slot* is one subject with two values, *polarity* the same words affirmed and denied, and
-        *duplicate?* two similar lessons with different confidence.
+        *slot* is one subject with two values, *polarity* the same words affirmed and denied,
+        *duplicate?* two similar lessons with different confidence, and *confirmed* two lessons of
+        which an agent, a model or a person said that they contradict each other.
         """
         rule: str = self.data["rule"]
         return rule

@@ -7,6 +7,7 @@ the sections `## Context` and `## Relations`. A user may write one by hand and o
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -301,9 +302,11 @@ def replace_body(text: str, content: str, context: str) -> str:
     return header + body
 
 
-def with_relation(text: str, relation_type: str, target: str) -> str:
+def with_relation(
+    text: str, relation_type: str, target: str, attributes: Mapping[str, str] | None = None
+) -> str:
     """Return the text of a note with one more relation, to the note named `target`, at the end."""
-    line = format_relation(relation_type, f"[[{target}]]", {})
+    line = format_relation(relation_type, f"[[{target}]]", attributes or {})
     page = read_page("", text)
     return add_items(text, page, "relations", [line])
 

@@ -5,12 +5,17 @@ from __future__ import annotations
 import time
 import uuid
 from collections import defaultdict, deque
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Unpack
 
 from simplemem.errors import Ambiguous, Conflict, Invalid, NotFound
 from simplemem.features.collection import ChangeSet, NoteCollection
 from simplemem.features.event_log import EventLog
+from simplemem.features.graph.bullets import Bullet, RelationLine
+from simplemem.features.graph.page import read_page
+from simplemem.features.graph.page_edits import remove_bullets
+from simplemem.features.lessons.causes import ChainStep, trace_causes
 from simplemem.features.lessons.description import (
     Fields,
     LessonRelation,
@@ -28,7 +33,9 @@ from simplemem.features.lessons.lesson import (
     with_relation,
 )
 from simplemem.features.lessons.note_search import NoteHits, search_notes, with_falling_scores
+from simplemem.features.lessons.proposals import Proposal, propose_against
 from simplemem.features.lessons.read_counts import FILE, ReadCounts, add_reads
+from simplemem.features.lessons.statements import Reading, read_statements
 from simplemem.features.service import FeatureService
 from simplemem.features.text import clean_text
 from simplemem.models import AuthorArgs, Hit
@@ -46,6 +53,12 @@ DEFAULT_CONFIDENCE: Final = 0.7
 SUPERSEDING: Final = ("supersedes", "superseded_by")
 """Types of relations that mark one of two lessons as superseded."""
 
+CONTRADICTS: Final = "contradicts"
+"""The relation between two lessons that were confirmed to contradict each other."""
+
+COMPATIBLE: Final = "compatible_with"
+"""The relation between two lessons that were offered as a contradiction, and are none."""
+
 LessonHit = tuple[Lesson, Hit]
 
 _MAX_CHARACTERS: Final = 10_000
@@ -54,6 +67,8 @@ _MIN_ID_PREFIX: Final = 3  # characters
 _CONFIDENCE_LOSS: Final = 0.3  # of a superseded lesson
 _MIN_CONFIDENCE: Final = 0.1
 _MAX_DURATIONS: Final = 1000  # per tool
+_MAX_COMPARED_ON_SAVE: Final = 1000  # lessons, so that saving stays quick
+_VERDICTS: Final = (CONTRADICTS, COMPATIBLE)
 _STATUS_PROPERTIES: Final = ("status", "superseded_by", "superseded_at", "superseded_reason")
 
 
@@ -65,6 +80,13 @@ class LessonChange(NamedTuple):
     confidence: float | None = None
     verified: bool | None = None
     tags: tuple[str, ...] | None = None
+
+
+class NewRelation(NamedTuple):
+    """A relation that a lesson is saved with."""
+
+    type: str
+    target: str  # the ref of a lesson
 
 
 class SavedLesson(NamedTuple):
@@ -98,6 +120,31 @@ class LinkedLessons(NamedTuple):
     is_changed: bool  # false if the relation existed already
 
 
+class PairVerdict(NamedTuple):
+    """What an agent or a model says about two lessons, which are given by refs."""
+
+    one: str
+    other: str
+    contradicts: bool
+    keep: str = ""  # the one that holds, so that it supersedes the other; "" leaves that open
+
+
+class ReviewedPair(NamedTuple):
+    """Two lessons, and the verdict that is now in their notes."""
+
+    one: Lesson  # as they were before
+    other: Lesson
+    contradicts: bool
+    superseded: Lesson | None  # the one that no longer holds
+
+
+class Review(NamedTuple):
+    """Pairs whose verdicts were written as one step."""
+
+    pairs: list[ReviewedPair]
+    version: str  # of the step, to undo it; "" if nothing was written
+
+
 class LessonService(FeatureService):
     """The lessons of one store. Each change of them is one step of the history.
 
@@ -121,6 +168,7 @@ class LessonService(FeatureService):
             empty=dict,
             apply=add_reads,
         )
+        self._readings: dict[str, tuple[str, Reading]] = {}
 
     # Reading
 
@@ -128,6 +176,37 @@ class LessonService(FeatureService):
         """Return all lessons, the oldest first, after all notes saved so far were read."""
         with self.collection.reading():
             return list(self.collection.in_order())
+
+    def read_statements(self, lessons: Sequence[Lesson]) -> list[Reading]:
+        """Return what lessons say, in their order. A lesson is read again only after a change."""
+        readings: list[Reading] = []
+        for lesson in lessons:
+            key, reading = self._readings.get(lesson.path, ("", None))
+            if reading is None or not lesson.sha256 or key != lesson.sha256:
+                reading = read_statements(lesson)
+                self._readings[lesson.path] = (lesson.sha256, reading)
+            readings.append(replace(reading, lesson=lesson))
+        return readings
+
+    def may_contradict(self, lesson: Lesson) -> list[Proposal]:
+        """Return the pairs of a lesson with a current one that rules offer as a contradiction.
+
+        Pairs with a relation are left out. Returns none if there are more than 1,000 lessons.
+        """
+        others = [
+            other
+            for other in self.lessons()
+            if other.path != lesson.path and not other.is_superseded
+        ]
+        if len(others) > _MAX_COMPARED_ON_SAVE:
+            return []
+        related = {other.path for other in self._lessons_related_to(lesson, others)}
+        related.update(
+            relation.target.path for relation in self.relations_of([lesson])[lesson.path]
+        )
+        unrelated = [other for other in others if other.path not in related]
+        [reading, *other_readings] = self.read_statements([lesson, *unrelated])
+        return propose_against(reading, other_readings)
 
     def read_counts(self) -> ReadCounts:
         """Return how often each lesson was read, and when last, by id.
@@ -232,16 +311,18 @@ class LessonService(FeatureService):
         confidence: float | None = None,
         verified: bool | None = None,
         tags: Sequence[str] = (),
+        relations: Sequence[NewRelation] = (),
         **by: Unpack[AuthorArgs],
     ) -> SavedLesson:
         """Save a lesson as a note, or update the lesson that says the same.
 
         A lesson that is not superseded says the same if it has this type and content, and no other
-        context. It gets the confidence, `verified` and context that are given, and the tags in
-        addition to its own.
+        context. It gets the confidence, `verified` and context that are given, and the tags and
+        relations in addition to its own.
 
-        Raises Invalid for an empty content or one that leaves a code block open, and TooLong for a
-        content or context over 10,000 characters.
+        Raises Invalid for an empty content or one that leaves a code block open, TooLong for a
+        content or context over 10,000 characters, and NotFound or Ambiguous if a relation does not
+        name one lesson; nothing is written then.
         """
         content = _clean(content, "content")
         context = _clean(context, "context")
@@ -265,17 +346,20 @@ class LessonService(FeatureService):
         def draft(change_set: ChangeSet) -> tuple[str, list[Lesson]]:
             """Update the lesson that says the same, else add a note. Return its path, and twins."""
             lessons = self.collection.in_order()
+            targets = [(new.type, _find_lesson(lessons, new.target)) for new in relations]
             twins = [lesson for lesson in lessons if _says_same(lesson, new_lesson)]
             twin = _twin_to_update(twins, new_lesson)
             if twin is None:
                 stem = f"{folder}/{slug_of(content)}"
                 path = self.free_path(change_set, stem, between="-")
-                change_set.put(path, text)
+                change_set.put(path, _with_relations(text, targets))
                 return path, twins
 
             new_tags = [tag for tag in legal_tags if tag not in twin.tags]
             all_tags = (*twin.tags, *new_tags)
             self._apply(change_set, twin, change._replace(tags=all_tags))
+            for relation_type, target in targets:
+                self._add_relation(change_set, twin, relation_type, target)
             return twin.path, twins
 
         author = AuthorArgs(tool="save_knowledge") | by
@@ -329,6 +413,33 @@ class LessonService(FeatureService):
         properties = _changed_properties(lesson, change)
         if properties:
             change_set.set(lesson.path, **properties)
+
+    def verify(
+        self, ref: str, *, verified: bool, note: str = "", **by: Unpack[AuthorArgs]
+    ) -> UpdatedLesson:
+        """Record whether a lesson was tested and holds, and add how to its context.
+
+        Raises what `update` raises.
+        """
+        lesson = self.find(ref)
+        change = LessonChange(verified=verified)
+        evidence = " ".join(note.split())
+        if evidence:
+            outcome = "Verified" if verified else "Did not hold"
+            line = f"{outcome} on {now()[:10]}: {evidence}"
+            if line not in lesson.context.split("\n"):
+                change = change._replace(context=f"{lesson.context}\n\n{line}".strip())
+        author = AuthorArgs(tool="verify_knowledge") | by
+        return self.update(lesson.id, change, **author)
+
+    def trace(self, ref: str, max_steps: int = 10) -> list[ChainStep]:
+        """Return the causes, effects and fixes of a lesson, as `trace_causes` orders them.
+
+        Raises NotFound or Ambiguous if `ref` does not name one lesson.
+        """
+        lessons = self.lessons()
+        lesson = _find_lesson(lessons, ref)
+        return trace_causes(lesson, lessons, self.relations_of(lessons), max_steps)
 
     def delete(self, ref: str, **by: Unpack[AuthorArgs]) -> DeletedLesson:
         """Move the note of a lesson to the trash. Relations to it stay in the other notes.
@@ -395,6 +506,78 @@ class LessonService(FeatureService):
         current_source = self.collection.items[linked.source.path]
         return linked._replace(source=current_source)
 
+    def review(
+        self, verdicts: Sequence[PairVerdict], *, decided_by: str = "", **by: Unpack[AuthorArgs]
+    ) -> Review:
+        """Keep verdicts about pairs in their notes, as one step, so that no pair is offered again.
+
+        A pair that contradicts gets the relation `contradicts`, or `supersedes` if one is to be
+        kept; another pair gets `compatible_with`. These replace an earlier verdict. `decided_by`
+        names the model that decided. Raises Invalid if a pair has one lesson twice or `keep` is
+        none of the two, and NotFound or Ambiguous if a ref does not name one lesson; then nothing
+        is written.
+        """
+
+        def draft(change_set: ChangeSet) -> list[ReviewedPair]:
+            """Write the verdicts, and return the pairs."""
+            lessons = self.collection.in_order()
+            return [
+                self._write_review(change_set, lessons, verdict, decided_by) for verdict in verdicts
+            ]
+
+        author = AuthorArgs(tool="review_contradictions") | by
+        reviewed, result = self.collection.change(draft, author)
+        version = result.written[0].version if result.written else ""
+        return Review(reviewed, version)
+
+    def _write_review(
+        self,
+        change_set: ChangeSet,
+        lessons: Sequence[Lesson],
+        verdict: PairVerdict,
+        decided_by: str,
+    ) -> ReviewedPair:
+        """Put one verdict into the change set, instead of an earlier one, and return its pair."""
+        one = _find_lesson(lessons, verdict.one)
+        other = _find_lesson(lessons, verdict.other)
+        if one.path == other.path:
+            raise Invalid("an entry cannot contradict itself")
+        winner: Lesson | None = None
+        if verdict.keep:
+            winner = _find_lesson((one, other), verdict.keep)
+
+        self._drop_verdict(change_set, one, other)
+        self._drop_verdict(change_set, other, one)
+        attributes = {"by": decided_by} if decided_by else {}
+        if not verdict.contradicts:
+            self._put_relation(change_set, other, COMPATIBLE, one, attributes)
+            return ReviewedPair(one, other, contradicts=False, superseded=None)
+        if winner is None:
+            self._put_relation(change_set, other, CONTRADICTS, one, attributes)
+            return ReviewedPair(one, other, contradicts=True, superseded=None)
+
+        loser = other if winner.path == one.path else one
+        self._add_relation(change_set, winner, "supersedes", loser)
+        self._supersede_by_client(change_set, winner, loser)
+        return ReviewedPair(one, other, contradicts=True, superseded=loser)
+
+    def _drop_verdict(self, change_set: ChangeSet, source: Lesson, target: Lesson) -> None:
+        """Remove the verdict about two lessons from the note of the first, if it has one."""
+        text = change_set.text(source.path)
+        page = read_page(source.path, text)
+        dropped: list[Bullet] = []
+        for bullet in page.bullets:
+            relation = bullet.content
+            if not isinstance(relation, RelationLine) or not relation.link:
+                continue
+            if relation.type not in _VERDICTS:
+                continue
+            [path] = self.extension.resolve_links([(relation.link, source.path)])
+            if path == target.path:
+                dropped.append(bullet)
+        if dropped:
+            change_set.put(source.path, remove_bullets(text, dropped))
+
     def _add_relation(
         self, change_set: ChangeSet, source: Lesson, relation_type: str, target: Lesson
     ) -> bool:
@@ -402,9 +585,21 @@ class LessonService(FeatureService):
         relation = LessonRelation(relation_type, target)
         if relation in self.relations_of([source])[source.path]:
             return False
-        text = with_relation(change_set.text(source.path), relation_type, target.name)
-        change_set.put(source.path, text)
+        self._put_relation(change_set, source, relation_type, target, {})
         return True
+
+    def _put_relation(
+        self,
+        change_set: ChangeSet,
+        source: Lesson,
+        relation_type: str,
+        target: Lesson,
+        attributes: Mapping[str, str],
+    ) -> None:
+        """Put a relation into the change set."""
+        text = change_set.text(source.path)
+        text = with_relation(text, relation_type, target.name, attributes)
+        change_set.put(source.path, text)
 
     def _supersede_by_client(self, change_set: ChangeSet, winner: Lesson, loser: Lesson) -> bool:
         """Mark a lesson as superseded by another, in the change set. False if it already was.
@@ -548,6 +743,13 @@ def _twin_to_update(twins: Sequence[Lesson], new_lesson: Lesson) -> Lesson | Non
         if lesson.context == new_lesson.context:
             return lesson
     return current[0] if current else None
+
+
+def _with_relations(text: str, targets: Iterable[tuple[str, Lesson]]) -> str:
+    """Return the text of a note with relations to lessons, each given with its type."""
+    for relation_type, target in targets:
+        text = with_relation(text, relation_type, target.name)
+    return text
 
 
 def _write_verdict(change_set: ChangeSet, contradiction: Contradiction) -> None:

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from simplemem.store import EnhancedStore
 
 _BLOCK_SIZE: Final = 256  # lessons that are compared with all others at once
+_MAX_SAMPLE: Final = 500  # lessons whose similarities give the usual ones
+MAX_USUAL_THRESHOLD: Final = 0.75
+"""Lessons of this similarity are about one thing in every vault."""
+
 _ROUNDING: Final = 1e-6
 _MIN_THRESHOLD: Final = 1e-9  # a lesson without a vector is similar to nothing
 
@@ -31,6 +35,22 @@ class SimilarityMatrix:
         width = max(map(len, vectors.values()), default=1)
         rows = [vectors.get(lesson.path) or [0.0] * width for lesson in lessons]
         self._rows: NDArray[np.float32] = np.array(rows, np.float32).reshape(-1, width)
+
+    def usual_threshold(self) -> float:
+        """Return the similarity from which two of these lessons are about one thing, up to 0.75.
+
+        It is two standard deviations above the mean, because the similarities of embedders differ
+        in height. Of more than 500 lessons, 500 are compared.
+        """
+        import numpy as np
+
+        step = max(1, -(-len(self._rows) // _MAX_SAMPLE))
+        sample = self._rows[::step]
+        if len(sample) < 2:
+            return MAX_USUAL_THRESHOLD
+        similarities = (sample @ sample.T)[np.triu_indices(len(sample), 1)]
+        threshold = float(similarities.mean() + 2 * similarities.std())
+        return min(MAX_USUAL_THRESHOLD, threshold)
 
     def similar_pairs(self, min_similarity: float) -> list[Pair]:
         """Return all pairs of lessons with at least this similarity, each once.

@@ -27,10 +27,12 @@ if TYPE_CHECKING:
 _MAX_FINDINGS: Final = 30
 _MAX_CHARACTERS: Final = 20_000  # of an answer, and of an export that an answer contains
 _ENTRY_LIMITS: Final = (_MAX_FINDINGS, 10, 3)  # of entries per finding, until the answer fits
+_MAX_OFFERS: Final = 20  # pairs of an answer
 _BY_RULES: Final = "rules (slot, polarity, near duplicates)"
 _EXPORT_ENDINGS: Final = {"d3": "-d3.json", "cytoscape": "-cytoscape.json"}
 
 Notes = Annotated[str, about("analyze ordinary notes, not entries: a folder, type:NAME or *")]
+Threshold = Annotated[Share | None, about("default: clearly above what is usual among the entries")]
 MinSize = Annotated[int, Field(ge=2)]
 GraphFormat = Annotated[Literal["html", "json", "dot", "d3", "cytoscape"], aliases("format")]
 Apply = Annotated[bool, about("false only previews")]
@@ -47,9 +49,10 @@ class Stats(TypedDict):
 
 
 class Contradictions(TypedDict):
-    """Pairs of lessons that disagree."""
+    """Pairs of lessons that disagree, and near pairs that may, each with the reason."""
 
     contradictions: list[Data]
+    offered: list[Data]
     method: str
 
 
@@ -206,7 +209,9 @@ def detect_contradictions(
     notes: Notes = "",
 ) -> Reply[Contradictions]:
     """Find entries that contradict each other: two values for one thing, a claim and its denial,
-    near duplicates."""
+    near duplicates; `offered` are near pairs that may, with the reason.
+
+    Judge the offered pairs, and pass your verdicts to review_contradictions."""
     analysis = analysis_of(store, notes)
     contradictions = analysis.contradictions(
         similarityThreshold,
@@ -214,8 +219,14 @@ def detect_contradictions(
         same_type_only=sameTypeOnly,
     )
     findings = [contradiction.data for contradiction in contradictions]
-    method = f"{_BY_RULES}; similarity by {analysis.method}"
-    return _answer(analysis, "contradictions", findings, method)
+    offers = analysis.offers(contradictions, same_type_only=sameTypeOnly)
+    method = f"{_BY_RULES}; similarity by {analysis.method}; offered pairs by rules"
+    head = (
+        f"Contradictions: {len(findings)}, in {len(analysis.lessons)} {analysis.description}."
+        f" {len(offers)} more may contradict each other."
+    )
+    outcome: Data = {"offered": offers[:_MAX_OFFERS]}
+    return _answer(analysis, "contradictions", findings, method, head, outcome)
 
 
 @tool("Resolve contradictions", writes=True, destructive=True, adapter=ADAPTER)
@@ -288,7 +299,7 @@ def analyze_patterns(store: EnhancedStore, notes: Notes = "") -> Reply[Patterns]
 @tool("Generate insights", adapter=ADAPTER)
 def generate_insights(
     store: EnhancedStore,
-    similarityThreshold: Share = 0.75,
+    similarityThreshold: Threshold = None,
     minClusterSize: MinSize = 2,
     notes: Notes = "",
 ) -> Reply[Insights]:
@@ -307,7 +318,7 @@ def detect_antipatterns(store: EnhancedStore, notes: Notes = "") -> Reply[Antipa
 
 @tool("Suggest tags", adapter=ADAPTER)
 def suggest_tags(
-    store: EnhancedStore, similarityThreshold: Share = 0.75, notes: Notes = ""
+    store: EnhancedStore, similarityThreshold: Threshold = None, notes: Notes = ""
 ) -> Reply[Suggestions]:
     """Suggest tags for entries that belong together. Writes nothing."""
     analysis = analysis_of(store, notes)
@@ -319,7 +330,7 @@ def suggest_tags(
 @tool("Cluster knowledge", adapter=ADAPTER)
 def cluster_knowledge(
     store: EnhancedStore,
-    similarityThreshold: Share = 0.75,
+    similarityThreshold: Threshold = None,
     minClusterSize: MinSize = 2,
     maxClusters: Limit = 10,
     notes: Notes = "",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, NotRequired, TypedD
 from pydantic import BeforeValidator, Field
 
 from simplemem.features.graph.page import ENTITY
-from simplemem.features.lessons.note_search import search_notes, with_falling_scores
+from simplemem.features.lessons.note_search import NoteHits, search_notes, with_falling_scores
 from simplemem.features.services import KnowledgeGraph
 from simplemem.profiles.self_improving.adapter import ADAPTER, Limit, Query
 from simplemem.profiles.server_memory import verbs
@@ -22,6 +22,7 @@ from simplemem.tools.arguments import Several, about, aliases, one_of
 from simplemem.tools.tool import Data, Reply, Tool, as_json, tool
 
 if TYPE_CHECKING:
+    from simplemem.features.graph.values import Entity
     from simplemem.store import EnhancedStore
 
 ENTITY_TYPES: Final = (
@@ -95,17 +96,23 @@ class FoundNodes(TypedDict):
     degraded: NotRequired[str]
 
 
+def find_entities(
+    store: EnhancedStore, graph: KnowledgeGraph, query: str, limit: int
+) -> NoteHits[Entity]:
+    """Return up to `limit` entities for a query, best first, each with its own score."""
+    entities = {}
+    for entity in graph.read().entities:
+        if not entity.is_note:
+            entities[entity.path] = entity
+    return search_notes(store, ENTITY, entities, query, limit)
+
+
 @tool("Search nodes", adapter=ADAPTER)
 def search_nodes(
     store: EnhancedStore, graph: KnowledgeGraph, query: Query, limit: Limit = 10
 ) -> Reply[FoundNodes]:
     """Find entities by meaning and words, with their relations."""
-    entities = {}
-    for entity in graph.read().entities:
-        if not entity.is_note:
-            entities[entity.path] = entity
-
-    found = search_notes(store, ENTITY, entities, query, limit)
+    found = find_entities(store, graph, query, limit)
     hits = with_falling_scores(found.hits)
     relations = graph.open([entity.name for entity, _ in hits]).relations
     data: Data = {

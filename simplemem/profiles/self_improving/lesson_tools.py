@@ -8,17 +8,40 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, NotRequired, TypedD
 from pydantic import Field
 
 from simplemem.features.lessons import TYPES
-from simplemem.features.lessons.service import DEFAULT_CONFIDENCE, SUPERSEDING, LessonChange
+from simplemem.features.lessons.analysis import analysis_of
+from simplemem.features.lessons.causes import CAUSED_BY, FIXED_BY
+from simplemem.features.lessons.findings import lesson_label
+from simplemem.features.lessons.reviewing import ModelReview, review_with_model
+from simplemem.features.lessons.service import (
+    DEFAULT_CONFIDENCE,
+    SUPERSEDING,
+    LessonChange,
+    NewRelation,
+    PairVerdict,
+    ReviewedPair,
+)
 from simplemem.features.services import LessonService
 from simplemem.profiles.self_improving.adapter import ADAPTER, Limit, Query
 from simplemem.tools import render
-from simplemem.tools.arguments import Share, Words, about, aliases
+from simplemem.tools.arguments import (
+    Arguments,
+    Several,
+    Share,
+    Words,
+    about,
+    aliases,
+    clamp,
+)
 from simplemem.tools.tool import Caller, Data, Reply, Tool, tool
 
 if TYPE_CHECKING:
+    from simplemem.features.lessons.causes import ChainStep
     from simplemem.features.lessons.lesson import Lesson
+    from simplemem.features.lessons.proposals import Proposal
+    from simplemem.store import EnhancedStore
 
 _MAX_TWINS: Final = 5  # that an answer names
+_MAX_OFFERS: Final = 3  # that an answer shows
 _FIELDS: Final = ("content", "context", "confidence", "verified", "tags")
 
 LessonType = Literal[TYPES]  # type: ignore[valid-type]
@@ -32,11 +55,27 @@ Relationship = Annotated[
     Field(max_length=100),
     about("fixes, causes, supersedes, …"),
 ]
+MaxPairs = Annotated[
+    int, clamp(300), Field(ge=1), about("that the model is asked about, offered ones first")
+]
+MaxSteps = Annotated[int, clamp(50), Field(ge=1)]
 LessonId = Annotated[
     str,
     aliases("id", "entryId", "knowledgeId"),
     about("its id, the first characters of the id, or its note's name"),
 ]
+
+
+Refs = Annotated[Words, about("ids or names of entries")]
+
+
+class PairIn(Arguments):
+    """Two entries, and whether they contradict each other."""
+
+    one: Annotated[str, about("id or name of an entry")]
+    other: Annotated[str, about("id or name of an entry")]
+    verdict: Literal["contradict", "compatible"]
+    keep: Annotated[str, about("id of the one that holds; it supersedes the other")] = ""
 
 
 class Saved(TypedDict):
@@ -47,6 +86,7 @@ class Saved(TypedDict):
     same_as: list[str]
     warnings: list[str]
     changed: NotRequired[list[str]]
+    may_contradict: NotRequired[list[Data]]
 
 
 class Updated(TypedDict):
@@ -65,6 +105,22 @@ class Deleted(TypedDict):
     name: str
     version: str
     related: list[str]
+
+
+class Reviewed(TypedDict):
+    """The verdicts that are now in the notes, and who decided."""
+
+    reviewed: list[Data]
+    version: str
+    asked: int
+    method: str
+    degraded: str
+
+
+class Chain(TypedDict):
+    """The causes, effects and fixes of an entry."""
+
+    chain: list[Data]
 
 
 class FoundLessons(TypedDict):
@@ -95,10 +151,17 @@ def save_knowledge(
     tags: Words = [],  # noqa: B006
     context: Annotated[str, about("where, when, why")] = "",
     verified: bool | None = None,
+    causedBy: Refs = [],  # noqa: B006
+    fixedBy: Refs = [],  # noqa: B006
+    fixes: Refs = [],  # noqa: B006
 ) -> Reply[Saved]:
     """Save one lesson as an entry: a decision, error, solution, pattern or insight.
 
-    Saving the same content again updates its entry."""
+    Saving the same content again updates its entry. `may_contradict` in the answer names entries
+    to judge with review_contradictions."""
+    relations = [NewRelation(CAUSED_BY, ref) for ref in causedBy]
+    relations += [NewRelation(FIXED_BY, ref) for ref in fixedBy]
+    relations += [NewRelation("fixes", ref) for ref in fixes]
     lesson, twins, warnings = lessons.save(
         kind,
         content,
@@ -106,6 +169,7 @@ def save_knowledge(
         confidence=confidence,
         verified=verified,
         tags=tags,
+        relations=relations,
         **caller,
     )
     twin_ids = [twin.id for twin in twins]
@@ -125,7 +189,26 @@ def save_knowledge(
     elif twin_ids:
         lines.append(f"Entries with the same content: {', '.join(twin_ids[:_MAX_TWINS])}")
     lines += warnings
+
+    offers = lessons.may_contradict(lesson)[:_MAX_OFFERS]
+    if offers:
+        data["may_contradict"] = [_offer_data(lesson, offer) for offer in offers]
+        lines += [_offer_line(offer) for offer in data["may_contradict"]]
     return Reply("\n".join(lines), data)
+
+
+def _offer_data(lesson: Lesson, offer: Proposal) -> Data:
+    """Return the other entry of a pair that a lesson may contradict, with the reason."""
+    other = offer.one if offer.other.path == lesson.path else offer.other
+    return lesson_label(other) | {"created": other.created[:10], "reason": offer.reason.text}
+
+
+def _offer_line(offer: Data) -> str:
+    """Return the line of an answer that shows an entry which a saved one may contradict."""
+    return (
+        f'This may contradict: "{offer["says"]}" ({offer["created"]}) [{offer["id"]}]:'
+        f" {offer['reason']}. Tell review_contradictions whether it does."
+    )
 
 
 def _find_by_id(lessons: list[Lesson], lesson_id: str) -> Lesson | None:
@@ -255,10 +338,115 @@ def delete_knowledge(
     return Reply(text, data)
 
 
+@tool("Verify knowledge", writes=True, adapter=ADAPTER)
+def verify_knowledge(
+    lessons: LessonService,
+    caller: Caller,
+    id: LessonId,  # noqa: A002
+    verified: bool = True,
+    note: Annotated[str, about("how it was tested"), Field(max_length=500)] = "",
+) -> Reply[Updated]:
+    """Record that an entry was tested and holds, or with verified=false that it did not."""
+    previous = lessons.find(id)
+    lesson, warnings = lessons.verify(id, verified=verified, note=note, **caller)
+    changed = _changed_fields(previous, lesson)
+    data: Updated = {
+        "id": lesson.id,
+        "name": lesson.name,
+        "changed": changed,
+        "warnings": warnings,
+    }
+    outcome = "verified" if lesson.verified else "not verified"
+    return Reply("\n".join([f"Knowledge {outcome}: {lesson.id}", *warnings]), data)
+
+
+@tool("Review contradictions", writes=True, destructive=True, adapter=ADAPTER)
+def review_contradictions(
+    store: EnhancedStore,
+    lessons: LessonService,
+    caller: Caller,
+    verdicts: Several[PairIn] = [],  # noqa: B006
+    maxPairs: MaxPairs = 60,
+) -> Reply[Reviewed]:
+    """Say of offered pairs whether they contradict each other; the notes keep it, and no such pair
+    is offered again. Without verdicts, the configured language model is asked."""
+    if verdicts:
+        pairs = [
+            PairVerdict(pair.one, pair.other, pair.verdict == "contradict", pair.keep)
+            for pair in verdicts
+        ]
+        review = lessons.review(pairs, **caller)
+        outcome = ModelReview(review, 0, "verdicts of the caller", "")
+    else:
+        outcome = review_with_model(lessons, analysis_of(store), maxPairs, **caller)
+
+    rows = [_reviewed_data(pair) for pair in outcome.review.pairs]
+    data: Reviewed = {
+        "reviewed": rows,
+        "version": outcome.review.version,
+        "asked": outcome.asked_count,
+        "method": outcome.method,
+        "degraded": outcome.degraded,
+    }
+    lines = [f"{len(rows)} pairs reviewed, by {outcome.method}"]
+    lines += [f"{row['one']['id']} {row['verdict']} {row['other']['id']}" for row in rows]
+    if outcome.degraded:
+        lines.append(outcome.degraded)
+    return Reply("\n".join(lines), data)
+
+
+def _reviewed_data(pair: ReviewedPair) -> Data:
+    """Return a reviewed pair as fields: `one`, `other`, `verdict`, and the id `superseded`."""
+    data: Data = {
+        "one": lesson_label(pair.one),
+        "other": lesson_label(pair.other),
+        "verdict": "contradict" if pair.contradicts else "compatible",
+    }
+    if pair.superseded is not None:
+        data["superseded"] = pair.superseded.id
+    return data
+
+
+@tool("Trace knowledge", adapter=ADAPTER)
+def trace_knowledge(
+    lessons: LessonService,
+    id: LessonId,  # noqa: A002
+    maxSteps: MaxSteps = 10,
+) -> Reply[Chain]:
+    """Follow what caused an entry, what it led to, and what fixed each, over all relations."""
+    steps = lessons.trace(id, maxSteps)
+    chain = [_step_data(step) for step in steps]
+    lines = [_step_line(step) for step in steps]
+    return Reply(render.answer("Causes first.", "\n".join(lines)), {"chain": chain})
+
+
+def _step_data(step: ChainStep) -> Data:
+    """Return a step of a chain: the label of its entry, its `role`, `of` and `distance`."""
+    data = lesson_label(step.lesson) | {
+        "role": step.role,
+        "of": None if step.of is None else step.of.id,
+        "distance": step.distance,
+        "verified": step.lesson.verified,
+    }
+    if step.lesson.is_superseded:
+        data["status"] = "superseded"
+    return data
+
+
+def _step_line(step: ChainStep) -> str:
+    """Return the line of an answer that shows a step of a chain."""
+    note = ", superseded" if step.lesson.is_superseded else ""
+    target = "" if step.of is None else f" of {step.of.id}"
+    return f"{step.role}{target}: {step.lesson.headline} [{step.lesson.id}{note}]"
+
+
 KNOWLEDGE: tuple[Tool, ...] = (
     save_knowledge,
     search_knowledge,
     link_knowledge,
     update_knowledge,
     delete_knowledge,
+    verify_knowledge,
+    review_contradictions,
+    trace_knowledge,
 )

@@ -1,0 +1,239 @@
+"""Rules that propose why two near lessons may contradict each other. Pure.
+
+A rule proposes and never decides: a reader, or the agent, confirms or rejects the pair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import product
+from typing import Final, NamedTuple
+
+from simplemem.features.lessons.near_pairs import Weights
+from simplemem.features.lessons.statements import Clause, Reading
+
+_MIN_DENIED_SHARE: Final = 0.5  # of what one denies that the other one says
+_MIN_NEARNESS_OF_MOVES: Final = 0.3
+_MIN_NEARNESS_OF_AMOUNTS: Final = 0.2
+_MIN_NEARNESS_OF_EFFECTS: Final = 0.25
+_MIN_NEARNESS_OF_CAUSES: Final = 0.25
+_VERY_NEAR: Final = 0.45  # so that one shared word is enough
+_MIN_SHARED_STEMS: Final = 2
+_MAX_SHARED_CAUSE: Final = 0.34
+
+
+class Reason(NamedTuple):
+    """Why two lessons may contradict each other, and the sentences that show it."""
+
+    rule: str
+    text: str  # for a reader
+    one_sentence: str
+    other_sentence: str
+
+
+class NearReadings(NamedTuple):
+    """Two near lessons, and how near they are."""
+
+    one: Reading
+    other: Reading
+    nearness: float
+    weights: Weights
+
+    def clause_pairs(self) -> Iterator[tuple[Clause, Clause]]:
+        """Yield each clause of the first lesson with each of the second that shares a word."""
+        for one, other in product(self.one.clauses, self.other.clauses):
+            if not one.stems.isdisjoint(other.stems):
+                yield one, other
+
+
+def find_reason(pair: NearReadings) -> Reason | None:
+    """Return why two near lessons may contradict each other; None if no rule finds a reason.
+
+    Lessons in two languages, or about two cases of a kind (staging, production), have none.
+    """
+    if pair.one.wording is None or pair.one.wording is not pair.other.wording:
+        return None
+    if _are_two_cases(pair):
+        return None
+    for rule in _RULES:
+        reason = rule(pair)
+        if reason is not None:
+            return reason
+    return None
+
+
+def _are_two_cases(pair: NearReadings) -> bool:
+    """Return whether each lesson names a case of a kind, and none that the other one names."""
+    wording = pair.one.wording
+    assert wording is not None
+    one_words = _words(pair.one)
+    other_words = _words(pair.other)
+    for cases in wording.contrasts:
+        one_cases = one_words & cases
+        other_cases = other_words & cases
+        if one_cases and other_cases and one_cases.isdisjoint(other_cases):
+            return True
+    return False
+
+
+def _words(reading: Reading) -> set[str]:
+    """Return the words of all clauses of a lesson, in small letters."""
+    words: set[str] = set()
+    for clause in reading.clauses:
+        words.update(clause.text.split())
+    return words
+
+
+def _is_denied(pair: NearReadings) -> Reason | None:
+    """Propose a pair of which one denies, or says to be over, most of what the other one says."""
+    for one, other in pair.clause_pairs():
+        if _denies(pair, one, other) and not _denies_too(pair.other, one):
+            return _denial(one, one, other)
+        if _denies(pair, other, one) and not _denies_too(pair.one, other):
+            return _denial(other, one, other)
+    return None
+
+
+def _denial(denying: Clause, one: Clause, other: Clause) -> Reason:
+    """Return the reason for a pair of clauses of which `denying` is one."""
+    if denying.is_over:
+        return Reason("replaced", "one says it is over or replaced", one.sentence, other.sentence)
+    return Reason("denied", "one denies what the other says", one.sentence, other.sentence)
+
+
+def _denies(pair: NearReadings, denying: Clause, affirming: Clause) -> bool:
+    """Return whether a clause denies, without a condition, what another one affirms.
+
+    The other one has most of the words, and two that few lessons have; one in a very near pair.
+    """
+    if not denying.denied or denying.is_conditional or affirming.denied:
+        return False
+    shared = denying.denied & affirming.stems
+    whole_weight = pair.weights.sum_of(denying.denied)
+    if pair.weights.sum_of(shared) < _MIN_DENIED_SHARE * whole_weight:
+        return False
+    min_count = 1 if pair.nearness >= _VERY_NEAR else 2
+    return len(pair.weights.distinctive(shared)) >= min_count
+
+
+def _denies_too(reading: Reading, denying: Clause) -> bool:
+    """Return whether a clause of a lesson denies the same as another lesson's clause."""
+    return any(len(clause.denied & denying.denied) > 1 for clause in reading.clauses)
+
+
+def _has_moved(pair: NearReadings) -> Reason | None:
+    """Propose a very near pair of which the newer one says that something changed."""
+    if pair.nearness < _MIN_NEARNESS_OF_MOVES or pair.one.wording is None:
+        return None
+    older, newer = pair.one, pair.other
+    if older.lesson.created > newer.lesson.created:
+        older, newer = newer, older
+    if older.lesson.created == newer.lesson.created:
+        return None
+    has_moved = pair.one.wording.has_moved
+    for clause in newer.clauses:
+        shared = pair.weights.distinctive(clause.stems & older.stems)
+        if has_moved.search(clause.text) and len(shared) >= _MIN_SHARED_STEMS:
+            return _whole_reason(pair, "moved", "the newer one says that something changed")
+    return None
+
+
+def _order_differs(pair: NearReadings) -> Reason | None:
+    """Propose a pair that puts two steps in opposite orders."""
+    for one, other in product(pair.one.orders, pair.other.orders):
+        is_opposite = bool(one.earlier & other.later) and bool(one.later & other.earlier)
+        is_same = bool(one.earlier & other.earlier) and bool(one.later & other.later)
+        if is_opposite and not is_same:
+            return _whole_reason(pair, "order", "they put the same steps in opposite orders")
+    return None
+
+
+def _is_opposite(pair: NearReadings) -> Reason | None:
+    """Propose a pair with clauses about one thing that say opposite things of it."""
+    for one, other in pair.clause_pairs():
+        for reason in sorted(one.sides.keys() & other.sides.keys()):
+            if one.sides[reason] == other.sides[reason]:
+                continue
+            shared = pair.weights.distinctive(one.stems & other.stems)
+            if len(shared) >= _MIN_SHARED_STEMS:
+                return Reason("opposite", reason, one.sentence, other.sentence)
+    return None
+
+
+def _amount_differs(pair: NearReadings) -> Reason | None:
+    """Propose a pair that gives one thing two amounts of the same unit."""
+    if pair.nearness < _MIN_NEARNESS_OF_AMOUNTS:
+        return None
+    for one, other in pair.clause_pairs():
+        if one.amounts & other.amounts:
+            continue  # the others may be the conditions of the common one
+        shared_stems = one.stems & other.stems
+        units = _single_units(one).keys() & _single_units(other).keys()
+        for unit in sorted(units):
+            is_same = _single_units(one)[unit] == _single_units(other)[unit]
+            if not is_same and pair.weights.distinctive(shared_stems - {unit}):
+                text = "different numbers for the same thing"
+                return Reason("amount", text, one.sentence, other.sentence)
+    return None
+
+
+def _single_units(clause: Clause) -> dict[str, float]:
+    """Return the numbers of a clause by their unit, without a unit that has two numbers."""
+    numbers: dict[str, set[float]] = {}
+    for amount in clause.amounts:
+        numbers.setdefault(amount.unit, set()).add(amount.number)
+    return {unit: found.pop() for unit, found in numbers.items() if len(found) == 1}
+
+
+def _effect_differs(pair: NearReadings) -> Reason | None:
+    """Propose a pair that says of one thing that it helps, and that it does not.
+
+    A solution that came after the trouble is no contradiction of it.
+    """
+    if pair.nearness < _MIN_NEARNESS_OF_EFFECTS:
+        return None
+    one_effects = {clause.effect for clause in pair.one.clauses} - {""}
+    other_effects = {clause.effect for clause in pair.other.clauses} - {""}
+    if not one_effects or not other_effects or one_effects & other_effects:
+        return None
+    if _is_later_solution(pair.one, pair.other, one_effects):
+        return None
+    if _is_later_solution(pair.other, pair.one, other_effects):
+        return None
+    return _whole_reason(pair, "effect", "they say different things about its effect")
+
+
+def _is_later_solution(solving: Reading, troubled: Reading, effects: set[str]) -> bool:
+    """Return whether a lesson is a solution that works and is not older than another one."""
+    if solving.lesson.type != "solution" or "better" not in effects:
+        return False
+    return solving.lesson.created >= troubled.lesson.created
+
+
+def _cause_differs(pair: NearReadings) -> Reason | None:
+    """Propose a pair that names two causes of one failure."""
+    if pair.nearness < _MIN_NEARNESS_OF_CAUSES:
+        return None
+    for one, other in product(pair.one.causes, pair.other.causes):
+        if len(one.effect & other.effect) < _MIN_SHARED_STEMS:
+            continue
+        nearness = pair.weights.nearness(one.cause, other.cause)
+        if nearness <= _MAX_SHARED_CAUSE:
+            return _whole_reason(pair, "cause", "they name different causes")
+    return None
+
+
+def _whole_reason(pair: NearReadings, rule: str, text: str) -> Reason:
+    """Return a reason that the headlines of both lessons show."""
+    return Reason(rule, text, pair.one.lesson.headline, pair.other.lesson.headline)
+
+
+_RULES: Final[tuple[Callable[[NearReadings], Reason | None], ...]] = (
+    _order_differs,
+    _effect_differs,
+    _is_denied,
+    _is_opposite,
+    _amount_differs,
+    _has_moved,
+    _cause_differs,
+)
