@@ -8,7 +8,8 @@ remembrances and supermemento, over real stores, and prints a row for each figur
 
 - `--by rules` (default): a client passes the texts word for word, and no model is configured.
 - `--by agent`: a client also passes what it understood, as the annotation has it: topics at each
-  change of subject, and facts, constraints and preferences if the tools take them.
+  change of subject, and facts, constraints and preferences if the tools take them. It does not
+  store statements that are not worth it.
 - `--by model`: a client passes the texts, and a language model is configured that answers
   perfectly (`bench/perfect_model.py`).
 
@@ -27,11 +28,14 @@ from typing import Final, Literal, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from bench.chat_server import ChatServer
+from bench.natural_agent import agent_constraint, agent_speaker
 from bench.natural_chats import ChatFigures, measure_chats
 from bench.natural_constraints import ConstraintFigures, measure_constraints
 from bench.natural_figures import Count
 from bench.natural_material import HALVES, Material, read_material
 from bench.natural_statements import StatementFigures, measure_statements
+from bench.perfect_model import PerfectModel
 from bench.tool_caller import own_clock
 
 By = Literal["rules", "agent", "model"]
@@ -77,14 +81,32 @@ def measure(material: Material, by: By) -> Figures:
     if by == "agent":
         return Figures(
             measure_chats(material.chats, material.questions, names_topics=True),
-            measure_statements(material.people, material.questions),
-            measure_constraints(material.constraints),
+            measure_statements(material.people, material.questions, speaker=agent_speaker),
+            measure_constraints(material.constraints, arguments_of=agent_constraint),
         )
+    if by == "model":
+        return measure_with_model(material)
     return Figures(
         measure_chats(material.chats, material.questions),
         measure_statements(material.people, material.questions),
         measure_constraints(material.constraints),
     )
+
+
+def measure_with_model(material: Material) -> Figures:
+    """Store the material with a perfect model beside the rules, and return all figures."""
+    model = PerfectModel(material)
+    with ChatServer(model.answer) as server:
+        settings = server.settings
+        figures = Figures(
+            measure_chats(material.chats, material.questions, settings=settings, observer=model),
+            measure_statements(
+                material.people, material.questions, settings=settings, observer=model
+            ),
+            measure_constraints(material.constraints, settings=settings),
+        )
+        print(f"the model was asked {len(server.completions)} times", file=sys.stderr)
+    return figures
 
 
 def rows_of(figures: Figures) -> Iterator[Row]:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 from bench.natural_figures import Count, content_stems, sum_counts
 from bench.natural_material import Chat, Exchange, Question
@@ -31,8 +31,14 @@ class RoutedExchange(NamedTuple):
     turn_id: str
 
 
-Listener = Callable[[Chat, RoutedExchange], None]
-"""Is told where each exchange was stored, before the next one is."""
+class ChatObserver(Protocol):
+    """Is told what is being stored, before the next exchange is."""
+
+    def open_chat(self, chat: Chat) -> None:
+        """Take note that a chat will be stored, from its first exchange on."""
+
+    def stored(self, routed: RoutedExchange) -> None:
+        """Take note of where the next exchange of the chat was stored."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +89,7 @@ def measure_chats(
     *,
     names_topics: bool = False,
     settings: Mapping[str, Any] | None = None,
-    listener: Listener | None = None,
+    observer: ChatObserver | None = None,
 ) -> ChatFigures:
     """Store each chat in a new vault, ask the questions about it, and return the figures.
 
@@ -97,7 +103,7 @@ def measure_chats(
         with tempfile.TemporaryDirectory() as folder:
             vault = Path(folder)
             with open_tools(vault, "hmlr", settings=settings) as call:
-                routed = store_chat(call, chat, names_topics=names_topics, listener=listener)
+                routed = store_chat(call, chat, names_topics=names_topics, observer=observer)
                 routed_chats.append(routed)
                 set_clock(chat.exchanges[-1].at + _LATER)
                 call.index()
@@ -125,9 +131,11 @@ def measure_chats(
 
 
 def store_chat(
-    call: ToolCaller, chat: Chat, *, names_topics: bool, listener: Listener | None = None
+    call: ToolCaller, chat: Chat, *, names_topics: bool, observer: ChatObserver | None = None
 ) -> list[RoutedExchange]:
     """Store the exchanges of a chat at their times, and return where they were put."""
+    if observer is not None:
+        observer.open_chat(chat)
     routed = []
     for position, exchange in enumerate(chat.exchanges):
         set_clock(exchange.at)
@@ -137,8 +145,8 @@ def store_chat(
         stored = call("store_conversation", **arguments)
         routed_exchange = RoutedExchange(exchange, stored["block_id"], stored["turn_id"])
         routed.append(routed_exchange)
-        if listener is not None:
-            listener(chat, routed_exchange)
+        if observer is not None:
+            observer.stored(routed_exchange)
     return routed
 
 

@@ -91,8 +91,8 @@ class Speaker(Protocol):
 
     def __call__(
         self, call: ToolCaller, person: Person, statement: Statement, known: Mapping[FactId, str]
-    ) -> dict[str, Any]:
-        """Return the arguments of `add_memory` for a statement, its text among them.
+    ) -> dict[str, Any] | None:
+        """Return the arguments of `add_memory` for a statement, None to store nothing.
 
         `known` has the ids of the memories of the facts that were stored so far.
         """
@@ -108,11 +108,19 @@ def word_for_word(
     return {"content": statement.text, "user_id": person.id}
 
 
+class StatementObserver(Protocol):
+    """Is told whose statements are being stored."""
+
+    def open_person(self, person: Person) -> None:
+        """Take note that the statements of a person will be stored, from the first one on."""
+
+
 def measure_statements(
     people: Iterable[Person],
     questions: Sequence[Question],
     *,
     speaker: Speaker | None = None,
+    observer: StatementObserver | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> StatementFigures:
     """Store the statements of each person in a new vault, ask questions, and return the figures.
@@ -121,6 +129,8 @@ def measure_statements(
     """
     figures = []
     for person in people:
+        if observer is not None:
+            observer.open_person(person)
         own_questions = [question for question in questions if question.person == person.id]
         with (
             tempfile.TemporaryDirectory() as folder,
@@ -167,6 +177,17 @@ class _Stored:
 
     is_new: bool = False  # it added or updated a memory or a document
     texts: dict[str, str] = field(default_factory=dict)  # of memories, by their ids
+
+
+def _read_stored(answer: Mapping[str, Any]) -> _Stored:
+    """Return what the answer of `add_memory` says that it stored or found again."""
+    stored = _Stored(is_new=bool(answer["document"]))
+    for event in answer["events"]:
+        if event["event"] in _STORING_EVENTS:
+            stored.is_new = True
+        if event["event"] != "DELETE":
+            stored.texts[event["id"]] = event["memory"]
+    return stored
 
 
 class _Play:
@@ -235,13 +256,9 @@ class _Play:
         """Store a statement at its time, and count what it did to the memories before it."""
         set_clock(statement.at)
         arguments = self._speaker(self._call, self._person, statement, self._memory_of)
-        answer = self._call("add_memory", **arguments)
-        stored = _Stored(is_new=bool(answer["document"]))
-        for event in answer["events"]:
-            if event["event"] in _STORING_EVENTS:
-                stored.is_new = True
-            if event["event"] != "DELETE":
-                stored.texts[event["id"]] = event["memory"]
+        stored = _Stored()
+        if arguments is not None:
+            stored = _read_stored(self._call("add_memory", **arguments))
         self._stored[statement.number] = stored
 
         for fact in statement.facts:
