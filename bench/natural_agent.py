@@ -26,23 +26,26 @@ def agent_speaker(
     if statement.is_noise:
         return None
     arguments: dict[str, Any] = {"content": statement.text, "user_id": person.id}
-    facts = [_fact_argument(fact, known) for fact in statement.facts]
+    today = f"{statement.at:%Y-%m-%d}"
+    facts = [_fact_argument(fact, known, today) for fact in statement.facts]
     if facts and "facts" in call.arguments_of("add_memory"):
         arguments["facts"] = facts
     return arguments
 
 
-def _fact_argument(fact: GoldFact, known: Mapping[FactId, str]) -> dict[str, str]:
+def _fact_argument(fact: GoldFact, known: Mapping[FactId, str], today: str) -> dict[str, str]:
     """Return a fact as an agent passes it, without what is empty.
 
-    A tool takes one id of a fact that is outdated. It gets the first one that was stored.
+    A tool takes one id of a fact that is outdated. It gets the first one that was stored. An
+    appointment is known from now on, so that a beginning after today is left out.
     """
     replaced = [known[fact_id] for fact_id in fact.replaces if fact_id in known]
+    since = _date(fact.since)
     argument = {
         "key": fact.key,
         "value": fact.value,
         "subject": "" if fact.subject == _THE_USER else fact.subject,
-        "since": _date(fact.since),
+        "since": since if since <= today else "",
         "until": _date(fact.until),
         "replaces": _first(replaced),
     }

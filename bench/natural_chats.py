@@ -229,7 +229,7 @@ def count_right_decisions(routed: Sequence[RoutedExchange]) -> Count:
 def _ask(call: ToolCaller, question: Question, routed: Sequence[RoutedExchange]) -> _Answer:
     """Ask a question of a stored chat, and return how it was answered."""
     recalled = call("retrieve_memory", query=question.text, max_results=_MAX_TOPICS)
-    returned = set()
+    returned: set[str] = set()
     for topic in recalled["memories"]:
         returned.update(turn["turn_id"] for turn in topic["turns"])
     wanted = turns_with_evidence(question, routed)

@@ -49,7 +49,8 @@ class ToolCaller:
         """Call a tool, and return its structured answer. Raises CallFailed if it is an error."""
         result = answer_call(self._tools[tool_name], self._executor, ToolCall(arguments, "bench 1"))
         if result.is_error:
-            raise CallFailed(f"{tool_name}: {result.content[0].text}")
+            error = (result.structured_content or {}).get("error")
+            raise CallFailed(f"{tool_name}: {error}")
         return result.structured_content
 
     def arguments_of(self, tool_name: str) -> frozenset[str]:
