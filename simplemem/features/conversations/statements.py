@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from typing import Final, NamedTuple
 
 from simplemem.features.changes import Change, read_change
@@ -38,6 +39,10 @@ class StatedFact(NamedTuple):
     sentence: str
     decided_by: str
     confidence: float
+    subject: str = ""  # whom it is about, if the agent says so; the key contains it
+    since: datetime | None = None
+    until: datetime | None = None
+    replaces: str = ""  # the id or the key of the earlier fact that it makes outdated
 
 
 def stated_sentences(message: str) -> Iterator[str]:

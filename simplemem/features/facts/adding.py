@@ -16,6 +16,7 @@ from simplemem.features.facts.comparing import Decision, SimilarFact, decide, fa
 from simplemem.features.facts.fact import NewFact, fact_name, link_target, render_fact
 from simplemem.features.facts.memory_type import memory_type_of
 from simplemem.features.facts.reading import read_statement
+from simplemem.features.facts.reconciling import Verdict
 from simplemem.features.service import FeatureService
 from simplemem.note.dates import format_moment, now
 from simplemem.store import now as local_time
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 _MIN_SIMILARITY: Final = 0.7  # cosine from which an undecided fact is a candidate for review
 _MAX_CANDIDATES: Final = 3
 _DERIVED_SHARE: Final = 0.8  # of the confidence of a derived fact's least certain parent
+_CALLER_RULE: Final = "agent"  # decides what a fact replaces, if the caller says so
 _REINFORCEMENT: Final = 0.15  # added to the confidence of a preference that is stated again
 
 
@@ -90,10 +92,17 @@ class FactAdder:
         """Decide what a new fact does, do it in the change set, and enter it into the result.
 
         A text that asks to forget something is not stored: the fact that it means is dropped.
-        `rulings` are what a model said about the fact before the vault was locked. Raise Conflict,
-        Unreadable or TooLong as the methods of `ChangeSet` do.
+        `rulings` are what a model said about the fact before the vault was locked. What the caller
+        says that the fact replaces counts more than rules and rulings. Raise Conflict, Unreadable
+        or TooLong as the methods of `ChangeSet` do.
         """
         decision = decide(self._service.extension, new.text, self._facts.values())
+        replaced = self._replaced_by(new)
+        if replaced is not None:
+            verdict = Verdict("UPDATE", "UPDATES", rule=new.decided_by or _CALLER_RULE)
+            self._store(new, Decision(verdict, replaced, decision.similar), rulings=())
+            return
+
         verdict = decision.verdict
         target = decision.target
         if verdict.event == "DELETE":
@@ -103,6 +112,21 @@ class FactAdder:
             self._dispute(self._facts[target.path], self._facts_in_doubt(new.text))
         else:
             self._store(new, decision, rulings)
+
+    def _replaced_by(self, new: NewFact) -> Fact | None:
+        """Return the current fact that a new one says it replaces, None if it names none.
+
+        An id that no current fact of the scope has adds a warning; the rules then decide.
+        """
+        if not new.replaces:
+            return None
+        for fact in self._facts.values():
+            if fact.id == new.replaces:
+                return fact
+
+        missing = f"nothing was replaced: no current fact has the id {new.replaces[:80]!r}"
+        self.result.warnings.append(missing)
+        return None
 
     def _forget(self, target: Fact | None, rule: str) -> None:
         """Drop the note of a fact, and report that; or add a warning that says why it stays.
