@@ -39,10 +39,10 @@ class FactIn(Arguments):
 
     key: str
     value: str
-    subject: Annotated[str, about("if not the user: whom it is about")] = ""
+    subject: Annotated[str, about("if not the user")] = ""
     since: _Date = ""
     until: _Date = ""
-    replaces: Annotated[str, about("id of the earlier fact that it makes outdated")] = ""
+    replaces: Annotated[str, about("id of the fact it makes outdated")] = ""
 
     def as_agent_fact(self) -> AgentFact:
         """Return the fact with its dates as times."""
@@ -60,12 +60,12 @@ FactsIn = Annotated[Several[FactIn], Field(max_length=_MAX_ITEMS), about("facts 
 ConstraintsIn = Annotated[
     Several[str],
     Field(max_length=_MAX_ITEMS),
-    about("what always applies: 'strictly vegetarian', 'answer in German'"),
+    about("what always applies: 'strictly vegetarian'"),
 ]
 PreferencesIn = Annotated[
-    Several[str], Field(max_length=_MAX_ITEMS), about("what the user prefers: 'tea to coffee'")
+    Several[str], Field(max_length=_MAX_ITEMS), about("such as 'tea to coffee'")
 ]
-UserNameIn = Annotated[str, about("the user's name, once stated")]
+UserNameIn = Annotated[str, about("if the user stated it")]
 
 
 def statements_of(

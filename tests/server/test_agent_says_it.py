@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 from mcp import Client
 from sdk_client import MODERN, connected, run, text_of
 
@@ -106,3 +107,73 @@ def test_an_agent_confirms_in_a_conversation_what_a_fact_replaces(vault: Path) -
     undo(vault, "facts/home")
     assert "superseded_by" not in note(vault, "facts/home.md")
     assert "valid_to" not in note(vault, "facts/home.md")
+
+
+REMEMBER = {
+    "remembrances": ("add_memory", "user_id", "events"),
+    "supermemento": ("ingest_text", "container_tag", "memories"),
+}
+"""By profile: the tool that stores a text, its argument for the user, and its field of events."""
+
+
+@pytest.mark.parametrize("profile", REMEMBER)
+def test_an_agent_confirms_what_a_statement_replaces(vault: Path, profile: str) -> None:
+    tool, user_argument, events = REMEMBER[profile]
+    user = {user_argument: "ann"}
+
+    async def talk() -> None:
+        async with connected(vault, MODERN, profile) as client:
+            first = await call(
+                client,
+                tool,
+                content="I've got a flat by the harbour in Hamburg.",
+                facts=[{"key": "home", "value": "Hamburg", "since": "2026-03-01"}],
+                constraints=["strictly vegetarian"],
+                preferences=["tea to coffee"],
+                user_name="Ann Lee",
+                **user,
+            )
+            home = first[events][0]
+            assert home["memory"] == "I've got a flat by the harbour in Hamburg."
+
+            second = await call(
+                client,
+                tool,
+                content="Letters reach us at Karl-Heine-Straße 4, Leipzig.",
+                facts=[{"key": "address", "value": "Karl-Heine-Straße 4, Leipzig"}],
+                **user,
+            )
+            [review] = second["needs_review"]
+            [candidate] = [one for one in review["candidates"] if one["id"] == home["id"]]
+            assert candidate["since"] == "2026-03-01"
+            assert f"{home['memory']} (2026-03-01) [{home['id']}]" in review["hint"]
+
+            confirmed = await call(
+                client,
+                tool,
+                content="Yes, we gave that flat up.",
+                facts=[
+                    {
+                        "key": "address",
+                        "value": "Karl-Heine-Straße 4, Leipzig",
+                        "since": "2026-06-15",
+                        "replaces": candidate["id"],
+                    }
+                ],
+                **user,
+            )
+            [update] = [one for one in confirmed[events] if one["relation"] == "UPDATES"]
+            assert update["previous"]["id"] == home["id"]
+
+    run(talk)
+    old = note(vault, "atoms/ann/I've got a flat*.md")
+    assert "status: superseded" in old and "superseded_by" in old
+    assert "valid_from: 2026-03-01T00:00:00Z" in old and "valid_to: 2026-06-15T00:00:00Z" in old
+    profile_note = note(vault, "profiles/ann.md")
+    assert "name: Ann Lee" in profile_note
+    assert "- strictly vegetarian %%severity=strict" in profile_note
+    assert "- tea to coffee %%since=" in profile_note
+
+    undo(vault, "atoms/ann/I've got a flat by the harbour in Hamburg")
+    restored = note(vault, "atoms/ann/I've got a flat*.md")
+    assert "status: active" in restored and "valid_to" not in restored

@@ -99,8 +99,9 @@ class FactRecorder:
     def _supersede(self, path: str, new: Fact) -> None:
         """Mark the fact at a path as superseded by a new one, and enter it into the result.
 
-        It ends when the new one begins. A fact with the key of the new one is its earlier version,
-        so its note stays as it is. One that does not hold any more stays too, with a warning.
+        It ends when the new one begins, but not before it began itself. A fact with the key of the
+        new one is its earlier version, so its note stays as it is. One that does not hold any more
+        stays too, with a warning.
         """
         old = self._earlier.pop(path, None)
         if old is None:
@@ -109,6 +110,8 @@ class FactRecorder:
             return
         if path != new.path:
             end = new.valid_from or self._turn.at
+            if old.valid_from is not None:
+                end = max(end, old.valid_from)
             self._change_set.set(
                 path,
                 superseded_by=self._notes.link_text(new.path),

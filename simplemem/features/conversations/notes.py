@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from simplemem.errors import NotFound, Unreadable
@@ -34,6 +35,11 @@ if TYPE_CHECKING:
     from simplemem.store import EnhancedStore
 
 T = TypeVar("T")
+
+
+def _is_default(profile: Profile) -> bool:
+    """Return whether a profile is that of the user of conversations, and of no other scope."""
+    return str(read_header(profile.text).get("scope") or "default") == "default"
 
 
 def _read_note(read: Read) -> Any:
@@ -97,8 +103,17 @@ class ConversationNotes(FeatureService):
 
     def profile(self) -> Profile:
         """Return the profile of the user, an empty one if there is no note."""
-        profiles = self.items(Profile)
-        return profiles[0] if profiles else Profile(path="")
+        with self.collection.reading():
+            return self.loaded_profile() or Profile(path="")
+
+    def loaded_profile(self) -> Profile | None:
+        """Return the profile of the user of conversations, None if there is no note.
+
+        Profiles of other users, which declare a scope, do not count. The caller holds the lock of
+        the collection, as for `loaded`.
+        """
+        profiles = [profile for profile in self.loaded(Profile) if _is_default(profile)]
+        return min(profiles, key=attrgetter("path"), default=None)
 
     def find(self, ref: str) -> Topic:
         """Return the topic with this id, label or note name. Raises NotFound or Ambiguous."""

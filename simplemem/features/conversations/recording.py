@@ -14,7 +14,6 @@ from simplemem.features.conversations.notes import ConversationNotes
 from simplemem.features.conversations.patterns import keywords_of, label_of
 from simplemem.features.conversations.profile import (
     PROFILE,
-    Profile,
     with_disputes,
     with_traits,
 )
@@ -219,8 +218,7 @@ class ExchangeRecorder:
         changed is left as it is, with a warning; otherwise the list is empty. `link` is the target
         of a link to the turn, without brackets. Raises Conflict, Unreadable or TooLong.
         """
-        profiles = self._notes.loaded(Profile)
-        profile = profiles[0] if profiles else None
+        profile = self._notes.loaded_profile()
         traits = self._exchange.traits
         changes = stated_changes(self._turn.message) if profile else {}
         if not traits and not changes:
