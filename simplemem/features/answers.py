@@ -23,6 +23,7 @@ class ReviewCandidate(TypedDict):
     id: str
     memory: str
     similarity: float
+    since: NotRequired[str]
 
 
 # What adding a statement did to a fact.
@@ -36,10 +37,11 @@ class FactEvent(TypedDict):
     disputes: NotRequired[list[FactReference]]
 
 
-# A new fact, with the facts that it may contradict.
+# A new fact, or a turn, with the facts that it may replace; `hint` says so in words.
 class ReviewRequest(TypedDict):
     id: str
     candidates: list[ReviewCandidate]
+    hint: NotRequired[str]
 
 
 # What a call stored that remembers statements.
@@ -67,6 +69,7 @@ class IngestResult(TypedDict):
     memories: list[FactEvent]
     extraction: str
     warnings: list[str]
+    needs_review: NotRequired[list[ReviewRequest]]
     duplicate: NotRequired[bool]
     source_url: NotRequired[str]
     fetched: NotRequired[str]
@@ -189,6 +192,8 @@ class RecordedTurn(TypedDict):
     method: str
     facts: list[FactOut]
     warnings: list[str]
+    replaced: NotRequired[list[FactReference]]
+    needs_review: NotRequired[list[ReviewRequest]]
 
 
 # A turn of a topic.

@@ -53,6 +53,7 @@ class Fact:
     decided_by: str = ""  # the rule or the model that stored it; "" if a person wrote it
     created: str = ""
     problem: str = ""  # why simplemem must not change its note; "" if it may
+    stated: datetime | None = None  # when it was stated; None: at `valid_from`
     is_own: bool = True  # whether its note is of the type of the facts feature
     block_id: str = ""  # of the topic in which a conversation's fact was stated last
     text: str = ""  # of a conversation's note

@@ -11,10 +11,18 @@ from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
 from simplemem.errors import Invalid
+from simplemem.features.agent_statements import (
+    AGENT,
+    NO_STATEMENTS,
+    AgentFact,
+    AgentStatements,
+    check_statements,
+)
 from simplemem.features.conversations.profile import Trait, read_traits
 from simplemem.features.conversations.statements import (
     StatedFact,
     make_fact,
+    name_of_fact,
     read_stated_facts,
 )
 from simplemem.features.conversations.topic import EPOCH, Turn
@@ -27,6 +35,13 @@ _MAX_TEXT: Final = 100_000  # characters
 _AGENT_CONFIDENCE: Final = 0.9  # of a fact that the agent states
 
 
+class EndedFact(NamedTuple):
+    """A fact that holds no more, without a new value."""
+
+    id: str
+    at: datetime
+
+
 class Exchange(NamedTuple):
     """A turn, where the agent says that it belongs, and what it states."""
 
@@ -35,6 +50,9 @@ class Exchange(NamedTuple):
     session: str  # its id; "" if the client names none
     facts: Sequence[StatedFact]  # one per key
     traits: Sequence[Trait]
+    agent_traits: Sequence[Trait] = ()  # those of the traits that the agent says
+    ended: Sequence[EndedFact] = ()
+    read_by: str = ""  # the model that read it, "" if the rules did
 
     @property
     def has_secret(self) -> bool:
@@ -53,14 +71,15 @@ def new_exchange(
     facts: Sequence[tuple[str, str]] = (),
     timestamp: str = "",
     session: str = "",
+    stated: AgentStatements = NO_STATEMENTS,
 ) -> Exchange:
     """Return an exchange of checked texts, with what its message states.
 
-    Without a `response`, `context` is the answer. `facts` are keys and values that the agent read;
-    they take precedence over those that the rules read. `topic` and `session` are put on one line
-    and have at most 120 characters. An empty `timestamp` stands for now. Raises Invalid if the
-    message is empty, the time or a fact cannot be read or a text cannot be stored, and TooLong if a
-    text exceeds its limit.
+    Without a `response`, `context` is the answer. `facts` are keys and values that the agent read,
+    and `stated` is all that it says; both take precedence over what the rules read. `topic` and
+    `session` are put on one line and have at most 120 characters. An empty `timestamp` stands for
+    now. Raises Invalid if the message is empty, the time or a fact cannot be read or a text cannot
+    be stored, and TooLong if a text exceeds its limit.
     """
     message = _clean(message, "message")
     context = _clean(context, "context")
@@ -82,11 +101,43 @@ def new_exchange(
         context=context,
     )
 
+    pairs = check_statements([AgentFact(*pair) for pair in facts])
+    agent_facts = [*pairs.facts, *stated.facts]
+    agent_traits = _agent_traits(stated)
+    return Exchange(
+        turn=turn,
+        topic=topic,
+        session=session,
+        facts=_stated_facts(message, agent_facts),
+        traits=list(dict.fromkeys([*read_traits(message), *agent_traits])),
+        agent_traits=agent_traits,
+    )
+
+
+def _stated_facts(message: str, agent_facts: Sequence[AgentFact]) -> list[StatedFact]:
+    """Return the facts that the rules and the agent read in a message, one per key.
+
+    Those of the agent count more. Raises Invalid as `_read_agent_fact` does.
+    """
     facts_by_key = {fact.key: fact for fact in read_stated_facts(message)}
-    for name, value in facts:
-        fact = _agent_fact(name, value, message)
+    for agent_fact in agent_facts:
+        fact = _read_agent_fact(agent_fact, message)
         facts_by_key[fact.key] = fact
-    return Exchange(turn, topic, session, list(facts_by_key.values()), read_traits(message))
+    return list(facts_by_key.values())
+
+
+def _agent_traits(stated: AgentStatements) -> list[Trait]:
+    """Return what the agent says about the user, each trait once."""
+    traits = dict[Trait, None]()
+    if stated.user_name:
+        traits[Trait("name", stated.user_name)] = None
+    for section, statements in (
+        ("Constraints", stated.constraints),
+        ("Preferences", stated.preferences),
+    ):
+        for statement in statements:
+            traits[Trait(section, statement)] = None
+    return list(traits)
 
 
 def _parse_time(timestamp: str) -> datetime:
@@ -104,20 +155,24 @@ def _parse_time(timestamp: str) -> datetime:
     return time
 
 
-def _agent_fact(name: str, value: str, message: str) -> StatedFact:
-    """Return a fact that the agent read in a message.
+def _read_agent_fact(stated: AgentFact, message: str) -> StatedFact:
+    """Return a fact that the agent read in a message. Its key has the subject, if it has one.
 
-    Raises Invalid if the name or the value has no words or cannot be stored, or TooLong.
+    Raises Invalid if all words of the key are words that every key could have.
     """
-    name = _on_one_line(_clean(name, "fact"))
-    value = _on_one_line(_clean(value, "fact"))
-    fact = make_fact("agent", name, value, message, _AGENT_CONFIDENCE)
-    if not fact.key or not value:
+    name = name_of_fact(stated.subject, stated.relation)
+    fact = make_fact(AGENT, name, stated.value, message, _AGENT_CONFIDENCE)
+    if not fact.key:
         raise Invalid(
             "a fact needs a key and a value, both with words",
             hint='Give, for example, {"key": "harbour phone", "value": "0431 778"}.',
         )
-    return fact
+    return fact._replace(
+        subject=stated.subject,
+        since=stated.since,
+        until=stated.until,
+        replaces=stated.replaces,
+    )
 
 
 def _clean(text: str, name: str, max_characters: int = _MAX_TEXT) -> str:

@@ -60,7 +60,7 @@ class _HistoryLine(NamedTuple):
 
 def stated_at(fact: Fact) -> datetime:
     """Return when a fact was stated last, 1970 if its note does not say."""
-    return fact.valid_from or EPOCH
+    return fact.stated or fact.valid_from or EPOCH
 
 
 def stated_subject(fact: Fact) -> StatedSubject:
@@ -91,20 +91,31 @@ def read_conversation_fact(read: Read) -> Fact:
     key = key_of(note.text_property("key") or note.text_property("title") or name)
     value = parse_text(note.text_property("value") or latest.value)
     disputed = _moment_property(note, "disputed")
+    superseded_by = (note.text_property("superseded_by") or "").strip("[] ")
     return Fact(
         id=name,
         statement=_read_quote(note),
         scope="default",
-        slot=Slot("", key.replace("_", " "), value),
+        slot=Slot(note.text_property("subject") or "", key.replace("_", " "), value),
         confidence=_read_confidence(note.header),
         valid_from=_moment_property(note, "valid_from") or latest.at,
-        status="active" if disputed is None else "disputed",
+        valid_to=_moment_property(note, "valid_to"),
+        stated=_moment_property(note, "stated"),
+        status=_status_of(superseded_by, disputed),
+        superseded_by=superseded_by,
         disputed=disputed,
         disputed_by=_block_of_link(note.text_property("disputed_by") or ""),
         block_id=note.text_property("block_id") or "",
         text=note.text,
         **fields,
     )
+
+
+def _status_of(superseded_by: str, disputed: datetime | None) -> str:
+    """Return the status of a fact by what its note says of later facts."""
+    if superseded_by:
+        return "superseded"
+    return "active" if disputed is None else "disputed"
 
 
 def _latest_version(text: str) -> FactVersion:
@@ -207,8 +218,12 @@ def _replace_value(text: str, stated: StatedFact, version: FactVersion, block_id
     quote = _render_quote(stated)
     body = _QUOTE.sub(lambda _: quote, text[body_start:], count=1)
     text = text[:body_start] + body
-    for key, value in _properties(stated, version, block_id).items():
-        text = set_property(text, key, value)
+    properties = _properties(stated, version, block_id)
+    for key, value in {**properties, "superseded_by": None}.items():
+        if value is None:
+            text = remove_property(text, key)
+        else:
+            text = set_property(text, key, value)
     return text
 
 
@@ -228,16 +243,24 @@ def _find_position(text: str, lines: Sequence[_HistoryLine], version: FactVersio
 
 
 def _properties(stated: StatedFact, version: FactVersion, block_id: str) -> dict[str, object]:
-    """Return the properties of a fact's note that change with its value, in their order."""
+    """Return the properties of a fact's note that change with its value, in their order.
+
+    Those that an earlier value may have had and this one does not are None.
+    """
+    has_own_since = stated.since is not None
     properties: dict[str, object] = {
         "key": stated.key,
         "value": format_text(stated.value),
         "category": stated.category,
         "confidence": stated.confidence,
-        "valid_from": format_moment(version.at),
+        "valid_from": format_moment(stated.since or version.at),
+        "valid_to": format_moment(stated.until) if stated.until else None,
+        "stated": format_moment(version.at) if has_own_since else None,
         "block_id": block_id,
         "decided_by": stated.decided_by,
     }
+    if stated.subject:
+        properties["subject"] = stated.subject
     if stated.category == "secret":
         properties["private"] = True
     return properties

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from simplemem.errors import NotFound, Unreadable
 from simplemem.features.answers import FactOut
 from simplemem.features.collection import ChangeSet, NoteCollection
 from simplemem.features.conversations.facts import (
@@ -22,16 +24,22 @@ from simplemem.features.conversations.statements import StatedFact
 from simplemem.features.conversations.topic import TOPIC, Topic, Turn
 from simplemem.features.conversations.topic_lookup import find_topic
 from simplemem.features.fact import Fact
+from simplemem.features.facts.decay import is_current
 from simplemem.features.note_type import NoteType
 from simplemem.features.service import FeatureService
 from simplemem.note.header import read_header
-from simplemem.note.names import legal_name
+from simplemem.note.names import legal_name, name_of
 from simplemem.store import Read, now
 
 if TYPE_CHECKING:
     from simplemem.store import EnhancedStore
 
 T = TypeVar("T")
+
+
+def _is_default(profile: Profile) -> bool:
+    """Return whether a profile is that of the user of conversations, and of no other scope."""
+    return str(read_header(profile.text).get("scope") or "default") == "default"
 
 
 def _read_note(read: Read) -> Any:
@@ -95,8 +103,17 @@ class ConversationNotes(FeatureService):
 
     def profile(self) -> Profile:
         """Return the profile of the user, an empty one if there is no note."""
-        profiles = self.items(Profile)
-        return profiles[0] if profiles else Profile(path="")
+        with self.collection.reading():
+            return self.loaded_profile() or Profile(path="")
+
+    def loaded_profile(self) -> Profile | None:
+        """Return the profile of the user of conversations, None if there is no note.
+
+        Profiles of other users, which declare a scope, do not count. The caller holds the lock of
+        the collection, as for `loaded`.
+        """
+        profiles = [profile for profile in self.loaded(Profile) if _is_default(profile)]
+        return min(profiles, key=attrgetter("path"), default=None)
 
     def find(self, ref: str) -> Topic:
         """Return the topic with this id, label or note name. Raises NotFound or Ambiguous."""
@@ -108,11 +125,15 @@ class ConversationNotes(FeatureService):
         """Enter a fact that a turn states into a change set. Return it as clients get it.
 
         A fact with its key gets another version; without one, there is a new note. The topic of the
-        turn has the id `topic_id`, and its note is at `path`. Raises Conflict or Unreadable if the
-        fact's note cannot be changed, and TooLong if it would exceed the limit of a note.
+        turn has the id `topic_id`, and its note is at `path`. A value that was over before the turn
+        does not replace the current one. Raises Conflict or Unreadable if the fact's note cannot be
+        changed, and TooLong if it would exceed the limit of a note.
         """
         link = self.link_text(path, turn.mark).removeprefix("[[").removesuffix("]]")
-        version = FactVersion(turn.at, stated.value, link)
+        at = turn.at
+        if stated.until is not None and stated.until < at:
+            at = stated.until.replace(microsecond=0)
+        version = FactVersion(at, stated.value, link)
         stored_fact = self._find_stored_fact(change_set, stated)
         if stored_fact is not None:
             stated = stated._replace(key=stored_fact.key)
@@ -141,6 +162,36 @@ class ConversationNotes(FeatureService):
 
         same_noun = [fact for fact in facts if fact.key.endswith(f"_{stated.key}")]
         return same_noun[0] if len(same_noun) == 1 else None
+
+    def find_fact(self, change_set: ChangeSet, ref: str) -> Fact:
+        """Return the fact with this id or key, as a change set leaves it so far.
+
+        If several have the key, it is the one that was stated last. Raises NotFound if there is
+        none, and Unreadable if its note cannot be changed.
+        """
+        facts = self.facts_after(change_set)
+        named = [fact for fact in facts if fact.id == ref]
+        named = named or [fact for fact in facts if fact.key == ref]
+        if not named:
+            raise NotFound(
+                f"no fact with the id {ref[:80]!r}",
+                hint="Pass an id from needs_review, or the key of a fact from retrieve_memory.",
+            )
+
+        fact = max(named, key=stated_at)
+        if fact.problem:
+            raise Unreadable(
+                f"{name_of(fact.path)} cannot be changed: {fact.problem}",
+                hint="Change it in an editor.",
+            )
+        return fact
+
+    def current_facts(self, at: datetime) -> list[Fact]:
+        """Return the facts that hold at a time: those neither superseded nor over.
+
+        The caller holds the lock of the collection, as for `loaded`.
+        """
+        return [fact for fact in self.loaded(Fact) if is_current(fact, at)]
 
     def facts_after(self, change_set: ChangeSet) -> list[Fact]:
         """Return all facts as a change set leaves them so far, those included that it creates.

@@ -17,7 +17,7 @@ from simplemem.features.conversations.statements import stated_changes
 from simplemem.features.conversations.topic import TOPIC, Topic, Turn, turns_out
 from simplemem.features.fact import Fact
 from simplemem.models import NOTHING_FOUND, Filter, Found
-from simplemem.note.dates import format_moment
+from simplemem.note.dates import format_moment, now
 from simplemem.note.names import path_of
 from simplemem.note.stems import stem
 from simplemem.note.words import STOP_WORDS, shorten, unique_words
@@ -52,7 +52,7 @@ def recall(service: ConversationService, query: str, limit: int = 5) -> Conversa
     question = query[:_MAX_QUESTION]
     with service.collection.reading():
         topics = {topic.path: topic for topic in service.loaded(Topic)}
-        facts = service.loaded(Fact)
+        facts = service.current_facts(now())
 
     labels = {topic.id: topic.label for topic in topics.values()}
     rows = []

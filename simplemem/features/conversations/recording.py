@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from operator import attrgetter
 from typing import NamedTuple
 
 from simplemem.features.answers import RecordedTurn
-from simplemem.features.changes import find_doubtful
 from simplemem.features.collection import ChangeSet
 from simplemem.features.conversations.exchange import Exchange
-from simplemem.features.conversations.facts import stated_at, stated_subject
+from simplemem.features.conversations.fact_recording import FactRecorder
 from simplemem.features.conversations.notes import ConversationNotes
 from simplemem.features.conversations.patterns import keywords_of, label_of
 from simplemem.features.conversations.profile import (
     PROFILE,
-    Profile,
     with_disputes,
     with_traits,
 )
@@ -29,7 +27,6 @@ from simplemem.features.conversations.topic import (
     topic_name,
 )
 from simplemem.features.conversations.topic_lookup import reachable_topics
-from simplemem.note.dates import format_moment
 from simplemem.note.tag_changes import change_tags
 from simplemem.store import now
 
@@ -71,33 +68,37 @@ class ExchangeRecorder:
 
         `current` is the session's current topic, None if it has none. Other topics of the session
         are paused, unless the turn is dated earlier than the last turn of an active one (is
-        back-dated). Raises Conflict if the user has just saved one of the notes, Unreadable if one
-        cannot be changed, and TooLong if one would exceed the limit of a note.
+        back-dated). Raises NotFound if a fact replaces one that does not exist, Conflict if the
+        user has just saved one of the notes, Unreadable if one cannot be changed, and TooLong if
+        one would exceed the limit of a note.
         """
         topic = decision.topic
         label = self._label(decision)
+        # The facts that hold before the turn are read before anything changes.
+        fact_recorder = FactRecorder(self._notes, self._change_set, self._exchange)
         note = self._write_turn(topic, label)
         self._set_properties(note.path)
         self._pause_other_topics(note.path)
 
-        facts = []
-        for stated in self._exchange.facts:
-            fact = self._notes.store_fact(self._change_set, stated, self._turn, note.path, note.id)
-            facts.append(fact)
+        stored = fact_recorder.record(note.path, note.id)
         link = self._notes.link_text(note.path, self._turn.mark)
-        self._dispute_facts(link, {fact["key"] for fact in facts})
         warnings = self._update_profile(link.removeprefix("[[").removesuffix("]]"))
-        return RecordedTurn(
+        recorded = RecordedTurn(
             block_id=note.id,
             turn_id=self._turn.id,
             routing_scenario=self._scenario(topic, current),
-            facts_extracted=len(facts),
+            facts_extracted=len(stored.facts),
             topic=label,
             reason=decision.reason,
             method=decision.method,
-            facts=facts,
-            warnings=warnings,
+            facts=stored.facts,
+            warnings=stored.warnings + warnings,
         )
+        if stored.replaced:
+            recorded["replaced"] = stored.replaced
+        if stored.needs_review:
+            recorded["needs_review"] = stored.needs_review
+        return recorded
 
     def _label(self, decision: Decision) -> str:
         """Return the label of the turn's topic, which is never empty.
@@ -177,12 +178,26 @@ class ExchangeRecorder:
     def _set_properties(self, path: str) -> None:
         """Set the session of the turn's topic, and make it private if the exchange has a secret.
 
-        `path` is that of the topic's note. A back-dated turn leaves the session as it is.
+        Also sets what a model has read. `path` is that of the topic's note. A back-dated turn
+        leaves the session as it is.
         """
         if not self._is_back_dated:
             self._change_set.set(path, session=self._exchange.session)
         if self._exchange.has_secret:
             self._change_set.set(path, private=True)
+        if self._exchange.read_by and self._is_read_so_far(path):
+            self._change_set.set(path, facts_read=self._turn.mark)
+
+    def _is_read_so_far(self, path: str) -> bool:
+        """Return whether a model has read all turns of a topic but the one that is recorded now.
+
+        `path` is that of the topic's note. So is a new topic, but not a turn before the last one.
+        """
+        for topic in self._topics:
+            if topic.path == path and topic.turns:
+                last_mark = max(turn.mark for turn in topic.turns)
+                return last_mark <= topic.facts_read and self._turn.mark > last_mark
+        return True
 
     def _pause_other_topics(self, path: str) -> None:
         """Pause the active topics of the session except the one at `path`; close full ones instead.
@@ -196,31 +211,6 @@ class ExchangeRecorder:
                 text = self._change_set.text(topic.path)
                 self._change_set.put(topic.path, pause_or_close(text, topic))
 
-    def _dispute_facts(self, link: str, turn_keys: Collection[str]) -> None:
-        """Mark the earlier facts that the turn says have changed, unless it states the new value.
-
-        `turn_keys` are the keys of the facts that the turn itself states; they are left out. `link`
-        is a link to the turn, in brackets. A fact that is disputed already keeps the time of that,
-        and gets this link. Facts whose notes cannot be changed are left out. Raises Conflict,
-        Unreadable or TooLong.
-        """
-        changes = stated_changes(self._turn.message)
-        if not changes:
-            return
-
-        earlier_facts = []
-        for fact in self._notes.facts_after(self._change_set):
-            is_earlier = fact.key not in turn_keys and stated_at(fact) < self._turn.at
-            if is_earlier and not fact.problem:
-                earlier_facts.append(fact)
-        subjects = [stated_subject(fact) for fact in earlier_facts]
-
-        for change in changes.values():
-            for index in find_doubtful(subjects, change):
-                fact = earlier_facts[index]
-                since = format_moment(fact.disputed or self._turn.at)
-                self._change_set.set(fact.path, disputed=since, disputed_by=link)
-
     def _update_profile(self, link: str) -> list[str]:
         """Enter what the turn says about the user into the profile; return warnings.
 
@@ -228,8 +218,7 @@ class ExchangeRecorder:
         changed is left as it is, with a warning; otherwise the list is empty. `link` is the target
         of a link to the turn, without brackets. Raises Conflict, Unreadable or TooLong.
         """
-        profiles = self._notes.loaded(Profile)
-        profile = profiles[0] if profiles else None
+        profile = self._notes.loaded_profile()
         traits = self._exchange.traits
         changes = stated_changes(self._turn.message) if profile else {}
         if not traits and not changes:

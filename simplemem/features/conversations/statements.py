@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from typing import Final, NamedTuple
 
 from simplemem.features.changes import Change, read_change
@@ -38,6 +39,10 @@ class StatedFact(NamedTuple):
     sentence: str
     decided_by: str
     confidence: float
+    subject: str = ""  # whom it is about, if the agent says so; the key contains it
+    since: datetime | None = None
+    until: datetime | None = None
+    replaces: str = ""  # the id or the key of the earlier fact that it makes outdated
 
 
 def stated_sentences(message: str) -> Iterator[str]:
@@ -155,6 +160,16 @@ def make_fact(reader: str, name: str, value: str, sentence: str, confidence: flo
         decided_by=reader,
         confidence=confidence,
     )
+
+
+def name_of_fact(subject: str, relation: str) -> str:
+    """Return the name of a fact, of which its key is made: the subject, then the relation.
+
+    The subject is left out if the relation has it.
+    """
+    if subject and key_of(subject) not in key_of(relation):
+        return f"{subject} {relation}"
+    return relation
 
 
 def key_of(text: str) -> str:

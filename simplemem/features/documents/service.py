@@ -11,9 +11,17 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Unpack
 
 from simplemem.errors import Invalid, Unreadable
+from simplemem.features.agent_statements import NO_STATEMENTS, AgentStatements
 from simplemem.features.answers import IngestResult, RememberResult
 from simplemem.features.changes import changes_in
 from simplemem.features.collection import ChangeSet, NoteCollection
+from simplemem.features.documents.agent_facts import (
+    facts_beside,
+    reviews_of,
+    traits_as_facts,
+    traits_of,
+    with_agent_facts,
+)
 from simplemem.features.documents.convert import SourceFile, convert, form_of
 from simplemem.features.documents.document import (
     DOCUMENT,
@@ -32,6 +40,7 @@ from simplemem.features.documents.storage import DocumentStorage, DocumentVersio
 from simplemem.features.fact import Fact
 from simplemem.features.facts.adding import AddResult
 from simplemem.features.facts.fact import NewFact
+from simplemem.features.facts.profile import add_traits
 from simplemem.features.facts.service import fact_service, no_memory_error
 from simplemem.features.facts.small_talk import is_small_talk
 from simplemem.features.facts.statements import (
@@ -112,17 +121,23 @@ class DocumentService(FeatureService):
         scope: str,
         title: str = "",
         metadata: Mapping[str, Any] | None = None,
+        stated: AgentStatements = NO_STATEMENTS,
         **by: Unpack[AuthorArgs],
     ) -> IngestResult:
         """Store a text as a document, and extract its facts: by rules at once, by a model later.
 
         A text that only asks to forget a fact is not stored; the fact is forgotten. Without a
         title, the document has the beginning of the text. `metadata` are properties for the note.
-        Raise Invalid if the text has no word or the scope is not valid, TooLong if the text or the
-        title is too long.
+        What the agent has `stated` is stored first. Raise Invalid if the text has no word or the
+        scope is not valid, TooLong if the text or the title is too long, and NotFound or Unreadable
+        for a fact that shall be replaced, as `FactService.find` does.
         """
         document = new_document(content, title, scope, "text", properties=metadata or {})
-        return self._ingest(document, by)
+        self._check_replaced(document.scope, stated)
+        added = self._add_agent_facts(document, stated, by)
+        answer = self._ingest(document, by, added)
+        self._add_traits(document.scope, stated, answer["name"], by)
+        return answer
 
     def ingest_file(
         self,
@@ -199,10 +214,16 @@ class DocumentService(FeatureService):
             document = replace(document, has_title=False)
         return self._ingest(document, by)
 
-    def _ingest(self, new: Document, by: AuthorArgs) -> IngestResult:
-        """Store a document, and return the answer for the client."""
+    def _ingest(
+        self, new: Document, by: AuthorArgs, stated: AddResult | None = None
+    ) -> IngestResult:
+        """Store a document, and return the answer for the client.
+
+        `stated` is what became of the facts that the agent stated, None if it stated none.
+        """
         stored = self._store_document(new, by)
         document = stored.document
+        added = _joined(stated or AddResult(), stored.added)
         answer: IngestResult = {
             "id": document.id,
             "status": document.status,
@@ -210,11 +231,14 @@ class DocumentService(FeatureService):
             "container_tag": document.scope,
             "content_type": document.content_type,
             "name": name_of(document.path),
-            "memories": stored.added.events,
+            "memories": added.events,
             "chunks": count_passages(new.text) if document.path else 0,
             "extraction": self._extraction_method(),
-            "warnings": stored.added.warnings,
+            "warnings": added.warnings,
         }
+        needs_review = reviews_of(self.facts, document.scope, added)
+        if needs_review:
+            answer["needs_review"] = needs_review
         if stored.is_duplicate:
             answer["duplicate"] = True
         if new.source_url:
@@ -233,32 +257,89 @@ class DocumentService(FeatureService):
         content: str,
         scope: str,
         metadata: Mapping[str, Any] | None = None,
+        stated: AgentStatements = NO_STATEMENTS,
         **by: Unpack[AuthorArgs],
     ) -> RememberResult:
         """Remember a short text as facts, a long one as a document with the facts in it.
 
         A text is long if it has more than 400 characters or 5 sentences. Small talk is not stored.
         A text that asks to forget a fact makes the fact forgotten. `metadata` are properties for
-        the note of a document, and are ignored for facts. Raise Invalid if the text has no word or
-        the scope is not valid, and TooLong.
+        the note of a document, and are ignored for facts. What the agent has `stated` is stored
+        too; no model then reads a short text. Raise Invalid if the text has no word or the scope is
+        not valid, TooLong, and NotFound or Unreadable for a fact that shall be replaced, as
+        `FactService.find` does.
         """
         new = new_document(content, "", scope, "conversation")
+        self._check_replaced(new.scope, stated)
         sentences = statements_in(new.text)
         if sentences is None:
-            stored = self._store_document(replace(new, properties=metadata or {}), by)
-            method = self._extraction_method()
-            return _remembered(stored.added, stored.document.id, method, "")
+            return self._add_long_text(replace(new, properties=metadata or {}), stated, by)
 
         sentences = [sentence for sentence in sentences if not is_small_talk(sentence)]
         chat = self.facts.model_for(new.scope, new.text)
-        if sentences and self.facts.knows_all(new.scope, sentences):
+        if stated.facts or (sentences and self.facts.knows_all(new.scope, sentences)):
             chat = None
         extracted = extract_statements(self, chat, new.text, sentences)
 
-        added = self.facts.add(scope, extracted.statements, **by)
-        if not extracted.statements:
+        statements = with_agent_facts(extracted.statements, stated)
+        if not statements:
+            statements = traits_as_facts(stated)
+        added = self.facts.add(scope, statements, **by)
+        if not statements:
             added.warnings.append(_NO_FACTS)
+        added.needs_review = reviews_of(self.facts, new.scope, added)
+        self._add_traits(new.scope, stated, self._note_of_first(added, new.scope), by)
         return _remembered(added, None, extracted.method or "verbatim", extracted.remark)
+
+    def _add_long_text(
+        self, new: Document, stated: AgentStatements, by: AuthorArgs
+    ) -> RememberResult:
+        """Store a text as a document, and what the agent has stated. Return the answer."""
+        agent_facts = self._add_agent_facts(new, stated, by)
+        stored = self._store_document(new, by)
+        added = _joined(agent_facts, stored.added)
+        added.needs_review = reviews_of(self.facts, new.scope, added)
+        self._add_traits(new.scope, stated, name_of(stored.document.path), by)
+        return _remembered(added, stored.document.id, self._extraction_method(), "")
+
+    def _check_replaced(self, scope: str, stated: AgentStatements) -> None:
+        """Raise NotFound or Unreadable, as `FactService.find` does, for a fact to be replaced.
+
+        Nothing is stored then.
+        """
+        for fact in stated.facts:
+            if fact.replaces:
+                self.facts.find(fact.replaces, scope)
+
+    def _add_agent_facts(
+        self, document: Document, stated: AgentStatements, by: AuthorArgs
+    ) -> AddResult:
+        """Store the facts that the agent states beside a document. Return what became of them.
+
+        They are stored before the document, so that the same sentences, which rules or a model
+        extract from it later, are known already.
+        """
+        facts = facts_beside(document.text, stated)
+        if not facts:
+            return AddResult()
+        return self.facts.add(document.scope, facts, **by)
+
+    def _add_traits(self, scope: str, stated: AgentStatements, name: str, by: AuthorArgs) -> None:
+        """Write what the agent states about the user into the profile of a scope.
+
+        `name` is that of the note with the text that states it. Nothing is written without one.
+        """
+        if stated.has_traits and name:
+            link = self.link_text(f"{name}.md").removeprefix("[[").removesuffix("]]")
+            add_traits(self.facts, scope, traits_of(stated), link, **by)
+
+    def _note_of_first(self, added: AddResult, scope: str) -> str:
+        """Return the name of the note of the first fact that was added or known, "" without one."""
+        paths = {fact.id: fact.path for fact in self.facts.facts(scope)}
+        for event in added.events:
+            if event["id"] in paths:
+                return name_of(paths[event["id"]])
+        return ""
 
     def find_memory(self, id_: str, scope: str) -> Fact | Document:
         """Return the fact or the document of this id, for a change.
@@ -428,6 +509,16 @@ def _original(form: str, file: SourceFile) -> OriginalFile | None:
     if form not in _FORMS_WITH_ORIGINAL:
         return None
     return OriginalFile(f".{form}", file.data)
+
+
+def _joined(first: AddResult, second: AddResult) -> AddResult:
+    """Return what became of facts that were added in two steps."""
+    return AddResult(
+        events=first.events + second.events,
+        needs_review=first.needs_review + second.needs_review,
+        warnings=first.warnings + second.warnings,
+        reconciliation=first.reconciliation if first.events else second.reconciliation,
+    )
 
 
 def _remembered(

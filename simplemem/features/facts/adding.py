@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeGuard
 
 from simplemem.features.answers import FactEvent, FactReference, ReviewCandidate, ReviewRequest
 from simplemem.features.collection import ChangeSet
@@ -16,6 +16,7 @@ from simplemem.features.facts.comparing import Decision, SimilarFact, decide, fa
 from simplemem.features.facts.fact import NewFact, fact_name, link_target, render_fact
 from simplemem.features.facts.memory_type import memory_type_of
 from simplemem.features.facts.reading import read_statement
+from simplemem.features.facts.reconciling import Verdict
 from simplemem.features.service import FeatureService
 from simplemem.note.dates import format_moment, now
 from simplemem.store import now as local_time
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 _MIN_SIMILARITY: Final = 0.7  # cosine from which an undecided fact is a candidate for review
 _MAX_CANDIDATES: Final = 3
 _DERIVED_SHARE: Final = 0.8  # of the confidence of a derived fact's least certain parent
+_CALLER_RULE: Final = "agent"  # decides what a fact replaces, if the caller says so
 _REINFORCEMENT: Final = 0.15  # added to the confidence of a preference that is stated again
 
 
@@ -90,10 +92,16 @@ class FactAdder:
         """Decide what a new fact does, do it in the change set, and enter it into the result.
 
         A text that asks to forget something is not stored: the fact that it means is dropped.
-        `rulings` are what a model said about the fact before the vault was locked. Raise Conflict,
-        Unreadable or TooLong as the methods of `ChangeSet` do.
+        `rulings` are what a model said about the fact before the vault was locked. What the caller
+        says that the fact replaces counts more than rules and rulings. Raise Conflict, Unreadable
+        or TooLong as the methods of `ChangeSet` do.
         """
         decision = decide(self._service.extension, new.text, self._facts.values())
+        replaced = self._replaced_by(new)
+        if replaced is not None:
+            self._replace(replaced, new, decision)
+            return
+
         verdict = decision.verdict
         target = decision.target
         if verdict.event == "DELETE":
@@ -103,6 +111,52 @@ class FactAdder:
             self._dispute(self._facts[target.path], self._facts_in_doubt(new.text))
         else:
             self._store(new, decision, rulings)
+
+    def _replace(self, replaced: Fact, new: NewFact, decision: Decision) -> None:
+        """Store a fact that the caller says replaces another one, and report that.
+
+        A fact that is stated already gets no second note: it replaces the other one itself. What
+        the rules say that the new fact makes outdated is replaced too. `decision` is theirs.
+        """
+        rule = new.decided_by or _CALLER_RULE
+        target = decision.target
+        is_stated = decision.verdict.event == "NOOP" and target is not replaced
+        if is_stated and self._may_change(target) and self._may_change(replaced):
+            self._change_set.set(target.path, updates=self._service.link_text(replaced.path))
+            self._supersede(replaced, target)
+            self._report("UPDATE", "UPDATES", target, rule, replaced)
+            return
+
+        verdict = Verdict("UPDATE", "UPDATES", rule=rule)
+        self._store(new, Decision(verdict, replaced, decision.similar), rulings=())
+        if decision.verdict.relation == "UPDATES" and self._may_change(target):
+            self._supersede(target, self._fact_of_last_event())
+
+    def _may_change(self, fact: Fact | None) -> TypeGuard[Fact]:
+        """Return whether a fact is current, and the new text may replace it."""
+        if fact is None or self._facts.get(fact.path) is not fact:
+            return False
+        return not fact.problem and not self._is_protected(fact)
+
+    def _fact_of_last_event(self) -> Fact:
+        """Return the fact that the last event is about, which must be current."""
+        id_ = self.result.events[-1]["id"]
+        return next(fact for fact in self._facts.values() if fact.id == id_)
+
+    def _replaced_by(self, new: NewFact) -> Fact | None:
+        """Return the current fact that a new one says it replaces, None if it names none.
+
+        An id that no current fact of the scope has adds a warning; the rules then decide.
+        """
+        if not new.replaces:
+            return None
+        for fact in self._facts.values():
+            if fact.id == new.replaces:
+                return fact
+
+        missing = f"nothing was replaced: no current fact has the id {new.replaces[:80]!r}"
+        self.result.warnings.append(missing)
+        return None
 
     def _forget(self, target: Fact | None, rule: str) -> None:
         """Drop the note of a fact, and report that; or add a warning that says why it stays.
@@ -251,13 +305,16 @@ class FactAdder:
     def _supersede(self, old: Fact, new: Fact) -> None:
         """Mark a fact as superseded by a new one, in the change set; it is no longer current.
 
-        It ends when the new one begins.
+        It ends when the new one begins, but not before it began itself.
         """
+        end = new.valid_from or now()
+        if old.valid_from is not None:
+            end = max(end, old.valid_from)
         superseded = {
             **UNDISPUTED,
             "status": "superseded",
             "superseded_by": self._service.link_text(new.path),
-            "valid_to": format_moment(new.valid_from or now()),
+            "valid_to": format_moment(end),
         }
         self._change_set.set(old.path, **superseded)
         del self._facts[old.path]

@@ -45,6 +45,7 @@ class NewFact(NamedTuple):
     quote: str = ""  # the words from which it was extracted, if they differ
     confidence: float = 1.0
     decided_by: str = ""  # the model that extracted it; "": the rule that stores it
+    replaces: str = ""  # the id of the current fact that it makes outdated, if the caller knows it
 
 
 def fact_name(scope: str, statement: str) -> str:

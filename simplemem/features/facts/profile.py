@@ -12,7 +12,7 @@ from typing import Final, NamedTuple, Unpack
 
 from simplemem.errors import Unreadable
 from simplemem.features.answers import ScopeProfile
-from simplemem.features.conversations.profile import PROFILE
+from simplemem.features.conversations.profile import PROFILE, Trait, with_traits
 from simplemem.features.fact import Fact
 from simplemem.features.facts import decay
 from simplemem.features.facts.service import FactService
@@ -113,8 +113,7 @@ def _write_note(
         if text is None:
             if not any(sections):
                 return []
-            properties = {"title": f"Profile of {scope}", "scope": scope}
-            text = PROFILE.render(properties, "", local_time())
+            text = _new_note(scope)
 
         text = _replace_section(text, "static", _lines(service, sections.static))
         text = _replace_section(text, "dynamic", _lines(service, sections.dynamic))
@@ -124,6 +123,40 @@ def _write_note(
 
     result = service.extension.change(draft, **by)
     return bool(result.written)
+
+
+def add_traits(
+    service: FactService,
+    scope: str,
+    traits: Sequence[Trait],
+    link: str,
+    **by: Unpack[AuthorArgs],
+) -> None:
+    """Write traits of the user into the note of a scope's profile, which is made if it is missing.
+
+    `link` is the target of a link to the note that states them. Raise Invalid if the scope is not
+    valid, Unreadable if the note cannot be changed, and what a change of notes raises.
+    """
+    scope = check_scope(scope)
+
+    def draft() -> Sequence[Draft]:
+        """Return the draft of the note with the traits; none if nothing changes."""
+        path, old_text = _find_note(service, scope)
+        text = old_text
+        if text is None:
+            text = _new_note(scope)
+        text = with_traits(text, traits, now(), link)
+        if text == old_text:
+            return []
+        return [Draft(path, text, old_text)]
+
+    service.extension.change(draft, **by)
+
+
+def _new_note(scope: str) -> str:
+    """Return the text of the note of a new profile."""
+    properties = {"title": f"Profile of {scope}", "scope": scope}
+    return PROFILE.render(properties, "", local_time())
 
 
 def _lines(service: FactService, facts: Sequence[Fact]) -> list[str]:

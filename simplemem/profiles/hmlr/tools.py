@@ -28,18 +28,18 @@ from simplemem.features.conversations.recall import recall
 from simplemem.features.conversations.topic import Topic, summary_of, turns_out
 from simplemem.features.services import ConversationService
 from simplemem.note.dates import format_moment
-from simplemem.tools.arguments import Arguments, Several, about, aliases
+from simplemem.tools.arguments import about, aliases
+from simplemem.tools.statements import (
+    ConstraintsIn,
+    FactsIn,
+    PreferencesIn,
+    UserNameIn,
+    statements_of,
+)
 from simplemem.tools.tool import Caller, Reply, as_json, tool
 
 _MAX_RESULTS: Final = 50  # topics of one answer
 _MAX_INTERESTS: Final = 5  # topics that the profile lists
-
-
-class FactIn(Arguments):
-    """Something the user stated, as you read it."""
-
-    key: str
-    value: str
 
 
 def _limit_results(count: int) -> int:
@@ -59,22 +59,23 @@ def store_conversation(
     topic: Annotated[
         str, about("if the topic changes: its name, or the block_id of an earlier topic")
     ] = "",
-    facts: Annotated[
-        Several[FactIn], Field(max_length=50), about("facts the user stated: [{key, value}]")
-    ] = [],  # noqa: B006
+    facts: FactsIn = [],  # noqa: B006
     timestamp: Annotated[str, about("time of the message, ISO 8601; default now")] = "",
     session_id: Annotated[str, about("one per parallel conversation")] = "",
+    constraints: ConstraintsIn = [],  # noqa: B006
+    preferences: PreferencesIn = [],  # noqa: B006
+    user_name: UserNameIn = "",
 ) -> Reply[RecordedTurn]:
-    """Store the user's message and your reply. They are added to their topic; facts and preferences
-    that the user states are stored too."""
+    """Store the user's message and your reply. Pass what the user stated in facts, constraints and
+    preferences. needs_review lists facts that it may replace: confirm with replaces."""
     exchange = new_exchange(
         message,
         context=context,
         response=response,
         topic=topic,
-        facts=[(fact.key, fact.value) for fact in facts],
         timestamp=timestamp,
         session=session_id,
+        stated=statements_of(facts, constraints, preferences, user_name),
     )
     return as_json(conversations.record(exchange, **caller))
 

@@ -17,7 +17,6 @@ from simplemem.features.answers import (
     Passage,
     RecallResult,
     RememberResult,
-    ReviewRequest,
     SavedDocument,
 )
 from simplemem.features.services import DocumentService, KnowledgeBase
@@ -25,6 +24,13 @@ from simplemem.note.names import name_of
 from simplemem.tools import render
 from simplemem.tools.arguments import Object, about, aliases, names_user
 from simplemem.tools.session import Session, replaced_and_undo
+from simplemem.tools.statements import (
+    ConstraintsIn,
+    FactsIn,
+    PreferencesIn,
+    UserNameIn,
+    statements_of,
+)
 from simplemem.tools.tool import Caller, Reply, tool
 
 if TYPE_CHECKING:
@@ -108,16 +114,20 @@ def add_memory(
     content: Annotated[str, about("what to remember, word for word")],
     user_id: User,
     metadata: Metadata = {},  # noqa: B006
+    facts: FactsIn = [],  # noqa: B006
+    constraints: ConstraintsIn = [],  # noqa: B006
+    preferences: PreferencesIn = [],  # noqa: B006
+    user_name: UserNameIn = "",
 ) -> Reply[RememberResult]:
     """Remember what the user said: a few facts, or a long text. Facts that no longer hold are
-    replaced and kept as history."""
-    remembered = documents.add_memory(content, user_id, metadata, **caller)
+    replaced and kept as history. Pass what you understood in facts; if the answer says "This may
+    replace", confirm with replaces."""
+    stated = statements_of(facts, constraints, preferences, user_name)
+    remembered = documents.add_memory(content, user_id, metadata, stated, **caller)
     document_id = remembered["document"]
 
     lines = _event_lines(remembered["events"])
-    similar = _similar_memories(remembered["needs_review"])
-    if similar:
-        lines.append(f"Similar: {'; '.join(similar)}")
+    lines += [render.line(review["hint"], _MAX_LINE) for review in remembered["needs_review"]]
     if document_id:
         lines.append(f"- stored in full as {document_id}")
 
@@ -142,16 +152,6 @@ def _event_lines(events: Iterable[FactEvent]) -> list[str]:
             memory = render.line(disputed["memory"])
             lines.append(f"  Disputed now: {memory} ({disputed['id']})")
     return lines
-
-
-def _similar_memories(reviews: Iterable[ReviewRequest]) -> list[str]:
-    """Return the statements that the user should compare with the new ones, each on one line."""
-    memories: list[str] = []
-    for review in reviews:
-        for candidate in review["candidates"]:
-            memory = render.line(candidate["memory"])
-            memories.append(memory)
-    return memories
 
 
 @tool("Search the memories of a user")

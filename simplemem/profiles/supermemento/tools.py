@@ -26,6 +26,13 @@ from simplemem.note.dates import now
 from simplemem.profiles.memento import tools as memento
 from simplemem.profiles.server_memory import verbs
 from simplemem.tools.arguments import Several, Share, about, aliases, names_user
+from simplemem.tools.statements import (
+    ConstraintsIn,
+    FactsIn,
+    PreferencesIn,
+    UserNameIn,
+    statements_of,
+)
 from simplemem.tools.tool import Caller, Data, Reply, as_json, tool
 
 if TYPE_CHECKING:
@@ -207,9 +214,15 @@ def ingest_text(
     content: Text,
     container_tag: Tag,
     title: Title = "",
+    facts: FactsIn = [],  # noqa: B006
+    constraints: ConstraintsIn = [],  # noqa: B006
+    preferences: PreferencesIn = [],  # noqa: B006
+    user_name: UserNameIn = "",
 ) -> Reply[IngestResult]:
-    """Store a text as a document, and the facts in it as memories."""
-    return as_json(documents.ingest_text(content, container_tag, title, **caller))
+    """Store a text as a document, and the facts in it as memories. Pass what you understood in
+    facts; needs_review lists what they may replace: confirm with replaces."""
+    stated = statements_of(facts, constraints, preferences, user_name)
+    return as_json(documents.ingest_text(content, container_tag, title, stated=stated, **caller))
 
 
 @tool("Ingest a page", writes=True)

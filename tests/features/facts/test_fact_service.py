@@ -404,3 +404,36 @@ def test_a_dated_state_is_still_held_months_later(
         "I started at Northlight Labs today.",
         "Our son Theo was born yesterday.",
     ]
+
+
+def test_a_caller_that_names_the_replaced_fact_is_believed(memories: FactService) -> None:
+    add(memories, "I drive to work.", "I eat lunch at noon.")
+    old = note_of(memories, "I drive to work.")
+
+    added = memories.add("ann", [NewFact("Since May I go by bike.", replaces=old.id)])
+
+    [event] = added.events
+    assert (event["event"], event["relation"], event["rule"]) == ("UPDATE", "UPDATES", "agent")
+    assert event["previous"]["id"] == old.id
+    assert statements_of(memories) == ["I eat lunch at noon.", "Since May I go by bike."]
+
+
+def test_a_replaced_fact_of_another_scope_is_not_found_and_stays(memories: FactService) -> None:
+    add(memories, "I drive to work.", scope="bob")
+    old = note_of(memories, "I drive to work.", scope="bob")
+
+    added = memories.add("ann", [NewFact("Since May I go by bike.", replaces=old.id)])
+
+    assert [event["event"] for event in added.events] == ["ADD"]
+    assert "nothing was replaced" in added.warnings[0]
+    assert statements_of(memories, scope="bob") == ["I drive to work."]
+
+
+def test_a_fact_from_outside_replaces_nothing_that_the_user_stated(memories: FactService) -> None:
+    add(memories, "I drive to work.")
+    old = note_of(memories, "I drive to work.")
+
+    new = NewFact("Since May Ann goes by bike.", replaces=old.id)
+    memories.add("ann", [new], outside=True)
+
+    assert "I drive to work." in statements_of(memories)

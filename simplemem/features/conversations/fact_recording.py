@@ -1,0 +1,184 @@
+"""Record the facts that one exchange states: store them, and mark what they replace or dispute."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+
+from simplemem.features.answers import FactOut, FactReference, ReviewRequest
+from simplemem.features.changes import find_doubtful
+from simplemem.features.collection import ChangeSet
+from simplemem.features.conversations.exchange import Exchange
+from simplemem.features.conversations.facts import stated_at, stated_subject
+from simplemem.features.conversations.notes import ConversationNotes
+from simplemem.features.conversations.statements import StatedFact, stated_changes
+from simplemem.features.fact import Fact
+from simplemem.features.facts.decay import is_current
+from simplemem.features.reviews import candidate_of, candidates_for, review_request, text_of
+from simplemem.note.dates import format_moment
+from simplemem.note.names import name_of
+
+
+@dataclass
+class RecordedFacts:
+    """What became of the facts of one exchange, and of the earlier ones that it is about."""
+
+    facts: list[FactOut] = field(default_factory=list)
+    replaced: list[FactReference] = field(default_factory=list)
+    needs_review: list[ReviewRequest] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+
+class FactRecorder:
+    """Enters the facts of one exchange into a change set. Guards the facts that held before it."""
+
+    def __init__(self, notes: ConversationNotes, change_set: ChangeSet, exchange: Exchange) -> None:
+        """Take the facts that hold at the time of the turn. Nothing is changed yet.
+
+        The caller drafts a change of the collection of `notes`.
+        """
+        self._notes = notes
+        self._change_set = change_set
+        self._exchange = exchange
+        self._turn = exchange.turn
+        self._earlier = {
+            fact.path: fact
+            for fact in notes.current_facts(self._turn.at)
+            if stated_at(fact) <= self._turn.at
+        }
+        self._result = RecordedFacts()
+
+    def record(self, topic_path: str, topic_id: str) -> RecordedFacts:
+        """Store the facts, and mark those that they replace or put in doubt.
+
+        `topic_path` and `topic_id` are those of the topic's note, which has the turn already.
+        Raises NotFound for the id of a replaced fact that no fact has, Conflict or Unreadable if a
+        note cannot be changed, and TooLong.
+        """
+        # All are looked up before any is stored: an id names a fact that was there before.
+        replaced_paths = [self._path_of_replaced(stated) for stated in self._exchange.facts]
+        replaced_by_key = {}
+        for stated, replaced_path in zip(self._exchange.facts, replaced_paths, strict=True):
+            row = self._notes.store_fact(self._change_set, stated, self._turn, topic_path, topic_id)
+            self._result.facts.append(row)
+            replaced_by_key[row["key"]] = replaced_path
+
+        new_facts = self._new_facts()
+        for fact in new_facts:
+            old_path = replaced_by_key[fact.key]
+            if old_path:
+                self._supersede(old_path, fact)
+
+        self._end_facts()
+        link = self._notes.link_text(topic_path, self._turn.mark)
+        doubtful = self._dispute(link)
+        self._request_reviews(new_facts, doubtful)
+        return self._result
+
+    def _path_of_replaced(self, stated: StatedFact) -> str:
+        """Return the path of the fact that a new one replaces, "" if it names none.
+
+        Raises NotFound if no fact has the id, and Unreadable if its note cannot be changed.
+        """
+        if not stated.replaces:
+            return ""
+        return self._notes.find_fact(self._change_set, stated.replaces).path
+
+    def _new_facts(self) -> list[Fact]:
+        """Return the facts of the exchange as their notes have them now, in their order.
+
+        A fact that is not the current value of its key is left out.
+        """
+        values = {stated["key"]: stated["value"] for stated in self._result.facts}
+        facts_by_key = {}
+        for fact in self._notes.facts_after(self._change_set):
+            if fact.key in values and fact.value == values[fact.key]:
+                facts_by_key[fact.key] = fact
+        return [facts_by_key[key] for key in values if key in facts_by_key]
+
+    def _supersede(self, path: str, new: Fact) -> None:
+        """Mark the fact at a path as superseded by a new one, and enter it into the result.
+
+        It ends when the new one begins, but not before it began itself. A fact with the key of the
+        new one is its earlier version, so its note stays as it is. One that does not hold any more
+        stays too, with a warning.
+        """
+        old = self._earlier.pop(path, None)
+        if old is None:
+            name = name_of(path)
+            self._result.warnings.append(f"{name} does not hold any more, so it was not replaced")
+            return
+        if path != new.path:
+            end = new.valid_from or self._turn.at
+            if old.valid_from is not None:
+                end = max(end, old.valid_from)
+            self._change_set.set(
+                path,
+                superseded_by=self._notes.link_text(new.path),
+                valid_to=format_moment(end),
+                disputed=None,
+                disputed_by=None,
+            )
+        self._result.replaced.append(FactReference(id=old.id, memory=text_of(old)))
+
+    def _end_facts(self) -> None:
+        """End the earlier facts that the exchange says hold no more. Others stay as they are."""
+        ends = {ended.id: ended.at for ended in self._exchange.ended}
+        for path, fact in list(self._earlier.items()):
+            is_ended = fact.id in ends and not fact.problem
+            if is_ended and fact.key not in {row["key"] for row in self._result.facts}:
+                self._change_set.set(path, valid_to=format_moment(ends[fact.id]))
+                del self._earlier[path]
+
+    def _dispute(self, link: str) -> list[Fact]:
+        """Mark the earlier facts that the turn says have changed, unless it states the new value.
+
+        Return them. `link` is a link to the turn, in brackets. A fact that is disputed already
+        keeps the time of that, and gets this link. Facts whose notes cannot be changed are left
+        out. Raises Conflict, Unreadable or TooLong.
+        """
+        changes = stated_changes(self._turn.message)
+        if not changes:
+            return []
+
+        turn_keys = {fact["key"] for fact in self._result.facts}
+        earlier_facts = self._disputable(turn_keys)
+        subjects = [stated_subject(fact) for fact in earlier_facts]
+        doubtful: dict[str, Fact] = {}
+        for change in changes.values():
+            for index in find_doubtful(subjects, change):
+                fact = earlier_facts[index]
+                since = format_moment(fact.disputed or self._turn.at)
+                self._change_set.set(fact.path, disputed=since, disputed_by=link)
+                doubtful[fact.path] = fact
+        return list(doubtful.values())
+
+    def _disputable(self, turn_keys: Collection[str]) -> list[Fact]:
+        """Return the facts that were stated before the turn, hold, and have none of these keys."""
+        facts = []
+        for fact in self._notes.facts_after(self._change_set):
+            is_earlier = fact.key not in turn_keys and stated_at(fact) < self._turn.at
+            if is_earlier and not fact.problem and is_current(fact, self._turn.at):
+                facts.append(fact)
+        return facts
+
+    def _request_reviews(self, new_facts: Sequence[Fact], doubtful: Sequence[Fact]) -> None:
+        """Enter into the result which earlier facts the agent may say are replaced.
+
+        Those that the turn itself puts in doubt are named under the id of the turn, unless they are
+        candidates of a new fact.
+        """
+        new_paths = {fact.path for fact in new_facts}
+        others = [fact for fact in self._earlier.values() if fact.path not in new_paths]
+        named = set[str]()
+        for fact in new_facts:
+            before = self._earlier.get(fact.path)
+            is_restated = before is not None and before.value == fact.value
+            candidates = [] if is_restated else candidates_for(fact, others)
+            if candidates:
+                named.update(candidate["id"] for candidate in candidates)
+                self._result.needs_review.append(review_request(fact.id, candidates))
+
+        unnamed = [candidate_of(fact, 1.0) for fact in doubtful if fact.id not in named]
+        if unnamed:
+            self._result.needs_review.append(review_request(self._turn.id, unnamed))

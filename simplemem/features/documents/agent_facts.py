@@ -1,0 +1,227 @@
+"""Facts that an agent states beside a text, as new facts for the scope of a user.
+
+The words of the text are kept: if one sentence has the value of one fact, the sentence is the
+statement of that fact, and the agent says its key, its times and what it replaces. Otherwise the
+statement is "key: value". Pure, except `reviews_of`, which reads facts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from simplemem.features.agent_statements import AGENT, AgentFact, AgentStatements
+from simplemem.features.answers import FactEvent, ReviewCandidate, ReviewRequest
+from simplemem.features.conversations.profile import Trait
+from simplemem.features.fact import Fact, Slot
+from simplemem.features.facts.adding import AddResult
+from simplemem.features.facts.fact import NewFact
+from simplemem.features.facts.language import MAX_READ
+from simplemem.features.facts.memory_type import memory_type_of
+from simplemem.features.facts.reading import read_statement
+from simplemem.features.facts.small_talk import is_small_talk
+from simplemem.features.facts.statements import statement_to_forget
+from simplemem.features.reviews import (
+    MAX_CANDIDATES,
+    candidate_of,
+    candidates_for,
+    review_request,
+)
+from simplemem.note.dates import now
+from simplemem.note.sentences import sentence_spans
+
+if TYPE_CHECKING:
+    from simplemem.features.facts.service import FactService
+
+_CONFIDENCE: Final = 0.9  # of a fact in the words of the agent
+_MAX_COMPARED: Final = 200  # current facts that are all compared with a new one
+_STORING_EVENTS: Final = ("ADD", "UPDATE")
+
+
+def with_agent_facts(statements: Iterable[NewFact], stated: AgentStatements) -> list[NewFact]:
+    """Return new facts of a text with those that the agent states, and the name of the user.
+
+    A statement that has the value of one fact of the agent becomes that fact. One that has several
+    is replaced by these facts, each with the statement as its quote.
+    """
+    new_facts: list[NewFact] = []
+    open_facts = list(stated.facts)
+    for statement in statements:
+        stated_here = [fact for fact in open_facts if _has_value(statement.text, fact)]
+        if not stated_here:
+            new_facts.append(statement)
+            continue
+        open_facts = [fact for fact in open_facts if fact not in stated_here]
+        if len(stated_here) == 1:
+            new_facts.append(_in_own_words(statement, stated_here[0]))
+        else:
+            new_facts += [_in_words_of_agent(fact, statement.text) for fact in stated_here]
+
+    new_facts += [_in_words_of_agent(fact) for fact in open_facts]
+    if stated.user_name:
+        new_facts.append(NewFact(f"My name is {stated.user_name}.", decided_by=AGENT))
+    return new_facts
+
+
+def facts_beside(text: str, stated: AgentStatements) -> list[NewFact]:
+    """Return the facts that the agent states beside a long text, in its sentences if they can.
+
+    Sentences without a fact of the agent are left out, and the name of the user is the last fact.
+    """
+    sentences = []
+    for start, stop in sentence_spans(text):
+        sentence = " ".join(text[start:stop].split())
+        if len(sentence) < MAX_READ and any(_has_value(sentence, fact) for fact in stated.facts):
+            sentences.append(NewFact(sentence))
+    return with_agent_facts(sentences, stated)
+
+
+def traits_of(stated: AgentStatements) -> list[Trait]:
+    """Return what the agent states for the profile of the user."""
+    traits = [Trait("Constraints", text) for text in stated.constraints]
+    traits += [Trait("Preferences", text) for text in stated.preferences]
+    if stated.user_name:
+        traits.append(Trait("name", stated.user_name))
+    return traits
+
+
+def traits_as_facts(stated: AgentStatements) -> list[NewFact]:
+    """Return the constraints and preferences as facts, for a call that stores nothing else."""
+    facts = [NewFact(text, memory_type="fact", decided_by=AGENT) for text in stated.constraints]
+    facts += [
+        NewFact(text, memory_type="preference", decided_by=AGENT) for text in stated.preferences
+    ]
+    return facts
+
+
+def reviews_of(service: FactService, scope: str, added: AddResult) -> list[ReviewRequest]:
+    """Return which current facts of a scope the facts that were just added may replace.
+
+    They are those in doubt because of a new fact, those about the same thing, and those that
+    `added` has as similar; up to three per new fact.
+    """
+    facts = {fact.id: fact for fact in service.facts(scope)}
+    new_ids = {event["id"] for event in added.events}
+    earlier_facts = [fact for fact in facts.values() if fact.id not in new_ids]
+    similar = {request["id"]: request["candidates"] for request in added.needs_review}
+
+    requests: list[ReviewRequest] = []
+    for event in added.events:
+        new = facts.get(event["id"])
+        if new is None or event["event"] not in _STORING_EVENTS:
+            continue
+        candidates = [candidate_of(fact, 1.0) for fact in _disputed_by(event, facts)]
+        candidates += candidates_for(new, _facts_to_compare(new, earlier_facts))
+        candidates += _with_times(similar.get(new.id, []), facts)
+        known_ids = {event.get("previous", event)["id"], new.id}
+        candidates = _without_repeats(candidates, known_ids)
+        if candidates:
+            requests.append(review_request(new.id, candidates[:MAX_CANDIDATES]))
+    return requests
+
+
+def _has_value(sentence: str, fact: AgentFact) -> bool:
+    """Return whether a sentence states the value of a fact of the agent as true."""
+    words = re.escape(fact.value.casefold())
+    if not re.search(rf"(?<!\w){words}(?!\w)", sentence.casefold()):
+        return False
+    if is_small_talk(sentence) or statement_to_forget(sentence) is not None:
+        return False
+    reading = read_statement(sentence)
+    return reading.is_affirmed and not reading.is_hedged
+
+
+def _in_own_words(statement: NewFact, fact: AgentFact) -> NewFact:
+    """Return a statement of the text as the fact that the agent read in it.
+
+    The slot that a rule reads stays if it has the same value, since questions name its relation.
+    """
+    slot = statement.slot or read_statement(statement.text).slot
+    if slot is None or fact.subject or not _is_own_slot(slot, fact):
+        slot = _slot_of(fact)
+    return statement._replace(
+        slot=slot,
+        memory_type=_lasting_type(statement),
+        valid_from=fact.since or statement.valid_from,
+        valid_to=fact.until or statement.valid_to,
+        decided_by=AGENT,
+        replaces=fact.replaces,
+    )
+
+
+def _is_own_slot(slot: Slot, fact: AgentFact) -> bool:
+    """Return whether a slot is about the user and has the value of a fact."""
+    return not slot.subject and slot.object.casefold() == fact.value.casefold()
+
+
+def _lasting_type(statement: NewFact) -> str:
+    """Return the memory type of a statement of which the agent says that it is a fact.
+
+    It is no episode, since that would fade.
+    """
+    memory_type = statement.memory_type or memory_type_of(statement.text, now()).name
+    return "fact" if memory_type == "episode" else memory_type
+
+
+def _in_words_of_agent(fact: AgentFact, quote: str = "") -> NewFact:
+    """Return a fact as "key: value", behind its subject if it has one. `quote` is its sentence."""
+    name = fact.relation
+    if fact.subject:
+        name = f"{fact.subject}, {name}"
+    return NewFact(
+        f"{name}: {fact.value}",
+        memory_type="fact",
+        slot=_slot_of(fact),
+        valid_from=fact.since,
+        valid_to=fact.until,
+        quote=quote,
+        confidence=_CONFIDENCE,
+        decided_by=AGENT,
+        replaces=fact.replaces,
+    )
+
+
+def _slot_of(fact: AgentFact) -> Slot:
+    """Return the slot that the agent states."""
+    return Slot(fact.subject, fact.relation, fact.value)
+
+
+def _disputed_by(event: FactEvent, facts: Mapping[str, Fact]) -> list[Fact]:
+    """Return the current facts that the new fact of an event puts in doubt."""
+    ids = [reference["id"] for reference in event.get("disputes", [])]
+    return [facts[id_] for id_ in ids if id_ in facts]
+
+
+def _facts_to_compare(new: Fact, facts: Sequence[Fact]) -> Sequence[Fact]:
+    """Return the facts with which a new one is compared: all if they are up to 200.
+
+    Otherwise they are those with the same relation.
+    """
+    if len(facts) <= _MAX_COMPARED:
+        return facts
+    return [fact for fact in facts if fact.key and fact.key == new.key][:_MAX_COMPARED]
+
+
+def _with_times(
+    candidates: Iterable[ReviewCandidate], facts: Mapping[str, Fact]
+) -> list[ReviewCandidate]:
+    """Return candidates with since when they hold, without those that do not hold any more."""
+    return [
+        candidate_of(facts[candidate["id"]], candidate["similarity"])
+        for candidate in candidates
+        if candidate["id"] in facts
+    ]
+
+
+def _without_repeats(
+    candidates: Iterable[ReviewCandidate], known_ids: Iterable[str]
+) -> list[ReviewCandidate]:
+    """Return candidates, each once, without those with one of the known ids."""
+    ids = set(known_ids)
+    different = []
+    for candidate in candidates:
+        if candidate["id"] not in ids:
+            ids.add(candidate["id"])
+            different.append(candidate)
+    return different

@@ -1,0 +1,179 @@
+"""An agent that passes what it understood: facts, what they replace, constraints, preferences.
+
+The agent is a script. The client and the server are the real ones.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client
+from sdk_client import MODERN, connected, run, text_of
+
+from simplemem.store import open_store
+
+
+async def call(client: Client, name: str, **arguments: Any) -> Any:
+    """Call a tool, and return its structured answer. Fails the test if the call failed."""
+    result = await client.call_tool(name, arguments)
+    assert not result.is_error, text_of(result)
+    return result.structured_content
+
+
+async def error_of(client: Client, name: str, **arguments: Any) -> Any:
+    """Call a tool that has to fail, and return its error."""
+    result = await client.call_tool(name, arguments)
+    assert result.is_error, text_of(result)
+    assert result.structured_content is not None
+    return result.structured_content["error"]
+
+
+def note(vault: Path, pattern: str) -> str:
+    """Return the text of the one note whose path matches a pattern."""
+    [path] = (path for path in vault.rglob(pattern) if ".simplemem" not in path.parts)
+    return path.read_text(encoding="utf-8")
+
+
+def undo(vault: Path, name: str) -> None:
+    """Take back the last change of a note, with all that the same call changed."""
+    with open_store(vault) as store:
+        store.undo(name)
+
+
+def test_an_agent_confirms_in_a_conversation_what_a_fact_replaces(vault: Path) -> None:
+    async def talk() -> None:
+        async with connected(vault, MODERN, "hmlr") as client:
+            first = await call(
+                client,
+                "store_conversation",
+                message="I've got a flat by the harbour in Hamburg.",
+                topic="Homes",
+                timestamp="2026-03-02T10:00:00Z",
+                facts=[{"key": "home", "value": "Hamburg", "since": "2026-03-01"}],
+                constraints=["strictly vegetarian"],
+                preferences=["tea to coffee"],
+                user_name="Ana",
+            )
+            assert "needs_review" not in first
+
+            second = await call(
+                client,
+                "store_conversation",
+                message="The new address for letters is Leipzig, Karl-Heine-Straße 4.",
+                timestamp="2026-06-20T10:00:00Z",
+                facts=[{"key": "address", "value": "Leipzig", "since": "2026-06-15"}],
+            )
+            [review] = second["needs_review"]
+            assert review["id"] == "address"
+            assert "This may replace: " in review["hint"]
+            assert "(2026-03-01) [home]" in review["hint"]
+            [candidate] = review["candidates"]
+
+            confirmed = await call(
+                client,
+                "store_conversation",
+                message="Yes, we gave up the flat in Hamburg.",
+                timestamp="2026-06-20T10:01:00Z",
+                facts=[
+                    {
+                        "key": "address",
+                        "value": "Leipzig",
+                        "since": "2026-06-15",
+                        "replaces": candidate["id"],
+                    }
+                ],
+            )
+            assert [fact["id"] for fact in confirmed["replaced"]] == ["home"]
+
+            found = await call(client, "retrieve_memory", query="what is my address")
+            assert [fact["value"] for fact in found["facts"]] == ["Leipzig"]
+            outdated = await call(client, "retrieve_memory", query="where is my home")
+            assert not outdated["facts"]
+            profile = (await call(client, "get_user_profile"))["profile"]
+            assert profile["name"] == "Ana"
+            assert [constraint["text"] for constraint in profile["constraints"]] == [
+                "strictly vegetarian"
+            ]
+            assert "tea to coffee" in profile["preferences"].values()
+
+    run(talk)
+    old = note(vault, "facts/home.md")
+    assert "valid_from: 2026-03-01T00:00:00Z" in old and "valid_to: 2026-06-15T00:00:00Z" in old
+    assert 'superseded_by: "[[address]]"' in old
+    assert "valid_from: 2026-06-15T00:00:00Z" in note(vault, "facts/address.md")
+
+    undo(vault, "facts/home")
+    assert "superseded_by" not in note(vault, "facts/home.md")
+    assert "valid_to" not in note(vault, "facts/home.md")
+
+
+REMEMBER = {
+    "remembrances": ("add_memory", "user_id", "events"),
+    "supermemento": ("ingest_text", "container_tag", "memories"),
+}
+"""By profile: the tool that stores a text, its argument for the user, and its field of events."""
+
+
+@pytest.mark.parametrize("profile", REMEMBER)
+def test_an_agent_confirms_what_a_statement_replaces(vault: Path, profile: str) -> None:
+    tool, user_argument, events = REMEMBER[profile]
+    user = {user_argument: "ann"}
+
+    async def talk() -> None:
+        async with connected(vault, MODERN, profile) as client:
+            first = await call(
+                client,
+                tool,
+                content="I've got a flat by the harbour in Hamburg.",
+                facts=[{"key": "home", "value": "Hamburg", "since": "2026-03-01"}],
+                constraints=["strictly vegetarian"],
+                preferences=["tea to coffee"],
+                user_name="Ann Lee",
+                **user,
+            )
+            home = first[events][0]
+            assert home["memory"] == "I've got a flat by the harbour in Hamburg."
+
+            second = await call(
+                client,
+                tool,
+                content="Letters reach us at Karl-Heine-Straße 4, Leipzig.",
+                facts=[{"key": "address", "value": "Karl-Heine-Straße 4, Leipzig"}],
+                **user,
+            )
+            [review] = second["needs_review"]
+            [candidate] = [one for one in review["candidates"] if one["id"] == home["id"]]
+            assert candidate["since"] == "2026-03-01"
+            assert f"{home['memory']} (2026-03-01) [{home['id']}]" in review["hint"]
+
+            confirmed = await call(
+                client,
+                tool,
+                content="Yes, we gave that flat up.",
+                facts=[
+                    {
+                        "key": "address",
+                        "value": "Karl-Heine-Straße 4, Leipzig",
+                        "since": "2026-06-15",
+                        "replaces": candidate["id"],
+                    }
+                ],
+                **user,
+            )
+            [update] = [one for one in confirmed[events] if one["relation"] == "UPDATES"]
+            assert update["previous"]["id"] == home["id"]
+
+    run(talk)
+    old = note(vault, "atoms/ann/I've got a flat*.md")
+    assert "status: superseded" in old and "superseded_by" in old
+    assert "valid_from: 2026-03-01T00:00:00Z" in old and "valid_to: 2026-06-15T00:00:00Z" in old
+    profile_note = note(vault, "profiles/ann.md")
+    assert "name: Ann Lee" in profile_note
+    assert "- strictly vegetarian %%severity=strict" in profile_note
+    assert "- tea to coffee %%since=" in profile_note
+
+    undo(vault, "atoms/ann/I've got a flat by the harbour in Hamburg")
+    restored = note(vault, "atoms/ann/I've got a flat*.md")
+    assert "status: active" in restored and "valid_to" not in restored
