@@ -82,18 +82,19 @@ class ChatServer:
         """The address for the setting `llm.url`."""
         return f"http://127.0.0.1:{self._server.server_address[1]}/v1"
 
-    @property
-    def settings(self) -> Json:
-        """Settings of a store that asks this service, as often as it likes."""
-        return {
-            "llm": {
-                "provider": "openai",
-                "model": "fake",
-                "url": self.url,
-                "route": True,
-                "max_calls_per_hour": 100_000,
-            }
+    def settings(self, route: str = "always", **more: Any) -> Json:
+        """Return settings of a store that asks this service, as often as it likes.
+
+        `route` is the setting `llm.route`; `more` are other settings of `llm`.
+        """
+        llm = {
+            "provider": "openai",
+            "model": "fake",
+            "url": self.url,
+            "route": route,
+            "max_calls_per_hour": 100_000,
         }
+        return {"llm": llm | more}
 
     def complete(self, body: bytes) -> Json:
         """Return the response to the body of a request. Raises Refusal."""

@@ -11,7 +11,8 @@ remembrances and supermemento, over real stores, and prints a row for each figur
   change of subject, and facts, constraints and preferences if the tools take them. It does not
   store statements that are not worth it.
 - `--by model`: a client passes the texts, and a language model is configured that answers
-  perfectly (`bench/perfect_model.py`).
+  perfectly (`bench/perfect_model.py`). `--route` is the setting `llm.route`: whether the model is
+  asked for the topic of each message (always) or of those that the rules find close (close).
 
 The half `held_out` is for the end of an issue. Whoever changes rules must not look at it.
 """
@@ -64,20 +65,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--half", choices=HALVES, default="development")
     parser.add_argument("--by", choices=WAYS, default="rules")
+    parser.add_argument("--route", choices=("always", "close", "off"), default="always")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
 
     with own_clock():
-        figures = measure(read_material(options.half), options.by)
+        material = read_material(options.half)
+        figures = measure(material, options.by, options.route)
     rows = list(rows_of(figures))
     if options.json:
         print(json.dumps(_as_json(rows), indent=2))
     else:
-        print_table(rows, options.half, options.by)
+        print(f"{options.half}, by {options.by}: {describe(material)}\n")
+        print_table(rows, options.by)
 
 
-def measure(material: Material, by: By) -> Figures:
-    """Store the material in one way, and return all figures."""
+def measure(material: Material, by: By, route: str = "always") -> Figures:
+    """Store the material in one way, and return all figures. `route` is for a model."""
     if by == "agent":
         return Figures(
             measure_chats(material.chats, material.questions, names_topics=True),
@@ -85,7 +89,7 @@ def measure(material: Material, by: By) -> Figures:
             measure_constraints(material.constraints, arguments_of=agent_constraint),
         )
     if by == "model":
-        return measure_with_model(material)
+        return measure_with_model(material, route)
     return Figures(
         measure_chats(material.chats, material.questions),
         measure_statements(material.people, material.questions),
@@ -93,11 +97,11 @@ def measure(material: Material, by: By) -> Figures:
     )
 
 
-def measure_with_model(material: Material) -> Figures:
+def measure_with_model(material: Material, route: str) -> Figures:
     """Store the material with a perfect model beside the rules, and return all figures."""
     model = PerfectModel(material)
     with ChatServer(model.answer) as server:
-        settings = server.settings
+        settings = server.settings(route)
         figures = Figures(
             measure_chats(material.chats, material.questions, settings=settings, observer=model),
             measure_statements(
@@ -143,10 +147,18 @@ def _goals(rules: str, model: str, agent: str = "") -> dict[By, str]:
     return {"rules": rules, "model": model, "agent": agent}
 
 
-def print_table(rows: list[Row], half: str, by: By) -> None:
+def describe(material: Material) -> str:
+    """Return how much material there is, in words."""
+    statements = sum(len(person.statements) for person in material.people)
+    return (
+        f"{len(material.chats)} chats, {statements} statements of {len(material.people)} people, "
+        f"{len(material.constraints)} constraints, {len(material.questions)} questions"
+    )
+
+
+def print_table(rows: list[Row], by: By) -> None:
     """Print the rows with their shares and the goals for one way of storing."""
-    title = f"{half}, by {by}"
-    print(f"{title:46}{'':>11}{'share':>8}{'goal':>8}")
+    print(f"{'':46}{'':>11}{'share':>8}{'goal':>8}")
     for row in rows:
         goal = row.goals.get(by, "")
         print(f"{row.title:46}{row.count!s:>11}{row.count.share:8.2f}{goal:>8}")

@@ -42,6 +42,7 @@ class PerfectModel:
     def __init__(self, material: Material) -> None:
         """Make a model that knows the annotations of a half."""
         self._items = {item.text: item for item in material.constraints}
+        self._items_by_id = {item.id: item for item in material.constraints}
         self._questions = {question.text: question for question in material.questions}
         self._chat: Chat | None = None
         self._routed: list[RoutedExchange] = []
@@ -74,10 +75,51 @@ class PerfectModel:
 
     def answer(self, completion: Completion) -> object:
         """Return the answer to a request. Raises Refusal for a task that it does not know."""
-        task = _task_of(completion.schema)
-        if task not in _TASKS:
-            raise Refusal(501, f"no task has the keys {sorted(task)}")
-        return _TASKS[task](self, json.loads(completion.content))
+        keys = _keys_of(completion.schema)
+        for task_keys, task in _TASKS.items():
+            if task_keys <= keys:
+                right_answer = task(self, json.loads(completion.content))
+                return _fit(right_answer, completion.schema)
+        raise Refusal(501, f"no task has the keys {sorted(keys)}")
+
+    def read_turn(self, content: Json) -> Json:
+        """Answer what a message of a conversation states, and to which topic it belongs.
+
+        Chats have no annotated facts, so that only the items of the constraints state something.
+        """
+        message = content["message"]
+        answer: Json = {
+            "block_id": None,
+            "new": False,
+            "label": "",
+            "facts": [],
+            "ended": [],
+            "constraints": [],
+            "preferences": [],
+            "no_longer": [],
+            "user_name": None,
+        }
+        item = self._items.get(message)
+        if item is not None:
+            answer |= self._traits_of(item, content["profile"])
+        elif content["choose_topic"]:
+            answer |= self.route(content)
+        return answer
+
+    def _traits_of(self, item: ConstraintItem, profile: Json) -> Json:
+        """Return the keys of an answer that say which constraints and preferences an item states.
+
+        The profile has the ones that hold so far.
+        """
+        traits: Json = {}
+        if item.rule and item.kind != "neither":
+            traits[f"{item.kind}s"] = [{"text": item.rule, "evidence": item.text}]
+
+        withdrawn = self._items_by_id.get(item.withdraws)
+        if withdrawn is not None:
+            shown = [*profile["constraints"], *profile["preferences"]]
+            traits["no_longer"] = [text for text in shown if text == withdrawn.rule]
+        return traits
 
     def route(self, content: Json) -> Json:
         """Answer to which of some topics the next message of the chat belongs.
@@ -117,7 +159,8 @@ class PerfectModel:
         """Answer which facts a text states. Nothing is stated by what should not be stored."""
         statement = self._statement(content["text"])
         facts = statement.facts if statement.is_worth_storing else ()
-        return {"facts": [self._extracted(fact, statement) for fact in facts]}
+        existing = content.get("existing", [])
+        return {"facts": [self._extracted(fact, statement, existing) for fact in facts]}
 
     def _statement(self, text: str) -> Statement:
         """Return the statement of the person with a text. Raises Refusal if there is none."""
@@ -127,8 +170,13 @@ class PerfectModel:
                     return statement
         raise Refusal(501, f"nobody said: {text[:60]}")
 
-    def _extracted(self, fact: GoldFact, statement: Statement) -> Json:
-        """Return a fact as a row of an answer, and remember its text."""
+    def _extracted(self, fact: GoldFact, statement: Statement, existing: Iterable[Json]) -> Json:
+        """Return a fact as a row of an answer, and remember its text.
+
+        `existing` are the facts that the model is shown. A row names the first one that the fact
+        makes outdated.
+        """
+        outdated = [row["id"] for row in existing if self._is_outdated_by(fact, row["text"])]
         text = text_of(fact)
         self._facts_by_text.setdefault(text, []).append(fact)
         is_preference = bool({"preference"} & statement.kinds) and "preference" in fact.key
@@ -141,8 +189,13 @@ class PerfectModel:
             "valid_from": _day_or_none(fact.since),
             "valid_to": _day_or_none(fact.until),
             "quote": quote_of(fact, statement),
+            "replaces": next(iter(outdated), None),
             "confidence": 1,
         }
+
+    def _is_outdated_by(self, fact: GoldFact, text: str) -> bool:
+        """Return whether a fact makes one that a text of the store states outdated."""
+        return any(known.id in fact.replaces for known in self._facts_in(text))
 
     def classify(self, content: Json) -> Json:
         """Answer which existing statements a new one makes outdated."""
@@ -189,47 +242,37 @@ class PerfectModel:
         """Answer with the question itself, so that the figures are those of the search."""
         return {"passage": content["question"], "terms": []}
 
-    def constraint_item(self, message: str) -> ConstraintItem | None:
-        """Return the item of the constraints with a text, None if the message is none."""
-        return self._items.get(message)
 
+Task = Callable[[PerfectModel, Json], Json]
+"""Returns the right answer to the content of a question. It may have more keys than wanted."""
 
-Task = frozenset[str]
-"""The keys of an answer; of an answer with one list of objects, the keys of these objects too."""
-
-_TASKS: Final[Mapping[Task, Callable[[PerfectModel, Json], Json]]] = {
+_TASKS: Final[Mapping[frozenset[str], Task]] = {
+    frozenset({"block_id", "facts", "constraints"}): PerfectModel.read_turn,
     frozenset({"block_id", "new", "label"}): PerfectModel.route,
-    frozenset({"facts", "key", "value", "evidence", "turn_id"}): PerfectModel.facts_of_turns,
-    frozenset(
-        {
-            "facts",
-            "text",
-            "type",
-            "subject",
-            "relation",
-            "object",
-            "valid_from",
-            "valid_to",
-            "quote",
-            "confidence",
-        }
-    ): PerfectModel.extract,
-    frozenset(
-        {"relations", "existingMemoryId", "relationType", "confidence", "derivedFact"}
-    ): PerfectModel.classify,
+    frozenset({"facts", "evidence", "turn_id"}): PerfectModel.facts_of_turns,
+    frozenset({"facts", "text", "quote"}): PerfectModel.extract,
+    frozenset({"relations", "existingMemoryId"}): PerfectModel.classify,
     frozenset({"answer", "cites"}): PerfectModel.answer_question,
     frozenset({"passage", "terms"}): PerfectModel.rewrite,
 }
+"""The tasks by keys that only their answers have; the first one that fits counts."""
 
 
-def _task_of(schema: Json) -> Task:
-    """Return the task of a request, by the schema of its answer."""
-    properties = schema["properties"]
-    keys = set(properties)
-    if len(properties) == 1:
-        [only] = properties.values()
-        keys.update(only.get("items", {}).get("properties", {}))
+def _keys_of(schema: Json) -> frozenset[str]:
+    """Return the keys of an answer, and of the objects in its lists."""
+    keys = set(schema["properties"])
+    for value in schema["properties"].values():
+        keys.update(value.get("items", {}).get("properties", {}))
     return frozenset(keys)
+
+
+def _fit(value: Any, schema: Json) -> Any:
+    """Return an answer with exactly the keys of a schema. Keys that it lacks are null."""
+    if isinstance(value, Mapping) and "properties" in schema:
+        return {key: _fit(value.get(key), wanted) for key, wanted in schema["properties"].items()}
+    if isinstance(value, list):
+        return [_fit(row, schema.get("items", {})) for row in value]
+    return value
 
 
 def text_of(fact: GoldFact) -> str:

@@ -104,7 +104,7 @@ def test_a_task_that_the_model_does_not_know_is_refused() -> None:
 def test_facts_are_remembered_as_the_annotation_has_them() -> None:
     model = PerfectModel(MATERIAL)
     with ChatServer(model.answer) as server:
-        figures = measure_statements([MOVED], [ASKED], settings=server.settings, observer=model)
+        figures = measure_statements([MOVED], [ASKED], settings=server.settings(), observer=model)
     assert server.completions
     assert figures.kept.share == 1
     assert figures.noise.number == 0
@@ -112,6 +112,28 @@ def test_facts_are_remembered_as_the_annotation_has_them() -> None:
     assert figures.wrong.number == figures.lost.number == 0
     assert figures.ended.share == 1
     assert figures.stale_anywhere.number == 0
+
+
+def test_constraints_are_recognised_as_the_annotation_has_them() -> None:
+    items = (
+        item(1, "constraint", "Walls stay as they are, says the lease.", rule="No drilling."),
+        item(2, "neither", "What would a vegan have?"),
+        item(3, "preference", "Rails over wings any day.", rule="Trains rather than planes."),
+        item(4, "neither", "Lease is up, drill away.", rule="Drilling is fine.", withdraws=1),
+    )
+    model = PerfectModel(Material((), (), items, ()))
+    with ChatServer(model.answer) as server:
+        figures = measure_constraints(items, settings=server.settings())
+    assert figures.constraints.share == figures.preferences.share == 1
+    assert figures.neither.number == 0
+    assert figures.withdrawn.share == 1
+
+
+def test_a_chat_is_routed_as_the_annotation_has_it() -> None:
+    model = PerfectModel(MATERIAL)
+    with ChatServer(model.answer) as server:
+        figures = measure_chats([TALK], [], settings=server.settings(), observer=model)
+    assert figures.right.share == figures.changes.share == figures.kept.share == 1
 
 
 def test_a_message_belongs_to_the_topic_that_has_its_subject() -> None:
@@ -130,26 +152,21 @@ def prose(_: Completion) -> object:
 
 
 def foreign_ids(completion: Completion) -> object:
-    """Name topics, turns and facts that were not in the question."""
-    answers = {
-        "block_id": "block_19990101_000000",
-        "new": False,
-        "label": "Tomatoes",
-        "answer": "Thursdays",
-        "cites": ["99"],
-        "passage": "",
-        "terms": [],
-        "facts": [],
-        "relations": [
-            {
-                "existingMemoryId": "99",
-                "relationType": "UPDATE",
-                "confidence": 1,
-                "derivedFact": None,
-            }
-        ],
-    }
-    return {key: answers.get(key) for key in completion.schema["properties"]}
+    """Answer in the right form with ids and quotations that were not in the question."""
+    return foreign_value(completion.schema)
+
+
+def foreign_value(schema: dict[str, Any]) -> object:
+    """Return a value that a schema allows; each text is none that was in the question."""
+    if "properties" in schema:
+        return {key: foreign_value(wanted) for key, wanted in schema["properties"].items()}
+    if "items" in schema:
+        return [foreign_value(schema["items"])]
+    if "enum" in schema:
+        return schema["enum"][0]
+    if schema["type"] == "boolean":
+        return False
+    return 1 if schema["type"] == "number" else "block_19990101_000000"
 
 
 def slowness(_: Completion) -> object:
@@ -161,16 +178,16 @@ def server_error(_: Completion) -> object:
     raise Refusal(500, "It went wrong")
 
 
-BAD_MODELS = (prose, slowness, server_error)
+BAD_MODELS = (prose, foreign_ids, slowness, server_error)
 
 
-@pytest.mark.parametrize("bad", [*BAD_MODELS, foreign_ids])
+@pytest.mark.parametrize("bad", BAD_MODELS)
 def test_with_a_bad_model_chats_are_routed_by_the_rules(
     bad: Callable[[Completion], object],
 ) -> None:
     by_rules = measure_chats([TALK], [])
     with ChatServer(bad) as server:
-        settings = impatient(server.settings)
+        settings = impatient(server)
         assert measure_chats([TALK], [], settings=settings) == by_rules
 
 
@@ -180,27 +197,21 @@ def test_with_a_bad_model_statements_are_remembered_by_the_rules(
 ) -> None:
     by_rules = measure_statements([MOVED], [ASKED])
     with ChatServer(bad) as server:
-        settings = impatient(server.settings)
+        settings = impatient(server)
         assert measure_statements([MOVED], [ASKED], settings=settings) == by_rules
         assert server.completions
 
 
-def test_a_model_that_names_foreign_facts_supersedes_nothing() -> None:
-    with ChatServer(foreign_ids) as server:
-        figures = measure_statements([MOVED], [ASKED], settings=impatient(server.settings))
-    assert figures.outdated.number == figures.wrong.number == 0
-
-
-@pytest.mark.parametrize("bad", [*BAD_MODELS, foreign_ids])
+@pytest.mark.parametrize("bad", BAD_MODELS)
 def test_with_a_bad_model_constraints_are_recognised_by_the_rules(
     bad: Callable[[Completion], object],
 ) -> None:
     by_rules = measure_constraints(ITEMS)
     assert by_rules.constraints.share == 1
     with ChatServer(bad) as server:
-        assert measure_constraints(ITEMS, settings=impatient(server.settings)) == by_rules
+        assert measure_constraints(ITEMS, settings=impatient(server)) == by_rules
 
 
-def impatient(settings: dict[str, Any]) -> dict[str, Any]:
+def impatient(server: ChatServer) -> dict[str, Any]:
     """Return settings of a store that waits for a model for a short time only."""
-    return {"llm": settings["llm"] | {"timeout_seconds": 0.4, "route_seconds": 0.4}}
+    return server.settings(timeout_seconds=0.4, route_seconds=0.4)
