@@ -134,6 +134,7 @@ def rows_of(figures: Figures) -> Iterator[Row]:
     yield Row("  statements with facts stored", statements.kept, {})
     yield Row("  outdated facts that were never stored", statements.never_stored, {})
     yield Row("  valid facts lost with superseded memories", statements.lost, {})
+    yield Row("  valid memories disputed", statements.doubted, {})
     yield Row("  lasting facts ended by time", statements.ended_wrongly, {})
     yield Row("  facts gone that were to be forgotten", statements.forgotten, {})
     yield Row("  stale memory among the hits without a mark", statements.stale_anywhere, {})

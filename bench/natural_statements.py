@@ -44,6 +44,8 @@ class StatementFigures:
     - `lost`: facts in superseded or deleted memories that no statement up to then replaces or asks
       to forget, because they share the memory with another fact or because of `wrong`. Facts that
       have ended are left out. The total is that of stored facts.
+    - `doubted`: memories with facts that are disputed after the last statement though all their
+      facts still hold. The total is that of memories with facts.
     - `noise`: statements that should not be stored (greetings, questions, hearsay, conditions,
       sarcasm; not wishes to forget), and how many added or updated a memory or a document.
     - `kept`: statements that should be stored and state a fact, and how many have a memory of one.
@@ -68,6 +70,7 @@ class StatementFigures:
     never_stored: Count
     wrong: Count
     lost: Count
+    doubted: Count
     noise: Count
     kept: Count
     ended: Count
@@ -229,6 +232,7 @@ class _Play:
         set_clock(last_at)
         self._call.index()
         ended_wrongly = self._count_ended_wrongly()
+        doubted = self._count_doubted()
         answers = [self._ask(question) for question in questions]
         for ending in endings:
             self._check_ending(*ending)
@@ -238,6 +242,7 @@ class _Play:
             never_stored=Count.of(self._never_stored),
             wrong=Count(self._wrong_count, len(self._facts_of)),
             lost=Count(self._lost_count, len(self._memory_of)),
+            doubted=doubted,
             noise=self._count_noise(),
             kept=self._count_kept(),
             ended=Count.of(self._ended),
@@ -360,6 +365,17 @@ class _Play:
             if is_lasting and not self._is_out(fact_id, last.number):
                 is_ended = not state.is_current(memory_id) and not state.is_gone(memory_id)
                 results.append(is_ended)
+        return Count.of(results)
+
+    def _count_doubted(self) -> Count:
+        """Count the memories that are disputed though all their facts hold."""
+        state = self._state()
+        last = self._person.statements[-1]
+        results = []
+        for memory_id, fact_ids in self._facts_of.items():
+            is_true = all(self._holds(fact_id, last) for fact_id in fact_ids)
+            is_disputed = memory_id in state and state[memory_id].is_disputed
+            results.append(is_true and is_disputed)
         return Count.of(results)
 
     # What is worth storing

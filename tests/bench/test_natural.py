@@ -20,7 +20,12 @@ from bench.natural_chats import (
 from bench.natural_constraints import measure_constraints
 from bench.natural_figures import Count, content_stems, overlap
 from bench.natural_material import Material, read_material
-from bench.natural_statements import measure_statements, memory_of, outdated_facts
+from bench.natural_statements import (
+    StatementFigures,
+    measure_statements,
+    memory_of,
+    outdated_facts,
+)
 from bench.tool_caller import own_clock
 
 
@@ -143,6 +148,19 @@ def test_superseding_what_nothing_replaces_is_counted_as_wrong() -> None:
     assert figures.outdated == Count(0, 0)
     assert figures.wrong == Count(1, 2)
     assert figures.lost == Count(1, 2)
+
+
+def test_a_memory_is_doubted_if_it_is_disputed_though_it_holds() -> None:
+    def figures_of(*replaces: tuple[int, int]) -> StatementFigures:
+        sold = person(
+            ("My car is a Volvo.", fact(0, "car", "Volvo")),
+            ("I sold the Volvo.", fact(1, "sale", "sold", replaces=replaces)),
+        )
+        return measure_statements([sold], [])
+
+    assert figures_of().doubted == Count(1, 2)
+    assert figures_of((0, 0)).doubted == Count(0, 2)
+    assert figures_of((0, 0)).outdated == Count(1, 1)
 
 
 def test_an_outdated_memory_that_is_returned_first_is_stale() -> None:
