@@ -156,11 +156,29 @@ class PerfectModel:
         return {"facts": []}
 
     def extract(self, content: Json) -> Json:
-        """Answer which facts a text states. Nothing is stated by what should not be stored."""
+        """Answer which facts a text states. Nothing is stated by what should not be stored.
+
+        `facts` of the question, if it has them, are the facts that the model is shown. A row names
+        one of them that it replaces. Of several that a fact makes outdated, the others get a row
+        each, which says that they hold no more.
+        """
         statement = self._statement(content["text"])
         facts = statement.facts if statement.is_worth_storing else ()
-        existing = content.get("existing", [])
-        return {"facts": [self._extracted(fact, statement, existing) for fact in facts]}
+        rows = []
+        named: set[str] = set()
+        for fact in facts:
+            outdated = []
+            for shown in content.get("facts", []):
+                is_outdated = self._is_outdated_by(fact, shown["text"])
+                if is_outdated and shown["id"] not in named:
+                    outdated.append(shown)
+            named.update(shown["id"] for shown in outdated)
+
+            row = self._extracted(fact, statement)
+            first_id = outdated[0]["id"] if outdated else None
+            rows.append(row | {"replaces": first_id})
+            rows += [_ended_row(shown, row["quote"]) for shown in outdated[1:]]
+        return {"facts": rows}
 
     def _statement(self, text: str) -> Statement:
         """Return the statement of the person with a text. Raises Refusal if there is none."""
@@ -170,13 +188,8 @@ class PerfectModel:
                     return statement
         raise Refusal(501, f"nobody said: {text[:60]}")
 
-    def _extracted(self, fact: GoldFact, statement: Statement, existing: Iterable[Json]) -> Json:
-        """Return a fact as a row of an answer, and remember its text.
-
-        `existing` are the facts that the model is shown. A row names the first one that the fact
-        makes outdated.
-        """
-        outdated = [row["id"] for row in existing if self._is_outdated_by(fact, row["text"])]
+    def _extracted(self, fact: GoldFact, statement: Statement) -> Json:
+        """Return a fact as a row of an answer, and remember its text."""
         text = text_of(fact)
         self._facts_by_text.setdefault(text, []).append(fact)
         is_preference = bool({"preference"} & statement.kinds) and "preference" in fact.key
@@ -189,7 +202,6 @@ class PerfectModel:
             "valid_from": _day_or_none(fact.since),
             "valid_to": _day_or_none(fact.until),
             "quote": quote_of(fact, statement),
-            "replaces": next(iter(outdated), None),
             "confidence": 1,
         }
 
@@ -273,6 +285,22 @@ def _fit(value: Any, schema: Json) -> Any:
     if isinstance(value, list):
         return [_fit(row, schema.get("items", {})) for row in value]
     return value
+
+
+def _ended_row(shown: Json, quote: str) -> Json:
+    """Return a row which says that a fact that the model was shown holds no more."""
+    return {
+        "text": f"No longer: {shown['text']}",
+        "type": "fact",
+        "subject": "",
+        "relation": "",
+        "object": "",
+        "valid_from": None,
+        "valid_to": None,
+        "quote": quote,
+        "replaces": shown["id"],
+        "confidence": 1,
+    }
 
 
 def text_of(fact: GoldFact) -> str:
