@@ -1,6 +1,6 @@
 """A chat model behind a service, asked for JSON of a given shape.
 
-The service has OpenAI's protocol or Ollama's.
+The service has OpenAI's protocol, Ollama's or Anthropic's (`chat_protocols`).
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from simplemem.note.secrets import find_secrets
 from simplemem.note.text_edits import apply_edits
 from simplemem.providers.addresses import parse_address
 from simplemem.providers.api import ChatQuestion, RequestRefused
+from simplemem.providers.chat_protocols import PROTOCOLS, Payload, Prompt
 from simplemem.providers.client import ServiceClient
 from simplemem.providers.keys import Key, KeySource
 
-_HOMES = {"openai": "https://api.openai.com/v1", "ollama": "http://localhost:11434"}
 _SECONDS_PER_HOUR = 3600
 _JSON_TYPES = {"text": "string", "number": "number", "yes": "boolean"}
 
@@ -45,18 +45,26 @@ class ServiceChatModel:
         An empty `url` means the provider's own. `timeout` is in seconds; `per_hour` is the greatest
         number of calls in any hour; with 0, every call is refused.
         """
-        address = parse_address(url or _HOMES[provider], "llm.url")
-        self._is_ollama = provider == "ollama"
+        protocol = PROTOCOLS[provider]
+        address = parse_address(url or protocol.home.url, "llm.url")
+        self._protocol = protocol
+        self._path = protocol.path_below(address.url)
         self.name = f"{model} at {address.host}"
         self.method = f"llm:{model}"
         self._model = model
         self._timeout = timeout
 
         is_home = not url.strip()
-        key_variable = "OPENAI_API_KEY" if is_home and not self._is_ollama else ""
+        key_variable = protocol.home.key_variable if is_home else ""
         service_key = Key(key, setting="llm.api_key", default_variable=key_variable)
         self._client = ServiceClient(
-            self.name, address, service_key, timeout=timeout, section="llm"
+            self.name,
+            address,
+            service_key,
+            timeout=timeout,
+            section="llm",
+            key_header=protocol.key_header,
+            headers=protocol.headers,
         )
         self._per_hour = per_hour
         self._call_times: deque[float] = deque(maxlen=max(1, per_hour))
@@ -76,67 +84,29 @@ class ServiceChatModel:
         or within the time limit of the settings if `seconds` is 0.
         """
         shape = question["shape"]
-        instructions = " ".join(question["instructions"].split())
-        user_message = json.dumps(redact(content), ensure_ascii=False)
-        request: dict[str, Any] = {
-            "model": self._model,
-            "messages": [
-                {"role": "system", "content": instructions},
-                {"role": "user", "content": user_message},
-            ],
-        }
+        prompt = Prompt(
+            model=self._model,
+            instructions=" ".join(question["instructions"].split()),
+            user_message=json.dumps(redact(content), ensure_ascii=False),
+            schema=_schema_of(shape),
+        )
         deadline = time.monotonic() + (seconds or self._timeout)
 
-        if self._is_ollama:
-            message = self._ask_ollama(request, _schema_of(shape), deadline)
-        else:
-            message = self._ask_openai(request, _schema_of(shape), deadline)
-        return self._parse(message, shape)
+        request, *simpler_requests = self._protocol.requests(prompt)
+        for simpler_request in simpler_requests:
+            try:
+                return self._parse(self._call(request, deadline), shape)
+            except RequestRefused:
+                request = simpler_request
+        return self._parse(self._call(request, deadline), shape)
 
-    def _ask_ollama(
-        self,
-        request: dict[str, Any],
-        schema: dict[str, Any],
-        deadline: float,
-    ) -> object:
-        """Send a question in Ollama's protocol, and return the JSON of the response."""
-        request |= {"format": schema, "stream": False, "options": {"temperature": 0}}
-        return self._call("/api/chat", request, deadline)
-
-    def _ask_openai(
-        self,
-        request: dict[str, Any],
-        schema: dict[str, Any],
-        deadline: float,
-    ) -> object:
-        """Send a question in OpenAI's protocol, and return the JSON of the response.
-
-        If the service refuses the schema, it is asked once more without it.
-        """
-        request["temperature"] = 0
-        json_schema = {"name": "answer", "strict": True, "schema": schema}
-        strict_format = {"type": "json_schema", "json_schema": json_schema}
-        try:
-            answer = self._call(
-                "/chat/completions", {**request, "response_format": strict_format}, deadline
-            )
-        except RequestRefused:
-            # A server that does not support schemas may support JSON without one.
-            json_format = {"type": "json_object"}
-            answer = self._call(
-                "/chat/completions", {**request, "response_format": json_format}, deadline
-            )
-        return answer
-
-    def _parse(self, answer: Any, shape: Mapping[str, object]) -> dict[str, Any]:
+    def _parse(self, response: Any, shape: Mapping[str, object]) -> dict[str, Any]:
         """Return the answer in a response of the service.
 
         Raises Unavailable if it is not JSON, or does not have just the keys of `shape`.
         """
         try:
-            # In Ollama's protocol, the response itself is what OpenAI calls a choice.
-            choice = answer if self._is_ollama else answer["choices"][0]
-            value = json.loads(choice["message"]["content"])
+            value = self._protocol.read_answer(response)
         except (KeyError, IndexError, TypeError, ValueError, RecursionError):
             raise Unavailable(f"{self.name} did not answer in JSON") from None
         if not isinstance(value, dict) or value.keys() != shape.keys():
@@ -145,7 +115,7 @@ class ServiceChatModel:
             )
         return value
 
-    def _call(self, path: str, request: Mapping[str, Any], deadline: float) -> Any:
+    def _call(self, request: Payload, deadline: float) -> Any:
         """Send a request, again after a transient failure, and return the JSON of the response.
 
         Each attempt counts as a call of this hour. Raises RequestRefused or Unavailable.
@@ -153,7 +123,7 @@ class ServiceChatModel:
 
         def attempt(seconds: float) -> Any:
             self._count_call()
-            return self._client.attempt(path, request, seconds)
+            return self._client.attempt(self._path, request, seconds)
 
         return self._client.retry_policy.call(attempt, deadline)
 

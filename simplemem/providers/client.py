@@ -43,15 +43,20 @@ class ServiceClient:
         *,
         timeout: float = 30.0,
         section: str = "embed",
+        key_header: str = "Authorization",
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         """Create a client, without connecting.
 
         `name` is for messages; `section` is the table of settings that their hints name. `timeout`
-        limits each attempt, in seconds.
+        limits each attempt, in seconds. `key_header` names the header with the key; `headers` are
+        those that each request has beside it.
         """
         self.name = name
         self.address = address
         self.key = key
+        self._key_header = key_header
+        self._headers = dict(headers or {})
         self.retry_policy = RetryPolicy(name, timeout=timeout)
         self.hint = f"Check {section}.url ({address.url}), {section}.model and {section}.api_key."
 
@@ -89,7 +94,7 @@ class ServiceClient:
         """
         key = self.key.value()
         deadline = time.monotonic() + seconds
-        headers = {} if key is None else {"Authorization": f"Bearer {key}"}
+        headers = self._headers | self._key_headers(key)
         body = json.dumps(payload, ensure_ascii=False).encode("utf-8", "replace")
         with self._translating_errors(seconds):
             stream = self._http.stream(
@@ -101,6 +106,14 @@ class ServiceClient:
         if not response.is_success:
             raise self.error_for(response.status_code, response.headers, data, payload, key)
         return self._parse(data)
+
+    def _key_headers(self, key: str | None) -> dict[str, str]:
+        """Return the header with the key, {} if there is no key."""
+        if key is None:
+            return {}
+        if self._key_header == "Authorization":
+            return {"Authorization": f"Bearer {key}"}
+        return {self._key_header: key}
 
     @contextmanager
     def _translating_errors(self, seconds: float) -> Iterator[None]:

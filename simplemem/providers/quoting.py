@@ -24,6 +24,8 @@ _FIELDS_WITHOUT_TEXTS = frozenset(
         "options",
         "response_format",
         "role",
+        "tool_choice",
+        "tools",
     )
 )
 # If this many characters in a row are also in a text of the request, the message repeats the text.

@@ -24,7 +24,7 @@ from simplemem.settings.section import (
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
-    from simplemem.settings.section import Names, SecretSource
+    from simplemem.settings.section import ModelRoute, Names, SecretSource
 
 
 class SearchSettings(Section):
@@ -298,10 +298,10 @@ class RerankSettings(Section):
 class LlmSettings(Section):
     """A language model for conversations and facts, used only where the user asks for it."""
 
-    provider: Literal["none", "openai", "ollama"] = setting(
+    provider: Literal["none", "openai", "ollama", "anthropic"] = setting(
         "none",
-        "the language model for conversations and facts; openai means any service with OpenAI's "
-        "protocol (docs/services.md)",
+        "the language model for conversations and facts; openai and anthropic mean any service "
+        "with that protocol (docs/services.md)",
         ("none",),
     )
     url: str = setting("", "address of the service, such as http://localhost:1234/v1", "no")
@@ -322,14 +322,16 @@ class LlmSettings(Section):
         ge=0,
         le=100_000,
     )
-    route: bool = setting(
-        False,
-        "ask the model which topic a message belongs to if two topics score nearly the same",
+    route: ModelRoute = setting(
+        "close",
+        "ask the model, while a message is stored, what it states and which topic it belongs to: "
+        "close names the topic only if two score nearly the same, always for each message, and off "
+        "asks nothing",
         "no",
     )
     route_seconds: float = setting(
-        3.0,
-        "seconds that a message waits for the model to name its topic; after that the rules decide",
+        10.0,
+        "seconds that storing a message waits for the model; after that the rules decide",
         "no",
         gt=0,
         le=60,

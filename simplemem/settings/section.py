@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
     SecretSource: TypeAlias = SecretStr | dict[str, str] | None
     """A secret, or `{ env = NAME }` or `{ path = FILE }`, which say where it is."""
+    ModelRoute: TypeAlias = Literal["off", "close", "always"]
+    """For which messages a model is asked. Earlier versions had a boolean."""
     Names: TypeAlias = tuple[str, ...]
     """A list of texts. An environment variable separates them with commas."""
 
@@ -251,6 +253,8 @@ def pydantic_fields(section: type[Section]) -> Iterator[tuple[str, FieldInfo]]:
 # Checking values with pydantic
 
 
+_ROUTES_BY_BOOLEAN: Mapping[str, str] = MappingProxyType({"true": "close", "false": "off"})
+
 _MODELS: dict[str, type[BaseModel]] = {}
 
 
@@ -292,13 +296,15 @@ def _build_model(section: type[Section]) -> type[BaseModel]:
 def types_of(section: type[Section]) -> dict[str, Any]:
     """Return the types of the settings of a section, by name. Imports pydantic.
 
-    The types of secrets and lists include a function that pydantic calls before it checks a value.
+    The types of secrets, routes and lists include a function that pydantic calls before it checks
+    a value.
     """
     from pydantic import BeforeValidator, SecretStr
 
     secret = SecretStr | dict[str, str] | None
     aliases = {
         "SecretSource": Annotated[secret, BeforeValidator(_check_secret_source)],
+        "ModelRoute": Annotated[Literal["off", "close", "always"], BeforeValidator(as_route)],
         "Names": Annotated[tuple[str, ...], BeforeValidator(as_names)],
     }
     return get_type_hints(section, localns=aliases, include_extras=True)
@@ -312,6 +318,15 @@ def _check_secret_source(value: object) -> object:
     if isinstance(value, dict) and set(value) not in ({"env"}, {"path"}):
         raise ValueError("neither env nor path")
     return value
+
+
+def as_route(value: object) -> object:
+    """Return the value of `llm.route` for a boolean, as earlier versions had it; else the value.
+
+    True stands for "close" and false for "off", also as the texts of environment variables.
+    """
+    text = str(value).strip().lower()
+    return _ROUTES_BY_BOOLEAN.get(text, value)
 
 
 def as_names(value: object) -> tuple[object, ...]:

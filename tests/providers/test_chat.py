@@ -1,10 +1,14 @@
-"""A language model asked for JSON: both protocols, its budget, and what is never sent."""
+"""A language model asked for JSON: the three protocols, its budget, and what is never sent."""
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import pytest
-from chat_service import ChatService
-from embedding_service import HANGS_UP, PAGE, failing, slow
+from chat_service import ChatService, anthropic_error, overloaded
+from embedding_service import HANGS_UP, PAGE, Answer, failing, limited, slow
+from pydantic import SecretStr
 
 from simplemem.errors import Invalid, Unavailable
 from simplemem.providers.chat import ServiceChatModel, redact
@@ -80,3 +84,86 @@ def test_no_secret_is_sent() -> None:
 def test_an_address_that_holds_a_key_is_refused() -> None:
     with pytest.raises(Invalid, match=r"llm\.url"):
         ServiceChatModel("openai", "m", url="http://me:key@127.0.0.1/v1")
+
+
+def claude(service: ChatService, url: str = "", **more: Any) -> ServiceChatModel:
+    """A model of a service with Anthropic's protocol."""
+    address = url or service.url
+    return ServiceChatModel("anthropic", "m", url=address, key=SecretStr(KEY), **more)
+
+
+KEY = "sk-ant-api03-aBcDeFgH"
+
+
+@pytest.mark.parametrize("path", ["", "/v1"])
+def test_anthropics_protocol_answers_with_the_input_of_a_tool(path: str) -> None:
+    with ChatService(lambda said: {"answer": said["said"].upper()}) as service:
+        assert ask(claude(service, service.url + path)) == {"answer": "HELLO"}
+        [request] = service.requests
+    headers = {name.lower(): value for name, value in request.headers.items()}
+    assert request.path == "/v1/messages"
+    assert (headers["x-api-key"], headers["anthropic-version"]) == (KEY, "2023-06-01")
+    assert "authorization" not in headers
+
+    sent = request.json
+    [tool] = sent["tools"]
+    assert sent["system"] == "Answer." and sent["max_tokens"] > 0
+    assert [message["role"] for message in sent["messages"]] == ["user"]
+    assert tool["input_schema"]["required"] == ["answer"]
+    assert sent["tool_choice"] == {"type": "tool", "name": tool["name"]}
+
+
+def test_a_model_that_cannot_be_forced_to_use_a_tool_answers_in_text() -> None:
+    with ChatService(lambda _: {"answer": "yes"}) as service:
+        service.forces_tools = False
+        assert ask(claude(service)) == {"answer": "yes"}
+        choices = [request.json["tool_choice"]["type"] for request in service.requests]
+        assert choices == ["tool", "auto"]
+
+
+@pytest.mark.parametrize("passing", [overloaded(), limited("0"), failing(500), HANGS_UP])
+def test_an_overloaded_service_is_asked_again(passing: Answer) -> None:
+    with ChatService(lambda _: {"answer": "yes"}) as service:
+        service.next(passing)
+        assert ask(claude(service)) == {"answer": "yes"}
+        assert len(service.requests) == 2
+
+
+def test_a_service_that_asks_for_patience_is_left_alone() -> None:
+    with ChatService(lambda _: {"answer": "yes"}) as service:
+        service.always = limited("40")
+        chat = claude(service)
+        for _ in range(2):
+            with pytest.raises(Unavailable):
+                ask(chat)
+        assert len(service.requests) == 1
+
+
+def test_the_reason_of_an_error_is_quoted_without_the_key() -> None:
+    refusal = anthropic_error("not_found_error", f"model: m is unknown, key {KEY}")
+    with ChatService(lambda _: {}) as service:
+        service.always = Answer(404, json.dumps(refusal).encode())
+        with pytest.raises(Unavailable, match="model: m is unknown") as refused:
+            ask(claude(service))
+        assert KEY not in refused.value.message
+
+
+def test_prose_and_an_answer_that_was_cut_off_are_none() -> None:
+    cut_off = {
+        "stop_reason": "max_tokens",
+        "content": [{"type": "text", "text": '{"answer": "a"}'}],
+    }
+    with ChatService(lambda _: "I think so.") as service:
+        with pytest.raises(Unavailable, match="did not answer in JSON"):
+            ask(claude(service))
+        service.always = Answer(200, json.dumps(cut_off).encode())
+        with pytest.raises(Unavailable, match="did not answer in JSON"):
+            ask(claude(service))
+
+
+def test_without_a_setting_the_key_of_a_provider_is_in_its_variable(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "two words")
+    with pytest.raises(Unavailable, match="ANTHROPIC_API_KEY"):
+        ask(ServiceChatModel("anthropic", "m"))

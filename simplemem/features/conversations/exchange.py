@@ -21,8 +21,8 @@ from simplemem.features.agent_statements import (
 from simplemem.features.conversations.profile import Trait, read_traits
 from simplemem.features.conversations.statements import (
     StatedFact,
-    key_of,
     make_fact,
+    name_of_fact,
     read_stated_facts,
 )
 from simplemem.features.conversations.topic import EPOCH, Turn
@@ -36,6 +36,13 @@ _MAX_TEXT: Final = 100_000  # characters
 _AGENT_CONFIDENCE: Final = 0.9  # of a fact that the agent states
 
 
+class EndedFact(NamedTuple):
+    """A fact that holds no more, without a new value."""
+
+    id: str
+    at: datetime
+
+
 class Exchange(NamedTuple):
     """A turn, where the agent says that it belongs, and what it states."""
 
@@ -44,6 +51,9 @@ class Exchange(NamedTuple):
     session: str  # its id; "" if the client names none
     facts: Sequence[StatedFact]  # one per key
     traits: Sequence[Trait]
+    agent_traits: Sequence[Trait] = ()  # those of the traits that the agent says
+    ended: Sequence[EndedFact] = ()
+    read_by: str = ""  # the model that read it, "" if the rules did
 
     @property
     def has_secret(self) -> bool:
@@ -94,12 +104,14 @@ def new_exchange(
 
     pairs = check_statements([AgentFact(*pair) for pair in facts])
     agent_facts = [*pairs.facts, *stated.facts]
+    agent_traits = _agent_traits(stated)
     return Exchange(
         turn=turn,
         topic=topic,
         session=session,
         facts=_stated_facts(message, agent_facts),
-        traits=_stated_traits(message, stated),
+        traits=list(dict.fromkeys([*read_traits(message), *agent_traits])),
+        agent_traits=agent_traits,
     )
 
 
@@ -115,9 +127,9 @@ def _stated_facts(message: str, agent_facts: Sequence[AgentFact]) -> list[Stated
     return list(facts_by_key.values())
 
 
-def _stated_traits(message: str, stated: AgentStatements) -> list[Trait]:
-    """Return what the rules read about the user in a message, then what the agent says."""
-    traits = dict.fromkeys(read_traits(message))
+def _agent_traits(stated: AgentStatements) -> list[Trait]:
+    """Return what the agent says about the user, each trait once."""
+    traits = dict[Trait, None]()
     if stated.user_name:
         traits[Trait("name", stated.user_name)] = None
     for section, statements in (
@@ -149,10 +161,7 @@ def _read_agent_fact(stated: AgentFact, message: str) -> StatedFact:
 
     Raises Invalid if all words of the key are words that every key could have.
     """
-    name = stated.relation
-    subject = stated.subject
-    if subject and key_of(subject) not in key_of(name):
-        name = f"{subject} {name}"
+    name = name_of_fact(stated.subject, stated.relation)
     sentence = _sentence_with(stated.value, message)
     fact = make_fact(AGENT, name, stated.value, sentence, _AGENT_CONFIDENCE)
     if not fact.key:
@@ -161,7 +170,7 @@ def _read_agent_fact(stated: AgentFact, message: str) -> StatedFact:
             hint='Give, for example, {"key": "harbour phone", "value": "0431 778"}.',
         )
     return fact._replace(
-        subject=subject,
+        subject=stated.subject,
         since=stated.since,
         until=stated.until,
         replaces=stated.replaces,

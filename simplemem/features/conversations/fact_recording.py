@@ -69,6 +69,7 @@ class FactRecorder:
             if old_path:
                 self._supersede(old_path, fact)
 
+        self._end_facts()
         link = self._notes.link_text(topic_path, self._turn.mark)
         doubtful = self._dispute(link)
         self._request_reviews(new_facts, doubtful)
@@ -120,6 +121,15 @@ class FactRecorder:
                 disputed_by=None,
             )
         self._result.replaced.append(FactReference(id=old.id, memory=text_of(old)))
+
+    def _end_facts(self) -> None:
+        """End the earlier facts that the exchange says hold no more. Others stay as they are."""
+        ends = {ended.id: ended.at for ended in self._exchange.ended}
+        for path, fact in list(self._earlier.items()):
+            is_ended = fact.id in ends and not fact.problem
+            if is_ended and fact.key not in {row["key"] for row in self._result.facts}:
+                self._change_set.set(path, valid_to=format_moment(ends[fact.id]))
+                del self._earlier[path]
 
     def _dispute(self, link: str) -> list[Fact]:
         """Mark the earlier facts that the turn says have changed, unless it states the new value.

@@ -1,7 +1,8 @@
-"""What a language model is asked about conversations, if the user configured one.
+"""What a language model reads in topics that are archived, if the user configured one.
 
-`questions.toml` has the instructions. What people wrote is sent as JSON in the user's message of
-the question, never as part of the instructions.
+It reads the turns that no model has read while they were stored (`turn_reading`). `questions.toml`
+has the instructions. What people wrote is sent as JSON in the user's message of the question, never
+as part of the instructions.
 """
 
 from __future__ import annotations
@@ -12,26 +13,15 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from simplemem.features.conversations.exchange import MAX_LABEL
 from simplemem.features.conversations.statements import StatedFact, make_fact
 from simplemem.features.conversations.topic import Topic, Turn
-from simplemem.note.words import unique_words
 from simplemem.providers.api import ChatModel
 
 _MAX_SENT: Final = 20_000  # characters in one question
-_MAX_KEYWORDS: Final = 5  # of a topic that the model chooses from
 _CONFIDENCE: Final = 0.7  # of a fact that a model reads
 _QUESTIONS: Final = tomllib.loads(
     Path(__file__).with_name("questions.toml").read_text(encoding="utf-8")
 )
-
-
-class TopicAdvice(NamedTuple):
-    """The topic that a model chose for a message."""
-
-    method: str  # which model
-    topic_id: str  # "" for a new topic
-    label: str  # of a new topic; "" if the model gave none in words of the message
 
 
 class FactOfTurn(NamedTuple):
@@ -47,56 +37,6 @@ class FactReading(NamedTuple):
     path: str  # of the topic's note
     last_mark: str  # the block id of the last turn that was read, without the caret
     facts: list[FactOfTurn]  # in the order of the model's answer; [] if it read none
-
-
-def choose_topic(
-    chat: ChatModel, topics: Mapping[str, Topic], message: str, timeout: float
-) -> TopicAdvice | None:
-    """Return which of `topics` (by their ids) a model chooses for a message, or that it is new.
-
-    Returns None if the model names an id that is not among them. The model gets at most 20,000
-    characters of the message. Raises Unavailable if there is no usable answer within `timeout`
-    seconds (0: the time limit of the settings), or if the calls of this hour are used up.
-    """
-    choices = [_describe_topic(topic) for topic in topics.values()]
-    question = {"topics": choices, "message": message[:_MAX_SENT]}
-    answer = chat.ask(_QUESTIONS["route"], question, timeout)
-
-    topic_id = answer["block_id"]
-    if answer["new"] is True:
-        topic_id = ""
-    if topic_id not in ("", *topics):
-        return None
-    label = _label_in_words_of(message, answer["label"])
-    return TopicAdvice(chat.method, topic_id, label)
-
-
-def _describe_topic(topic: Topic) -> dict[str, Any]:
-    """Return what the model is told about a topic: its id, label, summary and first keywords."""
-    return {
-        "block_id": topic.id,
-        "topic": topic.label,
-        "about": topic.summary,
-        "keywords": list(topic.keywords[:_MAX_KEYWORDS]),
-    }
-
-
-def _label_in_words_of(message: str, label: Any) -> str:
-    """Return a model's label on one line, "" if it cannot be used.
-
-    It can be used if it is a text of at most `MAX_LABEL` characters that has words, and only words
-    of the message.
-    """
-    if not isinstance(label, str):
-        return ""
-    label_text = " ".join(label.split())
-    if len(label_text) > MAX_LABEL:
-        return ""
-
-    words = set(unique_words(label_text.lower()))
-    message_words = set(unique_words(message.lower()))
-    is_quoted = bool(words) and words <= message_words
-    return label_text if is_quoted else ""
 
 
 def read_facts(chat: ChatModel, topic: Topic) -> Iterator[FactReading]:

@@ -178,12 +178,26 @@ class ExchangeRecorder:
     def _set_properties(self, path: str) -> None:
         """Set the session of the turn's topic, and make it private if the exchange has a secret.
 
-        `path` is that of the topic's note. A back-dated turn leaves the session as it is.
+        Also sets what a model has read. `path` is that of the topic's note. A back-dated turn
+        leaves the session as it is.
         """
         if not self._is_back_dated:
             self._change_set.set(path, session=self._exchange.session)
         if self._exchange.has_secret:
             self._change_set.set(path, private=True)
+        if self._exchange.read_by and self._is_read_so_far(path):
+            self._change_set.set(path, facts_read=self._turn.mark)
+
+    def _is_read_so_far(self, path: str) -> bool:
+        """Return whether a model has read all turns of a topic but the one that is recorded now.
+
+        `path` is that of the topic's note. So is a new topic, but not a turn before the last one.
+        """
+        for topic in self._topics:
+            if topic.path == path and topic.turns:
+                last_mark = max(turn.mark for turn in topic.turns)
+                return last_mark <= topic.facts_read and self._turn.mark > last_mark
+        return True
 
     def _pause_other_topics(self, path: str) -> None:
         """Pause the active topics of the session except the one at `path`; close full ones instead.

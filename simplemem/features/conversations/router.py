@@ -54,6 +54,13 @@ class Decision(NamedTuple):
     label: str = ""  # of a new topic, if a model chose one
 
 
+class TopicDecision(NamedTuple):
+    """Where a session is, and where one of its messages belongs."""
+
+    current: Topic | None  # the session's current topic, None if it has none
+    decision: Decision
+
+
 class _ComparedTopics(NamedTuple):
     """How similar a message and some topics are, and how that was found out."""
 

@@ -7,9 +7,8 @@ user. All state is in notes. If somebody changes them, the next call uses the ch
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Final, Unpack
 
 from simplemem.errors import Invalid, SimplememError
 from simplemem.features.answers import ArchiveResult, FactOut, RecordedTurn
@@ -17,29 +16,24 @@ from simplemem.features.collection import ChangeSet
 from simplemem.features.conversations.exchange import Exchange
 from simplemem.features.conversations.notes import ConversationNotes
 from simplemem.features.conversations.recording import ExchangeRecorder
-from simplemem.features.conversations.router import Decision, TopicRouter
+from simplemem.features.conversations.router import Decision, TopicDecision, TopicRouter
 from simplemem.features.conversations.topic import Topic, pause_or_close
 from simplemem.features.conversations.topic_lookup import (
     current_topic,
     named_topic,
     reachable_topics,
 )
+from simplemem.features.fact import Fact
 from simplemem.models import AuthorArgs
 from simplemem.note import dates
 
 if TYPE_CHECKING:
-    from simplemem.features.conversations.language_model import FactReading, TopicAdvice
+    from simplemem.features.conversations.language_model import FactReading
+    from simplemem.features.conversations.turn_reading import TurnReading
     from simplemem.providers.api import ChatModel
     from simplemem.store import EnhancedStore
 
 _ARCHIVE_REASON: Final = "archived topics that were paused for a long time"
-
-
-class TopicDecision(NamedTuple):
-    """Where a session is, and where one of its messages belongs."""
-
-    current: Topic | None  # the session's current topic, None if it has none
-    decision: Decision
 
 
 class ConversationService(ConversationNotes):
@@ -70,75 +64,78 @@ class ConversationService(ConversationNotes):
     def record(self, exchange: Exchange, **by: Unpack[AuthorArgs]) -> RecordedTurn:
         """Store an exchange as one step, which one undo takes back. Return what was stored.
 
-        If a model is configured, it is asked for the topic when the router is in doubt; if it
-        fails, the router's choice stays. `by` says who makes the change. Raises Invalid if the
-        exchange contains a credential and the settings refuse secrets, NotFound or Ambiguous if
-        the agent names an id that no topic or several topics have, Unreadable if a note cannot be
-        changed, TooLong if it would exceed the limit of a note, Conflict or AlreadyExists if notes
-        are saved meanwhile, ReadOnly, and Unavailable if the vault stays locked.
+        If a model is configured, it is asked what the message states and which topic it belongs to
+        (`llm.route`); if it fails, the rules decide, with a warning. `by` says who makes the
+        change. Raises Invalid if the exchange contains a credential and the settings refuse
+        secrets, NotFound or Ambiguous if the agent names an id that no topic or several topics
+        have, Unreadable if a note cannot be changed, TooLong if it would exceed the limit of a
+        note, Conflict or AlreadyExists if notes are saved meanwhile, ReadOnly, and Unavailable if
+        the vault stays locked.
         """
+        self._check_secrets(exchange)
+        reading, warnings = self._read_by_model(exchange)
+
+        def draft(change_set: ChangeSet) -> RecordedTurn:
+            """Enter the exchange into a change set; the topic is decided by the current notes."""
+            topics = self.loaded(Topic)
+            current, decision = self.decide(exchange, topics)
+            entered = exchange
+            if reading is not None:
+                decision = self._follow_advice(exchange, decision, reading)
+                entered = self._follow_reading(exchange, reading)
+            recorder = ExchangeRecorder(self, change_set, entered, topics)
+            return recorder.record(decision, current)
+
+        recorded, result = self.collection.change(draft, by)
+        recorded["warnings"] += [*warnings, *result.warnings]
+        return recorded
+
+    def _check_secrets(self, exchange: Exchange) -> None:
+        """Raise Invalid if an exchange contains a credential and the settings refuse secrets."""
         if exchange.has_secret and self.settings.write.secrets == "refuse":
             raise Invalid(
                 "the message contains a credential, and the settings refuse secrets",
                 hint="Leave the credential out, or set write.secrets = warn.",
             )
 
-        advice = self._ask_for_topic(exchange)
+    def _read_by_model(self, exchange: Exchange) -> tuple[TurnReading | None, Sequence[str]]:
+        """Return what the model reads in an exchange, and warnings; (None, []) without a model."""
+        if self.chat is None:
+            return None, []
 
-        def draft(change_set: ChangeSet) -> RecordedTurn:
-            """Enter the exchange into a change set; the topic is decided by the current notes."""
-            topics = self.loaded(Topic)
-            current, decision = self.decide(exchange, topics)
-            if advice is not None:
-                decision = _follow_advice(decision, advice)
-            recorder = ExchangeRecorder(self, change_set, exchange, topics)
-            return recorder.record(decision, current)
+        from simplemem.features.conversations.asking import ask_about
 
-        recorded, result = self.collection.change(draft, by)
-        recorded["warnings"].extend(result.warnings)
-        return recorded
+        asked = ask_about(self, exchange, self.decide)
+        return asked.reading, asked.warnings
 
-    def _ask_for_topic(self, exchange: Exchange) -> TopicAdvice | None:
-        """Return a model's choice of topic if the router's scores are close, else None.
+    def _follow_advice(
+        self, exchange: Exchange, decision: Decision, reading: TurnReading
+    ) -> Decision:
+        """Return the decision for the topic that a model chose, if it may choose one.
 
-        None also if no model is configured or the settings forbid to ask it, if the agent names a
-        topic, or if the exchange has a secret. Errors of the model are not reported: they give
-        None too, and the router's choice stays. Private topics are not sent. The vault is not
-        locked meanwhile.
+        The caller drafts a change.
         """
-        chat = self.chat
-        is_decided = bool(exchange.topic)
-        if chat is None or is_decided or exchange.has_secret or not self.settings.llm.route:
-            return None
+        from simplemem.features.conversations.asking import follow_advice
 
-        choices = self._choices_for_model(exchange)
-        if not choices:
-            return None
+        if exchange.topic:
+            return decision
+        reachable = reachable_topics(self.loaded(Topic), exchange.session)
+        open_topics = {topic.id: topic for topic in reachable if topic.status != "closed"}
+        is_open = self.settings.llm.route == "always" or decision.is_close
+        return follow_advice(decision, reading, open_topics, is_open=is_open)
 
-        from simplemem.features.conversations.language_model import choose_topic
+    def _follow_reading(self, exchange: Exchange, reading: TurnReading) -> Exchange:
+        """Return an exchange with what a model read in it. The caller drafts a change.
 
-        with suppress(SimplememError):
-            timeout = self.settings.llm.route_seconds
-            return choose_topic(chat, choices, exchange.turn.message, timeout)
-        return None
-
-    def _choices_for_model(self, exchange: Exchange) -> dict[str, Topic]:
-        """Return the topics that a model may choose from, by id; {} if it must not be asked.
-
-        It is asked only if the router's scores are close and the current topic is not private.
-        Private topics are left out. The topics are in the order of their scores, best first.
+        Raises Invalid if the model read a credential and the settings refuse secrets.
         """
-        current, decision = self.decide(exchange, self.items(Topic))
-        if not decision.is_close:
-            return {}
+        from simplemem.features.conversations.turn_reading import follow_reading, still_held
 
-        paths = {topic.path for topic in decision.ranked}
-        if current is not None:
-            paths.add(current.path)
-        private = self.extension.private_among(paths)
-        if current is not None and current.path in private:
-            return {}
-        return {topic.id: topic for topic in decision.ranked if topic.path not in private}
+        read = follow_reading(exchange, reading)
+        current_ids = {fact.id for fact in self.loaded(Fact) if not fact.problem}
+        read = read._replace(facts=still_held(read.facts, current_ids))
+        self._check_secrets(read)
+        return read
 
     def archive_stale(
         self,
@@ -289,25 +286,6 @@ def _readable_topics(topics: Sequence[Topic], to_close: Sequence[Topic]) -> list
         if is_closed or topic in to_close:
             readable.append(topic)
     return readable
-
-
-def _follow_advice(decision: Decision, advice: TopicAdvice) -> Decision:
-    """Return a decision for the topic that a model chose, or for a new one with its label.
-
-    The decision stays as it is if the scores are no longer close, or if the topic was closed or
-    deleted while the model was asked.
-    """
-    topics = {topic.id: topic for topic in decision.ranked}
-    is_offered = advice.topic_id == "" or advice.topic_id in topics
-    if not decision.is_close or not is_offered:
-        return decision
-
-    return decision._replace(
-        topic=topics.get(advice.topic_id),
-        reason="a model decided, because the scores were close",
-        method=advice.method,
-        label=advice.label,
-    )
 
 
 conversation_service: Final = ConversationService.of

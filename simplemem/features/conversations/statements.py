@@ -162,6 +162,16 @@ def make_fact(reader: str, name: str, value: str, sentence: str, confidence: flo
     )
 
 
+def name_of_fact(subject: str, relation: str) -> str:
+    """Return the name of a fact, of which its key is made: the subject, then the relation.
+
+    The subject is left out if the relation has it.
+    """
+    if subject and key_of(subject) not in key_of(relation):
+        return f"{subject} {relation}"
+    return relation
+
+
 def key_of(text: str) -> str:
     """Return a key in snake case, of at most 80 characters, for the name of a fact.
 

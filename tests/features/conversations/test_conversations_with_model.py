@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -44,6 +45,22 @@ def open_conversations(
         yield conversation_service(store)
 
 
+def turn_answer(**answer: Any) -> dict[str, Any]:
+    """What a model answers about a turn: nothing beside `answer`."""
+    lists = ("facts", "ended", "constraints", "preferences", "no_longer")
+    nothing = {"block_id": None, "new": False, "label": "", "user_name": None}
+    return nothing | {name: [] for name in lists} | answer
+
+
+def routing_questions(service: ChatService) -> list[dict[str, Any]]:
+    """Return the questions in which the model was asked for a topic."""
+    return [question for question in questions_to(service) if question.get("choose_topic")]
+
+
+def questions_to(service: ChatService) -> list[dict[str, Any]]:
+    return [json.loads(request.json["messages"][-1]["content"]) for request in service.requests]
+
+
 def record(
     conversations: ConversationService, message: str, minute: int = 0, **more: Any
 ) -> RecordedTurn:
@@ -66,12 +83,13 @@ def close(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("close")
 def test_a_model_decides_if_the_scores_are_close(tmp_path: Path) -> None:
     def model(question: dict[str, Any]) -> Any:
+        if not question["choose_topic"]:
+            return turn_answer()
         jam = next(topic["block_id"] for topic in question["topics"] if topic["topic"] == "Jam")
-        return {
-            "block_id": jam if "quince" in question["message"] else None,
-            "new": "boat" in question["message"],
-            "label": "",
-        }
+        return turn_answer(
+            block_id=jam if "quince" in question["message"] else None,
+            new="boat" in question["message"],
+        )
 
     with ChatService(model) as service, open_conversations(tmp_path, service) as conversations:
         jam = record(conversations, "Plum jam?", topic="Jam")
@@ -83,7 +101,7 @@ def test_a_model_decides_if_the_scores_are_close(tmp_path: Path) -> None:
             "topic_resumption",
         )
         assert record(conversations, "We bought a boat.", 3)["routing_scenario"] == "topic_shift"
-        assert clock["block_id"] != jam["block_id"] and len(service.requests) == 2
+        assert clock["block_id"] != jam["block_id"] and len(routing_questions(service)) == 2
 
 
 @pytest.mark.usefixtures("close")
@@ -91,9 +109,9 @@ def test_a_model_decides_if_the_scores_are_close(tmp_path: Path) -> None:
     "bad",
     [
         lambda _: "I would say it is about jam.",
-        lambda _: {"block_id": "block_19990101_000000", "new": False, "label": ""},
-        lambda _: {"block_id": ["a"], "new": False, "label": ""},
-        lambda _: {"block_id": None, "new": False, "label": ""},
+        lambda _: turn_answer(block_id="block_19990101_000000"),
+        lambda _: turn_answer(block_id=["a"]),
+        lambda _: turn_answer(),
         HANGS_UP,
         failing(500),
         slow(30),
@@ -127,7 +145,7 @@ def test_a_label_of_a_model_is_used_if_its_words_are_in_the_message(
     tmp_path: Path, label: Any, topic: str
 ) -> None:
     with (
-        ChatService(lambda _: {"block_id": None, "new": True, "label": label}) as service,
+        ChatService(lambda _: turn_answer(new=True, label=label)) as service,
         open_conversations(tmp_path, service) as conversations,
     ):
         record(conversations, "Plum jam?", topic="Jam")
@@ -149,6 +167,8 @@ def test_the_rules_decide_if_the_chosen_topic_is_gone_meanwhile(
     tmp_path: Path, change: str
 ) -> None:
     def model(question: dict[str, Any]) -> Any:
+        if not question["choose_topic"]:
+            return turn_answer()
         (note,) = (
             path for path in (tmp_path / "topics").rglob("*.md") if "title: Jam" in path.read_text()
         )
@@ -156,13 +176,13 @@ def test_the_rules_decide_if_the_chosen_topic_is_gone_meanwhile(
             note.unlink()
         else:
             note.write_text(note.read_text().replace("status/paused", "status/closed"))
-        return {"block_id": jam["block_id"], "new": False, "label": ""}
+        return turn_answer(block_id=jam["block_id"])
 
     with ChatService(model) as service, open_conversations(tmp_path, service) as conversations:
         jam = record(conversations, "Plum jam?", topic="Jam")
         clock = record(conversations, "The dial is brass.", 1, topic="Clock")
         stored = record(conversations, "And quince?", 2)
-        assert len(service.requests) == 1
+        assert len(routing_questions(service)) == 1
         assert (stored["block_id"], stored["method"], stored["reason"]) == (
             clock["block_id"],
             "rules",
@@ -173,7 +193,7 @@ def test_the_rules_decide_if_the_chosen_topic_is_gone_meanwhile(
 @pytest.mark.usefixtures("close")
 def test_a_secret_and_a_private_topic_are_never_sent(tmp_path: Path) -> None:
     with (
-        ChatService(lambda _: {"block_id": None, "new": False, "label": ""}) as service,
+        ChatService(lambda _: turn_answer()) as service,
         open_conversations(tmp_path, service) as conversations,
     ):
         record(conversations, SECRET, topic="Tide clock")
@@ -193,7 +213,7 @@ def test_a_secret_and_a_private_topic_are_never_sent(tmp_path: Path) -> None:
         record(conversations, "The dial is brass.", 4, topic="Clock")
         record(conversations, "And the hands?", 5)
         assert (
-            len(service.requests) == 2
+            len(routing_questions(service)) == 2
             and "Clock" in service.sent_texts()[-1]
             and "Jam" not in service.sent_texts()[-1]
         )
@@ -202,7 +222,7 @@ def test_a_secret_and_a_private_topic_are_never_sent(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("close")
 def test_a_model_is_asked_only_if_configured_and_within_its_budget(tmp_path: Path) -> None:
-    answer = {"block_id": None, "new": False, "label": ""}
+    answer = turn_answer()
     with (
         ChatService(lambda _: answer) as service,
         open_conversations(tmp_path / "a", service, route=False) as conversations,
@@ -231,7 +251,10 @@ def test_a_fact_of_a_model_quotes_the_message(tmp_path: Path) -> None:
         return {"facts": [good, good | {"value": "ash"}, good | {"evidence": "the case is made of oak"}, {"key": 1}, "x",
                           good | {"turn_id": "turn_1"}, good | {"key": "the"}]}  # fmt: skip
 
-    with ChatService(model) as service, open_conversations(tmp_path, service) as conversations:
+    with (
+        ChatService(model) as service,
+        open_conversations(tmp_path, service, route="off") as conversations,
+    ):
         block_id = record(conversations, "The case is oak, I think.", topic="Clock")["block_id"]
         record(conversations, SECRET, 1, topic="Tide clock")
         result = conversations.archive_stale(after_days=1)
@@ -259,7 +282,10 @@ def test_a_topic_is_private_once_a_model_reads_a_credential_in_it(tmp_path: Path
         }
         return {"facts": [fact | {"turn_id": turn["turn_id"]} for turn in question["turns"]]}
 
-    with ChatService(model) as service, open_conversations(tmp_path, service) as conversations:
+    with (
+        ChatService(model) as service,
+        open_conversations(tmp_path, service, route="off") as conversations,
+    ):
         record(conversations, "Say seven crows at the door.", topic="Club")
         conversations.archive_stale("Club")
         assert (
@@ -278,7 +304,7 @@ def test_a_topic_is_private_once_a_model_reads_a_credential_in_it(tmp_path: Path
 def test_a_topic_that_is_named_is_read_and_no_other(tmp_path: Path) -> None:
     with (
         ChatService(lambda _: {"facts": []}) as service,
-        open_conversations(tmp_path, service) as conversations,
+        open_conversations(tmp_path, service, route="off") as conversations,
     ):
         record(conversations, "The case is oak.", topic="Clock")
         jam = record(conversations, "Plum jam?", 1, topic="Jam")
@@ -296,7 +322,7 @@ def test_a_topic_that_is_named_is_read_and_no_other(tmp_path: Path) -> None:
 def test_a_long_topic_is_read_to_its_end(tmp_path: Path) -> None:
     with (
         ChatService(lambda _: {"facts": []}) as service,
-        open_conversations(tmp_path, service, max_calls_per_hour=2) as conversations,
+        open_conversations(tmp_path, service, route="off", max_calls_per_hour=2) as conversations,
     ):
         for minute in range(5):
             record(conversations, f"{minute} " + "word " * 2_500, minute, topic="Clock")
@@ -313,7 +339,7 @@ def test_a_long_topic_is_read_to_its_end(tmp_path: Path) -> None:
 def test_archiving_closes_topics_although_the_model_fails(tmp_path: Path) -> None:
     with (
         ChatService(lambda _: "prose") as service,
-        open_conversations(tmp_path, service) as conversations,
+        open_conversations(tmp_path, service, route="off") as conversations,
     ):
         record(conversations, "The case is oak.", topic="Clock")
         record(conversations, "Plum jam?", 1, topic="Jam")
@@ -343,7 +369,10 @@ def colours_in(question: dict[str, Any]) -> Any:
 
 
 def test_archiving_stores_a_fact_stated_twice_in_one_note(tmp_path: Path) -> None:
-    with ChatService(colours_in) as service, open_conversations(tmp_path, service) as conversations:
+    with (
+        ChatService(colours_in) as service,
+        open_conversations(tmp_path, service, route="off") as conversations,
+    ):
         record(conversations, "My favourite colour is red.", topic="Paint")
         record(conversations, "My favourite colour is blue.", 1, topic="Paint")
         record(conversations, "Plum jam?", 2, topic="Jam")
@@ -364,7 +393,10 @@ def test_archiving_stores_a_fact_stated_twice_in_one_note(tmp_path: Path) -> Non
 def test_archiving_keeps_the_value_stated_last_whichever_topic_is_read_first(
     tmp_path: Path,
 ) -> None:
-    with ChatService(colours_in) as service, open_conversations(tmp_path, service) as conversations:
+    with (
+        ChatService(colours_in) as service,
+        open_conversations(tmp_path, service, route="off") as conversations,
+    ):
         record(conversations, "Plum jam?", 30, topic="Jam")
         record(conversations, "My favourite colour is green.", 20, topic="Paint")
         record(conversations, "My favourite colour is red.", 10, topic="Walls")

@@ -1,0 +1,179 @@
+"""Ask a language model about a turn before it is stored, if the settings allow it.
+
+What is private stays here: a turn with a credential or of a private topic is not sent, and private
+topics, facts and profiles are not shown. If the model fails, a warning says so, and the rules
+decide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from operator import attrgetter
+from typing import TYPE_CHECKING, Final
+
+from simplemem.errors import SimplememError
+from simplemem.features.conversations.exchange import Exchange
+from simplemem.features.conversations.notes import ConversationNotes
+from simplemem.features.conversations.profile import Profile
+from simplemem.features.conversations.router import Decision, TopicDecision
+from simplemem.features.conversations.topic import Topic, topic_name
+from simplemem.features.conversations.topic_lookup import reachable_topics
+from simplemem.features.conversations.turn_question import MAX_TOPICS, TurnQuestion
+from simplemem.features.fact import Fact
+from simplemem.note.scopes import is_private_by_rule
+
+if TYPE_CHECKING:
+    from simplemem.features.conversations.turn_reading import TurnReading
+
+_MAX_FACTS: Final = 100  # that a model is shown: all of a small scope, the nearest of a larger one
+
+
+@dataclass(frozen=True)
+class AskResult:
+    """What came of asking a model about a turn."""
+
+    reading: TurnReading | None = None  # None if it was not asked, or failed
+    warnings: Sequence[str] = ()
+
+
+Decide = Callable[[Exchange, Sequence[Topic]], TopicDecision]
+"""Returns the rules' decision for an exchange among topics."""
+
+
+def ask_about(notes: ConversationNotes, exchange: Exchange, decide: Decide) -> AskResult:
+    """Return what the configured model reads in an exchange. Writes nothing, and locks nothing.
+
+    It is not asked if there is none, if `llm.route` is off, or about what is private. Errors of the
+    model become warnings. Raises NotFound or Ambiguous as `decide` does.
+    """
+    chat = notes.chat
+    llm = notes.settings.llm
+    if chat is None or exchange.has_secret or llm.route == "off":
+        return AskResult()
+
+    question = _make_question(notes, exchange, decide(exchange, notes.items(Topic)))
+    if question is None:
+        return AskResult()
+
+    from simplemem.features.conversations.turn_reading import read_turn
+
+    try:
+        reading = read_turn(chat, question, llm.route_seconds)
+    except SimplememError as error:
+        return AskResult(warnings=[f"the rules decided: {error.message}"])
+    return AskResult(reading, reading.warnings)
+
+
+def _make_question(
+    notes: ConversationNotes, exchange: Exchange, decided: TopicDecision
+) -> TurnQuestion | None:
+    """Return what a model is shown about an exchange, None if it must not be asked.
+
+    It must not be if the exchange is in a private topic by the rules' decision, or follows one.
+    """
+    current, decision = decided
+    candidates = _candidates(notes, exchange, decided)
+    private = notes.extension.private_among({topic.path for topic in candidates})
+    is_named = bool(exchange.topic)
+    concerned = [decision.topic] if is_named else [decision.topic, current]
+    if any(topic is not None and topic.path in private for topic in concerned):
+        return None
+    new_path = f"{topic_name('topic', exchange.turn.at)}.md"
+    if is_private_by_rule(new_path, notes.settings.embed.private):
+        return None
+
+    is_open = notes.settings.llm.route == "always" or decision.is_close
+    chooses_topic = is_open and bool(candidates) and not is_named
+    shown = [topic for topic in candidates if topic.path not in private][:MAX_TOPICS]
+    if not chooses_topic:
+        shown = [topic for topic in shown if topic is decision.topic]
+    return TurnQuestion(
+        turn=exchange.turn,
+        topics={topic.id: topic for topic in shown},
+        current=decision.topic if is_named else current,
+        chooses_topic=chooses_topic,
+        facts=_shown_facts(notes, exchange.turn.message, exchange.turn.at),
+        profile=_shown_profile(notes),
+    )
+
+
+def _candidates(
+    notes: ConversationNotes, exchange: Exchange, decided: TopicDecision
+) -> list[Topic]:
+    """Return the topics that an exchange may belong to: the current one, then the nearest.
+
+    The topic that the rules chose is among them, and comes second.
+    """
+    current, decision = decided
+    nearest = list(decision.ranked)
+    if not nearest:
+        reachable = reachable_topics(notes.items(Topic), exchange.session)
+        nearest = [topic for topic in reachable if topic.status != "closed"]
+        nearest.sort(key=attrgetter("last"), reverse=True)
+
+    candidates = {}
+    for topic in (current, decision.topic, *nearest):
+        if topic is not None:
+            candidates[topic.path] = topic
+    return list(candidates.values())
+
+
+def _shown_facts(notes: ConversationNotes, message: str, at: datetime) -> dict[str, Fact]:
+    """Return the facts that a model is shown, by their ids: those that hold and are not private.
+
+    If there are more than 100, they are those nearest to the message, by its words and by the
+    vectors of the configured embedder.
+    """
+    with notes.collection.reading():
+        facts = {fact.path: fact for fact in notes.current_facts(at) if not fact.problem}
+    private = notes.extension.private_among(facts)
+    shown = [path for path in facts if path not in private]
+    if len(shown) > _MAX_FACTS:
+        shown = _nearest(notes, message, shown)
+    return {facts[path].id: facts[path] for path in shown}
+
+
+def _nearest(notes: ConversationNotes, message: str, paths: Collection[str]) -> list[str]:
+    """Return the paths of the 100 notes that are nearest to a message, the nearest first."""
+    likeness = notes.extension.likeness(message, paths, _MAX_FACTS)
+    nearest = dict[str, None]()
+    for scores in (likeness.meaning, likeness.words):
+        half = sorted(scores, key=scores.__getitem__, reverse=True)[: _MAX_FACTS // 2]
+        nearest.update(dict.fromkeys(half))
+    return list(nearest)
+
+
+def _shown_profile(notes: ConversationNotes) -> Profile:
+    """Return the profile of the user, an empty one if its note is private."""
+    profile = notes.profile()
+    if profile.path and notes.extension.private_among([profile.path]):
+        return Profile(path="")
+    return profile
+
+
+def follow_advice(
+    decision: Decision, reading: TurnReading, open_topics: Mapping[str, Topic], *, is_open: bool
+) -> Decision:
+    """Return a decision for the topic that a model chose, or for a new one with its label.
+
+    `open_topics` are those that the session may continue in now, by their ids. The decision stays
+    as it is if the model chose none, if the topic was closed or deleted while the model was asked,
+    or if the model need not be asked any more (`is_open` is false).
+    """
+    advice = reading.advice
+    if advice is None or not is_open:
+        return decision._replace(label=decision.label or reading.label)
+    if advice.topic_id and advice.topic_id not in open_topics:
+        return decision
+
+    reason = "a model decided"
+    if decision.is_close:
+        reason = "a model decided, because the scores were close"
+    return decision._replace(
+        topic=open_topics.get(advice.topic_id),
+        reason=reason,
+        method=reading.method,
+        label=advice.label,
+    )
