@@ -20,9 +20,10 @@ from simplemem.features.answers import (
 )
 from simplemem.features.conversations.exchange import new_exchange
 from simplemem.features.conversations.profile import Profile
-from simplemem.features.conversations.recall import MAX_ANSWER, content_stems, recall
+from simplemem.features.conversations.recall import MAX_ANSWER, recall
 from simplemem.features.conversations.service import ConversationService
 from simplemem.features.conversations.topic import Topic, turns_out
+from simplemem.features.conversations.turn_search import content_stems
 from simplemem.note.words import count_tokens, format_count, shorten
 
 _MAX_OTHER_TOPICS: Final = 4
