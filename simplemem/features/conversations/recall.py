@@ -9,20 +9,23 @@ from typing import Final, NamedTuple
 
 from simplemem.features.answers import ConversationRecall, FactOut, RecalledTopic
 from simplemem.features.changes import find_doubtful
+from simplemem.features.conversations.fact_chains import ReachedFact, follow_facts
 from simplemem.features.conversations.fact_search import find_facts
 from simplemem.features.conversations.facts import fact_out, stated_at, stated_subject
 from simplemem.features.conversations.service import ConversationService
 from simplemem.features.conversations.statements import stated_changes
-from simplemem.features.conversations.topic import TOPIC, Topic, Turn, turns_out
+from simplemem.features.conversations.topic import EPOCH, TOPIC, Topic, Turn, turns_out
 from simplemem.features.conversations.turn_search import (
     TurnBudget,
     TurnSearch,
     content_stems,
 )
-from simplemem.features.fact import Fact
+from simplemem.features.fact import CURRENT_STATUSES, Fact
+from simplemem.features.pinned import pinned_notes
 from simplemem.models import NOTHING_FOUND, Filter, Found
-from simplemem.note.dates import format_moment
+from simplemem.note.dates import format_moment, now
 from simplemem.note.names import path_of
+from simplemem.note.scopes import DEFAULT_SCOPE
 from simplemem.note.words import shorten
 from simplemem.store import as_words
 
@@ -49,25 +52,51 @@ class _TurnOfTopic(NamedTuple):
 def recall(service: ConversationService, query: str, limit: int = 5) -> ConversationRecall:
     """Return the facts that a question asks for, and at most `limit` topics that answer it.
 
-    Both come best first; there are at most ten facts, each behind the sentence that disputes it, if
-    there is one. The question is taken as words, whatever query syntax it contains. Only its first
-    2,000 characters count. Both lists are empty if nothing is found. Raises Invalid for a `limit`
-    below 1 if there are topics, and a SimplememError such as Unavailable if the index cannot be
-    brought up to date.
+    The constraints of the user and the pinned notes are there whatever the question is. Both lists
+    come best first. There are at most ten facts, with their dates, each behind the sentence that
+    disputes it, if there is one; those that the question asks for by way of others come behind
+    these (`fact_chains.py`). Facts that no longer hold are left out.
+
+    The question is taken as words, whatever query syntax it contains. Only its first 2,000
+    characters count. Both lists are empty if nothing is found. Raises Invalid for a `limit` below 1
+    if there are topics, and a SimplememError such as Unavailable if the index cannot be brought up
+    to date.
     """
     question = query[:_MAX_QUESTION]
     with service.collection.reading():
         topics = {topic.path: topic for topic in service.loaded(Topic)}
-        facts = service.loaded(Fact)
+        facts = [fact for fact in service.loaded(Fact) if _holds_now(fact)]
 
     labels = {topic.id: topic.label for topic in topics.values()}
+    found = find_facts(question, facts, labels)
     rows = []
-    for fact in find_facts(question, facts, labels)[:_MAX_FACTS]:
-        rows += _fact_rows(fact, topics.values())
+    for reached in follow_facts(question, facts, found)[:_MAX_FACTS]:
+        rows += _fact_rows(reached, topics.values())
 
-    answer = ConversationRecall(memories=[], facts=rows, method="words")
+    answer = _new_answer(service, rows)
     if question.strip() and topics:
         _add_topics(service, question, topics, limit, answer)
+    return answer
+
+
+def _new_answer(service: ConversationService, facts: list[FactOut]) -> ConversationRecall:
+    """Return an answer without topics: the user's constraints, pinned notes, and these facts.
+
+    Constraints and pinned notes are left out if there are none.
+    """
+    constraints = list(service.profile().constraints)
+    pinned = [row for row in pinned_notes(service.store, DEFAULT_SCOPE) if row["kind"] == "pinned"]
+    answer = ConversationRecall(
+        constraints=constraints,
+        pinned=pinned,
+        memories=[],
+        facts=facts,
+        method="words",
+    )
+    if not constraints:
+        del answer["constraints"]
+    if not pinned:
+        del answer["pinned"]
     return answer
 
 
@@ -81,9 +110,9 @@ def _add_topics(
     """Search for the topics that answer a question, and add them and the method to an answer.
 
     `topics` are all topics by their paths. Twice `limit` topics are searched; those that the answer
-    has, and their turns, are chosen by the turns (`turn_search.py`). Scores are from 0.0001 to 1 and never rise from one
-    topic to the next. Raises Invalid for a `limit` below 1, and a SimplememError such as
-    Unavailable if the index cannot be brought up to date.
+    has, and their turns, are chosen by the turns (`turn_search.py`). Scores are from 0.0001 to 1
+    and never rise from one topic to the next. Raises Invalid for a `limit` below 1, and a
+    SimplememError such as Unavailable if the index cannot be brought up to date.
     """
     words = as_words(_without_common_names(question, topics.values()))
     searched = max(limit, min(_SEARCHED * limit, _MAX_SEARCHED))
@@ -142,14 +171,43 @@ def _topic_row(topic: Topic, score: float, turns: Sequence[Turn]) -> RecalledTop
     )
 
 
-def _fact_rows(fact: Fact, topics: Collection[Topic]) -> list[FactOut]:
+def _holds_now(fact: Fact) -> bool:
+    """Return whether a fact holds now, as far as its note says."""
+    is_over = fact.valid_to is not None and fact.valid_to < now()
+    return fact.status in CURRENT_STATUSES and not is_over
+
+
+def _dated_row(reached: ReachedFact) -> FactOut:
+    """Return a fact as clients get it, with its dates and the facts that led to it."""
+    fact = reached.fact
+    row = fact_out(fact, fact.block_id)
+    if fact.valid_from is not None and fact.valid_from > EPOCH:
+        row["since"] = format_moment(fact.valid_from)
+    if fact.valid_to is not None:
+        row["until"] = format_moment(fact.valid_to)
+
+    way = [_describe(step.fact) for step in reached.way]
+    if way:
+        row["reached_by"] = way
+    return row
+
+
+def _describe(fact: Fact) -> str:
+    """Return a fact in a few words: what it is about, and its value."""
+    subject = fact.slot.subject if fact.slot is not None else ""
+    about = f"{subject} {fact.key.replace('_', ' ')}".strip()
+    return f"{about}: {fact.value}"
+
+
+def _fact_rows(reached: ReachedFact, topics: Collection[Topic]) -> list[FactOut]:
     """Return a fact as clients get it: one row, or two if it is disputed.
 
     The first of two has the later sentences that dispute it. A turn that was deleted disputes
     nothing. A disputed fact has half its confidence, and the times at which it was stated and
     disputed.
     """
-    row = fact_out(fact, fact.block_id)
+    fact = reached.fact
+    row = _dated_row(reached)
     if fact.disputed is None:
         return [row]
     disputing = _find_turn(fact.disputed_by, topics)

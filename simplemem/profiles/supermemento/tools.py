@@ -17,6 +17,7 @@ from pydantic import Field
 from simplemem.features.answers import (
     IngestResult,
     MemoryRow,
+    PinnedNote,
     RecallResult,
     RecallStep,
     ScopeProfile,
@@ -73,6 +74,7 @@ class MemoryPage(TypedDict):
 
 
 class SearchResult(TypedDict):
+    pinned: NotRequired[list[PinnedNote]]
     query: str
     search_mode: str
     results: list[RecallResult]
@@ -89,6 +91,7 @@ class SemanticResult(TypedDict):
     timeTaken: int
     scores: list[Data]
     diagnostics: NotRequired[Data]
+    pinned: NotRequired[list[PinnedNote]]
     memories: NotRequired[list[MemoryRow]]
     chunks: NotRequired[list[RecallResult]]
     steps: NotRequired[list[RecallStep]]
@@ -187,6 +190,8 @@ def semantic_search(
 
     recalled = recall(store, request)
     facts = [hit.fact for hit in recalled.hits if hit.fact is not None]
+    if recalled.pinned:
+        answer["pinned"] = recalled.pinned
     answer["memories"] = memory_rows(store, facts)
     answer["chunks"] = [hit.result for hit in recalled.hits if hit.result["kind"] == "chunk"]
     answer["steps"] = recalled.steps
@@ -303,6 +308,7 @@ def superrag_search(
         ),
     )
     answer: SearchResult = {
+        "pinned": recalled.pinned,
         "query": query,
         "search_mode": search_mode,
         "results": [hit.result for hit in recalled.hits],
@@ -310,6 +316,8 @@ def superrag_search(
         "tokens": recalled.tokens,
         "left_out": recalled.left_out,
     }
+    if not recalled.pinned:
+        del answer["pinned"]
     if recalled.degraded:
         answer["degraded"] = recalled.degraded
     return as_json(answer)
