@@ -137,7 +137,7 @@ def measure(material: Material, groups: Sequence[Sequence[str]], *, named: bool)
     for group in groups:
         with tempfile.TemporaryDirectory() as folder, EnhancedStore(Path(folder), Settings()) as s:
             service = conversation_service(s)
-            ids = {}
+            ids = dict[str, dict[int, str]]()
             for source in group:
                 session = source.replace(" ", "-")
                 ids[source] = record(service, material.exchanges[source], session, named=named)
