@@ -90,7 +90,7 @@ def record(
     service: ConversationService, exchanges: Sequence[Exchange], session: str, *, named: bool
 ) -> dict[int, str]:
     """Record exchanges, with their topics if `named`. Return the ids of turns by number."""
-    ids = {}
+    ids = dict[int, str]()
     for exchange in exchanges:
         recorded = service.record(
             new_exchange(
@@ -162,7 +162,7 @@ def _rows(material: Material) -> Iterator[tuple[str, Tally]]:
 
 def main() -> None:
     """Print one row per way of recording."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--data", type=Path, default=_DATA)
     material = read_material(parser.parse_args().data)
     for title, tally in _rows(material):
