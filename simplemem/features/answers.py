@@ -168,10 +168,18 @@ class MemoryRow(TypedDict):
     name: str
 
 
+# Something that is relevant to every question: the constraints of a user, or a pinned note.
+class PinnedNote(TypedDict):
+    name: str
+    kind: str
+    text: str
+
+
 # Conversations
 
 
-# A fact of a conversation; `disputed` is when a later turn put it in doubt.
+# A fact of a conversation; `disputed` is when a later turn put it in doubt. `reached_by` are the
+# facts through which a question led to it, each as "key: value".
 class FactOut(TypedDict):
     key: str
     value: str
@@ -179,6 +187,9 @@ class FactOut(TypedDict):
     confidence: float
     valid_from: NotRequired[str]
     disputed: NotRequired[str]
+    since: NotRequired[str]
+    until: NotRequired[str]
+    reached_by: NotRequired[list[str]]
 
 
 # What recording an exchange stored, and how its topic was chosen.
@@ -213,9 +224,11 @@ class TopicRow(TypedDict):
     created_at: str
 
 
-# The open topics.
+# A page of the open topics. If there are more, `next_cursor` gets them, and `more` counts them.
 class TopicList(TypedDict):
     topics: list[TopicRow]
+    more: NotRequired[int]
+    next_cursor: NotRequired[str]
 
 
 # A topic with all its turns.
@@ -235,8 +248,10 @@ class RecalledTopic(TypedDict):
     turns: list[TurnOut]
 
 
-# What a question found in conversations.
+# What a question found in conversations. Constraints and pinned notes are there whatever it asks.
 class ConversationRecall(TypedDict):
+    constraints: NotRequired[list[Constraint]]
+    pinned: NotRequired[list[PinnedNote]]
     memories: list[RecalledTopic]
     facts: list[FactOut]
     method: str

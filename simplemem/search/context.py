@@ -27,7 +27,7 @@ from simplemem.search.judgement import ANSWERED
 from simplemem.search.needs import Embeddings, IndexKeeper, IndexMonitor, NoteReader
 from simplemem.search.packing import CountTokens, Piece, pack
 from simplemem.search.passages import QuotedNote, Room
-from simplemem.search.pinned import PinnedNotes
+from simplemem.search.pinned import PinnedNotes, profile_path
 from simplemem.search.pipeline import NoteRanker, checked_limit, degradation_of
 from simplemem.search.quality import HitQuality, quoted_heading
 from simplemem.search.rank import Ranked
@@ -162,6 +162,20 @@ class ContextBuilder:
             not_searched=ranking.matches.excluded if absent else 0,
             chronological=ranking.in_order and bool(packed.text),
         )
+
+    def always_relevant(self, scope: str | None) -> list[Piece]:
+        """Return the constraints and the pinned notes of one user; of all users for None.
+
+        The constraints come first, with `CONSTRAINT` as their `via`. Synchronizes the index first,
+        as a search does, and reads the notes.
+        """
+        self._keeper.prepare()
+
+        def find() -> list[NoteRow]:
+            return self._pinned.rows_of_scope(scope)
+
+        rows = self._keeper.revalidated(find, lambda found: found)
+        return self._pinned.pieces(rows, profile_path(scope))
 
     def pieces_of(self, ranking: Ranking) -> list[Piece]:
         """Return passages of the hits of a ranking and of the neighbours of the best 5.

@@ -14,20 +14,25 @@ from typing import Final
 
 from simplemem.index.api import IndexFilter, IndexQuery, NoteDetails, NoteId, NoteRow, TextSpan
 from simplemem.index.service import IndexService
+from simplemem.note.header import read_header
 from simplemem.note.names import name_of
 from simplemem.note.passages import section_span
 from simplemem.note.plain_text import Span, blank_spans, without_html_comments
+from simplemem.note.scopes import DEFAULT_SCOPE, folder_of, scope_of
 from simplemem.note.words import count_lines
 from simplemem.search.needs import NoteReader
 from simplemem.search.packing import Piece
 from simplemem.search.quality import Quotable
+
+CONSTRAINT: Final = "constraint of the user"
+"""What the `via` of a passage says that has the constraints of a user profile."""
 
 _PROPERTY: Final = "pinned"
 _MAX_NOTES: Final = 50
 
 # The user profile, and the section in which conversations keep the constraints of the user
 # (docs/conversations.md).
-_PROFILE: Final = "profiles/default.md"
+_PROFILE: Final = f"profiles/{DEFAULT_SCOPE}.md"
 _CONSTRAINTS: Final = "Constraints"
 
 # What is behind a constraint on its line: `%%…%%` marks, unless they say that a later turn disputes
@@ -47,8 +52,10 @@ class PinnedNotes:
         self._index = index
         self._notes = notes
 
-    def rows(self, narrow: IndexFilter) -> list[NoteRow]:
+    def rows(self, narrow: IndexFilter, profile: str = _PROFILE) -> list[NoteRow]:
         """Return the rows of the user profile, if there is one, and of the pinned notes.
+
+        `profile` is the path of the user profile.
 
         They are in this order: the profile, constraints, preferences, others; of one type, by path.
         Only notes that pass the filter are among them, but its phrases and excluded words do not
@@ -56,14 +63,40 @@ class PinnedNotes:
         only the index.
         """
         filter = replace(narrow, phrases=(), without=(), without_forms=())
-        rows = self._index.notes_with_property(_PROPERTY, "true", filter, _PROFILE)
-        return sorted(rows, key=_order)[:_MAX_NOTES]
+        rows = self._index.notes_with_property(_PROPERTY, "true", filter, profile)
 
-    def pieces(self, rows: Sequence[NoteRow]) -> list[Piece]:
+        def order(row: NoteRow) -> tuple[int, int, str]:
+            """Return what pinned notes are ordered by: the profile first, then type and path."""
+            is_no_profile = int(row.path != profile)
+            type_order = _ORDER_OF_TYPES.get(row.type.casefold(), len(_ORDER_OF_TYPES))
+            return is_no_profile, type_order, row.path
+
+        return sorted(rows, key=order)[:_MAX_NOTES]
+
+    def rows_of_scope(self, scope: str | None) -> list[NoteRow]:
+        """Return the rows of the profile and the pinned notes of one user; None for all users.
+
+        For all users, the profile is that of the scope `default`. The order is that of `rows`.
+        Reads the frontmatter of the pinned notes, which may name their scopes.
+        """
+        profile = profile_path(scope)
+        rows = self.rows(IndexFilter(), profile)
+        if scope is None:
+            return rows
+        return [row for row in rows if row.path == profile or self._scope_of(row.path) == scope]
+
+    def _scope_of(self, path: str) -> str:
+        """Return the scope of a note; that of its path if the note was deleted."""
+        text = self._notes.text_of(path) or ""
+        named = str(read_header(text).get("scope") or "")
+        return scope_of(path, named)
+
+    def pieces(self, rows: Sequence[NoteRow], profile: str = _PROFILE) -> list[Piece]:
         """Return what a pack quotes of the notes of `rows`, in their order.
 
-        That is the whole of a pinned note, but only the constraints of the user profile. Reads the
-        files now. Leaves out notes that were deleted, and those of which nothing may be quoted.
+        `profile` is the path of the user profile. What is quoted is the whole of a pinned note, but
+        only the constraints of the user profile. Reads the files now. Leaves out notes that were
+        deleted, and those of which nothing may be quoted.
         """
         if not rows:
             return []
@@ -74,18 +107,16 @@ class PinnedNotes:
             text = self._notes.text_of(row.path)
             if text is None or row.id not in details:
                 continue
-            if row.path == _PROFILE:
+            if row.path == profile:
                 pieces += _constraints_of(row, text)
             else:
                 pieces += _whole_note(details[row.id], text)
         return pieces
 
 
-def _order(row: NoteRow) -> tuple[int, int, str]:
-    """Return the key that sorts pinned notes: the profile first, then by type and path."""
-    is_no_profile = int(row.path != _PROFILE)
-    type_order = _ORDER_OF_TYPES.get(row.type.casefold(), len(_ORDER_OF_TYPES))
-    return is_no_profile, type_order, row.path
+def profile_path(scope: str | None) -> str:
+    """Return the path of the profile of a user; for all users, that of the scope `default`."""
+    return f"profiles/{folder_of(scope or DEFAULT_SCOPE)}.md"
 
 
 def _without_places(rows: Iterable[NoteRow]) -> Mapping[NoteId, int]:
@@ -116,7 +147,7 @@ def _constraints_of(row: NoteRow, text: str) -> list[Piece]:
     visible = blank_spans(part, _sources_of_constraints(part))
     line = count_lines(text, 0, start) + 1
     place = TextSpan(start, stop, line, (_CONSTRAINTS,))
-    return _pieces_of(row, place, visible, text, "constraint of the user")
+    return _pieces_of(row, place, visible, text, CONSTRAINT)
 
 
 def _sources_of_constraints(text: str) -> Iterator[Span]:

@@ -6,7 +6,7 @@ from simplemem.search.packing import Piece
 from simplemem.store.batch import BatchResult, Draft
 from simplemem.store.edits import now
 from simplemem.store.extension import ExtensionAPI, Read
-from simplemem.store.similarity import Answers, Likeness, as_words
+from simplemem.store.similarity import Answers, Likeness, Pinned, as_words
 from simplemem.store.store import EnhancedStore, open_store
 from simplemem.vault.folder.disk import ConcurrentWrite, change_file, write_file
 
@@ -22,6 +22,7 @@ __all__ = [
     "Mark",
     "NoteRow",
     "Piece",
+    "Pinned",
     "Progress",
     "Read",
     "SyncReport",

@@ -21,7 +21,7 @@ from simplemem.store.earlier_texts import EarlierNote, Moment
 from simplemem.store.edits import check_text
 from simplemem.store.factory import StoreParts
 from simplemem.store.former_names import FormerNote
-from simplemem.store.similarity import Answers, Likeness
+from simplemem.store.similarity import Answers, Likeness, Pinned
 from simplemem.store.vault_index import author_of_call
 from simplemem.vault.folder.lock import FileLock, SideFile
 from simplemem.vault.values import Entry, Version
@@ -352,6 +352,14 @@ class ExtensionAPI:
         return self._parts.similarity.answers(
             question, paths, limit, passages=passages, rerank=rerank
         )
+
+    def always_relevant(self, scope: str | None) -> list[Pinned]:
+        """Return what is relevant to every question of a user: constraints, then pinned notes.
+
+        With None, it is that of all users. At most 4,000 characters are returned. Brings the index
+        up to date first.
+        """
+        return self._parts.similarity.always_relevant(scope)
 
     @property
     def embedder(self) -> str:

@@ -13,12 +13,16 @@ from simplemem.index.service import IndexService
 from simplemem.search.context import ContextBuilder
 from simplemem.search.judgement import ANSWERED
 from simplemem.search.packing import Piece
+from simplemem.search.pinned import CONSTRAINT
 from simplemem.search.pipeline import NoteRanker, degradation_of
 from simplemem.search.quality import HitQuality
 from simplemem.search.query import read_query
 from simplemem.search.ranking import Ranking
 from simplemem.store.embedding import Embedding
 from simplemem.store.vault_index import IndexKeeper, IndexMonitor
+
+_MAX_PINNED_CHARACTERS = 4_000
+_MAX_CHARACTERS_OF_PINNED = 1_000  # of one note
 
 _SEARCH_OPERATOR = re.compile(r'["*]|(?<!\S)-|(?<=\w):')
 
@@ -71,6 +75,14 @@ class Answers(NamedTuple):
     degraded: str = ""
     reranker: str = ""
     by_meaning: bool = False  # not by words alone
+
+
+class Pinned(NamedTuple):
+    """What is relevant to every question: constraints of a user profile, or a pinned note."""
+
+    name: str  # of the note
+    text: str
+    is_constraint: bool
 
 
 class NoteSimilarity:
@@ -193,6 +205,22 @@ class NoteSimilarity:
             by_meaning=ranking.mode != "text",
         )
 
+    def always_relevant(self, scope: str | None) -> list[Pinned]:
+        """Return what is relevant to every question of a user: constraints, then pinned notes.
+
+        With None, it is that of all users. Each text is cut at 1,000 characters, and all together
+        at 4,000. The index is brought up to date first.
+        """
+        pinned = []
+        room = _MAX_PINNED_CHARACTERS
+        for piece in self._context.always_relevant(scope):
+            text = piece.quoted.strip()
+            text = _cut(text, min(room, _MAX_CHARACTERS_OF_PINNED))
+            if text:
+                pinned.append(Pinned(piece.name, text, is_constraint=piece.via == CONSTRAINT))
+                room -= len(text)
+        return pinned
+
     def _passages_of(self, ranking: Ranking, limit: int, best_score: float) -> list[Piece]:
         """Return the best passages of ranked notes, with their scores as shares of the best.
 
@@ -248,6 +276,15 @@ class NoteSimilarity:
 def _best_of(scores: Sequence[float]) -> float:
     """Return the best score, by which the others are divided; 1 if there is none above 0."""
     return max(scores, default=0.0) or 1.0
+
+
+def _cut(text: str, max_characters: int) -> str:
+    """Return a text, cut with `…` at the end of a line or a word if it is too long."""
+    if len(text) <= max_characters:
+        return text
+    cut = text[:max_characters]
+    end = max(cut.rfind("\n"), cut.rfind(" "))
+    return f"{cut[:end].rstrip()}…" if end > 0 else ""
 
 
 def _share(score: float) -> float:

@@ -226,3 +226,34 @@ def test_a_plan_takes_effect_on_its_day_and_the_current_value_holds_until_then(
     assert "valid_to: 2999-01-01T00:00:00Z" in text
     [plan] = ask.vault.glob("facts/home*2999*.md")
     assert "value: Leipzig" in plan.read_text(encoding="utf-8")
+
+
+def test_topics_are_listed_page_by_page(asking_with: Contract) -> None:
+    ask = asking_with("hmlr")
+    for number in range(5):
+        message = f"Kite number {number} has a tail."
+        ask("store_conversation", message=message, topic=f"Kite {number}")
+    everything = ask("list_active_topics").data
+    assert set(everything) == {"topics"} and len(everything["topics"]) == 5
+
+    first = ask("list_active_topics", limit=2).data
+    assert (len(first["topics"]), first["more"]) == (2, 3)
+    second = ask("list_active_topics", limit=2, cursor=first["next_cursor"]).data
+    last = ask("list_active_topics", limit=2, cursor=second["next_cursor"]).data
+    assert "more" not in last and "next_cursor" not in last
+    assert first["topics"] + second["topics"] + last["topics"] == everything["topics"]
+    assert ask("list_active_topics", cursor="next").code == "invalid"
+
+
+def test_retrieval_begins_with_constraints_and_pinned_notes(asking_with: Contract) -> None:
+    ask = asking_with("hmlr", "talk")
+    assert {"constraints", "pinned"}.isdisjoint(ask("retrieve_memory", query="kites").data)
+    ask("store_conversation", message="I'm allergic to walnuts.")
+    note = "---\npinned: true\n---\nKites are flown before noon.\n"
+    (ask.vault / "Kite rule.md").write_text(note, encoding="utf-8")
+
+    found = ask("retrieve_memory", query="what is the weather").data
+    assert list(found)[:2] == ["constraints", "pinned"]
+    assert "walnuts" in found["constraints"][0]["text"]
+    rule = {"name": "Kite rule", "kind": "pinned", "text": "Kites are flown before noon."}
+    assert found["pinned"] == [rule]

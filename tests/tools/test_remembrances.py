@@ -643,3 +643,16 @@ def test_the_profile_of_another_user_is_not_that_of_conversations(
     ask("store_conversation", message="My name is Ben.")
     profile = ask("get_user_profile").data["profile"]
     assert profile["name"] == "Ben" and not profile["constraints"]
+
+
+def test_a_search_begins_with_what_the_user_pinned(call: Any, vault: Path) -> None:
+    call("add_memory", content="I live in Berlin.", user_id="ann")
+    assert "pinned" not in call("search_memory", query="where do I live", user_id="ann").data
+    path = vault / "Rule.md"
+    rule = "---\nscope: ann\npinned: true\n---\nOnly window seats.\n"
+    path.write_text(rule, encoding="utf-8")
+
+    found = call("search_memory", query="where do I live", user_id="ann")
+    assert [row["text"] for row in found.data["pinned"]] == ["Only window seats."]
+    assert found.text.index("Only window seats.") < found.text.index("# Facts")
+    assert "pinned" not in call("search_memory", query="seats", user_id="bob").data

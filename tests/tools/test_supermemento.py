@@ -453,3 +453,21 @@ def test_a_score_says_how_good_a_hit_is_on_its_own(ask: Any) -> None:
     for results in (whole, half):
         scores = [result["score"] for result in results]
         assert scores == sorted(scores, reverse=True)
+
+
+def test_a_search_begins_with_what_a_user_pinned(ask: Any, vault: Path) -> None:
+    for user, rule in (("ann", "Only window seats."), ("maria", "Nothing with zinnias.")):
+        path = vault / "elsewhere" / f"Rule of {user}.md"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"---\nscope: {user}\npinned: true\n---\n{rule}\n", encoding="utf-8")
+    constraints = vault / "profiles" / "ann.md"
+    constraints.parent.mkdir(exist_ok=True)
+    constraints.write_text(
+        "---\nscope: ann\n---\n## Constraints\n\n- no walnuts\n", encoding="utf-8"
+    )
+
+    for tool in ("superrag_search", "semantic_search"):
+        found = ask.json(tool, query="where is the train", container_tag="ann")
+        texts = [(row["kind"], row["text"]) for row in found["pinned"]]
+        assert [kind for kind, _ in texts] == ["constraint", "pinned"]
+        assert "no walnuts" in texts[0][1] and texts[1][1] == "Only window seats."

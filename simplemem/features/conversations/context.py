@@ -20,13 +20,15 @@ from simplemem.features.answers import (
 )
 from simplemem.features.conversations.exchange import new_exchange
 from simplemem.features.conversations.profile import Profile
-from simplemem.features.conversations.recall import MAX_ANSWER, content_stems, recall
+from simplemem.features.conversations.recall import MAX_ANSWER, recall
 from simplemem.features.conversations.service import ConversationService
 from simplemem.features.conversations.topic import Topic, turns_out
+from simplemem.features.conversations.turn_search import content_stems
 from simplemem.note.words import count_tokens, format_count, shorten
 
 _MAX_OTHER_TOPICS: Final = 4
 _MAX_PROFILE_TOKENS: Final = 300  # for what is known of the user except for the constraints
+_PINNED_SHARE: Final = 4  # pinned notes get at most a quarter of what constraints leave
 _FACTS_SHARE: Final = 5  # facts get at most a fifth of what is left
 _CURRENT_TOPIC_SHARE: Final = 2  # the current topic gets at most a half of what is left then
 _MAX_LAST_TURNS: Final = 20  # of the session, whatever they are about
@@ -44,11 +46,11 @@ def build_context(
 ) -> MessageContext:
     """Return what to know before answering a message, in at most `budget` tokens.
 
-    All constraints come first, then the user, facts, the current topic, other topics, the session's
-    last turns, and the message; what does not fit is left out and counted. Raises TooLong if
-    constraints and message exceed the budget, or if the message exceeds the limit of a text;
-    Invalid if the message is empty or cannot be stored; Unavailable or another
-    SimplememError if the index cannot be brought up to date.
+    All constraints come first, then pinned notes, the user, facts, the current topic, other topics,
+    the session's last turns, and the message; what does not fit is left out and counted. Raises
+    TooLong if constraints and message exceed the budget, or if the message exceeds the limit of a
+    text; Invalid if the message is empty or cannot be stored; Unavailable or another SimplememError
+    if the index cannot be brought up to date.
     """
     profile = service.profile()
     topics = service.items(Topic)
@@ -57,6 +59,8 @@ def build_context(
     recalled = recall(service, message, _MAX_OTHER_TOPICS + 1)
 
     context = _ContextBuilder(message, budget, profile.constraints)
+    pinned = _pinned_lines(recalled)
+    context.add_section("# Pinned", pinned, context.remaining // _PINNED_SHARE)
     context.add_section("# The user", _profile_lines(profile), _MAX_PROFILE_TOKENS)
     context.add_section("# Facts", _fact_lines(recalled), context.remaining // _FACTS_SHARE)
     if current is not None:
@@ -168,6 +172,15 @@ class _ContextBuilder:
         )
 
 
+def _pinned_lines(recalled: ConversationRecall) -> Lines:
+    """Return one line per pinned note."""
+    lines = Lines()
+    for note in recalled.get("pinned", []):
+        text = " ".join(note["text"].split())
+        lines[f"- {text} ({note['name']})"] = {"kind": "pinned", "name": note["name"]}
+    return lines
+
+
 def _profile_lines(profile: Profile) -> Lines:
     """Return what is known of the user, one line per thing, without constraints."""
     texts = list[str]()
@@ -232,13 +245,17 @@ def _last_turn_lines(
 
 
 def _fact_line(fact: FactOut) -> str:
-    """Return a fact as a line, with a mark if a later sentence disputes it."""
+    """Return a fact as a line, with its dates, or since when a later sentence disputes it."""
     key = fact["key"].replace("_", " ")
-    line = f"- {key}: {fact['value']}"
+    remarks = []
     if "disputed" in fact:
-        day = fact["disputed"][:10]
-        line += f" (disputed since {day})"
-    return line
+        remarks.append(f"disputed since {fact['disputed'][:10]}")
+    elif "since" in fact:
+        remarks.append(f"since {fact['since'][:10]}")
+    if "until" in fact:
+        remarks.append(f"until {fact['until'][:10]}")
+    line = f"- {key}: {fact['value']}"
+    return f"{line} ({', '.join(remarks)})" if remarks else line
 
 
 def _constraint_line(constraint: Constraint) -> str:

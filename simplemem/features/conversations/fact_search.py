@@ -6,8 +6,9 @@ A fact is asked for by the words of its key. docs/decisions.md has the reasons f
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence, Set
 from datetime import datetime
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from simplemem.features.conversations.facts import stated_at
@@ -29,11 +30,11 @@ class _Match(NamedTuple):
         return self.overlap, stated_at(self.fact), self.fact.path
 
 
-class _Question(NamedTuple):
+class ParsedQuestion(NamedTuple):
     """The stems of a question: all of them, and those of each noun phrase."""
 
     stems: set[str]
-    phrases: Sequence[set[str]]
+    phrases: Sequence[frozenset[str]]
 
 
 def find_facts(question: str, facts: Sequence[Fact], labels: Mapping[str, str]) -> list[Fact]:
@@ -42,15 +43,16 @@ def find_facts(question: str, facts: Sequence[Fact], labels: Mapping[str, str]) 
     `labels` are those of the topics, by id: a question may name the topic in which a fact was
     stated. Of facts that are named equally well, the one that was stated last comes first.
     """
-    parsed = _parse_question(question)
+    parsed = parse_question(question)
     matches = []
     for fact in facts:
-        key_words = fact.key.replace("_", " ")
-        key = _stems(key_words)
+        key = key_stems(fact) | _subject_in_question(parsed, fact)
         subject = set(key)
+        subject |= _stems(_subject_of(fact))
         subject |= _stems(fact.statement)
         subject |= _stems(labels.get(fact.block_id, ""))
-        if _asks_for(parsed, key, subject):
+        is_about_subject = not _subject_of(fact) or not parsed.stems.isdisjoint(subject_stems(fact))
+        if is_about_subject and _asks_for(parsed, key, subject):
             overlap = _overlap(parsed.stems, key)
             matches.append(_Match(fact, overlap))
 
@@ -58,15 +60,74 @@ def find_facts(question: str, facts: Sequence[Fact], labels: Mapping[str, str]) 
     return [match.fact for match in matches]
 
 
-def _parse_question(question: str) -> _Question:
+def parse_question(question: str) -> ParsedQuestion:
     """Return the stems of a question, without words such as "remind" and "tell"."""
     texts = _PHRASE_END.split(question.lower())
     phrases = [_stems(text) - _QUESTION_STEMS for text in texts]
     stems = set[str]().union(*phrases)
-    return _Question(stems, phrases)
+    return ParsedQuestion(stems, phrases)
 
 
-def _overlap(stems: set[str], key: set[str]) -> float:
+def key_stems(fact: Fact) -> frozenset[str]:
+    """Return the stems of the words of a fact's key."""
+    return _stems(fact.key.replace("_", " "))
+
+
+def subject_stems(fact: Fact) -> frozenset[str]:
+    """Return the stems of whom or what a fact is about; none for a fact of the user."""
+    return _stems(_subject_of(fact))
+
+
+def naming_stems(fact: Fact) -> frozenset[str]:
+    """Return the stems of all that a fact names: its subject, its key and its value."""
+    return subject_stems(fact) | key_stems(fact) | _stems(fact.value)
+
+
+def _subject_of(fact: Fact) -> str:
+    """Return whom or what a fact is about, "" for the user."""
+    return fact.slot.subject if fact.slot is not None else ""
+
+
+def _subject_in_question(question: ParsedQuestion, fact: Fact) -> set[str]:
+    """Return the stems of a fact's subject that a question has."""
+    return question.stems & subject_stems(fact)
+
+
+def names_part_of(question: ParsedQuestion, fact: Fact) -> bool:
+    """Return whether a question names a fact: its key, its subject or its value.
+
+    That does not mean that it asks for the fact. Words that many keys have, such as "number", name
+    nothing.
+    """
+    key = key_stems(fact) - _GENERIC_STEMS
+    value = _stems(fact.value) - _GENERIC_STEMS
+    subject = subject_stems(fact)
+    if not subject:
+        return _is_part(key, question) or _is_part(value, question)
+    if question.stems.isdisjoint(subject):
+        return False
+    return subject <= question.stems or _is_part(key, question)
+
+
+def _is_part(stems: Collection[str], question: ParsedQuestion) -> bool:
+    """Return whether a question has all of some stems, and there are any."""
+    return bool(stems) and question.stems.issuperset(stems)
+
+
+def asks_for_rest(question: ParsedQuestion, fact: Fact, known: Collection[str]) -> bool:
+    """Return whether a question asks for a fact whose subject it describes in other words.
+
+    `known` are the stems of the way to the fact. Of the others in its key, the question must have
+    one, and all that are special.
+    """
+    rest = key_stems(fact).difference(known)
+    kinds = question.stems & _KIND_STEMS
+    if kinds and kinds.isdisjoint(rest):
+        return False
+    return not question.stems.isdisjoint(rest) and rest - _GENERIC_STEMS <= question.stems
+
+
+def _overlap(stems: set[str], key: Set[str]) -> float:
     """Return the share of all stems of a question and a key that both have, 0 to 1.
 
     One of the two must have stems.
@@ -76,7 +137,7 @@ def _overlap(stems: set[str], key: set[str]) -> float:
     return len(shared) / len(both)
 
 
-def _asks_for(question: _Question, key: set[str], subject: set[str]) -> bool:
+def _asks_for(question: ParsedQuestion, key: Set[str], subject: Set[str]) -> bool:
     """Return whether a question asks for a fact.
 
     `key` has the stems of the fact's key, `subject` those of its key, its sentence and the label of
@@ -110,7 +171,8 @@ def _asks_for(question: _Question, key: set[str], subject: set[str]) -> bool:
     return True
 
 
-def _stems(text: str) -> set[str]:
+@lru_cache(maxsize=5_000)
+def _stems(text: str) -> frozenset[str]:
     """Return the stems of the words of a text, without stop words.
 
     Words that mean the same, such as "phone" and "mobile", have one stem.
@@ -120,10 +182,11 @@ def _stems(text: str) -> set[str]:
         if word not in STOP_WORDS:
             replacement = SYNONYMS.get(word, word)
             stems.add(stem(replacement, ""))
-    return stems
+    return frozenset(stems)
 
 
 _GENERIC_WORDS: Final = WORDS["generic"]
+_GENERIC_STEMS: Final = _stems(" ".join(_GENERIC_WORDS))
 _QUESTION_STEMS: Final = _stems(" ".join(WORDS["asking"]))
 _KIND_STEMS: Final = _stems(" ".join(WORDS["kind"]))
 _SEPARATORS: Final = "|".join(STOP_WORDS - WORDS["key"])

@@ -4,27 +4,36 @@ from __future__ import annotations
 
 import re
 from calendar import day_name, month_name
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from simplemem.features.answers import ConversationRecall, FactOut, RecalledTopic
 from simplemem.features.changes import find_doubtful
+from simplemem.features.conversations.fact_chains import ReachedFact, follow_facts
 from simplemem.features.conversations.fact_search import find_facts
 from simplemem.features.conversations.facts import fact_out, stated_at, stated_subject
 from simplemem.features.conversations.service import ConversationService
 from simplemem.features.conversations.statements import stated_changes
-from simplemem.features.conversations.topic import TOPIC, Topic, Turn, turns_out
+from simplemem.features.conversations.topic import EPOCH, TOPIC, Topic, Turn, turns_out
+from simplemem.features.conversations.turn_search import (
+    TurnBudget,
+    TurnSearch,
+    content_stems,
+)
 from simplemem.features.fact import Fact
+from simplemem.features.pinned import pinned_notes
 from simplemem.models import NOTHING_FOUND, Filter, Found
 from simplemem.note.dates import format_moment, now
 from simplemem.note.names import path_of
-from simplemem.note.stems import stem
-from simplemem.note.words import STOP_WORDS, shorten, unique_words
+from simplemem.note.scopes import DEFAULT_SCOPE
+from simplemem.note.words import shorten
 from simplemem.store import as_words
 
 MAX_ANSWER: Final = 400  # characters of an answer in a context, and of a sentence that disputes
-_MAX_TURNS: Final = 6  # of one topic
+_SEARCHED: Final = 2  # times `limit` topics are searched, of which the turns choose
+_MAX_SEARCHED: Final = 100
+_TURNS_PER_TOPIC: Final = 4  # for each topic of `limit`; the best turns of all topics share them
+_TOKENS_PER_TOPIC: Final = 400
 _MAX_FACTS: Final = 10
 _MAX_QUESTION: Final = 2_000  # characters
 _MAX_NAMING_TOPICS: Final = 50  # the last topics, in which names are counted
@@ -43,11 +52,15 @@ class _TurnOfTopic(NamedTuple):
 def recall(service: ConversationService, query: str, limit: int = 5) -> ConversationRecall:
     """Return the facts that a question asks for, and at most `limit` topics that answer it.
 
-    Both come best first; there are at most ten facts, each behind the sentence that disputes it, if
-    there is one. The question is taken as words, whatever query syntax it contains. Only its first
-    2,000 characters count. Both lists are empty if nothing is found. Raises Invalid for a `limit`
-    below 1 if there are topics, and a SimplememError such as Unavailable if the index cannot be
-    brought up to date.
+    The constraints of the user and the pinned notes are there whatever the question is. Both lists
+    come best first. There are at most ten facts, with their dates, each behind the sentence that
+    disputes it, if there is one; those that the question asks for by way of others come behind
+    these (`fact_chains.py`). Facts that no longer hold are left out.
+
+    The question is taken as words, whatever query syntax it contains. Only its first 2,000
+    characters count. Both lists are empty if nothing is found. Raises Invalid for a `limit` below 1
+    if there are topics, and a SimplememError such as Unavailable if the index cannot be brought up
+    to date.
     """
     question = query[:_MAX_QUESTION]
     with service.collection.reading():
@@ -55,13 +68,35 @@ def recall(service: ConversationService, query: str, limit: int = 5) -> Conversa
         facts = service.current_facts(now())
 
     labels = {topic.id: topic.label for topic in topics.values()}
+    found = find_facts(question, facts, labels)
     rows = []
-    for fact in find_facts(question, facts, labels)[:_MAX_FACTS]:
-        rows += _fact_rows(fact, topics.values())
+    for reached in follow_facts(question, facts, found)[:_MAX_FACTS]:
+        rows += _fact_rows(reached, topics.values())
 
-    answer = ConversationRecall(memories=[], facts=rows, method="words")
+    answer = _new_answer(service, rows)
     if question.strip() and topics:
         _add_topics(service, question, topics, limit, answer)
+    return answer
+
+
+def _new_answer(service: ConversationService, facts: list[FactOut]) -> ConversationRecall:
+    """Return an answer without topics: the user's constraints, pinned notes, and these facts.
+
+    Constraints and pinned notes are left out if there are none.
+    """
+    constraints = list(service.profile().constraints)
+    pinned = [row for row in pinned_notes(service.store, DEFAULT_SCOPE) if row["kind"] == "pinned"]
+    answer = ConversationRecall(
+        constraints=constraints,
+        pinned=pinned,
+        memories=[],
+        facts=facts,
+        method="words",
+    )
+    if not constraints:
+        del answer["constraints"]
+    if not pinned:
+        del answer["pinned"]
     return answer
 
 
@@ -74,18 +109,21 @@ def _add_topics(
 ) -> None:
     """Search for the topics that answer a question, and add them and the method to an answer.
 
-    `topics` are all topics by their paths. Scores are from 0.0001 to 1 and never rise from one
-    topic to the next. Raises Invalid for a `limit` below 1, and a SimplememError such as
-    Unavailable if the index cannot be brought up to date.
+    `topics` are all topics by their paths. Twice `limit` topics are searched; those that the answer
+    has, and their turns, are chosen by the turns (`turn_search.py`). Scores are from 0.0001 to 1
+    and never rise from one topic to the next. Raises Invalid for a `limit` below 1, and a
+    SimplememError such as Unavailable if the index cannot be brought up to date.
     """
     words = as_words(_without_common_names(question, topics.values()))
-    result = service.store.search(words, filter=Filter(type=TOPIC.type), limit=limit)
+    searched = max(limit, min(_SEARCHED * limit, _MAX_SEARCHED))
+    result = service.store.search(words, filter=Filter(type=TOPIC.type), limit=searched)
     embedder = service.extension.embedder
     if result.mode != "text" and embedder:
         answer["method"] += f" and meaning ({embedder})"
     is_whole_question = words == as_words(question)
     _add_notices(answer, result, is_whole_question=is_whole_question)
 
+    scores = dict[Topic, float]()
     lowest = 1.0
     for hit in result.hits:
         topic = topics.get(path_of(hit.name))
@@ -93,7 +131,12 @@ def _add_topics(
             # Rounded, and never higher than the score of the topic before it.
             score = max(round(hit.score, 4), _MIN_SCORE)
             lowest = min(lowest, score)
-            answer["memories"].append(_topic_row(topic, lowest, question))
+            scores[topic] = lowest
+
+    budget = TurnBudget(limit, _TURNS_PER_TOPIC * limit, _TOKENS_PER_TOPIC * limit)
+    chosen = TurnSearch.of(service.store).choose(question, list(scores), budget)
+    for topic, turns in chosen.items():
+        answer["memories"].append(_topic_row(topic, scores[topic], turns))
 
 
 def _add_notices(answer: ConversationRecall, result: Found, *, is_whole_question: bool) -> None:
@@ -115,8 +158,8 @@ def _add_notices(answer: ConversationRecall, result: Found, *, is_whole_question
         answer["degraded"] = reasons.strip()
 
 
-def _topic_row(topic: Topic, score: float, question: str) -> RecalledTopic:
-    """Return a topic in the form that clients get, with the turns that answer a question."""
+def _topic_row(topic: Topic, score: float, turns: Sequence[Turn]) -> RecalledTopic:
+    """Return a topic in the form that clients get, with those of its turns that were chosen."""
     # The summary of an active topic is what it was about before it was resumed.
     summary = "" if topic.status == "active" else topic.summary
     return RecalledTopic(
@@ -124,18 +167,41 @@ def _topic_row(topic: Topic, score: float, question: str) -> RecalledTopic:
         topic=topic.label,
         relevance_score=score,
         summary=summary,
-        turns=turns_out(answering_turns(topic, question)),
+        turns=turns_out(turns),
     )
 
 
-def _fact_rows(fact: Fact, topics: Collection[Topic]) -> list[FactOut]:
+def _dated_row(reached: ReachedFact) -> FactOut:
+    """Return a fact as clients get it, with its dates and the facts that led to it."""
+    fact = reached.fact
+    row = fact_out(fact, fact.block_id)
+    if fact.valid_from is not None and fact.valid_from > EPOCH:
+        row["since"] = format_moment(fact.valid_from)
+    if fact.valid_to is not None:
+        row["until"] = format_moment(fact.valid_to)
+
+    way = [_describe(step.fact) for step in reached.way]
+    if way:
+        row["reached_by"] = way
+    return row
+
+
+def _describe(fact: Fact) -> str:
+    """Return a fact in a few words: what it is about, and its value."""
+    subject = fact.slot.subject if fact.slot is not None else ""
+    about = f"{subject} {fact.key.replace('_', ' ')}".strip()
+    return f"{about}: {fact.value}"
+
+
+def _fact_rows(reached: ReachedFact, topics: Collection[Topic]) -> list[FactOut]:
     """Return a fact as clients get it: one row, or two if it is disputed.
 
     The first of two has the later sentences that dispute it. A turn that was deleted disputes
     nothing. A disputed fact has half its confidence, and the times at which it was stated and
     disputed.
     """
-    row = fact_out(fact, fact.block_id)
+    fact = reached.fact
+    row = _dated_row(reached)
     if fact.disputed is None:
         return [row]
     disputing = _find_turn(fact.disputed_by, topics)
@@ -211,67 +277,3 @@ def _names_in(question: str) -> list[str]:
     words = set(re.findall(r"(?<=\s)[^\W\d_]{2,}", question))
     names = words.difference(day_name, month_name)
     return [name for name in names if name.istitle()]
-
-
-def answering_turns(topic: Topic, question: str) -> Sequence[Turn]:
-    """Return the turns of a topic that answer a question best, at most six, in their order.
-
-    Each comes with the next one, if there is room. They have most of the question's words; words
-    that few turns have count more. Of equal turns, the later ones are returned. A topic of at most
-    six turns is returned as a whole.
-    """
-    if len(topic.turns) <= _MAX_TURNS:
-        return topic.turns
-
-    weights = _weigh_turns(topic, question)
-
-    def rank(index: int) -> tuple[float, int]:
-        """Return the weight of a turn, and its index for turns of the same weight."""
-        return weights[index], index
-
-    best_first = sorted(range(len(weights)), key=rank, reverse=True)
-    chosen = list[int]()
-    for index in best_first:
-        for candidate in (index, index + 1):
-            if candidate < len(weights) and candidate not in chosen:
-                chosen.append(candidate)
-        if len(chosen) >= _MAX_TURNS:
-            break
-    return [topic.turns[index] for index in sorted(chosen[:_MAX_TURNS])]
-
-
-def _weigh_turns(topic: Topic, question: str) -> list[float]:
-    """Return for each turn, in their order, how rare the question's words are that it has.
-
-    A word counts 1 divided by the number of turns that have it; a turn without any has 0.
-    """
-    stems = content_stems(question)
-    beginnings = {word[:2] for word in stems}  # a stem begins as its word does
-    shared = []
-    for turn in topic.turns:
-        exchange = f"{turn.message} {turn.answer}"
-        turn_stems = content_stems(exchange, beginnings)
-        shared.append(stems & turn_stems)
-
-    counts = Counter[str]()
-    for words in shared:
-        counts.update(words)
-
-    weights = []
-    for words in shared:
-        rarities = [1 / counts[word] for word in words]
-        weights.append(sum(rarities))
-    return weights
-
-
-def content_stems(text: str, beginnings: Collection[str] = ()) -> set[str]:
-    """Return the stems of the words of a text, without stop words.
-
-    With `beginnings`, which have two letters each, only words that begin with one of them count.
-    """
-    stems = set()
-    for word in unique_words(text.lower()):
-        is_candidate = not beginnings or word[:2] in beginnings
-        if is_candidate and word not in STOP_WORDS:
-            stems.add(stem(word, ""))
-    return stems

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from simplemem.features.answers import Edge, RecallStep
+from simplemem.features.answers import Edge, PinnedNote, RecallStep
 from simplemem.features.documents.candidates import Candidates, load_candidates
 from simplemem.features.documents.disputes import with_both_sides
 from simplemem.features.documents.extraction import ask_model
@@ -31,6 +31,7 @@ from simplemem.features.documents.service import DocumentService, document_servi
 from simplemem.features.fact import Fact
 from simplemem.features.facts.reading import read_statement
 from simplemem.features.facts.slot_questions import fit_to_question, relations_asked_for
+from simplemem.features.pinned import pinned_notes
 from simplemem.note.names import path_of
 from simplemem.note.scopes import check_scope
 from simplemem.note.words import count_tokens, well_formed, words_in_order
@@ -67,6 +68,7 @@ class RecallAnswer(NamedTuple):
     steps: list[RecallStep]
     tokens: int  # of the texts of all hits
     left_out: int  # the number of hits that did not fit into the token limit
+    pinned: list[PinnedNote]  # relevant to every question of the user: constraints come first
     degraded: str  # why the result is less than it could be, and that no hit answers; or ""
 
 
@@ -150,6 +152,7 @@ def recall(store: EnhancedStore, request: RecallRequest) -> RecallAnswer:
         steps=log.steps,
         tokens=selection.tokens,
         left_out=selection.left_out,
+        pinned=pinned_notes(store, scope),
         degraded=degraded,
     )
 

@@ -39,6 +39,7 @@ from simplemem.tools.statements import (
 from simplemem.tools.tool import Caller, Reply, as_json, tool
 
 _MAX_RESULTS: Final = 50  # topics of one answer
+_MAX_LISTED: Final = 200  # topics that are listed unless a client asks for fewer or more
 _MAX_INTERESTS: Final = 5  # topics that the profile lists
 
 
@@ -94,10 +95,20 @@ def retrieve_memory(
 
 
 @tool("List the topics of conversation")
-def list_active_topics(conversations: ConversationService) -> Reply[TopicList]:
+def list_active_topics(
+    conversations: ConversationService,
+    limit: Annotated[int, Field(ge=1, le=1000), about("topics of one page")] = _MAX_LISTED,
+    cursor: Annotated[
+        str, Field(pattern=r"^\d{0,9}$"), about("next_cursor of the previous page")
+    ] = "",
+) -> Reply[TopicList]:
     """List the active topic, then paused topics, newest first. Archived topics are not listed."""
+    topics = conversations.topics()
+    start = int(cursor or 0)
+    stop = start + limit
+
     rows = []
-    for topic in conversations.topics():
+    for topic in topics[start:stop]:
         row = TopicRow(
             block_id=topic.id,
             topic_label=topic.label,
@@ -106,7 +117,12 @@ def list_active_topics(conversations: ConversationService) -> Reply[TopicList]:
             created_at=format_moment(topic.created),
         )
         rows.append(row)
-    return as_json(TopicList(topics=rows))
+
+    page = TopicList(topics=rows)
+    if stop < len(topics):
+        page["more"] = len(topics) - stop
+        page["next_cursor"] = str(stop)
+    return as_json(page)
 
 
 @tool("Read a topic")

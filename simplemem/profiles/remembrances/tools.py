@@ -15,6 +15,7 @@ from simplemem.features.answers import (
     Edge,
     FactEvent,
     Passage,
+    PinnedNote,
     RecallResult,
     RememberResult,
     SavedDocument,
@@ -68,6 +69,7 @@ class FactRow(TypedDict):
     memory: str
     confidence: float
     valid_from: str | None
+    valid_to: NotRequired[str]
     disputed: NotRequired[str]
 
 
@@ -82,6 +84,7 @@ class HitRow(TypedDict):
 
 
 class SearchResult(TypedDict):
+    pinned: NotRequired[list[PinnedNote]]
     query: str
     answer: str | None
     synthesis: str  # who wrote the answer: the name of the chat model, or "none"
@@ -172,6 +175,7 @@ def search_memory(
 
     notices = [notice for notice in (recalled.degraded, written.reason) if notice]
     result: SearchResult = {
+        "pinned": recalled.pinned,
         "query": query,
         "answer": written.answer,
         "synthesis": written.method,
@@ -180,6 +184,8 @@ def search_memory(
         "graph": recalled.edges,
         "degraded": " ".join(notices),
     }
+    if not recalled.pinned:
+        del result["pinned"]
     head = written.answer or ""
     text = render.answer(head, _render_sections(result), result["degraded"])
     return Reply(text, result)
@@ -225,6 +231,8 @@ def _fact_row(result: RecallResult, key: str, value: str) -> FactRow:
         "confidence": result.get("confidence"),
         "valid_from": result.get("valid_from"),
     }
+    if result.get("valid_to"):
+        row["valid_to"] = result["valid_to"]
     row.update(_marks_of(result))
     fact_row: FactRow = row
     return fact_row
@@ -258,7 +266,10 @@ def _marks_of(result: RecallResult) -> dict[str, str]:
 
 
 def _render_sections(result: SearchResult) -> str:
-    """Return the rows of a search as three Markdown lists: facts, memories and relations."""
+    """Return the rows of a search as three Markdown lists: facts, memories and relations.
+
+    Before them comes a list of the user's constraints and pinned notes, if there are any.
+    """
     fact_lines: list[str] = []
     for fact in result["facts"]:
         mark = _mark_suffix(fact)
@@ -276,6 +287,10 @@ def _render_sections(result: SearchResult) -> str:
         _render_section("Memories", memory_lines),
         _render_section("Graph", edge_lines),
     ]
+    pinned = result.get("pinned", [])
+    if pinned:
+        lines = [f"{row['text']} ({row['name']})" for row in pinned]
+        sections.insert(0, _render_section("Constraints and pinned notes", lines))
     return "\n\n".join(sections)
 
 

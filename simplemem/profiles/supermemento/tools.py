@@ -17,6 +17,7 @@ from pydantic import Field
 from simplemem.features.answers import (
     IngestResult,
     MemoryRow,
+    PinnedNote,
     RecallResult,
     RecallStep,
     ScopeProfile,
@@ -80,6 +81,7 @@ class MemoryPage(TypedDict):
 
 
 class SearchResult(TypedDict):
+    pinned: NotRequired[list[PinnedNote]]
     query: str
     search_mode: str
     results: list[RecallResult]
@@ -96,6 +98,7 @@ class SemanticResult(TypedDict):
     timeTaken: int
     scores: list[Data]
     diagnostics: NotRequired[Data]
+    pinned: NotRequired[list[PinnedNote]]
     memories: NotRequired[list[MemoryRow]]
     chunks: NotRequired[list[RecallResult]]
     steps: NotRequired[list[RecallStep]]
@@ -194,6 +197,8 @@ def semantic_search(
 
     recalled = recall(store, request)
     facts = [hit.fact for hit in recalled.hits if hit.fact is not None]
+    if recalled.pinned:
+        answer["pinned"] = recalled.pinned
     answer["memories"] = memory_rows(store, facts)
     answer["chunks"] = [hit.result for hit in recalled.hits if hit.result["kind"] == "chunk"]
     answer["steps"] = recalled.steps
@@ -316,6 +321,7 @@ def superrag_search(
         ),
     )
     answer: SearchResult = {
+        "pinned": recalled.pinned,
         "query": query,
         "search_mode": search_mode,
         "results": [hit.result for hit in recalled.hits],
@@ -323,6 +329,8 @@ def superrag_search(
         "tokens": recalled.tokens,
         "left_out": recalled.left_out,
     }
+    if not recalled.pinned:
+        del answer["pinned"]
     if recalled.degraded:
         answer["degraded"] = recalled.degraded
     return as_json(answer)
