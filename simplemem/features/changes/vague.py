@@ -83,7 +83,7 @@ def read_vague_change(statement: str) -> VagueChange | None:
             continue
         if is_hedged and kind != "correction":
             return None
-        return VagueChange(kind, _words_of(statement), frozenset(_NUMBER.findall(text)))
+        return VagueChange(kind, naming_words(statement), frozenset(_NUMBER.findall(text)))
 
     measured = _measured_in(statement)
     if is_hedged or not measured:
@@ -146,7 +146,7 @@ def _scores(mentions: Sequence[Mention], change: VagueChange) -> dict[int, float
     A word counts less, the more facts have it.
     """
     counts: Counter[str] = Counter()
-    words_of_mentions = [_words_of(mention.statement) for mention in mentions]
+    words_of_mentions = [naming_words(mention.statement) for mention in mentions]
     for words in words_of_mentions:
         counts.update(words & change.words)
 
@@ -200,7 +200,7 @@ def _order(mention: Mention) -> float:
 
 
 @lru_cache(maxsize=20_000)
-def _words_of(statement: str) -> frozenset[str]:
+def naming_words(statement: str) -> frozenset[str]:
     """Return the stems of the words of a statement that may name what it is about."""
     text = _in_small_letters(statement)
     cues = _language_of(text)

@@ -33,12 +33,12 @@ from simplemem.features.fact import Fact
 from simplemem.features.facts.adding import AddResult
 from simplemem.features.facts.fact import NewFact
 from simplemem.features.facts.service import fact_service, no_memory_error
-from simplemem.features.facts.small_talk import is_small_talk
 from simplemem.features.facts.statements import (
     own_statements_in,
     statement_to_forget,
     statements_in,
 )
+from simplemem.features.facts.unstated import stated_sentences
 from simplemem.features.service import FeatureService
 from simplemem.models import AuthorArgs
 from simplemem.note.dates import format_moment, now
@@ -249,7 +249,7 @@ class DocumentService(FeatureService):
             method = self._extraction_method()
             return _remembered(stored.added, stored.document.id, method, "")
 
-        sentences = [sentence for sentence in sentences if not is_small_talk(sentence)]
+        sentences = stated_sentences(sentences)
         chat = self.facts.model_for(new.scope, new.text)
         if sentences and self.facts.knows_all(new.scope, sentences):
             chat = None

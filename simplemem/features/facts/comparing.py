@@ -9,6 +9,7 @@ from simplemem.features.changes import StatedSubject, find_doubtful, read_change
 from simplemem.features.changes.vague import (
     Mention,
     find_possibly_outdated,
+    naming_words,
     read_vague_change,
 )
 from simplemem.features.fact import Fact
@@ -142,3 +143,14 @@ def _mention_of(fact: Fact) -> Mention:
     stated = fact.valid_from
     is_appointment = stated is not None and end_of_appointment(fact.statement, stated) is not None
     return Mention(fact.statement, stated, fact.valid_to if is_appointment else None)
+
+
+def facts_about(topic: str, facts: Sequence[Fact]) -> list[Fact]:
+    """Return the facts that name a topic with all its words, in their order.
+
+    The list is empty if the topic has no word that names anything.
+    """
+    words = naming_words(topic)
+    if not words:
+        return []
+    return [fact for fact in facts if words <= naming_words(fact.statement)]

@@ -437,3 +437,11 @@ def test_a_fact_from_outside_replaces_nothing_that_the_user_stated(memories: Fac
     memories.add("ann", [new], outside=True)
 
     assert "I drive to work." in statements_of(memories)
+
+
+def test_a_topic_to_forget_takes_away_the_facts_that_name_it(memories: FactService) -> None:
+    add(memories, "Steph does the books.", "I bowl on Thursdays.", "The kid course costs 90.")
+
+    assert add(memories, "Can you drop what I said about Steph?") == [("DELETE", None)]
+    assert add(memories, "Forget everything about the course of lessons.") == []
+    assert statements_of(memories) == ["I bowl on Thursdays.", "The kid course costs 90."]
