@@ -14,6 +14,7 @@ from simplemem.features.changes.vague import (
 )
 from simplemem.features.fact import Fact
 from simplemem.features.facts.ends import end_of_appointment
+from simplemem.features.facts.people import people_in
 from simplemem.features.facts.reading import Reading, read_statement
 from simplemem.features.facts.reconciling import Verdict, reconcile
 from simplemem.features.facts.statements import statement_to_forget
@@ -51,7 +52,9 @@ def decide(extension: ExtensionAPI, text: str, facts: Collection[Fact]) -> Decis
     reading = read_statement(text_to_forget or text)
     compared = _facts_to_compare(reading, facts, similar)
 
-    verdict = reconcile(reading, [read_statement(fact.statement) for fact in compared])
+    people = people_in([text, *(fact.statement for fact in facts)])
+    current = [people.resolve(read_statement(fact.statement)) for fact in compared]
+    verdict = reconcile(people.resolve(reading), current)
     target = None
     if verdict.target_index is not None:
         target = compared[verdict.target_index]
