@@ -17,7 +17,8 @@ from simplemem.features.conversations.statements import (
     make_fact,
     read_stated_facts,
 )
-from simplemem.features.conversations.topic import EPOCH, Turn
+from simplemem.features.conversations.topic import Turn
+from simplemem.features.fact import EPOCH
 from simplemem.features.text import clean_text
 from simplemem.note import dates
 from simplemem.note.secrets import find_secrets

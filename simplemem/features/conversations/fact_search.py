@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from simplemem.features.conversations.facts import stated_at
 from simplemem.features.conversations.patterns import SYNONYMS, WORDS
 from simplemem.features.fact import Fact
+from simplemem.features.facts.key_notes import stated_at
+from simplemem.features.facts.stated import IN_EVERY_KEY
 from simplemem.note.stems import stem
 from simplemem.note.words import STOP_WORDS
 
@@ -126,6 +127,6 @@ def _stems(text: str) -> set[str]:
 _GENERIC_WORDS: Final = WORDS["generic"]
 _QUESTION_STEMS: Final = _stems(" ".join(WORDS["asking"]))
 _KIND_STEMS: Final = _stems(" ".join(WORDS["kind"]))
-_SEPARATORS: Final = "|".join(STOP_WORDS - WORDS["key"])
+_SEPARATORS: Final = "|".join(STOP_WORDS - IN_EVERY_KEY)
 # The end of a noun with everything that belongs to it.
 _PHRASE_END: Final = re.compile(rf"[^\w\s'’-]+|\b(?:{_SEPARATORS})\b")

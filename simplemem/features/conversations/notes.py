@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from simplemem.features.answers import FactOut
 from simplemem.features.collection import ChangeSet, NoteCollection
-from simplemem.features.conversations.facts import (
+from simplemem.features.conversations.profile import PROFILE, Profile
+from simplemem.features.conversations.statements import StatedFact
+from simplemem.features.conversations.topic import TOPIC, Topic, Turn
+from simplemem.features.conversations.topic_lookup import find_topic
+from simplemem.features.fact import Fact
+from simplemem.features.facts.key_notes import (
     CONVERSATION_FACT,
     FactVersion,
     add_version,
@@ -17,11 +22,6 @@ from simplemem.features.conversations.facts import (
     read_conversation_fact,
     stated_at,
 )
-from simplemem.features.conversations.profile import PROFILE, Profile
-from simplemem.features.conversations.statements import StatedFact
-from simplemem.features.conversations.topic import TOPIC, Topic, Turn
-from simplemem.features.conversations.topic_lookup import find_topic
-from simplemem.features.fact import Fact
 from simplemem.features.note_type import NoteType
 from simplemem.features.service import FeatureService
 from simplemem.note.header import read_header

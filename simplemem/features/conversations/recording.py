@@ -10,7 +10,6 @@ from simplemem.features.answers import RecordedTurn
 from simplemem.features.changes import find_doubtful
 from simplemem.features.collection import ChangeSet
 from simplemem.features.conversations.exchange import Exchange
-from simplemem.features.conversations.facts import stated_at, stated_subject
 from simplemem.features.conversations.notes import ConversationNotes
 from simplemem.features.conversations.patterns import keywords_of, label_of
 from simplemem.features.conversations.profile import (
@@ -29,6 +28,7 @@ from simplemem.features.conversations.topic import (
     topic_name,
 )
 from simplemem.features.conversations.topic_lookup import reachable_topics
+from simplemem.features.facts.key_notes import stated_at, stated_subject
 from simplemem.note.dates import format_moment
 from simplemem.note.tag_changes import change_tags
 from simplemem.store import now

@@ -15,8 +15,8 @@ from simplemem.errors import Invalid, NotFound, TooLong, Unreadable
 from simplemem.features.fact import Fact
 from simplemem.features.facts import decay
 from simplemem.features.facts.fact import NewFact, fact_name, read_fact, replace_statement
-from simplemem.features.facts.profile import profile_of
 from simplemem.features.facts.service import FactService, fact_service
+from simplemem.features.scope_profile import profile_of
 from simplemem.note import dates
 from simplemem.note.scopes import check_scope
 from simplemem.store import EnhancedStore, Read
