@@ -35,7 +35,7 @@ _NUMBER: Final = re.compile(r"\d+(?:[.,:]\d+)*")
 # "Beth's", "I've", "6th": endings that are no words.
 _ENDING: Final = re.compile(r"(?<=\w)['’][a-z]{1,2}\b|(?<=\d)(?:st|nd|rd|th)\b")
 _LONG_NUMBER: Final = re.compile(r"(?<![\d.,:])\d{3,}(?:[.,]\d+)*\b|(?<![\d.,:])\d{1,3}[.,]\d{3}\b")
-_MEASURED: Final = re.compile(r"([^\W\d_]{3,}) (?:\S{1,5} ){0,2}(\d+(?:[.,]\d+)*)(?![\d:/.-])")
+_MEASURED: Final = re.compile(r"\b([^\W\d_]{3,}) (?:\S{1,5} ){0,2}(\d+(?:[.,]\d+)*)(?![\d:/.-])")
 
 
 class Mention(NamedTuple):
