@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import Final, NamedTuple
 
 from simplemem.note.words import STOP_WORDS, words_in_order
 
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)  # since when a fact holds whose note does not say
 MEMORY_TYPES: Final = ("fact", "preference", "episode", "derived")
 STATUSES: Final = ("active", "disputed", "superseded", "forgotten")
 CURRENT_STATUSES: Final = ("active", "disputed")

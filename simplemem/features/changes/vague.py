@@ -35,7 +35,7 @@ _NUMBER: Final = re.compile(r"\d+(?:[.,:]\d+)*")
 # "Beth's", "I've", "6th": endings that are no words.
 _ENDING: Final = re.compile(r"(?<=\w)['’][a-z]{1,2}\b|(?<=\d)(?:st|nd|rd|th)\b")
 _LONG_NUMBER: Final = re.compile(r"(?<![\d.,:])\d{3,}(?:[.,]\d+)*\b|(?<![\d.,:])\d{1,3}[.,]\d{3}\b")
-_MEASURED: Final = re.compile(r"([^\W\d_]{3,}) (?:\S{1,5} ){0,2}(\d+(?:[.,]\d+)*)(?![\d:/.-])")
+_MEASURED: Final = re.compile(r"\b([^\W\d_]{3,}) (?:\S{1,5} ){0,2}(\d+(?:[.,]\d+)*)(?![\d:/.-])")
 
 
 class Mention(NamedTuple):
@@ -83,7 +83,7 @@ def read_vague_change(statement: str) -> VagueChange | None:
             continue
         if is_hedged and kind != "correction":
             return None
-        return VagueChange(kind, _words_of(statement), frozenset(_NUMBER.findall(text)))
+        return VagueChange(kind, naming_words(statement), frozenset(_NUMBER.findall(text)))
 
     measured = _measured_in(statement)
     if is_hedged or not measured:
@@ -146,7 +146,7 @@ def _scores(mentions: Sequence[Mention], change: VagueChange) -> dict[int, float
     A word counts less, the more facts have it.
     """
     counts: Counter[str] = Counter()
-    words_of_mentions = [_words_of(mention.statement) for mention in mentions]
+    words_of_mentions = [naming_words(mention.statement) for mention in mentions]
     for words in words_of_mentions:
         counts.update(words & change.words)
 
@@ -200,7 +200,7 @@ def _order(mention: Mention) -> float:
 
 
 @lru_cache(maxsize=20_000)
-def _words_of(statement: str) -> frozenset[str]:
+def naming_words(statement: str) -> frozenset[str]:
     """Return the stems of the words of a statement that may name what it is about."""
     text = _in_small_letters(statement)
     cues = _language_of(text)

@@ -22,10 +22,11 @@ from simplemem.features.conversations.profile import Trait, read_traits
 from simplemem.features.conversations.statements import (
     StatedFact,
     make_fact,
-    name_of_fact,
     read_stated_facts,
 )
-from simplemem.features.conversations.topic import EPOCH, Turn
+from simplemem.features.conversations.topic import Turn
+from simplemem.features.fact import EPOCH
+from simplemem.features.facts.stated import name_of_fact
 from simplemem.features.text import clean_text
 from simplemem.note import dates
 from simplemem.note.secrets import find_secrets

@@ -9,11 +9,11 @@ from simplemem.features.answers import FactOut, FactReference, ReviewRequest
 from simplemem.features.changes import find_doubtful
 from simplemem.features.collection import ChangeSet
 from simplemem.features.conversations.exchange import Exchange
-from simplemem.features.conversations.facts import stated_at, stated_subject
 from simplemem.features.conversations.notes import ConversationNotes
 from simplemem.features.conversations.statements import StatedFact, stated_changes
 from simplemem.features.fact import Fact
 from simplemem.features.facts.decay import is_current
+from simplemem.features.facts.key_notes import stated_at, stated_subject
 from simplemem.features.reviews import candidate_of, candidates_for, review_request, text_of
 from simplemem.note.dates import format_moment
 from simplemem.note.names import name_of

@@ -11,9 +11,10 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from simplemem.features.conversations.facts import stated_at
 from simplemem.features.conversations.patterns import SYNONYMS, WORDS
 from simplemem.features.fact import Fact
+from simplemem.features.facts.key_notes import stated_at
+from simplemem.features.facts.stated import IN_EVERY_KEY
 from simplemem.note.stems import stem
 from simplemem.note.words import STOP_WORDS
 
@@ -189,6 +190,6 @@ _GENERIC_WORDS: Final = WORDS["generic"]
 _GENERIC_STEMS: Final = _stems(" ".join(_GENERIC_WORDS))
 _QUESTION_STEMS: Final = _stems(" ".join(WORDS["asking"]))
 _KIND_STEMS: Final = _stems(" ".join(WORDS["kind"]))
-_SEPARATORS: Final = "|".join(STOP_WORDS - WORDS["key"])
+_SEPARATORS: Final = "|".join(STOP_WORDS - IN_EVERY_KEY)
 # The end of a noun with everything that belongs to it.
 _PHRASE_END: Final = re.compile(rf"[^\w\s'’-]+|\b(?:{_SEPARATORS})\b")

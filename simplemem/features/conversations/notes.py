@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from simplemem.errors import NotFound, Unreadable
 from simplemem.features.answers import FactOut
 from simplemem.features.collection import ChangeSet, NoteCollection
-from simplemem.features.conversations.facts import (
+from simplemem.features.conversations.profile import PROFILE, Profile
+from simplemem.features.conversations.statements import StatedFact, key_of
+from simplemem.features.conversations.topic import TOPIC, Topic, Turn
+from simplemem.features.conversations.topic_lookup import find_topic
+from simplemem.features.fact import Fact
+from simplemem.features.facts.decay import is_current
+from simplemem.features.facts.key_notes import (
     CONVERSATION_FACT,
     FactVersion,
     add_version,
@@ -19,12 +25,6 @@ from simplemem.features.conversations.facts import (
     read_conversation_fact,
     stated_at,
 )
-from simplemem.features.conversations.profile import PROFILE, Profile
-from simplemem.features.conversations.statements import StatedFact, key_of
-from simplemem.features.conversations.topic import TOPIC, Topic, Turn
-from simplemem.features.conversations.topic_lookup import find_topic
-from simplemem.features.fact import Fact
-from simplemem.features.facts.decay import is_current
 from simplemem.features.note_type import NoteType
 from simplemem.features.service import FeatureService
 from simplemem.note.dates import format_moment

@@ -11,16 +11,16 @@ from simplemem.features.answers import ConversationRecall, FactOut, RecalledTopi
 from simplemem.features.changes import find_doubtful
 from simplemem.features.conversations.fact_chains import ReachedFact, follow_facts
 from simplemem.features.conversations.fact_search import find_facts
-from simplemem.features.conversations.facts import fact_out, stated_at, stated_subject
 from simplemem.features.conversations.service import ConversationService
 from simplemem.features.conversations.statements import stated_changes
-from simplemem.features.conversations.topic import EPOCH, TOPIC, Topic, Turn, turns_out
+from simplemem.features.conversations.topic import TOPIC, Topic, Turn, turns_out
 from simplemem.features.conversations.turn_search import (
     TurnBudget,
     TurnSearch,
     content_stems,
 )
-from simplemem.features.fact import Fact
+from simplemem.features.fact import EPOCH, Fact
+from simplemem.features.facts.key_notes import fact_out, stated_at, stated_subject
 from simplemem.features.pinned import pinned_notes
 from simplemem.models import NOTHING_FOUND, Filter, Found
 from simplemem.note.dates import format_moment, now

@@ -8,41 +8,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from datetime import datetime
-from typing import Final, NamedTuple
+from typing import Final
 
 from simplemem.features.changes import Change, read_change
 from simplemem.features.conversations.patterns import (
     PATTERNS,
     STATEMENT_RULES,
-    WORDS,
     StatementRule,
 )
+from simplemem.features.facts.stated import StatedFact as StatedFact
+from simplemem.features.facts.stated import key_of as key_of
 from simplemem.note.sentences import sentence_spans
 
 _QUOTED: Final = re.compile(
     r"```.*?(?:```|\Z)|^[ \t]*>.*?$|\"[^\"\n]*\"|“[^”\n]*”|«[^»\n]*»", re.MULTILINE | re.DOTALL
 )
 _MAX_SENTENCE: Final = 500  # characters
-_MAX_KEY: Final = 80  # characters
 _MAX_VALUE_WORDS: Final = 5  # of a value that becomes part of a key
 _POSSESSIVES: Final = ("her", "his", "its", "their")
-_IN_EVERY_KEY: Final = WORDS["key"]
-
-
-class StatedFact(NamedTuple):
-    """What a sentence states. `decided_by` names the rule, the agent or the model that read it."""
-
-    key: str
-    value: str
-    category: str
-    sentence: str
-    decided_by: str
-    confidence: float
-    subject: str = ""  # whom it is about, if the agent says so; the key contains it
-    since: datetime | None = None
-    until: datetime | None = None
-    replaces: str = ""  # the id or the key of the earlier fact that it makes outdated
 
 
 def stated_sentences(message: str) -> Iterator[str]:
@@ -160,25 +143,3 @@ def make_fact(reader: str, name: str, value: str, sentence: str, confidence: flo
         decided_by=reader,
         confidence=confidence,
     )
-
-
-def name_of_fact(subject: str, relation: str) -> str:
-    """Return the name of a fact, of which its key is made: the subject, then the relation.
-
-    The subject is left out if the relation has it.
-    """
-    if subject and key_of(subject) not in key_of(relation):
-        return f"{subject} {relation}"
-    return relation
-
-
-def key_of(text: str) -> str:
-    """Return a key in snake case, of at most 80 characters, for the name of a fact.
-
-    Words that every key could have are left out. Returns "" if no other word is left.
-    """
-    without_genitive = re.sub(r"['’]s\b", "", text.lower())
-    plain = without_genitive.replace("_", " ")
-    words = [word for word in re.findall(r"\w+", plain) if word not in _IN_EVERY_KEY]
-    key = "_".join(words)
-    return key[:_MAX_KEY].strip("_")

@@ -10,11 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Final, NamedTuple
 
 from simplemem.features.answers import TurnOut
 from simplemem.features.conversations.patterns import PATTERNS, keywords_of
+from simplemem.features.fact import EPOCH
 from simplemem.features.note_type import NoteType
 from simplemem.note.body import read_body
 from simplemem.note.dates import format_moment, parse_moment
@@ -25,9 +26,6 @@ from simplemem.note.sentences import sentence_spans
 from simplemem.note.tag_changes import change_tags
 from simplemem.note.words import newline_of
 from simplemem.store import Read
-
-EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-"""The time of a note that states none."""
 
 _MAX_NAME: Final = 71  # characters of a note's name: the day and a label
 _MAX_TURNS = 300  # of a topic; then another topic continues it

@@ -22,9 +22,9 @@ from simplemem.features.conversations.statements import (
     StatedFact,
     key_of,
     make_fact,
-    name_of_fact,
 )
 from simplemem.features.conversations.turn_question import TurnQuestion, shown_traits
+from simplemem.features.facts.stated import name_of_fact
 from simplemem.note.words import unique_words
 from simplemem.providers.api import ChatModel
 

@@ -13,6 +13,7 @@ from simplemem.features.collection import ChangeSet, NoteCollection
 from simplemem.features.documents.document import Document
 from simplemem.features.fact import Fact
 from simplemem.features.facts.adding import AddResult
+from simplemem.features.facts.clauses import clauses_of
 from simplemem.features.facts.fact import NewFact
 from simplemem.features.facts.service import FactService
 from simplemem.features.facts.statements import own_statements_in
@@ -85,11 +86,19 @@ def extract_statements(
     """
     answer, method, reason = ask_model(service, chat, "extract", text)
     if answer is None:
-        statements = [NewFact(sentence) for sentence in by_rules]
+        statements = _new_facts(by_rules)
         return Extracted(statements, "", reason if chat else "")
 
     statements, remark = answer
     return Extracted(statements, method, remark)
+
+
+def _new_facts(sentences: Sequence[str]) -> list[NewFact]:
+    """Return the facts that sentences state; a clause of a sentence quotes the whole of it."""
+    facts: list[NewFact] = []
+    for sentence in sentences:
+        facts += [NewFact(clause, quote=sentence) for clause in clauses_of(sentence)]
+    return facts
 
 
 class FactExtraction:

@@ -40,14 +40,14 @@ from simplemem.features.documents.storage import DocumentStorage, DocumentVersio
 from simplemem.features.fact import Fact
 from simplemem.features.facts.adding import AddResult
 from simplemem.features.facts.fact import NewFact
-from simplemem.features.facts.profile import add_traits
 from simplemem.features.facts.service import fact_service, no_memory_error
-from simplemem.features.facts.small_talk import is_small_talk
 from simplemem.features.facts.statements import (
     own_statements_in,
     statement_to_forget,
     statements_in,
 )
+from simplemem.features.facts.unstated import stated_sentences
+from simplemem.features.scope_profile import add_traits
 from simplemem.features.service import FeatureService
 from simplemem.models import AuthorArgs
 from simplemem.note.dates import format_moment, now
@@ -275,7 +275,7 @@ class DocumentService(FeatureService):
         if sentences is None:
             return self._add_long_text(replace(new, properties=metadata or {}), stated, by)
 
-        sentences = [sentence for sentence in sentences if not is_small_talk(sentence)]
+        sentences = stated_sentences(sentences)
         chat = self.facts.model_for(new.scope, new.text)
         if stated.facts or (sentences and self.facts.knows_all(new.scope, sentences)):
             chat = None

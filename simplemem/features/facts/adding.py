@@ -13,11 +13,18 @@ from simplemem.features.collection import ChangeSet
 from simplemem.features.fact import Fact, Slot
 from simplemem.features.facts import decay
 from simplemem.features.facts.collection import UNDISPUTED, FactCollection
-from simplemem.features.facts.comparing import Decision, SimilarFact, decide, facts_in_doubt
+from simplemem.features.facts.comparing import (
+    Decision,
+    SimilarFact,
+    decide,
+    facts_about,
+    facts_in_doubt,
+)
 from simplemem.features.facts.fact import NewFact, fact_name, link_target, render_fact
 from simplemem.features.facts.memory_type import memory_type_of
 from simplemem.features.facts.reading import read_statement
 from simplemem.features.facts.reconciling import Verdict
+from simplemem.features.facts.unstated import topic_to_forget
 from simplemem.features.service import FeatureService
 from simplemem.note.dates import format_moment, now
 from simplemem.store import now as local_time
@@ -28,6 +35,7 @@ if TYPE_CHECKING:
 _MIN_SIMILARITY: Final = 0.7  # cosine from which an undecided fact is a candidate for review
 _MAX_CANDIDATES: Final = 3
 _DERIVED_SHARE: Final = 0.8  # of the confidence of a derived fact's least certain parent
+_FORGET_RULE: Final = "rule:forget"
 _REINFORCEMENT: Final = 0.15  # added to the confidence of a preference that is stated again
 
 
@@ -96,6 +104,11 @@ class FactAdder:
         says that the fact replaces counts more than rules and rulings. Raise Conflict, Unreadable
         or TooLong as the methods of `ChangeSet` do.
         """
+        topic = topic_to_forget(new.text)
+        if topic:
+            self._forget_topic(topic)
+            return
+
         decision = self._decide(new)
         replaced = self._replaced_by(new)
         if replaced is not None:
@@ -207,6 +220,17 @@ class FactAdder:
             self._collection.settle_disputes(self._change_set, target.path)
             del self._facts[target.path]
             self._report("DELETE", None, target, rule)
+
+    def _forget_topic(self, topic: str) -> None:
+        """Drop the notes of all facts that name a topic with all its words, and report that.
+
+        Add a warning if there is none.
+        """
+        facts = facts_about(topic, list(self._facts.values()))
+        if not facts:
+            self._warn_not_forgotten(f"no fact is about {topic!r}")
+        for fact in facts:
+            self._forget(fact, _FORGET_RULE)
 
     def _warn_not_forgotten(self, reason: str) -> None:
         """Add a warning that a fact stays, with the reason."""

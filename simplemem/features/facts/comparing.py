@@ -9,10 +9,12 @@ from simplemem.features.changes import StatedSubject, find_doubtful, read_change
 from simplemem.features.changes.vague import (
     Mention,
     find_possibly_outdated,
+    naming_words,
     read_vague_change,
 )
 from simplemem.features.fact import Fact
 from simplemem.features.facts.ends import end_of_appointment
+from simplemem.features.facts.people import people_in
 from simplemem.features.facts.reading import Reading, read_statement
 from simplemem.features.facts.reconciling import Verdict, reconcile
 from simplemem.features.facts.statements import statement_to_forget
@@ -50,7 +52,9 @@ def decide(extension: ExtensionAPI, text: str, facts: Collection[Fact]) -> Decis
     reading = read_statement(text_to_forget or text)
     compared = _facts_to_compare(reading, facts, similar)
 
-    verdict = reconcile(reading, [read_statement(fact.statement) for fact in compared])
+    people = people_in([text, *(fact.statement for fact in facts)])
+    current = [people.resolve(read_statement(fact.statement)) for fact in compared]
+    verdict = reconcile(people.resolve(reading), current)
     target = None
     if verdict.target_index is not None:
         target = compared[verdict.target_index]
@@ -142,3 +146,14 @@ def _mention_of(fact: Fact) -> Mention:
     stated = fact.valid_from
     is_appointment = stated is not None and end_of_appointment(fact.statement, stated) is not None
     return Mention(fact.statement, stated, fact.valid_to if is_appointment else None)
+
+
+def facts_about(topic: str, facts: Sequence[Fact]) -> list[Fact]:
+    """Return the facts that name a topic with all its words, in their order.
+
+    The list is empty if the topic has no word that names anything.
+    """
+    words = naming_words(topic)
+    if not words:
+        return []
+    return [fact for fact in facts if words <= naming_words(fact.statement)]

@@ -12,8 +12,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from simplemem.features.conversations.facts import CONVERSATION_FACT, read_conversation_fact
 from simplemem.features.fact import MEMORY_TYPES, STATUSES, Fact, Slot
+from simplemem.features.facts.key_notes import CONVERSATION_FACT, read_conversation_fact
 from simplemem.features.note_type import NoteType
 from simplemem.note.dates import format_moment, parse_moment
 from simplemem.note.header import Header, read_header

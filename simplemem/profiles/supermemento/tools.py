@@ -252,7 +252,7 @@ def get_user_profile(
 ) -> Reply[ScopeProfile]:
     """Read what is known about a user, in their own words: static for what lasts, dynamic for
     what is recent."""
-    from simplemem.features.facts.profile import profile_of
+    from simplemem.features.scope_profile import profile_of
 
     return as_json(profile_of(memories, container_tag, regenerate, **caller))
 

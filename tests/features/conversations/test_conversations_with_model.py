@@ -14,7 +14,6 @@ from embedding_service import HANGS_UP, Answer, failing, slow
 
 from simplemem.features.answers import RecordedTurn
 from simplemem.features.conversations.exchange import new_exchange
-from simplemem.features.conversations.facts import fact_versions
 from simplemem.features.conversations.router import Decision, TopicRouter
 from simplemem.features.conversations.service import (
     ConversationService,
@@ -22,6 +21,7 @@ from simplemem.features.conversations.service import (
 )
 from simplemem.features.conversations.topic import Topic
 from simplemem.features.fact import Fact
+from simplemem.features.facts.key_notes import fact_versions
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 

@@ -13,13 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simplemem.features.conversations.fact_search import find_facts
-from simplemem.features.conversations.facts import (
-    FactVersion,
-    add_version,
-    fact_versions,
-    new_fact,
-    read_conversation_fact,
-)
 from simplemem.features.conversations.profile import (
     Profile,
     read_profile,
@@ -29,6 +22,13 @@ from simplemem.features.conversations.profile import (
 )
 from simplemem.features.conversations.statements import StatedFact, key_of, read_stated_facts
 from simplemem.features.fact import Fact
+from simplemem.features.facts.key_notes import (
+    FactVersion,
+    add_version,
+    fact_versions,
+    new_fact,
+    read_conversation_fact,
+)
 from simplemem.note.note import read_note
 from simplemem.store import Read
 

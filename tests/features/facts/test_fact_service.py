@@ -15,8 +15,8 @@ from simplemem.errors import Invalid, NotFound, TooLong, Unreadable
 from simplemem.features.fact import Fact
 from simplemem.features.facts import decay
 from simplemem.features.facts.fact import NewFact, fact_name, read_fact, replace_statement
-from simplemem.features.facts.profile import profile_of
 from simplemem.features.facts.service import FactService, fact_service
+from simplemem.features.scope_profile import profile_of
 from simplemem.note import dates
 from simplemem.note.scopes import check_scope
 from simplemem.store import EnhancedStore, Read
@@ -437,3 +437,42 @@ def test_a_fact_from_outside_replaces_nothing_that_the_user_stated(memories: Fac
     memories.add("ann", [new], outside=True)
 
     assert "I drive to work." in statements_of(memories)
+
+
+def test_a_topic_to_forget_takes_away_the_facts_that_name_it(memories: FactService) -> None:
+    add(memories, "Steph does the books.", "I bowl on Thursdays.", "The kid course costs 90.")
+
+    assert add(memories, "Can you drop what I said about Steph?") == [("DELETE", None)]
+    assert add(memories, "Forget everything about the course of lessons.") == []
+    assert statements_of(memories) == ["I bowl on Thursdays.", "The kid course costs 90."]
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later", "is_replaced"),
+    [
+        ("My sister Ruth lives in Leeds.", "Ruth lives in Manchester now.", True),
+        ("Ruth lives in Leeds.", "My sister Ruth lives in Manchester now.", True),
+        ("Mi hermano Luis vive en Lugo.", "Luis vive en Vigo ahora.", True),
+        ("My mother Ida lives in Leeds.", "My mother lives in York.", True),
+        ("My sister Ruth lives in Leeds.", "My sister lives in York.", False),
+        ("My sister Ruth lives in Leeds.", "Tom lives in York.", False),
+    ],
+)
+def test_a_person_is_known_by_name_and_by_relation(
+    memories: FactService, earlier: str, later: str, is_replaced: bool
+) -> None:
+    add(memories, "My sister Ruth plays chess.", "My mother Ida plays chess.", earlier)
+    [(_, relation)] = add(memories, later)
+    assert (relation == "UPDATES") is is_replaced
+
+
+def test_the_user_is_known_in_the_third_person(memories: FactService) -> None:
+    add(memories, "I'm Ana.", "I live in Rome.")
+    assert add(memories, "Ana lives in Milan now.") == [("UPDATE", "UPDATES")]
+    assert add(memories, "The user lives in Turin now.") == [("UPDATE", "UPDATES")]
+    assert statements_of(memories) == ["I'm Ana.", "The user lives in Turin now."]
+
+
+def test_a_name_of_two_persons_is_nobodys(memories: FactService) -> None:
+    add(memories, "My sister Ruth sings.", "My friend Ruth lives in Leeds.")
+    assert add(memories, "Ruth lives in York.") == [("ADD", None)]

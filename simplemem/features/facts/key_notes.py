@@ -13,9 +13,8 @@ from typing import Final, NamedTuple
 
 from simplemem.features.answers import FactOut
 from simplemem.features.changes import StatedSubject, subject_of
-from simplemem.features.conversations.statements import StatedFact, key_of
-from simplemem.features.conversations.topic import EPOCH
-from simplemem.features.fact import Fact, Slot
+from simplemem.features.fact import EPOCH, Fact, Slot
+from simplemem.features.facts.stated import StatedFact, key_of
 from simplemem.features.graph.literals import format_text, parse_text
 from simplemem.features.note_type import NoteType
 from simplemem.note.dates import format_moment, parse_moment
