@@ -49,23 +49,34 @@ class Ruling(NamedTuple):
     method: str  # the name of the model, as events show it
 
 
-def extract(service: FeatureService, chat: ChatModel, text: str) -> tuple[list[NewFact], str]:
+def extract(
+    service: FeatureService,
+    chat: ChatModel,
+    text: str,
+    existing: Sequence[Fact] = (),
+) -> tuple[list[NewFact], str]:
     """Return the facts that a model reads in a text, and a remark on how it read the text.
 
-    There are up to 50 facts. The list is empty if the text states nothing. The remark says that the
-    text was read in parts; it is "" if it was read as a whole. Raise Unavailable if the model
-    cannot be asked, or if it lists facts of which none quotes the text.
+    `existing` are the facts that the model is shown, so that it says which of them a new one
+    replaces. There are up to 50 facts. The list is empty if the text states nothing. The remark
+    says that the text was read in parts; it is "" if it was read as a whole. Raise Unavailable if
+    the model cannot be asked, or if it lists facts of which none quotes the text and replaces only
+    what it was shown.
     """
     parts = _split(text)
     plain = " ".join(text.casefold().split())
+    existing_by_id = {str(number): fact for number, fact in enumerate(existing, 1)}
+    shown = [_describe(id_, fact) for id_, fact in existing_by_id.items()]
     facts: dict[str, NewFact] = {}
     rejected_count = 0
     for part in parts:
-        question = {"text": part, "today": f"{now():%Y-%m-%d}"}
+        question = {"text": part, "today": f"{now():%Y-%m-%d}", "facts": shown}
         answered = _ask(service, chat, "extract", question)
         for row in _read_rows(answered["facts"]):
-            if _is_usable(row, plain):
-                facts[row["text"]] = _fact_of_row(row, chat)
+            is_shown = row["replaces"] in ("", *existing_by_id)
+            if is_shown and _is_usable(row, plain):
+                replaced = existing_by_id.get(row["replaces"])
+                facts[row["text"]] = _fact_of_row(row, chat, replaced)
             else:
                 rejected_count += 1
 
@@ -76,6 +87,12 @@ def extract(service: FeatureService, chat: ChatModel, text: str) -> tuple[list[N
     if len(parts) > 1:
         remark = f"the text was read in {len(parts)} parts"
     return list(facts.values())[:_MAX_FACTS], remark
+
+
+def _describe(id_: str, fact: Fact) -> dict[str, Any]:
+    """Return what a model is shown of an existing fact, under a small number as its id."""
+    since = f"{fact.valid_from:%Y-%m-%d}" if fact.valid_from is not None else None
+    return {"id": id_, "text": fact.statement[:_MAX_FACT], "since": since}
 
 
 def classify(
@@ -229,8 +246,15 @@ def _is_usable(row: Mapping[str, str], plain: str) -> bool:
     return bool(quote) and quote in plain
 
 
-def _fact_of_row(row: Mapping[str, str], chat: ChatModel) -> NewFact:
-    """Return the fact in a row of a model's answer. `chat` is that model."""
+def _fact_of_row(row: Mapping[str, str], chat: ChatModel, replaced: Fact | None) -> NewFact:
+    """Return the fact in a row of a model's answer. `chat` is that model.
+
+    `replaced` is the existing fact that it replaces, None if it replaces none. A fact that says the
+    same does not replace it.
+    """
+    replaces = ""
+    if replaced is not None and replaced.statement.casefold() != row["text"].casefold():
+        replaces = replaced.id
     slot = None
     if row["relation"]:
         slot = Slot(row["subject"], row["relation"], row["object"])
@@ -243,6 +267,7 @@ def _fact_of_row(row: Mapping[str, str], chat: ChatModel) -> NewFact:
         quote=row["quote"],
         confidence=_confidence_of(row),
         decided_by=chat.method,
+        replaces=replaces,
     )
 
 

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 _MAX_CHARACTERS: Final = 1_000_000  # of a statement
 _MAX_QUESTIONS: Final = 5  # a call that stored this many facts asks a model about no other
 _UNCHANGING_EVENTS: Final = ("NOOP", "DELETE")
+_MAX_SHOWN: Final = 100  # facts that a model is shown: all of a small scope, the nearest of others
 _MODEL_RULE_PREFIX: Final = "llm:"
 
 
@@ -166,7 +167,9 @@ class FactService(FeatureService):
         for group in groups:
             rulings: list[Ruling] = []
             for fact in group:
-                rulings += self._ask_model(origin, fact.text, result)
+                # A model that read the fact has seen the facts of the scope already.
+                if not fact.decided_by.startswith(_MODEL_RULE_PREFIX):
+                    rulings += self._ask_model(origin, fact.text, result)
             self._add_group(origin, group, rulings, result, by)
 
         for event in result.events:
@@ -219,6 +222,24 @@ class FactService(FeatureService):
         if source and self.extension.private_among([source]):
             return None
         return chat
+
+    def facts_for_model(self, scope: str, text: str) -> list[Fact]:
+        """Return the current facts of a scope that a model is shown beside a text.
+
+        They are all that are not private; of more than 100, those nearest to the text by its words
+        and by the vectors of the configured embedder.
+        """
+        facts = {fact.path: fact for fact in self.facts(scope)}
+        private_paths = self.extension.private_among(facts)
+        paths = [path for path in facts if path not in private_paths]
+        if len(paths) > _MAX_SHOWN:
+            likeness = self.extension.likeness(text, paths, _MAX_SHOWN)
+            nearest = dict[str, None]()
+            for scores in (likeness.meaning, likeness.words):
+                best_first = sorted(scores, key=scores.__getitem__, reverse=True)
+                nearest |= dict.fromkeys(best_first[: _MAX_SHOWN // 2])
+            paths = list(nearest)
+        return [facts[path] for path in paths]
 
     def _ask_model(self, origin: Origin, text: str, result: AddResult) -> list[Ruling]:
         """Return what a model says that a new text does to current facts.
