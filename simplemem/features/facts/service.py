@@ -32,7 +32,7 @@ from simplemem.note.scopes import check_scope, private_reason
 from simplemem.store import BatchResult
 
 if TYPE_CHECKING:
-    from simplemem.features.facts.language_model import Ruling
+    from simplemem.features.facts.fact import Ruling
     from simplemem.providers.api import ChatModel
     from simplemem.store import EnhancedStore
 
@@ -167,9 +167,10 @@ class FactService(FeatureService):
         for group in groups:
             rulings: list[Ruling] = []
             for fact in group:
-                # A model that read the fact has seen the facts of the scope already.
-                if not fact.decided_by.startswith(_MODEL_RULE_PREFIX):
+                if fact.rulings is None:
                     rulings += self._ask_model(origin, fact.text, result)
+                else:
+                    rulings += fact.rulings
             self._add_group(origin, group, rulings, result, by)
 
         for event in result.events:

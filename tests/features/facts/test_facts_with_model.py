@@ -367,7 +367,8 @@ def test_with_a_model_an_end_that_the_text_states_holds(vault: Path) -> None:
 def reads(*rows: dict[str, Any]) -> dict[str, Any]:
     """Return the answer of a model that read these facts in a text."""
     empty = {"subject": "", "relation": "", "object": "", "valid_from": None, "valid_to": None}
-    fact = empty | {"type": "fact", "confidence": 0.9, "replaces": None}
+    empty |= {"replaces": None, "extends": None, "combines_with": None, "derived": None}
+    fact = empty | {"type": "fact", "confidence": 0.9}
     return {"facts": [fact | row for row in rows]}
 
 
@@ -408,7 +409,40 @@ def test_a_model_that_reads_nothing_in_a_statement_stores_nothing(vault: Path) -
         assert statements_of(store) == {"I live in York."}
 
 
-@pytest.mark.parametrize("bad", [{"replaces": "7"}, {"replaces": "Home"}, {"quote": "in Rome"}])
+def test_one_call_says_what_a_statement_extends_and_what_follows(vault: Path) -> None:
+    def model(question: dict[str, Any]) -> Any:
+        text = question["text"]
+        if not question["facts"]:
+            return reads({"text": text, "quote": text})
+        [bank] = [fact["id"] for fact in question["facts"] if "bank" in fact["text"]]
+        derived = {"combines_with": bank, "derived": "I bank by the sea."}
+        return reads({"text": text, "quote": text, "extends": bank} | derived)
+
+    with asking(vault, model) as (store, service):
+        document_service(store).add_memory("My bank is the Harbour Bank.", "ann")
+        answer = document_service(store).add_memory("The Harbour Bank is on the quay.", "ann")
+        assert len(service.requests) == 2 and answer["reconciliation"] == "llm:m"
+        relations = [event["relation"] for event in answer["events"]]
+        assert relations == ["EXTENDS", "DERIVES"]
+        assert "I bank by the sea." in statements_of(store)
+
+
+def test_a_model_that_does_not_say_what_a_fact_replaces_is_asked(vault: Path) -> None:
+    def model(question: dict[str, Any]) -> Any:
+        if "existing" in question:
+            [row] = question["existing"]
+            update = {"existingMemoryId": row["id"], "relationType": "UPDATE", "confidence": 1}
+            return {"relations": [update | {"derivedFact": None}]}
+        row = {"text": "I eat plums at noon.", "quote": "plums at noon", "type": "fact"}
+        return {"facts": [row]}
+
+    with asking(vault, model) as (store, service):
+        write(store, vault, Pears="I eat pears at noon.")
+        document_service(store).add_memory("It is plums at noon from now on, no pears.", "ann")
+        assert len(service.requests) == 2 and statements_of(store) == {"I eat plums at noon."}
+
+
+@pytest.mark.parametrize("bad", [{"replaces": "7"}, {"extends": "Home"}, {"quote": "in Rome"}])
 def test_a_fact_that_replaces_what_was_not_shown_is_left_to_the_rules(
     vault: Path, bad: dict[str, Any]
 ) -> None:
