@@ -78,13 +78,15 @@ def extract_statements(
     chat: ChatModel | None,
     text: str,
     by_rules: Sequence[str],
+    existing: Sequence[Fact] = (),
 ) -> Extracted:
     """Return the statements that the chat model finds in a text, or else `by_rules`.
 
-    `by_rules` are the statements that rules found. They count only if there is no model, or it
-    gives no usable answer: a model that answers with an empty list has found that there is no fact.
+    `existing` are the facts that the model is shown (`FactService.facts_for_model`). `by_rules` are
+    the statements that rules found. They count only if there is no model, or it gives no usable
+    answer: a model that answers with an empty list has found that there is no fact.
     """
-    answer, method, reason = ask_model(service, chat, "extract", text)
+    answer, method, reason = ask_model(service, chat, "extract", text, existing)
     if answer is None:
         statements = _new_facts(by_rules)
         return Extracted(statements, "", reason if chat else "")
@@ -149,7 +151,8 @@ class FactExtraction:
         if self._extension.private_among([path]):
             chat = None
         by_rules = self._sentences_by_rules(document, text)
-        extracted = extract_statements(self._service, chat, text, by_rules)
+        existing = self._facts.facts_for_model(document.scope, text) if chat else []
+        extracted = extract_statements(self._service, chat, text, by_rules, existing)
 
         with self._collection.reading():
             is_current = self._is_current(document)

@@ -279,7 +279,8 @@ class DocumentService(FeatureService):
         chat = self.facts.model_for(new.scope, new.text)
         if stated.facts or (sentences and self.facts.knows_all(new.scope, sentences)):
             chat = None
-        extracted = extract_statements(self, chat, new.text, sentences)
+        existing = self.facts.facts_for_model(new.scope, new.text) if chat else []
+        extracted = extract_statements(self, chat, new.text, sentences, existing)
 
         current = self.facts.facts(new.scope) if stated.facts else []
         statements = with_agent_facts(extracted.statements, stated, current)

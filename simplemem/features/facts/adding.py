@@ -30,7 +30,7 @@ from simplemem.note.dates import format_moment, now
 from simplemem.store import now as local_time
 
 if TYPE_CHECKING:
-    from simplemem.features.facts.language_model import Ruling
+    from simplemem.features.facts.fact import Ruling
 
 _MIN_SIMILARITY: Final = 0.7  # cosine from which an undecided fact is a candidate for review
 _MAX_CANDIDATES: Final = 3

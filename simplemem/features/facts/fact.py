@@ -34,6 +34,15 @@ _DAY: Final = re.compile(r"\d{4}-?\d\d-?\d\d")
 _LINK: Final = re.compile(r"\s*!?\[\[([^\[\]|#\n]+)[^\[\]\n]*\]\]\s*")
 
 
+class Ruling(NamedTuple):
+    """What a model says that a new fact does to a current one."""
+
+    target: Fact
+    relation: str  # UPDATES, EXTENDS or DERIVES
+    derived: str  # for DERIVES: what follows from the two facts; "" if it is not usable
+    method: str  # the name of the model, as events show it
+
+
 class NewFact(NamedTuple):
     """A fact to store. Rules read in its text the type, the slot and the end if they are empty."""
 
@@ -46,6 +55,7 @@ class NewFact(NamedTuple):
     confidence: float = 1.0
     decided_by: str = ""  # the model that extracted it; "": the rule that stores it
     replaces: str = ""  # the id of the current fact that it makes outdated, if the caller knows it
+    rulings: tuple[Ruling, ...] | None = None  # of a model that saw the current facts, if one did
 
 
 def fact_name(scope: str, statement: str) -> str:

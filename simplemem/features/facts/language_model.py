@@ -10,15 +10,15 @@ from __future__ import annotations
 import time
 import tomllib
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from simplemem.errors import SimplememError, Unavailable
 from simplemem.features.event_log import EventLog
 from simplemem.features.fact import MEMORY_TYPES, Fact, Slot
-from simplemem.features.facts.fact import NewFact, parse_time
+from simplemem.features.facts.fact import NewFact, Ruling, parse_time
 from simplemem.features.facts.memory_type import states_end
 from simplemem.features.service import FeatureService
 from simplemem.note.dates import now
@@ -37,35 +37,37 @@ _UNKNOWN_CONFIDENCE: Final = 0.5  # of a row that states no confidence
 _QUESTIONS: Final = tomllib.loads(
     Path(__file__).with_name("questions.toml").read_text(encoding="utf-8")
 )
+# The fields of a fact that a model reads which name an existing fact.
+_REFERENCES: Final = ("replaces", "extends", "combines_with")
 _RELATIONS: Final = {"UPDATE": "UPDATES", "EXTEND": "EXTENDS", "DERIVE": "DERIVES"}
 
 
-class Ruling(NamedTuple):
-    """What a model says that a new fact does to a current one."""
-
-    target: Fact
-    relation: str  # UPDATES, EXTENDS or DERIVES
-    derived: str  # for DERIVES: what follows from the two facts; "" if it is not usable
-    method: str  # the name of the model, as events show it
-
-
-def extract(service: FeatureService, chat: ChatModel, text: str) -> tuple[list[NewFact], str]:
+def extract(
+    service: FeatureService,
+    chat: ChatModel,
+    text: str,
+    existing: Sequence[Fact] = (),
+) -> tuple[list[NewFact], str]:
     """Return the facts that a model reads in a text, and a remark on how it read the text.
 
-    There are up to 50 facts. The list is empty if the text states nothing. The remark says that the
-    text was read in parts; it is "" if it was read as a whole. Raise Unavailable if the model
-    cannot be asked, or if it lists facts of which none quotes the text.
+    `existing` are the facts that the model is shown, so that it says which of them a new one
+    replaces. There are up to 50 facts. The list is empty if the text states nothing. The remark
+    says that the text was read in parts; it is "" if it was read as a whole. Raise Unavailable if
+    the model cannot be asked, or if it lists facts of which none quotes the text and replaces only
+    what it was shown.
     """
     parts = _split(text)
     plain = " ".join(text.casefold().split())
+    existing_by_id = {str(number): fact for number, fact in enumerate(existing, 1)}
+    shown = [_describe(id_, fact) for id_, fact in existing_by_id.items()]
     facts: dict[str, NewFact] = {}
     rejected_count = 0
     for part in parts:
-        question = {"text": part, "today": f"{now():%Y-%m-%d}"}
+        question = {"text": part, "today": f"{now():%Y-%m-%d}", "facts": shown}
         answered = _ask(service, chat, "extract", question)
         for row in _read_rows(answered["facts"]):
-            if _is_usable(row, plain):
-                facts[row["text"]] = _fact_of_row(row, chat)
+            if _names_only(row, existing_by_id) and _is_usable(row, plain):
+                facts[row["text"]] = _fact_of_row(row, chat, existing_by_id)
             else:
                 rejected_count += 1
 
@@ -76,6 +78,21 @@ def extract(service: FeatureService, chat: ChatModel, text: str) -> tuple[list[N
     if len(parts) > 1:
         remark = f"the text was read in {len(parts)} parts"
     return list(facts.values())[:_MAX_FACTS], remark
+
+
+def _describe(id_: str, fact: Fact) -> dict[str, Any]:
+    """Return what a model is shown of an existing fact, under a small number as its id."""
+    since = f"{fact.valid_from:%Y-%m-%d}" if fact.valid_from is not None else None
+    return {"id": id_, "text": fact.statement[:_MAX_FACT], "since": since}
+
+
+def _names_only(row: Mapping[str, str], existing: Collection[str]) -> bool:
+    """Return whether a row of an answer names no existing fact that the model was not shown.
+
+    `existing` are the ids of those that it was shown.
+    """
+    named = [row[field] for field in _REFERENCES if field in row]
+    return all(id_ == "" or id_ in existing for id_ in named)
 
 
 def classify(
@@ -192,8 +209,8 @@ def _ask(service: FeatureService, chat: ChatModel, task: str, question: Mapping[
 def _read_rows(rows: Any) -> Iterator[defaultdict[str, str]]:
     """Yield the objects of a list in a model's answer, each value as text on one line.
 
-    `rows` is that list; an entry that is no object counts as an empty one. A key that is missing
-    has the value "". Raise Unavailable if `rows` is no list.
+    `rows` is that list; an entry that is no object counts as an empty one. A value that is null, or
+    missing, is "". Raise Unavailable if `rows` is no list.
     """
     if not isinstance(rows, list):
         raise Unavailable("the model's answer does not have the requested format")
@@ -202,8 +219,7 @@ def _read_rows(rows: Any) -> Iterator[defaultdict[str, str]]:
         texts = defaultdict[str, str](str)
         if isinstance(row, dict):
             for key, value in row.items():
-                if value is not None:
-                    texts[key] = " ".join(str(value).split())
+                texts[key] = "" if value is None else " ".join(str(value).split())
         yield texts
 
 
@@ -229,11 +245,18 @@ def _is_usable(row: Mapping[str, str], plain: str) -> bool:
     return bool(quote) and quote in plain
 
 
-def _fact_of_row(row: Mapping[str, str], chat: ChatModel) -> NewFact:
-    """Return the fact in a row of a model's answer. `chat` is that model."""
+def _fact_of_row(row: Mapping[str, str], chat: ChatModel, existing: Mapping[str, Fact]) -> NewFact:
+    """Return the fact in a row of a model's answer, with what it does to `existing` ones.
+
+    `chat` is that model. A fact that says the same as an existing one does not replace it.
+    """
     slot = None
     if row["relation"]:
         slot = Slot(row["subject"], row["relation"], row["object"])
+    replaced = existing.get(row["replaces"]) if "replaces" in row else None
+    replaces = ""
+    if replaced is not None and replaced.statement.casefold() != row["text"].casefold():
+        replaces = replaced.id
     return NewFact(
         text=row["text"],
         memory_type=row["type"],
@@ -243,7 +266,29 @@ def _fact_of_row(row: Mapping[str, str], chat: ChatModel) -> NewFact:
         quote=row["quote"],
         confidence=_confidence_of(row),
         decided_by=chat.method,
+        replaces=replaces,
+        rulings=_rulings_of(row, chat, existing),
     )
+
+
+def _rulings_of(
+    row: Mapping[str, str], chat: ChatModel, existing: Mapping[str, Fact]
+) -> tuple[Ruling, ...] | None:
+    """Return what a row says that its fact extends, and what follows from it and another one.
+
+    None if the row does not say what the fact does to existing ones: the model is then asked.
+    """
+    if "replaces" not in row:
+        return None
+
+    rulings = []
+    extended = existing.get(row["extends"])
+    if extended is not None:
+        rulings.append(Ruling(extended, "EXTENDS", "", chat.method))
+    combined = existing.get(row["combines_with"])
+    if combined is not None and 0 < len(row["derived"]) <= _MAX_FACT:
+        rulings.append(Ruling(combined, "DERIVES", row["derived"], chat.method))
+    return tuple(rulings)
 
 
 def _end_of(row: Mapping[str, str]) -> datetime | None:

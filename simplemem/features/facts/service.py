@@ -32,13 +32,14 @@ from simplemem.note.scopes import check_scope, private_reason
 from simplemem.store import BatchResult
 
 if TYPE_CHECKING:
-    from simplemem.features.facts.language_model import Ruling
+    from simplemem.features.facts.fact import Ruling
     from simplemem.providers.api import ChatModel
     from simplemem.store import EnhancedStore
 
 _MAX_CHARACTERS: Final = 1_000_000  # of a statement
 _MAX_QUESTIONS: Final = 5  # a call that stored this many facts asks a model about no other
 _UNCHANGING_EVENTS: Final = ("NOOP", "DELETE")
+_MAX_SHOWN: Final = 100  # facts that a model is shown: all of a small scope, the nearest of others
 _MODEL_RULE_PREFIX: Final = "llm:"
 
 
@@ -166,7 +167,9 @@ class FactService(FeatureService):
         for group in groups:
             rulings: list[Ruling] = []
             for fact in group:
-                if not fact.replaces:
+                if fact.rulings is not None:
+                    rulings += fact.rulings
+                elif not fact.replaces:
                     rulings += self._ask_model(origin, fact.text, result)
             self._add_group(origin, group, rulings, result, by)
 
@@ -220,6 +223,24 @@ class FactService(FeatureService):
         if source and self.extension.private_among([source]):
             return None
         return chat
+
+    def facts_for_model(self, scope: str, text: str) -> list[Fact]:
+        """Return the current facts of a scope that a model is shown beside a text.
+
+        They are all that are not private; of more than 100, those nearest to the text by its words
+        and by the vectors of the configured embedder.
+        """
+        facts = {fact.path: fact for fact in self.facts(scope)}
+        private_paths = self.extension.private_among(facts)
+        paths = [path for path in facts if path not in private_paths]
+        if len(paths) > _MAX_SHOWN:
+            likeness = self.extension.likeness(text, paths, _MAX_SHOWN)
+            nearest = dict[str, None]()
+            for scores in (likeness.meaning, likeness.words):
+                best_first = sorted(scores, key=scores.__getitem__, reverse=True)
+                nearest |= dict.fromkeys(best_first[: _MAX_SHOWN // 2])
+            paths = list(nearest)
+        return [facts[path] for path in paths]
 
     def _ask_model(self, origin: Origin, text: str, result: AddResult) -> list[Ruling]:
         """Return what a model says that a new text does to current facts.

@@ -128,7 +128,7 @@ def test_what_the_agent_says_stays_beside_what_the_model_reads(tmp_path: Path) -
 def test_a_fact_replaces_the_one_that_was_shown(tmp_path: Path) -> None:
     def model(question: dict[str, Any]) -> Any:
         if "Porto" in question["message"]:
-            return nothing(facts=[fact("home", "Porto", "I live in Porto")])
+            return nothing(facts=[fact("home", "Porto", "I live in Porto", since="2025")])
         [home] = question["facts"]
         assert (home["key"], home["value"]) == ("home", "Porto")
         row = fact("city", "Braga", "moved to Braga", replaces=home["id"], since="2026-01-18")

@@ -309,16 +309,6 @@ def job_model(new: dict[str, Any]) -> Model:
     """Answer as a model that reads each text as one statement, and takes a new job for an update of the old one."""
 
     def answer(question: dict[str, Any]) -> Any:
-        if "existing" in question:
-            updates = [
-                {"existingMemoryId": memory["id"], "relationType": "UPDATE"}
-                for memory in question["existing"]
-            ]
-            return {
-                "relations": [
-                    update | {"confidence": 0.9, "derivedFact": None} for update in updates
-                ]
-            }
         text = question["text"]
         row = {
             "text": text,
@@ -327,6 +317,7 @@ def job_model(new: dict[str, Any]) -> Model:
             "confidence": 0.9,
             "valid_from": None,
             "valid_to": None,
+            "replaces": next((fact["id"] for fact in question["facts"]), None),
         }
         return {"facts": [row | {"subject": "", "relation": "job", "object": ""} | new]}
 
@@ -371,3 +362,115 @@ def test_with_a_model_an_end_that_the_text_states_holds(vault: Path) -> None:
         document_service(store).add_memory("My contract at Acme runs until 30 June 2031.", "ann")
         [job] = fact_service(store).facts("ann")
         assert job.valid_to is not None and f"{job.valid_to:%Y-%m-%d %H:%M}" == "2031-06-30 23:59"
+
+
+def reads(*rows: dict[str, Any]) -> dict[str, Any]:
+    """Return the answer of a model that read these facts in a text."""
+    empty = {"subject": "", "relation": "", "object": "", "valid_from": None, "valid_to": None}
+    empty |= {"replaces": None, "extends": None, "combines_with": None, "derived": None}
+    fact = empty | {"type": "fact", "confidence": 0.9}
+    return {"facts": [fact | row for row in rows]}
+
+
+def statements_of(store: EnhancedStore) -> set[str]:
+    return {fact.statement for fact in fact_service(store).facts("ann")}
+
+
+def test_one_call_reads_a_statement_and_says_what_it_replaces(vault: Path) -> None:
+    def model(question: dict[str, Any]) -> Any:
+        ids = {fact["text"]: fact["id"] for fact in question["facts"]}
+        quote = "we finally got rid of the flat and are in Leeds now"
+        return reads(
+            {"text": "I live in Leeds.", "quote": quote, "replaces": ids["I rent a flat in York."]}
+        )
+
+    with asking(vault, model) as (store, service):
+        write(store, vault, Home="I rent a flat in York.", Pears="I eat pears at noon.")
+        write(store, vault, Secret="The money is in the mattress.")
+        text = "So we finally got rid of the flat and are in Leeds now."
+        answer = document_service(store).add_memory(text, "ann")
+        assert len(service.requests) == 1 and answer["warnings"] == []
+        [event] = answer["events"]
+        assert (event["event"], event["relation"], event["memory"]) == (
+            "UPDATE",
+            "UPDATES",
+            "I live in Leeds.",
+        )
+        assert "I rent a flat in York." not in statements_of(store)
+        assert {"I live in Leeds.", "I eat pears at noon."} <= statements_of(store)
+        assert "mattress" not in service.received.decode()
+
+
+def test_a_model_that_reads_nothing_in_a_statement_stores_nothing(vault: Path) -> None:
+    with asking(vault, reads()) as (store, service):
+        write(store, vault, Home="I live in York.")
+        answer = document_service(store).add_memory("I live in a zoo, obviously.", "ann")
+        assert answer["events"] == [] and len(service.requests) == 1
+        assert statements_of(store) == {"I live in York."}
+
+
+def test_one_call_says_what_a_statement_extends_and_what_follows(vault: Path) -> None:
+    def model(question: dict[str, Any]) -> Any:
+        text = question["text"]
+        if not question["facts"]:
+            return reads({"text": text, "quote": text})
+        [bank] = [fact["id"] for fact in question["facts"] if "bank" in fact["text"]]
+        derived = {"combines_with": bank, "derived": "I bank by the sea."}
+        return reads({"text": text, "quote": text, "extends": bank} | derived)
+
+    with asking(vault, model) as (store, service):
+        document_service(store).add_memory("My bank is the Harbour Bank.", "ann")
+        answer = document_service(store).add_memory("The Harbour Bank is on the quay.", "ann")
+        assert len(service.requests) == 2 and answer["reconciliation"] == "llm:m"
+        relations = [event["relation"] for event in answer["events"]]
+        assert relations == ["EXTENDS", "DERIVES"]
+        assert "I bank by the sea." in statements_of(store)
+
+
+def test_a_model_that_does_not_say_what_a_fact_replaces_is_asked(vault: Path) -> None:
+    def model(question: dict[str, Any]) -> Any:
+        if "existing" in question:
+            [row] = question["existing"]
+            update = {"existingMemoryId": row["id"], "relationType": "UPDATE", "confidence": 1}
+            return {"relations": [update | {"derivedFact": None}]}
+        row = {"text": "I eat plums at noon.", "quote": "plums at noon", "type": "fact"}
+        return {"facts": [row]}
+
+    with asking(vault, model) as (store, service):
+        write(store, vault, Pears="I eat pears at noon.")
+        document_service(store).add_memory("It is plums at noon from now on, no pears.", "ann")
+        assert len(service.requests) == 2 and statements_of(store) == {"I eat plums at noon."}
+
+
+@pytest.mark.parametrize("bad", [{"replaces": "7"}, {"extends": "Home"}, {"quote": "in Rome"}])
+def test_a_fact_that_replaces_what_was_not_shown_is_left_to_the_rules(
+    vault: Path, bad: dict[str, Any]
+) -> None:
+    text = "I eat plums at noon."
+    with asking(vault, reads({"text": text, "quote": text} | bad)) as (store, _):
+        write(store, vault, Home="I live in York.")
+        answer = document_service(store).add_memory(text, "ann")
+        assert statements_of(store) == {"I live in York.", text}
+        assert "none of the facts that the model listed" in answer["warnings"][0]
+
+
+def test_a_fact_does_not_replace_one_that_says_the_same(vault: Path) -> None:
+    def model(question: dict[str, Any]) -> Any:
+        [home] = question["facts"]
+        row = {"text": home["text"], "quote": "still in York", "replaces": home["id"]}
+        return reads(row)
+
+    with asking(vault, model) as (store, _):
+        write(store, vault, Home="I live in York.")
+        document_service(store).add_memory("We are still in York, you know.", "ann")
+        [fact] = fact_service(store).facts("ann", expired=True)
+        assert (fact.statement, fact.status) == ("I live in York.", "active")
+
+
+def test_of_a_large_scope_a_model_is_shown_the_nearest_facts(vault: Path) -> None:
+    with asking(vault, reads()) as (store, service):
+        jars = {f"Jar{number}": f"Jar {number} holds jam." for number in range(120)}
+        write(store, vault, Boat="Our boat is called Plover.", **jars)
+        document_service(store).add_memory("The boat got a new name, Heron.", "ann")
+        shown = [fact["text"] for fact in questions_to(service)[0]["facts"]]
+        assert len(shown) <= 100 and "Our boat is called Plover." in shown
