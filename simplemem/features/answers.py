@@ -244,6 +244,8 @@ class Constraint(TypedDict):
     text: str
     severity: str
     since: str
+    until: NotRequired[str]
+    about: NotRequired[str]
     disputed: NotRequired[str]
 
 

@@ -17,13 +17,14 @@ from simplemem.features.conversations.facts import (
     read_conversation_fact,
     stated_at,
 )
-from simplemem.features.conversations.profile import PROFILE, Profile
+from simplemem.features.conversations.profile import PROFILE, Profile, current_profile
 from simplemem.features.conversations.statements import StatedFact
 from simplemem.features.conversations.topic import TOPIC, Topic, Turn
 from simplemem.features.conversations.topic_lookup import find_topic
 from simplemem.features.fact import Fact
 from simplemem.features.note_type import NoteType
 from simplemem.features.service import FeatureService
+from simplemem.note.dates import local_now
 from simplemem.note.header import read_header
 from simplemem.note.names import legal_name
 from simplemem.store import Read, now
@@ -94,9 +95,15 @@ class ConversationNotes(FeatureService):
         return sorted(topics, key=rank, reverse=True)
 
     def profile(self) -> Profile:
-        """Return the profile of the user, an empty one if there is no note."""
+        """Return the current profile of the user, an empty one if there is no note.
+
+        It is without the constraints and preferences that have ended.
+        """
         profiles = self.items(Profile)
-        return profiles[0] if profiles else Profile(path="")
+        if not profiles:
+            return Profile(path="")
+        today = f"{local_now():%Y-%m-%d}"
+        return current_profile(profiles[0], today)
 
     def find(self, ref: str) -> Topic:
         """Return the topic with this id, label or note name. Raises NotFound or Ambiguous."""
