@@ -21,7 +21,7 @@ from simplemem.features.conversations.trait_rules import (
     ENGLISH,
     TRAIT_LANGUAGES,
     TraitLanguage,
-    language_of_message,
+    languages_of_message,
 )
 from simplemem.features.facts.memory_type import memory_type_of
 from simplemem.features.note_type import NoteType
@@ -84,7 +84,7 @@ def read_traits(message: str) -> list[Trait]:
 
     Moods, plans, questions, suppositions and what it says of other people are left out.
     """
-    language = language_of_message(message)
+    languages = languages_of_message(message)
     stated = frozenset(stated_sentences(message))
     traits = dict[Trait, None]()
     for sentence in unquoted_sentences(message):
@@ -92,9 +92,18 @@ def read_traits(message: str) -> list[Trait]:
             worded = _read_worded(sentence, ENGLISH)
         else:
             worded = []
-        for trait in worded or _read_in_language(sentence, language):
+        for trait in worded or _read_in_languages(sentence, languages):
             traits[trait] = None
     return list(traits)
+
+
+def _read_in_languages(sentence: str, languages: Iterable[TraitLanguage]) -> list[Trait]:
+    """Return the traits of a sentence by the first language whose rules read one."""
+    for language in languages:
+        traits = _read_in_language(sentence, language)
+        if traits:
+            return traits
+    return []
 
 
 def _read_worded(sentence: str, language: TraitLanguage) -> list[Trait]:
@@ -323,8 +332,11 @@ def _owner_of(statement: str) -> str:
 
     Several words are joined by hyphens.
     """
-    owner = language_of_message(statement).owner_of(statement)
-    return "-".join(owner.split())
+    for language in TRAIT_LANGUAGES:
+        owner = language.owner_of(statement)
+        if owner:
+            return "-".join(owner.split())
+    return ""
 
 
 def current_profile(profile: Profile, day: str) -> Profile:

@@ -87,15 +87,22 @@ class TraitLanguage:
         return match["who"].lower() if match else ""
 
 
-def language_of_message(message: str) -> TraitLanguage:
-    """Return the language with the most common words in a message; English if several have them."""
+def languages_of_message(message: str) -> list[TraitLanguage]:
+    """Return the languages with the most common words in a message; English if none has any.
+
+    Short messages may fit several. They are in the order of TRAIT_LANGUAGES.
+    """
     words = set(_WORD.findall(message[:_MAX_READ].lower().replace("’", "'")))
+    counts = [len(words & language.common) for language in TRAIT_LANGUAGES]
+    most = max(counts)
+    if not most:
+        return [ENGLISH]
 
-    def count_common(language: TraitLanguage) -> int:
-        """Return how many different words of a message are common in a language."""
-        return len(words & language.common)
-
-    return max(TRAIT_LANGUAGES, key=count_common)
+    languages = []
+    for language, count in zip(TRAIT_LANGUAGES, counts, strict=True):
+        if count == most:
+            languages.append(language)
+    return languages
 
 
 def _load_language(code: str) -> TraitLanguage:
