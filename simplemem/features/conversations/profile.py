@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from simplemem.features.answers import Constraint
 from simplemem.features.changes import Change, StatedSubject, find_doubtful, subject_of
-from simplemem.features.conversations.patterns import WORDS
+from simplemem.features.conversations.patterns import WORDS, content_words
 from simplemem.features.conversations.statements import stated_sentences, unquoted_sentences
 from simplemem.features.conversations.topic import ConversationNote
 from simplemem.features.conversations.trait_rules import (
@@ -40,6 +40,10 @@ _BULLET: Final = re.compile(
     r"(?m)^[-*+] (?P<text>.*?)(?: %%(?P<marks>[^%\n]*)%%)?(?: \[\[[^\[\]\n]*\]\])*[ \t]*\r?$"
 )
 _MARK: Final = re.compile(r"\b(severity|since|until|about|disputed)=(\S+)")
+_VALUE: Final = re.compile(
+    r"\d[\d.,:]*|\b(?:english|german|french|spanish|italian|inglés|alemán|francés|español|castellano"
+    r"|deutsch|englisch|französisch|spanisch|anglais|allemand|français|espagnol)\b"
+)
 _NO_END: Final = "9999-12-31"
 _MAX_STATEMENT: Final = 300  # characters of a sentence that becomes a bullet
 _NOT_IN_BULLET: Final = re.compile(r"%%+|\[\[|\]\]|\A[-*+>#\s]+")
@@ -144,7 +148,7 @@ def _as_bullet(sentence: str) -> str:
     Returns "" if it is too long for a bullet.
     """
     statement = _NOT_IN_BULLET.sub(" ", sentence)
-    statement = " ".join(statement.split()).strip(" ,;:–-")
+    statement = " ".join(statement.split()).strip(" ,;:–-").rstrip(".")
     return statement if len(statement) <= _MAX_STATEMENT else ""
 
 
@@ -181,9 +185,11 @@ def read_profile(read: Read) -> Profile:
     preferences = {}
     preference_ends = {}
     for content in _read_contents(read.text, "Preferences"):
-        noun = noun_of(content["text"])
-        preferences[noun] = _display(content)
-        preference_ends[noun] = content.get("until", _NO_END)
+        key = noun_of(content["text"])
+        if key in preferences and not _has_fixed_form(content["text"]):
+            key = content["text"].lower()
+        preferences[key] = _display(content)
+        preference_ends[key] = content.get("until", _NO_END)
 
     modified = ""
     modified_at = parse_moment(note.text_property("modified") or "")
@@ -263,6 +269,15 @@ def noun_of(statement: str) -> str:
         if word not in STOP_WORDS:
             return word
     return statement.lower()
+
+
+def _has_fixed_form(statement: str) -> bool:
+    """Return whether a preference is in a fixed form, so that `noun_of` says what it is about."""
+    plain = statement.replace("’", "'")
+    for rule in ENGLISH.wording_rules:
+        if rule.section == "Preferences" and rule.pattern.search(plain):
+            return True
+    return False
 
 
 def with_traits(text: str, traits: Iterable[Trait], at: datetime, link: str) -> str:
@@ -373,16 +388,62 @@ def _with_bullet(text: str, trait: Trait, at: datetime, link: str) -> str:
             return text
 
     replaced = []
-    if section == "Preferences":
-        noun = noun_of(statement)
-        replaced = [bullet for bullet in bullets if noun_of(bullet.content["text"]) == noun]
+    if section == "Preferences" and _has_fixed_form(statement):
+        replaced = _find_same_noun(bullets, statement)
     if any(bullet.content["since"] > since for bullet in replaced):
         return text
 
     marks = _marks_of(trait, since, at)
     # The line is added behind the bullets, so their offsets stay.
-    text = add_line(text, section, f"- {statement} %%{marks}%% [[{link}]]")
-    return apply_edits(text, [bullet.removal for bullet in replaced])
+    new_text = add_line(text, section, f"- {statement} %%{marks}%% [[{link}]]")
+    edits = [bullet.removal for bullet in replaced]
+    kept = [bullet for bullet in bullets if bullet not in replaced]
+    for bullet in _find_other_values(kept, statement, since):
+        edits += [_mark_as_disputed(text, bullet, since)]
+    return apply_edits(new_text, edits)
+
+
+def _find_same_noun(bullets: Iterable[_Bullet], statement: str) -> list[_Bullet]:
+    """Return the preferences in a fixed form that are about the same thing as a statement."""
+    noun = noun_of(statement)
+    same_noun = []
+    for bullet in bullets:
+        text = bullet.content["text"]
+        if _has_fixed_form(text) and noun_of(text) == noun:
+            same_noun.append(bullet)
+    return same_noun
+
+
+def _find_other_values(bullets: Iterable[_Bullet], statement: str, since: str) -> list[_Bullet]:
+    """Return the bullets that a statement puts in doubt, since it may give another value.
+
+    Both have a number or the name of a language, with a different one in each, and one of the other
+    words in common. Left out are bullets that are disputed already, or are from a day after
+    `since`.
+    """
+    values = _values_in(statement)
+    words = _content_of(statement)
+    doubtful = []
+    for bullet in bullets:
+        content = bullet.content
+        if content["since"] > since or "disputed" in content:
+            continue
+        other_values = _values_in(content["text"])
+        differ = bool(values) and bool(other_values) and values != other_values
+        if differ and words & _content_of(content["text"]):
+            doubtful.append(bullet)
+    return doubtful
+
+
+def _values_in(statement: str) -> frozenset[str]:
+    """Return the numbers and names of languages in a statement, in small letters."""
+    found = _VALUE.findall(statement.lower())
+    return frozenset(value.strip(".,:") for value in found)
+
+
+def _content_of(statement: str) -> set[str]:
+    """Return the content words of a statement that are no values, in small letters."""
+    return set(content_words(statement)) - _values_in(statement)
 
 
 def with_disputes(

@@ -4,7 +4,8 @@ Each file in `traits/` has one language:
 
 - `common`: frequent words, by which the language of a message is told.
 - `patterns`: `no_rule` matches sentences that state no rule; `polite`, requests in the form of a
-  question; `strict`, what makes a rule strict; `other`, whose a rule is; `plan`, what is planned.
+  question; `strict`, what makes a rule strict; `other`, whose a rule is; `plan`, what is planned;
+  `opinion`, what is thought of something.
 - `signals`: what a sentence may have in it, such as a ban or a request.
 - `rules`: a rule either has `if_all`, the signals that a sentence has if the whole sentence is the
   statement, or `says`, a pattern whose group of that name is the statement. With `is_state`, the
