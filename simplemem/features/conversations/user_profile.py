@@ -232,6 +232,9 @@ class _StatementReader:
         slot = reading.slot
         if slot is None or reading.is_one_of_several:
             return
+        is_own_name = slot.relation == "name" and not slot.subject
+        if is_own_name:
+            return  # the profile's note has it
 
         key = (slot.subject.casefold(), slot.relation)
         if reading.is_affirmed:
