@@ -202,17 +202,17 @@ def _last_turns(topics: Sequence[Topic]) -> list[Turn]:
 
 
 class _StatementReader:
-    """Reads turns in the order of time. Guards what holds by subject and relation, and plans."""
+    """Reads turns in the order of time. Guards what holds for the user by relation, and plans."""
 
     def __init__(self) -> None:
         """Make a reader that has read nothing."""
-        self._by_slot: dict[tuple[str, str], _Statement] = {}
-        self._subjects: dict[tuple[str, str], StatedSubject] = {}
+        self._by_slot: dict[str, _Statement] = {}
+        self._subjects: dict[str, StatedSubject] = {}
         self._plans = list[_Statement]()
         self._happened = list[_Statement]()
 
     def read(self, turn: Turn) -> None:
-        """Read a turn. A statement replaces an earlier one of the same subject and relation.
+        """Read a turn. A statement replaces an earlier one of the same relation.
 
         An earlier one that has changed, but for which no new value is read, becomes disputed.
         """
@@ -232,11 +232,12 @@ class _StatementReader:
         slot = reading.slot
         if slot is None or reading.is_one_of_several:
             return
-        is_own_name = slot.relation == "name" and not slot.subject
-        if is_own_name:
-            return  # the profile's note has it
+        # The profile's note has the user's name, and what the user prefers.
+        is_about_user = not slot.subject and slot.relation != "name"
+        if not is_about_user or _is_liking(statement.text):
+            return
 
-        key = (slot.subject.casefold(), slot.relation)
+        key = slot.relation
         if reading.is_affirmed:
             self._by_slot[key] = statement
             subject = subject_of(statement.text, slot.relation, slot.object)
@@ -312,9 +313,14 @@ def _is_own_episode(sentence: str) -> bool:
     plain = plain_text(sentence)
     is_own = any(language.patterns["first_person"].match(plain) for language in LANGUAGES)
     is_own = is_own or not _FIRST_PERSON.isdisjoint(words_of(plain))
-    is_liking = any(language.matches("liking", plain) for language in LANGUAGES)
     is_opinion = any(language.patterns["opinion"].search(plain) for language in TRAIT_LANGUAGES)
-    return is_own and not is_liking and not is_opinion
+    return is_own and not is_opinion and not _is_liking(sentence)
+
+
+def _is_liking(sentence: str) -> bool:
+    """Return whether a sentence says what the user likes or dislikes, in any language."""
+    plain = plain_text(sentence)
+    return any(language.matches("liking", plain) for language in LANGUAGES)
 
 
 def _is_plan(sentence: str) -> bool:
@@ -329,13 +335,17 @@ def _has_credential(text: str) -> bool:
 
 
 def _current_facts(facts: Iterable[Fact], at: datetime) -> list[Fact]:
-    """Return the facts of conversations that hold at a time and are no credentials."""
+    """Return the facts of conversations that hold at a time, without credentials.
+
+    The names of other people and of things are left out too.
+    """
     current = []
     for fact in facts:
         has_ended = fact.valid_to is not None and fact.valid_to < at
         is_current = fact.status in CURRENT_STATUSES and not has_ended
         is_secret = _has_credential(f"{fact.key.replace('_', ' ')} {fact.value}")
-        if is_current and not is_secret and fact.decided_by != "rule:secret":
+        is_name = fact.key.endswith("name")
+        if is_current and not is_secret and not is_name:
             current.append(fact)
     return current
 
