@@ -264,16 +264,32 @@ class Constraint(TypedDict):
     text: str
     severity: str
     since: str
+    until: NotRequired[str]
+    about: NotRequired[str]
     disputed: NotRequired[str]
 
 
-# What the user said about themselves.
+# Something that holds, is planned or happened, in the user's words, with its days.
+class ProfileStatement(TypedDict):
+    text: str
+    since: str
+    until: NotRequired[str]
+    disputed: NotRequired[str]
+
+
+# What the user said about themselves, in parts and as text for a prompt.
 class UserProfile(TypedDict):
     name: str
     preferences: dict[str, str]
     topics_of_interest: list[str]
     last_updated: str
     constraints: list[Constraint]
+    identity: list[str]
+    facts: list[ProfileStatement]
+    plans: list[ProfileStatement]
+    recent: list[ProfileStatement]
+    text: str
+    method: str
 
 
 # The answer that contains the profile of the user.

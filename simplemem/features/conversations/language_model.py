@@ -56,6 +56,17 @@ def read_facts(chat: ChatModel, topic: Topic) -> Iterator[FactReading]:
         turns = turns[count:]
 
 
+def write_profile(chat: ChatModel, profile: str) -> str:
+    """Return a profile of the user in a model's words, "" if its answer is no text.
+
+    The model gets at most 20,000 characters of the profile. Raises Unavailable if it does not
+    answer, or if the calls of this hour are used up.
+    """
+    answer = chat.ask(_QUESTIONS["profile"], {"profile": profile[:_MAX_SENT]})
+    text = answer["text"]
+    return text.strip() if isinstance(text, str) else ""
+
+
 def _count_fitting(turns: Sequence[Turn]) -> int:
     """Return how many of the first turns fit into one question, at least one."""
     sizes = accumulate(len(turn.message) for turn in turns)

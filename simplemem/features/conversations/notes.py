@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from simplemem.errors import NotFound, Unreadable
 from simplemem.features.answers import FactOut
 from simplemem.features.collection import ChangeSet, NoteCollection
-from simplemem.features.conversations.profile import PROFILE, Profile
+from simplemem.features.conversations.profile import PROFILE, Profile, current_profile
 from simplemem.features.conversations.statements import StatedFact, key_of
 from simplemem.features.conversations.topic import TOPIC, Topic, Turn
 from simplemem.features.conversations.topic_lookup import find_topic
@@ -27,7 +27,7 @@ from simplemem.features.facts.key_notes import (
 )
 from simplemem.features.note_type import NoteType
 from simplemem.features.service import FeatureService
-from simplemem.note.dates import format_moment
+from simplemem.note.dates import format_moment, local_now
 from simplemem.note.header import read_header
 from simplemem.note.names import legal_name, name_of
 from simplemem.store import Read, now
@@ -114,15 +114,19 @@ class ConversationNotes(FeatureService):
         return sorted(topics, key=rank, reverse=True)
 
     def profile(self) -> Profile:
-        """Return the profile of the user, an empty one if there is no note."""
+        """Return the current profile of the user, an empty one if there is no note.
+
+        It is without the constraints and preferences that have ended.
+        """
         with self.collection.reading():
-            return self.loaded_profile() or Profile(path="")
+            profile = self.loaded_profile() or Profile(path="")
+        return current_profile(profile, f"{local_now():%Y-%m-%d}")
 
     def loaded_profile(self) -> Profile | None:
         """Return the profile of the user of conversations, None if there is no note.
 
-        Profiles of other users, which declare a scope, do not count. The caller holds the lock of
-        the collection, as for `loaded`.
+        It still has the constraints and preferences that have ended. Profiles of other users, which
+        declare a scope, do not count. The caller holds the lock of the collection, as for `loaded`.
         """
         profiles = [profile for profile in self.loaded(Profile) if _is_default(profile)]
         return min(profiles, key=attrgetter("path"), default=None)

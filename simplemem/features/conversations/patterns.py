@@ -37,13 +37,6 @@ class StatementRule(NamedTuple):
     pattern: re.Pattern[str]
 
 
-class TraitRule(NamedTuple):
-    """A rule that reads in a sentence what users say of themselves."""
-
-    section: str  # of the profile; "name" and "gone" are no sections
-    pattern: re.Pattern[str]
-
-
 def _load_english() -> dict[str, Any]:
     """Return the contents of `english.toml`."""
     path = Path(__file__).with_name("english.toml")
@@ -67,8 +60,8 @@ def _invert_synonyms(lists: dict[str, str]) -> dict[str, str]:
     return replacements
 
 
-def _compile(source: str, pieces: dict[str, str]) -> re.Pattern[str]:
-    """Return a pattern of the file, without line breaks and indentation.
+def compile_pattern(source: str, pieces: dict[str, str]) -> re.Pattern[str]:
+    """Return a pattern of a file, without line breaks and indentation.
 
     "(?&name)" in the source is replaced by the piece of that name, also within pieces. Raises
     KeyError for a name that `pieces` does not have.
@@ -83,7 +76,7 @@ def _read_patterns(english: dict[str, Any]) -> dict[str, re.Pattern[str]]:
     """Return the patterns that are no rules, by their names."""
     patterns = {}
     for name, source in english["patterns"].items():
-        patterns[name] = _compile(source, english["pieces"])
+        patterns[name] = compile_pattern(source, english["pieces"])
     return patterns
 
 
@@ -95,19 +88,7 @@ def _read_statement_rules(english: dict[str, Any]) -> list[StatementRule]:
             category=category,
             confidence=confidence,
             key_form=key_form,
-            pattern=_compile(source, english["pieces"]),
-        )
-        rules.append(rule)
-    return rules
-
-
-def _read_trait_rules(english: dict[str, Any]) -> list[TraitRule]:
-    """Return the rules for what users say of themselves, in the order in which they are tried."""
-    rules = []
-    for section, source in english["rules"]["traits"]:
-        rule = TraitRule(
-            section=section,
-            pattern=_compile(source, english["pieces"]),
+            pattern=compile_pattern(source, english["pieces"]),
         )
         rules.append(rule)
     return rules
@@ -122,7 +103,6 @@ WORDS: Final = _split_words(_ENGLISH["words"])
 SYNONYMS: Final = _invert_synonyms(_ENGLISH["synonyms"])
 PATTERNS: Final = _read_patterns(_ENGLISH)
 STATEMENT_RULES: Final = _read_statement_rules(_ENGLISH)
-TRAIT_RULES: Final = _read_trait_rules(_ENGLISH)
 
 _EMPTY_WORDS: Final = STOP_WORDS | WORDS["chat"]
 _TASK_WORDS: Final = WORDS["task"]

@@ -8,15 +8,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final, NamedTuple
 
 from simplemem.features.answers import Constraint
 from simplemem.features.changes import Change, StatedSubject, find_doubtful, subject_of
-from simplemem.features.conversations.patterns import PATTERNS, TRAIT_RULES, WORDS
-from simplemem.features.conversations.statements import stated_sentences
+from simplemem.features.conversations.patterns import WORDS, content_words
+from simplemem.features.conversations.statements import stated_sentences, unquoted_sentences
 from simplemem.features.conversations.topic import ConversationNote
+from simplemem.features.conversations.trait_rules import (
+    ENGLISH,
+    TRAIT_LANGUAGES,
+    TraitLanguage,
+    languages_of_message,
+)
+from simplemem.features.facts.memory_type import memory_type_of
 from simplemem.features.note_type import NoteType
 from simplemem.note.dates import format_moment, parse_moment
 from simplemem.note.passages import add_line, section_span
@@ -32,7 +39,14 @@ _IN_EVERY_TRAIT: Final = STOP_WORDS | WORDS["trait"]
 _BULLET: Final = re.compile(
     r"(?m)^[-*+] (?P<text>.*?)(?: %%(?P<marks>[^%\n]*)%%)?(?: \[\[[^\[\]\n]*\]\])*[ \t]*\r?$"
 )
-_MARK: Final = re.compile(r"\b(severity|since|disputed)=(\S+)")
+_MARK: Final = re.compile(r"\b(severity|since|until|about|disputed)=(\S+)")
+_VALUE: Final = re.compile(
+    r"\d[\d.,:]*|\b(?:english|german|french|spanish|italian|inglés|alemán|francés|español|castellano"
+    r"|deutsch|englisch|französisch|spanisch|anglais|allemand|français|espagnol)\b"
+)
+_NO_END: Final = "9999-12-31"
+_MAX_STATEMENT: Final = 300  # characters of a sentence that becomes a bullet
+_NOT_IN_BULLET: Final = re.compile(r"%%+|\[\[|\]\]|\A[-*+>#\s]+")
 _ARTICLE_OR_ANY_MORE: Final = re.compile(r"\Aan? | any ?more\Z")
 _PREFERRED_TO: Final = re.compile(r" (?:to|over|than|for|when|with) ")
 
@@ -51,6 +65,7 @@ class Profile(ConversationNote):
     user_name: str = ""
     constraints: tuple[Constraint, ...] = ()
     preferences: Mapping[str, str] = field(default_factory=dict)  # by what they are about
+    preference_ends: Mapping[str, str] = field(default_factory=dict)  # days, by the same
     identity: tuple[str, ...] = ()  # what the bullets of this section say
     modified: str = ""  # a time; "" if the note states none
 
@@ -69,18 +84,72 @@ class _Bullet(NamedTuple):
 
 
 def read_traits(message: str) -> list[Trait]:
-    """Return what a message says about the user, each trait once.
+    """Return what a message says about the user or orders of the assistant, each trait once.
 
-    Moods, plans and what it says of other people are left out.
+    Moods, plans, questions, suppositions and what it says of other people are left out.
     """
+    languages = languages_of_message(message)
+    stated = frozenset(stated_sentences(message))
     traits = dict[Trait, None]()
-    for sentence in stated_sentences(message):
-        for rule in TRAIT_RULES:
-            for match in rule.pattern.finditer(sentence):
-                trait = _make_trait(rule.section, match["says"])
-                if trait is not None:
-                    traits[trait] = None
+    for sentence in unquoted_sentences(message):
+        if sentence in stated:
+            worded = _read_worded(sentence, ENGLISH)
+        else:
+            worded = []
+        for trait in worded or _read_in_languages(sentence, languages):
+            traits[trait] = None
     return list(traits)
+
+
+def _read_in_languages(sentence: str, languages: Iterable[TraitLanguage]) -> list[Trait]:
+    """Return the traits of a sentence by the first language whose rules read one."""
+    for language in languages:
+        traits = _read_in_language(sentence, language)
+        if traits:
+            return traits
+    return []
+
+
+def _read_worded(sentence: str, language: TraitLanguage) -> list[Trait]:
+    """Return the traits that a sentence states in a fixed form of a language."""
+    plain = sentence.replace("’", "'")
+    traits = []
+    for rule in language.wording_rules:
+        for match in rule.pattern.finditer(plain):
+            trait = _make_trait(rule.section, match["says"])
+            if trait is not None:
+                traits.append(trait)
+    return traits
+
+
+def _read_in_language(sentence: str, language: TraitLanguage) -> list[Trait]:
+    """Return the traits of a sentence by the rules of the language of its message.
+
+    A sentence without a fixed form is one trait as a whole if it has the signals of one.
+    """
+    plain = sentence.replace("’", "'")
+    if language.states_no_rule(plain):
+        return []
+    if language is not ENGLISH:
+        worded = _read_worded(sentence, language)
+        if worded:
+            return worded
+
+    section = language.section_of(plain)
+    statement = _as_bullet(sentence)
+    if not section or not statement:
+        return []
+    return [Trait(section, statement)]
+
+
+def _as_bullet(sentence: str) -> str:
+    """Return a sentence as the text of a bullet, without marks that a bullet has behind it.
+
+    Returns "" if it is too long for a bullet.
+    """
+    statement = _NOT_IN_BULLET.sub(" ", sentence)
+    statement = " ".join(statement.split()).strip(" ,;:–-").rstrip(".")
+    return statement if len(statement) <= _MAX_STATEMENT else ""
 
 
 def _make_trait(section: str, words: str) -> Trait | None:
@@ -97,7 +166,10 @@ def _make_trait(section: str, words: str) -> Trait | None:
 
 def severity_of(constraint: str) -> str:
     """Return "strict" if a constraint says "strictly", "allergic" or the like, else "firm"."""
-    return "strict" if PATTERNS["strict"].search(constraint) else "firm"
+    for language in TRAIT_LANGUAGES:
+        if language.patterns["strict"].search(constraint):
+            return "strict"
+    return "firm"
 
 
 def read_profile(read: Read) -> Profile:
@@ -111,9 +183,13 @@ def read_profile(read: Read) -> Profile:
     identity = _read_contents(read.text, "Identity")
 
     preferences = {}
+    preference_ends = {}
     for content in _read_contents(read.text, "Preferences"):
-        noun = noun_of(content["text"])
-        preferences[noun] = _display(content)
+        key = noun_of(content["text"])
+        if key in preferences and not _has_fixed_form(content["text"]):
+            key = content["text"].lower()
+        preferences[key] = _display(content)
+        preference_ends[key] = content.get("until", _NO_END)
 
     modified = ""
     modified_at = parse_moment(note.text_property("modified") or "")
@@ -124,6 +200,7 @@ def read_profile(read: Read) -> Profile:
         user_name=note.text_property("name") or "",
         constraints=tuple(constraints),
         preferences=preferences,
+        preference_ends=preference_ends,
         identity=tuple(_display(content) for content in identity),
         modified=modified,
         text=note.text,
@@ -171,6 +248,10 @@ def _read_content(bullet: re.Match[str]) -> Constraint:
         severity=marks.get("severity", severity_of(statement)),
         since=marks.get("since", ""),
     )
+    if "until" in marks:
+        content["until"] = marks["until"]
+    if "about" in marks:
+        content["about"] = marks["about"]
     if "disputed" in marks:
         content["disputed"] = marks["disputed"]
     return content
@@ -190,6 +271,15 @@ def noun_of(statement: str) -> str:
     return statement.lower()
 
 
+def _has_fixed_form(statement: str) -> bool:
+    """Return whether a preference is in a fixed form, so that `noun_of` says what it is about."""
+    plain = statement.replace("’", "'")
+    for rule in ENGLISH.wording_rules:
+        if rule.section == "Preferences" and rule.pattern.search(plain):
+            return True
+    return False
+
+
 def with_traits(text: str, traits: Iterable[Trait], at: datetime, link: str) -> str:
     """Return the text of the profile's note with what a turn says about the user.
 
@@ -204,7 +294,7 @@ def with_traits(text: str, traits: Iterable[Trait], at: datetime, link: str) -> 
         elif trait.section == "gone":
             text = _without_bullets(text, trait.statement, since)
         else:
-            text = _with_bullet(text, trait, since, link)
+            text = _with_bullet(text, trait, at, link)
     return text
 
 
@@ -232,12 +322,63 @@ def _without_bullets(text: str, statement: str, since: str) -> str:
     return apply_edits(text, removals)
 
 
-def _with_bullet(text: str, trait: Trait, since: str, link: str) -> str:
+def _marks_of(trait: Trait, since: str, at: datetime) -> str:
+    """Return the marks behind a bullet that is stated at a time: how strict, since and until when.
+
+    A statement about somebody close to the user also has whose it is. `since` is the day of `at`.
+    """
+    marks = [f"since={since}"]
+    if trait.section == "Constraints":
+        marks.insert(0, f"severity={severity_of(trait.statement)}")
+
+    memory_type = memory_type_of(trait.statement, at)
+    end = memory_type.valid_to
+    # The day of an episode is when something happened, so it ends no rule.
+    if end is not None and memory_type.name == "fact" and end >= at:
+        marks.append(f"until={end:%Y-%m-%d}")
+    owner = _owner_of(trait.statement)
+    if owner:
+        marks.append(f"about={owner}")
+    return " ".join(marks)
+
+
+def _owner_of(statement: str) -> str:
+    """Return whose a statement is, as "daughter" for "my daughter is allergic"; "" for the user.
+
+    Several words are joined by hyphens.
+    """
+    for language in TRAIT_LANGUAGES:
+        owner = language.owner_of(statement)
+        if owner:
+            return "-".join(owner.split())
+    return ""
+
+
+def current_profile(profile: Profile, day: str) -> Profile:
+    """Return a profile without the constraints and preferences that ended before a day.
+
+    The day has the form 2026-11-20. The note keeps what has ended.
+    """
+    constraints = [
+        constraint
+        for constraint in profile.constraints
+        if "until" not in constraint or constraint["until"] >= day
+    ]
+    preferences = {
+        noun: text
+        for noun, text in profile.preferences.items()
+        if profile.preference_ends.get(noun, day) >= day
+    }
+    return replace(profile, constraints=tuple(constraints), preferences=preferences)
+
+
+def _with_bullet(text: str, trait: Trait, at: datetime, link: str) -> str:
     """Return a note with a bullet for a trait, unless it has a bullet that says the same.
 
     A preference replaces those that are about the same thing. If one of them is from a day after
-    `since` (such as 2026-11-20), nothing is changed. `link` is the target of a link to the turn.
+    that of `at`, nothing is changed. `link` is the target of a link to the turn.
     """
+    since = _format_day(at)
     section = trait.section
     statement = trait.statement
     bullets = _read_bullets(text, section)
@@ -247,18 +388,62 @@ def _with_bullet(text: str, trait: Trait, since: str, link: str) -> str:
             return text
 
     replaced = []
-    if section == "Preferences":
-        noun = noun_of(statement)
-        replaced = [bullet for bullet in bullets if noun_of(bullet.content["text"]) == noun]
+    if section == "Preferences" and _has_fixed_form(statement):
+        replaced = _find_same_noun(bullets, statement)
     if any(bullet.content["since"] > since for bullet in replaced):
         return text
 
-    marks = f"since={since}"
-    if section == "Constraints":
-        marks = f"severity={severity_of(statement)} {marks}"
+    marks = _marks_of(trait, since, at)
     # The line is added behind the bullets, so their offsets stay.
-    text = add_line(text, section, f"- {statement} %%{marks}%% [[{link}]]")
-    return apply_edits(text, [bullet.removal for bullet in replaced])
+    new_text = add_line(text, section, f"- {statement} %%{marks}%% [[{link}]]")
+    edits = [bullet.removal for bullet in replaced]
+    kept = [bullet for bullet in bullets if bullet not in replaced]
+    for bullet in _find_other_values(kept, statement, since):
+        edits += [_mark_as_disputed(text, bullet, since)]
+    return apply_edits(new_text, edits)
+
+
+def _find_same_noun(bullets: Iterable[_Bullet], statement: str) -> list[_Bullet]:
+    """Return the preferences in a fixed form that are about the same thing as a statement."""
+    noun = noun_of(statement)
+    same_noun = []
+    for bullet in bullets:
+        text = bullet.content["text"]
+        if _has_fixed_form(text) and noun_of(text) == noun:
+            same_noun.append(bullet)
+    return same_noun
+
+
+def _find_other_values(bullets: Iterable[_Bullet], statement: str, since: str) -> list[_Bullet]:
+    """Return the bullets that a statement puts in doubt, since it may give another value.
+
+    Both have a number or the name of a language, with a different one in each, and one of the other
+    words in common. Left out are bullets that are disputed already, or are from a day after
+    `since`.
+    """
+    values = _values_in(statement)
+    words = _content_of(statement)
+    doubtful = []
+    for bullet in bullets:
+        content = bullet.content
+        if content["since"] > since or "disputed" in content:
+            continue
+        other_values = _values_in(content["text"])
+        differ = bool(values) and bool(other_values) and values != other_values
+        if differ and words & _content_of(content["text"]):
+            doubtful.append(bullet)
+    return doubtful
+
+
+def _values_in(statement: str) -> frozenset[str]:
+    """Return the numbers and names of languages in a statement, in small letters."""
+    found = _VALUE.findall(statement.lower())
+    return frozenset(value.strip(".,:") for value in found)
+
+
+def _content_of(statement: str) -> set[str]:
+    """Return the content words of a statement that are no values, in small letters."""
+    return set(content_words(statement)) - _values_in(statement)
 
 
 def with_disputes(

@@ -34,11 +34,20 @@ def stated_sentences(message: str) -> Iterator[str]:
     They come in their order and without what they quote. Sentences of more than 500 characters are
     left out.
     """
+    for sentence in unquoted_sentences(message):
+        if not PATTERNS["not_stated"].search(sentence):
+            yield sentence
+
+
+def unquoted_sentences(message: str) -> Iterator[str]:
+    """Yield the sentences of a message without what they quote, each on one line.
+
+    They come in their order. Sentences of more than 500 characters are left out.
+    """
     text = _QUOTED.sub(_blank_out, message)
     for start, stop in sentence_spans(text):
         sentence = " ".join(text[start:stop].split())
-        is_too_long = len(sentence) > _MAX_SENTENCE
-        if not is_too_long and not PATTERNS["not_stated"].search(sentence):
+        if len(sentence) <= _MAX_SENTENCE:
             yield sentence
 
 

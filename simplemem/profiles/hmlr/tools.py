@@ -5,8 +5,6 @@ The text of an answer is the JSON of its data.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable
 from typing import Annotated, Final
 
 from pydantic import AfterValidator, Field
@@ -19,15 +17,15 @@ from simplemem.features.answers import (
     TopicHistory,
     TopicList,
     TopicRow,
-    UserProfile,
     UserProfileAnswer,
 )
 from simplemem.features.conversations.context import build_context
 from simplemem.features.conversations.exchange import new_exchange
 from simplemem.features.conversations.recall import recall
-from simplemem.features.conversations.topic import Topic, summary_of, turns_out
+from simplemem.features.conversations.topic import summary_of, turns_out
+from simplemem.features.conversations.user_profile import describe_user
 from simplemem.features.services import ConversationService
-from simplemem.note.dates import format_moment
+from simplemem.note.dates import format_moment, now
 from simplemem.tools.arguments import about, aliases
 from simplemem.tools.statements import (
     ConstraintsIn,
@@ -40,7 +38,6 @@ from simplemem.tools.tool import Caller, Reply, as_json, tool
 
 _MAX_RESULTS: Final = 50  # topics of one answer
 _MAX_LISTED: Final = 200  # topics that are listed unless a client asks for fewer or more
-_MAX_INTERESTS: Final = 5  # topics that the profile lists
 
 
 def _limit_results(count: int) -> int:
@@ -144,30 +141,14 @@ def get_topic_history(
 
 
 @tool("Read the user's profile")
-def get_user_profile(conversations: ConversationService) -> Reply[UserProfileAnswer]:
-    """Read what the user said about themselves: name, constraints to respect, preferences, and
-    topics of interest."""
-    profile = conversations.profile()
-    answer = UserProfile(
-        name=profile.user_name,
-        preferences=dict(profile.preferences),
-        last_updated=profile.modified,
-        topics_of_interest=_most_frequent_labels(conversations.topics()),
-        constraints=list(profile.constraints),
-    )
-    return as_json(UserProfileAnswer(profile=answer))
-
-
-def _most_frequent_labels(topics: Iterable[Topic]) -> list[str]:
-    """Return up to five labels, that with the most turns first.
-
-    The turns of topics with the same label are added. Equal ones are in the order of topics. Labels
-    without turns are left out.
-    """
-    turn_counts = Counter[str]()
-    for topic in topics:
-        turn_counts[topic.label] += len(topic.turns)
-    return [label for label, count in turn_counts.most_common(_MAX_INTERESTS) if count]
+def get_user_profile(
+    conversations: ConversationService,
+    by_model: Annotated[bool, about("let the configured model write the text")] = False,
+) -> Reply[UserProfileAnswer]:
+    """Read what the user said about themselves: name, constraints to respect, preferences, what
+    holds, what is planned, what was said lately, and topics of interest. `text` is for a prompt."""
+    profile = describe_user(conversations, now(), by_model=by_model)
+    return as_json(UserProfileAnswer(profile=profile))
 
 
 @tool("Context for a message")
