@@ -576,6 +576,20 @@ def test_a_sentence_with_several_facts_becomes_one_memory_for_each(call: Any) ->
     assert f"> {sentence}" in note.read_text(encoding="utf-8")
 
 
+def test_the_agents_one_fact_is_the_clause_of_the_sentence_that_has_its_value(call: Any) -> None:
+    stored = call(
+        "add_memory",
+        content="I'm Ana, I live in Rome and work at Fiat.",
+        user_id="ann",
+        facts=[{"key": "home", "value": "Rome"}],
+    )
+    assert [event["memory"] for event in stored.data["events"]] == [
+        "I'm Ana",
+        "I live in Rome",
+        "I work at Fiat",
+    ]
+
+
 def test_another_value_for_a_key_puts_the_older_one_in_doubt_until_the_agent_confirms(
     call: Any,
 ) -> None:

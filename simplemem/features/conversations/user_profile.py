@@ -29,7 +29,8 @@ from simplemem.features.conversations.service import ConversationService
 from simplemem.features.conversations.statements import stated_sentences
 from simplemem.features.conversations.topic import Topic, Turn
 from simplemem.features.conversations.trait_rules import TRAIT_LANGUAGES
-from simplemem.features.fact import CURRENT_STATUSES, Fact
+from simplemem.features.fact import Fact
+from simplemem.features.facts.decay import is_current
 from simplemem.features.facts.key_notes import stated_at
 from simplemem.features.facts.language import LANGUAGES, plain_text, words_of
 from simplemem.features.facts.memory_type import memory_type_of
@@ -341,11 +342,9 @@ def _current_facts(facts: Iterable[Fact], at: datetime) -> list[Fact]:
     """
     current = []
     for fact in facts:
-        has_ended = fact.valid_to is not None and fact.valid_to < at
-        is_current = fact.status in CURRENT_STATUSES and not has_ended
         is_secret = _has_credential(f"{fact.key.replace('_', ' ')} {fact.value}")
         is_name = fact.key.endswith("name")
-        if is_current and not is_secret and not is_name:
+        if is_current(fact, at) and not is_secret and not is_name:
             current.append(fact)
     return current
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 from simplemem.features.agent_statements import AGENT, AgentFact, AgentStatements
@@ -45,15 +46,15 @@ def with_agent_facts(
 ) -> list[NewFact]:
     """Return new facts of a text with those that the agent states, and the name of the user.
 
-    A statement that has the value of one fact of the agent becomes that fact. One that has several
-    is replaced by these facts, each with the statement as its quote. A fact of the agent that is
-    among the `current` ones is stated in their words. What is over comes first, so that a statement
-    such as "I no longer live in Rome" finds it ended.
+    A statement that has the value of one fact of the agent becomes that fact. A sentence that has
+    several, whether or not it was divided, is replaced by these facts, each with the sentence as
+    its quote. A fact of the agent that is among the `current` ones is stated in their words. What
+    is over comes first, so that a statement such as "I no longer live in Rome" finds it ended.
     """
     over: list[NewFact] = []
     new_facts: list[NewFact] = []
     open_facts = list(stated.facts)
-    for statement in statements:
+    for statement in _undivided(statements, open_facts):
         stated_here = [fact for fact in open_facts if _has_value(statement.text, fact)]
         open_facts = [fact for fact in open_facts if fact not in stated_here]
         if not stated_here:
@@ -71,6 +72,26 @@ def with_agent_facts(
     if stated.user_name:
         new_facts.append(NewFact(f"My name is {stated.user_name}.", decided_by=AGENT))
     return over + new_facts
+
+
+def _undivided(statements: Iterable[NewFact], facts: Sequence[AgentFact]) -> list[NewFact]:
+    """Return statements in which the clauses of a sentence are one, if the agent divides it.
+
+    That is so if the sentence has the values of several `facts` of the agent.
+    """
+    undivided: list[NewFact] = []
+    for sentence, clauses in groupby(statements, key=_sentence_of):
+        values_count = sum(_has_value(sentence, fact) for fact in facts)
+        if values_count > 1:
+            undivided.append(NewFact(sentence))
+        else:
+            undivided += clauses
+    return undivided
+
+
+def _sentence_of(statement: NewFact) -> str:
+    """Return the sentence of which a statement is, perhaps as a clause."""
+    return statement.quote or statement.text
 
 
 def facts_beside(text: str, stated: AgentStatements, current: Collection[Fact]) -> list[NewFact]:
