@@ -86,7 +86,7 @@ def test_the_profile_of_what_is_learned_keeps_it_where_the_original_was_told_to(
         working_folder, env=env, command=serving("--profile", "self-improving"), cwd=working_folder
     ) as bare:
         assert bare.initialize()["instructions"].startswith("This is what you have learned")
-        assert len(bare.request("tools/list")["result"]["tools"]) == 27
+        assert len(bare.request("tools/list")["result"]["tools"]) == 31
         bare.call("save_knowledge", type="error", content="It broke", confidence=0.9, tags=[])
         refused = bare.call("link_knowledge", sourceId="a", targetId="b")
         assert refused["isError"] and refused["content"][0]["text"].startswith(
