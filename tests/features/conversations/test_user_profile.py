@@ -13,6 +13,7 @@ from embedding_service import failing
 from simplemem.features.answers import UserProfile
 from simplemem.features.conversations.exchange import new_exchange
 from simplemem.features.conversations.profile import (
+    Trait,
     current_profile,
     read_profile,
     read_traits,
@@ -112,6 +113,27 @@ def test_a_rule_with_an_end_is_not_in_the_profile_after_it() -> None:
         "I avoid pork",
     ]
     assert [row["text"] for row in after] == ["I avoid pork"]
+
+
+@pytest.mark.parametrize(
+    ("rule", "until"),
+    [
+        ("No calls before ten, this week only", "2026-11-22"),
+        ("just for today, answer in German", "2026-11-20"),
+        ("Nur diese Woche keine Anrufe vor zehn", "2026-11-22"),
+        ("nur heute bitte auf Englisch", "2026-11-20"),
+        ("solo por hoy, responde en inglés", "2026-11-20"),
+        ("always answer in German", ""),
+        ("keine Anrufe vor zehn", ""),
+    ],
+)
+def test_a_rule_ends_when_its_words_say_so_whoever_read_it(rule: str, until: str) -> None:
+    of_agent = Trait("Constraints", rule)
+    text = with_traits(
+        "---\ntype: profile\n---\n", [of_agent], datetime(2026, 11, 20, 12, tzinfo=UTC), LINK
+    )
+    [constraint] = read_profile(Read("profiles/default.md", text, "", "")).constraints
+    assert constraint.get("until", "") == until
 
 
 def test_an_allergy_of_somebody_close_says_whose_it_is(conversations: ConversationService) -> None:
