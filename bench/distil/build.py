@@ -11,7 +11,7 @@ that lie between two values, which the order of a sum on another processor may r
 docs/model-card.md describes the model; `bench/distil/variants.py` compares the variants.
 
 1. The pieces of the teacher's tokenizer, in lower case, in the scripts of the languages that are
-   covered; the most frequent 130,000. Then frequent words of six languages that are no piece.
+   covered; the most frequent 130,000. Then frequent words of five languages that are no piece.
 2. The teacher's vector of each piece or word alone, without the mean and the first principal
    component of those of the pieces.
 3. A linear map from these vectors to WordLlama's, learned from English words that both have, and

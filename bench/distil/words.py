@@ -1,4 +1,4 @@
-"""Frequent words of six languages, from the package `pyspellchecker` (MIT licence).
+"""Frequent words of five languages, from the package `pyspellchecker` (MIT licence).
 
 Its authors counted them in subtitles of films. Such a word gets a vector of its own, because the
 sum of the vectors of its pieces says less about what it means.
@@ -13,8 +13,11 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
-WORDS: Final = {"en": 3_000, "es": 6_000, "fr": 6_000, "pt": 6_000, "de": 5_000, "it": 5_000}
-"""How many words of each language are looked at, of those that are no piece."""
+WORDS: Final = {"es": 6_000, "fr": 6_000, "pt": 6_000, "de": 5_000, "it": 5_000}
+"""How many words of each language are looked at, of those that are no piece.
+
+English is left out, because WordLlama knows its words. With twice as many words and with Dutch, no
+language gained (docs/decisions.md)."""
 
 
 class Word(NamedTuple):
