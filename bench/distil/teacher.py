@@ -54,6 +54,7 @@ class Teacher:
         self._data = data
         reader = _Reader(data, len(_MAGIC) + 4)
         self._sizes = _Sizes(*reader.unpack("<7i"))
+        self.width = self._sizes.width  # of a vector
         (self._epsilon, _) = reader.unpack("<fi")
 
         count, *_, text_size = reader.unpack("<5iQ")

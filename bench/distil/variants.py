@@ -1,11 +1,12 @@
 """Compare variants of the bundled word vectors, by vectors alone.
 
-    python bench/distil/variants.py --teacher FILE --names node_modules [--facts FILE.json]
+    python bench/distil/variants.py --teacher FILE --words FOLDER --names node_modules \\
+        [--facts FILE.json]
 
-`--teacher` and `--names` are those of `build.py`, and the facts are those of `bench/languages.py`.
-Prints for each variant how many of the right facts are among the three nearest to their questions:
-in English; in the same language, as the mean of the other languages; and for English facts with
-questions in another language, as the mean of those languages.
+The options that name the sources are those of `build.py`, and the facts are those of
+`bench/languages.py`. Prints for each variant how many of the right facts are among the three
+nearest to their questions: in English; in the same language, as the mean of the other languages;
+and for English facts with questions in another language, as the mean of those languages.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from bench.distil.build import (
     source_parser,
     vocabulary_of,
 )
-from bench.distil.names import read_names
+from bench.distil.names import Names, read_names
 from bench.distil.teacher import Floats, Teacher
 from bench.languages import FACTS, PLACES, Facts, read_facts, texts_of
 from simplemem.providers.word_vectors import WordLlama, unit_length
@@ -45,8 +46,10 @@ VARIANTS: Final = {
     "4 neighbours": Recipe(neighbours=4),
     "without lengths": Recipe(has_lengths=False),
     "frequent pieces count more": Recipe(frequent=1e-4),
-    "60,000 pieces": Recipe(pieces=60_000),
 }
+FEWER_ROWS: Final = {"without words": Recipe().pieces, "60,000 pieces without words": 60_000}
+"""How many of the pieces, which come before the words, a variant has."""
+
 SHARES: Final = (0.2, 0.3, 0.5, 0.7)
 """The shares of WordLlama's own vector in the sum, for texts of all languages alike."""
 
@@ -60,17 +63,25 @@ def main() -> None:
     facts = read_facts(options.facts)
     names = read_names(options.names)
     wordllama = WordLlama()
-    all_pieces = read_pieces(Teacher(options.teacher), Recipe().pieces)
+    all_pieces = read_pieces(Teacher(options.teacher), options.words, Recipe().pieces)
     print("| variant | English | same language | of English facts |\n|---|---|---|---|")
     print_row("WordLlama alone", facts, wordllama.unit_vectors)
+    for title, count in FEWER_ROWS.items():
+        pieces = all_pieces.take(count)
+        print_row(title, facts, embed_by_recipe(pieces, names, wordllama, Recipe()))
     for title, recipe in VARIANTS.items():
-        pieces = all_pieces.take(recipe.pieces)
-        vectors = map_pieces(pieces, names, wordllama, recipe)
-        embed = embed_by_pieces(pieces, vectors)
+        embed = embed_by_recipe(all_pieces, names, wordllama, recipe)
         print_row(title, facts, embed)
         if title == "the recipe":
             for share in SHARES:
                 print_row(f"with {share} WordLlama", facts, mixed(wordllama, embed, share))
+
+
+def embed_by_recipe(
+    pieces: Pieces, names: Sequence[Names], wordllama: WordLlama, recipe: Recipe
+) -> Embed:
+    """Return a function that returns the vectors of texts by pieces with a recipe's vectors."""
+    return embed_by_pieces(pieces, map_pieces(pieces, names, wordllama, recipe))
 
 
 def embed_by_pieces(pieces: Pieces, vectors: Floats) -> Embed:

@@ -208,7 +208,7 @@ class Multilingual:
     vectors. `wordllama` is the English part of the model.
     """
 
-    name = "wordllama-pieces-256"
+    name = "wordllama-pieces-256-2"  # changes with the vectors, so that old ones are not kept
     remote = False
     dimension: int | None = _DIMENSIONS
     batch = _BATCH

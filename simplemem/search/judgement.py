@@ -634,19 +634,19 @@ class Weights:
 ENGLISH_WEIGHTS = (
     Weights(coverage=7.25, word_count=1.53, similarity=4.61, minimum=5.55),
     Weights(
-        coverage=3.41,
-        word_count=1.7,
-        missing_names=-1.51,
-        text_length=-0.37,
-        lead=13.57,
-        similarity=7.56,
-        minimum=7.27,
+        coverage=3.56,
+        word_count=1.63,
+        missing_names=-1.56,
+        text_length=-0.35,
+        lead=13.44,
+        similarity=7.04,
+        minimum=6.91,
     ),
 )
 
 # For questions that are not English, as `bench/calibrate.py` prints them. Few questions of this
 # kind could be fitted, so they have few figures.
-FOREIGN_WEIGHTS = (Weights(coverage=2.22, word_count=-0.21, similarity=6.62, minimum=1.78),)
+FOREIGN_WEIGHTS = (Weights(coverage=2.43, word_count=0.76, similarity=8.5, minimum=3.49),)
 
 # Without vectors, and for words where another embedder is used.
 WORD_WEIGHTS = (Weights(coverage=1.0, word_count=0.1, lead=1.5, minimum=0.86),)
