@@ -1,4 +1,7 @@
-"""The words, patterns and weights of `english.toml`, by which messages are read.
+"""The words, patterns and weights by which messages are read.
+
+`english.toml` has those of English, and the weights, which no language changes. `markers/` has one
+file for each other language whose changes of subject are read.
 
 The functions read which topic a message returns to, and what a text is about. Pure: they use
 neither vectors nor notes.
@@ -14,7 +17,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from simplemem.note.words import STOP_WORDS
+from simplemem.note.words import (
+    STOP_WORDS,
+    STOP_WORDS_BY_LANGUAGE,
+    find_stop_words,
+    language_of,
+    without_accents,
+)
 
 _MAX_LABEL: Final = 50  # characters
 _MAX_LABEL_SOURCE: Final = 1000  # characters of a message in which a label is looked for
@@ -22,6 +31,7 @@ _MAX_KEYWORDS: Final = 5
 _MAX_RETURN: Final = 90  # characters of a message in which a return is announced
 _DEFAULT_LABEL: Final = "Conversation"
 
+_MARKER_NAMES: Final = ("shift", "greeting", "opening", "follow", "news", "back", "again")
 _LEAD_INS: Final = ("shift", "greeting", "named")
 _PIECE: Final = re.compile(r"\(\?&(\w+)\)")
 _WORD: Final = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
@@ -50,6 +60,14 @@ def _load_english() -> dict[str, Any]:
     return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
+def _load_other_languages() -> dict[str, dict[str, Any]]:
+    """Return the contents of the files in `markers/`, by the codes of their languages."""
+    languages = {}
+    for path in sorted(Path(__file__).with_name("markers").glob("*.toml")):
+        languages[path.stem] = tomllib.loads(path.read_text(encoding="utf-8"))
+    return languages
+
+
 def _split_words(lists: dict[str, str]) -> dict[str, frozenset[str]]:
     """Return the words of each list, by the name of the list."""
     words = {}
@@ -67,8 +85,8 @@ def _invert_synonyms(lists: dict[str, str]) -> dict[str, str]:
     return replacements
 
 
-def _compile(source: str, pieces: dict[str, str]) -> re.Pattern[str]:
-    """Return a pattern of the file, without line breaks and indentation.
+def compile_pattern(source: str, pieces: dict[str, str]) -> re.Pattern[str]:
+    """Return a pattern of a file, without line breaks and indentation.
 
     "(?&name)" in the source is replaced by the piece of that name, also within pieces. Raises
     KeyError for a name that `pieces` does not have.
@@ -83,8 +101,34 @@ def _read_patterns(english: dict[str, Any]) -> dict[str, re.Pattern[str]]:
     """Return the patterns that are no rules, by their names."""
     patterns = {}
     for name, source in english["patterns"].items():
-        patterns[name] = _compile(source, english["pieces"])
+        patterns[name] = compile_pattern(source, english["pieces"])
     return patterns
+
+
+def _read_markers(
+    patterns: dict[str, re.Pattern[str]], languages: dict[str, dict[str, Any]]
+) -> dict[str, tuple[re.Pattern[str], ...]]:
+    """Return the patterns of each marker, that of English (in `patterns`) first."""
+    markers = {}
+    for name in _MARKER_NAMES:
+        of_languages = [patterns[name]]
+        for language in languages.values():
+            source = language["patterns"][name]
+            of_languages.append(compile_pattern(source, language.get("pieces", {})))
+        markers[name] = tuple(of_languages)
+    return markers
+
+
+def _read_empty_words(languages: dict[str, dict[str, Any]]) -> dict[str, frozenset[str]]:
+    """Return for each language the words that say nothing, without accents, beside English ones."""
+    empty_words = {}
+    for language, stop_words in STOP_WORDS_BY_LANGUAGE.items():
+        words = set(stop_words)
+        if language in languages:
+            chat_words = languages[language]["words"]["chat"].split()
+            words.update(map(without_accents, chat_words))
+        empty_words[language] = frozenset(words)
+    return empty_words
 
 
 def _read_statement_rules(english: dict[str, Any]) -> list[StatementRule]:
@@ -95,7 +139,7 @@ def _read_statement_rules(english: dict[str, Any]) -> list[StatementRule]:
             category=category,
             confidence=confidence,
             key_form=key_form,
-            pattern=_compile(source, english["pieces"]),
+            pattern=compile_pattern(source, english["pieces"]),
         )
         rules.append(rule)
     return rules
@@ -107,7 +151,7 @@ def _read_trait_rules(english: dict[str, Any]) -> list[TraitRule]:
     for section, source in english["rules"]["traits"]:
         rule = TraitRule(
             section=section,
-            pattern=_compile(source, english["pieces"]),
+            pattern=compile_pattern(source, english["pieces"]),
         )
         rules.append(rule)
     return rules
@@ -124,20 +168,32 @@ PATTERNS: Final = _read_patterns(_ENGLISH)
 STATEMENT_RULES: Final = _read_statement_rules(_ENGLISH)
 TRAIT_RULES: Final = _read_trait_rules(_ENGLISH)
 
+_OTHER_LANGUAGES: Final = _load_other_languages()
+MARKERS: Final = _read_markers(PATTERNS, _OTHER_LANGUAGES)
+"""The patterns of what a message may begin with, by its name: one pattern for each language."""
+
+_OTHER_EMPTY_WORDS: Final = _read_empty_words(_OTHER_LANGUAGES)
 _EMPTY_WORDS: Final = STOP_WORDS | WORDS["chat"]
 _TASK_WORDS: Final = WORDS["task"]
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=1024)
 def content_words(text: str) -> tuple[str, ...]:
     """Return the words that say what a text is about, in small letters and in their order.
 
-    Stop words and the words that chats are full of are left out. A repeated word is repeated.
+    Stop words and the words that chats are full of are left out: those of English, and those of the
+    text's language. A repeated word is repeated.
     """
+    matches = _WORD.findall(text.lower())
+    empty_words = _OTHER_EMPTY_WORDS.get(language_of(text))
+    if empty_words is None:  # English, or too short to tell
+        stop_words = find_stop_words(matches, _OTHER_LANGUAGES)
+        empty_words = frozenset(map(without_accents, stop_words))
+
     words = []
-    for match in _WORD.findall(text.lower()):
+    for match in matches:
         word = match.replace("’", "'")
-        if _is_content_word(word):
+        if _is_content_word(word) and without_accents(word) not in empty_words:
             words.append(word)
     return tuple(words)
 
@@ -157,10 +213,16 @@ def read_return(message: str) -> tuple[str, ...] | None:
     words; "OK, so" and the like may precede them, a greeting may not. Reads only 90 characters.
     """
     head = message[:_MAX_RETURN]
-    announcement = PATTERNS["back"].match(head) or PATTERNS["again"].match(head)
-    if announcement is None:
-        return None
-    return content_words(announcement[1])
+    for pattern in (*MARKERS["back"], *MARKERS["again"]):
+        announcement = pattern.match(head)
+        if announcement is not None:
+            return content_words(announcement[1])
+    return None
+
+
+def has_marker(name: str, text: str) -> bool:
+    """Return whether a text begins with a marker of any language. Raises KeyError for the name."""
+    return any(pattern.match(text) for pattern in MARKERS[name])
 
 
 def _skip_lead_ins(message: str) -> str:
