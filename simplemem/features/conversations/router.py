@@ -228,7 +228,6 @@ def _score(comparison: Comparison) -> float:
     score += NEAR["fits"] * comparison.fits
     score += NEAR["ending"] * comparison.ending
     score += NEAR["shared"] * comparison.shared
-    score += NEAR["known"] * comparison.known
     score += NEAR["recent"] * comparison.recent
     score += NEAR["asked"] * comparison.answers_question
     score += NEAR["stranger"] * comparison.is_stranger

@@ -46,8 +46,7 @@ class Comparison(NamedTuple):
     fits: float  # the cosine of the content words of the new exchange and of all exchanges
     ending: float  # the best cosine of the content words of the message's end and of an exchange
     shared: float  # the share of the words that any topic has; rare words count more
-    known: float  # how many words of the new exchange the topic has; rare words count more
-    recent: float  # the same for the last exchanges of the topic
+    recent: float  # how many words of the new exchange the last ones have; rare words count more
     answers_question: bool  # whether the last answer asks something
     is_stranger: bool  # whether the message names someone whom only other topics name
 
@@ -115,7 +114,7 @@ class TopicComparer:
         representations = [self._representations[topic] for topic in topics]
         cosines = _compare_vectors(message_rows, representations)
         shares = _share_rare_words(words, representations)
-        known = _count_known_words(exchange_words, representations)
+        recent = _count_recent_words(exchange_words, representations)
         names = _known_names(text, representations)
 
         comparisons = []
@@ -123,8 +122,7 @@ class TopicComparer:
             comparison = Comparison(
                 *cosines[index],
                 shared=shares[index],
-                known=known[index].in_all,
-                recent=known[index].in_last,
+                recent=recent[index],
                 answers_question=representation.ends_with_question,
                 is_stranger=bool(names) and not names & representation.words,
             )
@@ -240,33 +238,28 @@ def _compare_vectors(
     return list(map(_Cosines, follows, is_about, fits.tolist(), ending))
 
 
-class _KnownWords(NamedTuple):
-    """How many words of an exchange a topic has; rare words count more. Logarithms."""
-
-    in_all: float  # of its exchanges
-    in_last: float
-
-
-def _count_known_words(
+def _count_recent_words(
     words: Iterable[str], representations: Sequence[_Representation]
-) -> list[_KnownWords]:
-    """Return for each topic how many of the words it has, in the order of `representations`."""
+) -> list[float]:
+    """Return for each topic the logarithm of how many of the words its last exchanges have.
+
+    They are in the order of `representations`. A word counts more the fewer topics have it.
+    """
     stems = set(map(_stem, words))
     topic_counts = Counter[str]()
     for representation in representations:
         topic_counts.update(stems & representation.words)
 
-    topic_count = len(representations)
+    ratio = len(representations) + 1
     rarity = {}
     for word, count in topic_counts.items():
-        rarity[word] = math.log((topic_count + 1) / count) + _MIN_RARITY
+        rarity[word] = math.log(ratio / count) + _MIN_RARITY
 
-    known = []
+    counts = []
     for representation in representations:
-        in_all = sum(rarity[word] for word in stems & representation.words)
-        in_last = sum(rarity[word] for word in stems & representation.recent_words)
-        known.append(_KnownWords(math.log1p(in_all), math.log1p(in_last)))
-    return known
+        weight = sum(rarity[word] for word in stems & representation.recent_words)
+        counts.append(math.log1p(weight))
+    return counts
 
 
 def _share_rare_words(
