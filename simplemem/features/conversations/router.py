@@ -1,7 +1,7 @@
 """Decide which topic a message belongs to, by rules that give a reason.
 
 A message belongs to the topic that it returns to by name, or to the current topic while it is
-vague. Otherwise the most similar topic wins, or a new topic does. If the scores are in doubt, the
+vague, or if an agent named that: an agent that names topics names changes too. Otherwise the most similar topic wins, or a new topic does. If the scores are in doubt, the
 conversation stays in its topic. No model is asked, and nothing is written.
 """
 
@@ -113,6 +113,10 @@ class TopicRouter:
         markers = _read_markers(text)
         answer = answer[: LIMITS["text"]]
         is_after_pause = current is not None and _is_pause(current, at)
+        is_led = current is not None and current.named_by == "agent"
+        if is_led and not is_after_pause and "shift" not in markers:
+            return Decision(current, "the agent named the topic and no other one since")
+
         is_vague = return_words == () or _is_too_short(text, markers)
         if current and is_vague and not is_after_pause:
             return Decision(current, "too short to start another topic")

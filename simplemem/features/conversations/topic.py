@@ -95,6 +95,7 @@ class Topic(ConversationNote):
     keywords: tuple[str, ...] = ()
     summary: str = ""
     session: str = ""
+    named_by: str = ""  # "agent" if an agent gave its label or chose it by name
     facts_read: str = ""  # the block id of the last turn whose facts a model has read
 
     @property
@@ -140,6 +141,7 @@ def read_topic(read: Read) -> Topic:
         keywords=_read_keywords(note),
         summary=note.text_property("description") or "",
         session=note.text_property("session") or "",
+        named_by=note.text_property("named_by") or "",
         facts_read=note.text_property("facts_read") or "",
         text=note.text,
         **fields,
