@@ -31,7 +31,7 @@ _MAX_KEYWORDS: Final = 5
 _MAX_RETURN: Final = 90  # characters of a message in which a return is announced
 _DEFAULT_LABEL: Final = "Conversation"
 
-_MARKER_NAMES: Final = ("shift", "greeting", "opening", "follow", "news", "back", "again")
+_MARKER_NAMES: Final = ("shift", "greeting", "opening", "follow", "news", "back", "again", "outcome")
 _LEAD_INS: Final = ("shift", "greeting", "named")
 _PIECE: Final = re.compile(r"\(\?&(\w+)\)")
 _WORD: Final = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
@@ -131,6 +131,14 @@ def _read_empty_words(languages: dict[str, dict[str, Any]]) -> dict[str, frozens
     return empty_words
 
 
+def _read_vague_words(languages: dict[str, dict[str, Any]]) -> dict[str, frozenset[str]]:
+    """Return for each language the words that stand for something that is said elsewhere."""
+    vague_words = {}
+    for language, contents in languages.items():
+        vague_words[language] = frozenset(contents["words"]["vague"].split())
+    return vague_words
+
+
 def _read_statement_rules(english: dict[str, Any]) -> list[StatementRule]:
     """Return the rules for what a sentence states, in the order in which they are tried."""
     rules = []
@@ -170,8 +178,9 @@ TRAIT_RULES: Final = _read_trait_rules(_ENGLISH)
 
 _OTHER_LANGUAGES: Final = _load_other_languages()
 MARKERS: Final = _read_markers(PATTERNS, _OTHER_LANGUAGES)
-"""The patterns of what a message may begin with, by its name: one pattern for each language."""
+"""The patterns of what a message may begin with, or of an outcome: one for each language."""
 
+_VAGUE_WORDS: Final = _read_vague_words(_OTHER_LANGUAGES)
 _OTHER_EMPTY_WORDS: Final = _read_empty_words(_OTHER_LANGUAGES)
 _EMPTY_WORDS: Final = STOP_WORDS | WORDS["chat"]
 _TASK_WORDS: Final = WORDS["task"]
@@ -220,6 +229,11 @@ def read_return(message: str) -> tuple[str, ...] | None:
     return None
 
 
+def states_outcome(sentence: str) -> bool:
+    """Return whether a sentence says what was decided, done or found out, in any language."""
+    return any(pattern.search(sentence) for pattern in MARKERS["outcome"])
+
+
 def has_marker(name: str, text: str) -> bool:
     """Return whether a text begins with a marker of any language. Raises KeyError for the name."""
     return any(pattern.match(text) for pattern in MARKERS[name])
@@ -250,9 +264,13 @@ def label_of(message: str) -> str:
     """Return a label of at most 50 characters for a new topic, in words of its first message.
 
     The label comes from the first clause with two words that say something, without "help me plan"
-    and the like. A message without such a clause gives its first words, an empty one
-    "Conversation", so that the label is never empty.
+    and the like; one without "it" and the like is preferred. A message without such a clause gives
+    its first words, an empty one "Conversation", so that the label is never empty.
     """
+    label = clear_label_of(message)
+    if label:
+        return label
+
     text = _skip_lead_ins(message[:_MAX_LABEL_SOURCE])
     for clause in [*_CLAUSE_END.split(text), text]:
         label = _label_in(clause)
@@ -262,6 +280,20 @@ def label_of(message: str) -> str:
     source = text if text.strip() else message
     first_words = " ".join(source.split())
     return first_words[:_MAX_LABEL].strip() or _DEFAULT_LABEL
+
+
+def clear_label_of(message: str) -> str:
+    """Return the label in the first clause that can be understood on its own, "" if none can.
+
+    Such a clause has no word that stands for something said elsewhere, as in "Sent it to her".
+    """
+    text = _skip_lead_ins(message[:_MAX_LABEL_SOURCE])
+    vague_words = WORDS["vague"] | _VAGUE_WORDS.get(language_of(text), frozenset())
+    for clause in _CLAUSE_END.split(text):
+        label = _label_in(clause)
+        if label and vague_words.isdisjoint(_WORD.findall(clause.lower())):
+            return label
+    return ""
 
 
 def _label_in(clause: str) -> str:

@@ -1,0 +1,100 @@
+"""The label and the summary of a topic, in words that were said in it. Pure.
+
+A label names what the topic is about. A summary quotes how it ended, as far as that was said.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+from simplemem.features.conversations.patterns import (
+    clear_label_of,
+    content_words,
+    label_of,
+    states_outcome,
+)
+
+_MAX_REFINING: Final = 4  # exchanges of a topic whose label may still change
+_MAX_WORDS: Final = 3  # of a label that is a list
+_MAX_OUTCOMES: Final = 2  # sentences of a summary
+_MIN_STATEMENT: Final = 3  # content words of a sentence that says something
+_WORD: Final = re.compile(r"[^\W_]{3,}")
+_IS_NUMBER: Final = re.compile(r"\d+")
+
+Exchange = tuple[str, str]
+"""A message and its answer."""
+
+
+def label_of_exchanges(exchanges: Sequence[Exchange]) -> str:
+    """Return the label of a topic, made of its first exchanges; the later ones change it no more.
+
+    It is the clear clause of the first message (`clear_label_of`). If that has none, it is the
+    list of the words that several messages and answers have in common, then the clear clause of a
+    later message, then whatever `label_of` makes of the first message. Raises IndexError without
+    exchanges.
+    """
+    first_message, _ = exchanges[0]
+    label = clear_label_of(first_message)
+    if label:
+        return label
+
+    first_exchanges = exchanges[:_MAX_REFINING]
+    shared_words = _shared_words(first_exchanges)
+    if len(shared_words) > 1:
+        label = ", ".join(shared_words[:_MAX_WORDS])
+        return label[:1].upper() + label[1:]
+    for message, _ in first_exchanges:
+        label = clear_label_of(message)
+        if label:
+            return label
+    return label_of(first_message)
+
+
+def _shared_words(exchanges: Sequence[Exchange]) -> list[str]:
+    """Return the words that more than one text has, as they are written, most frequent first.
+
+    One of the texts must be a message.
+    """
+    counts = Counter[str]()
+    spellings: dict[str, str] = {}
+    message_words = set[str]()
+    for message, answer in exchanges:
+        message_words.update(content_words(message))
+        for text in (message, answer):
+            counts.update(set(content_words(text)))
+            for word in _WORD.findall(text):
+                spellings.setdefault(word.lower(), word)
+
+    shared_words = []
+    for word, count in sorted(counts.items(), key=_by_count_and_word):
+        is_said = word in message_words and word in spellings
+        if count > 1 and is_said and not _IS_NUMBER.fullmatch(word):
+            shared_words.append(spellings[word])
+    return shared_words
+
+
+def _by_count_and_word(item: tuple[str, int]) -> tuple[int, int, str]:
+    """Return a key that sorts the largest counts first, and then the longest words."""
+    word, count = item
+    return -count, -len(word), word
+
+
+def choose_outcome(sentences: Sequence[str]) -> list[str]:
+    """Return the sentences that say how a conversation ended, at most two, in their order.
+
+    `sentences` are those of the user. The last ones that state a decision or a result are chosen.
+    If none does, it is the last one that is no question and says something, and else the last one
+    of all. Returns [] for no sentences.
+    """
+    statements = [sentence for sentence in sentences if not sentence.endswith("?")]
+    outcomes = [sentence for sentence in statements if states_outcome(sentence)]
+    if outcomes:
+        return outcomes[-_MAX_OUTCOMES:]
+
+    for sentence in reversed(statements):
+        if len(content_words(sentence)) >= _MIN_STATEMENT:
+            return [sentence]
+    return list(sentences[-1:])
