@@ -1,6 +1,6 @@
 """How the chats of the natural material are routed by rules, in this process and without notes.
 
-    python bench/natural_routing.py [--half development|held_out] [--tune] [--leave-one-out]
+    python bench/natural_routing.py [--half development|held_out] [--turns]
 
 Prints a row per chat: the share of messages in the topic of their subject, of changes noticed, and
 of the other messages that stayed, as `bench/natural_chats.py` counts them. A run takes seconds,

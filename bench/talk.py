@@ -142,7 +142,9 @@ def route_by_rules() -> Route:
     """Return the route of a new router of the program."""
     router = TopicRouter(unit_vectors)
 
-    def route(message: Message, at: datetime, topics: Sequence[Topic], current: Topic | None) -> str:
+    def route(
+        message: Message, at: datetime, topics: Sequence[Topic], current: Topic | None
+    ) -> str:
         topic = router.decide(message.text, at, topics, current, answer=message.reply).topic
         return topic.id if topic else ""
 
@@ -152,7 +154,9 @@ def route_by_rules() -> Route:
 def route_to_one_topic() -> Route:
     """Return a route by which all messages are in one topic."""
 
-    def route(_message: Message, _at: datetime, _topics: Sequence[Topic], current: Topic | None) -> str:
+    def route(
+        _message: Message, _at: datetime, _topics: Sequence[Topic], current: Topic | None
+    ) -> str:
         return current.id if current else ""
 
     return route
@@ -161,7 +165,9 @@ def route_to_one_topic() -> Route:
 def route_by_silence() -> Route:
     """Return a route that starts a topic after eight hours of silence."""
 
-    def route(_message: Message, at: datetime, _topics: Sequence[Topic], current: Topic | None) -> str:
+    def route(
+        _message: Message, at: datetime, _topics: Sequence[Topic], current: Topic | None
+    ) -> str:
         if current is None or at - current.last >= timedelta(hours=8):
             return ""
         return current.id

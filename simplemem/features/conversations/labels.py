@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from simplemem.features.conversations.patterns import (
-    clear_label_of,
+    clear_labels_of,
     content_words,
     label_of,
     states_outcome,
@@ -21,6 +21,7 @@ _MAX_REFINING: Final = 4  # exchanges of a topic whose label may still change
 _MAX_WORDS: Final = 3  # of a label that is a list
 _MAX_OUTCOMES: Final = 2  # sentences of a summary
 _MIN_STATEMENT: Final = 3  # content words of a sentence that says something
+_STEM: Final = 5  # letters of a word that is compared
 _WORD: Final = re.compile(r"[^\W_]{3,}")
 _IS_NUMBER: Final = re.compile(r"\d+")
 
@@ -31,26 +32,39 @@ Exchange = tuple[str, str]
 def label_of_exchanges(exchanges: Sequence[Exchange]) -> str:
     """Return the label of a topic, made of its first exchanges; the later ones change it no more.
 
-    It is the clear clause of the first message (`clear_label_of`). If that has none, it is the
-    list of the words that several messages and answers have in common, then the clear clause of a
-    later message, then whatever `label_of` makes of the first message. Raises IndexError without
-    exchanges.
+    It is a clause that can be understood on its own, of the first message if that has one: the
+    clause whose words the answer and the other exchanges take up most. Without such a clause it is
+    the list of the words that several messages and answers have in common, and else whatever
+    `label_of` makes of the first message. Raises IndexError without exchanges.
     """
-    first_message, _ = exchanges[0]
-    label = clear_label_of(first_message)
-    if label:
-        return label
-
     first_exchanges = exchanges[:_MAX_REFINING]
+    for position, (message, _) in enumerate(first_exchanges):
+        labels = clear_labels_of(message)
+        if labels:
+            uses = _count_uses(first_exchanges, position)
+            return max(labels, key=lambda label: sum(uses[stem] for stem in _stems(label)))
+
     shared_words = _shared_words(first_exchanges)
     if len(shared_words) > 1:
         label = ", ".join(shared_words[:_MAX_WORDS])
         return label[:1].upper() + label[1:]
-    for message, _ in first_exchanges:
-        label = clear_label_of(message)
-        if label:
-            return label
+    first_message, _ = exchanges[0]
     return label_of(first_message)
+
+
+def _count_uses(exchanges: Sequence[Exchange], position: int) -> Counter[str]:
+    """Return in how many texts each stem is, without the message at a position."""
+    uses = Counter[str]()
+    for index, (message, answer) in enumerate(exchanges):
+        uses.update(_stems(answer))
+        if index != position:
+            uses.update(_stems(message))
+    return uses
+
+
+def _stems(text: str) -> set[str]:
+    """Return the beginnings of the content words of a text, which other forms of them share."""
+    return {word[:_STEM] for word in content_words(text)}
 
 
 def _shared_words(exchanges: Sequence[Exchange]) -> list[str]:
@@ -85,16 +99,33 @@ def _by_count_and_word(item: tuple[str, int]) -> tuple[int, int, str]:
 def choose_outcome(sentences: Sequence[str]) -> list[str]:
     """Return the sentences that say how a conversation ended, at most two, in their order.
 
-    `sentences` are those of the user. The last ones that state a decision or a result are chosen.
-    If none does, it is the last one that is no question and says something, and else the last one
-    of all. Returns [] for no sentences.
+    `sentences` are those of the user. The last ones that state a decision or a result are chosen;
+    a short one, such as "Done.", is given with the sentence beside it. If none does, it is the last
+    one that is no question and says something, and else the last one of all. Returns [] for no
+    sentences.
     """
-    statements = [sentence for sentence in sentences if not sentence.endswith("?")]
-    outcomes = [sentence for sentence in statements if states_outcome(sentence)]
-    if outcomes:
-        return outcomes[-_MAX_OUTCOMES:]
+    outcomes = []
+    for index, sentence in enumerate(sentences):
+        if not sentence.endswith("?") and states_outcome(sentence):
+            outcomes.append(index)
 
-    for sentence in reversed(statements):
-        if len(content_words(sentence)) >= _MIN_STATEMENT:
+    if outcomes:
+        return _with_context(sentences, outcomes)
+    for sentence in reversed(sentences):
+        if not sentence.endswith("?") and len(content_words(sentence)) >= _MIN_STATEMENT:
             return [sentence]
     return list(sentences[-1:])
+
+
+def _with_context(sentences: Sequence[str], outcomes: Sequence[int]) -> list[str]:
+    """Return the last outcomes; a short last one with the sentence behind or before it.
+
+    `outcomes` are the positions of the sentences that state one, at least one.
+    """
+    last = outcomes[-1]
+    is_short = len(content_words(sentences[last])) < _MIN_STATEMENT
+    if not is_short:
+        return [sentences[index] for index in outcomes[-_MAX_OUTCOMES:]]
+    if last + 1 < len(sentences) and not sentences[last + 1].endswith("?"):
+        return list(sentences[last : last + 2])
+    return list(sentences[max(last - 1, 0) : last + 1])

@@ -31,7 +31,16 @@ _MAX_KEYWORDS: Final = 5
 _MAX_RETURN: Final = 90  # characters of a message in which a return is announced
 _DEFAULT_LABEL: Final = "Conversation"
 
-_MARKER_NAMES: Final = ("shift", "greeting", "opening", "follow", "news", "back", "again", "outcome")
+_MARKER_NAMES: Final = (
+    "shift",
+    "greeting",
+    "opening",
+    "follow",
+    "news",
+    "back",
+    "again",
+    "outcome",
+)
 _LEAD_INS: Final = ("shift", "greeting", "named")
 _PIECE: Final = re.compile(r"\(\?&(\w+)\)")
 _WORD: Final = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
@@ -283,17 +292,24 @@ def label_of(message: str) -> str:
 
 
 def clear_label_of(message: str) -> str:
-    """Return the label in the first clause that can be understood on its own, "" if none can.
+    """Return the label in the first clause that can be understood on its own, "" if none can."""
+    labels = clear_labels_of(message)
+    return labels[0] if labels else ""
+
+
+def clear_labels_of(message: str) -> list[str]:
+    """Return the labels in the clauses of a message that can be understood on their own, in order.
 
     Such a clause has no word that stands for something said elsewhere, as in "Sent it to her".
     """
     text = _skip_lead_ins(message[:_MAX_LABEL_SOURCE])
     vague_words = WORDS["vague"] | _VAGUE_WORDS.get(language_of(text), frozenset())
+    labels = []
     for clause in _CLAUSE_END.split(text):
         label = _label_in(clause)
         if label and vague_words.isdisjoint(_WORD.findall(clause.lower())):
-            return label
-    return ""
+            labels.append(label)
+    return labels
 
 
 def _label_in(clause: str) -> str:

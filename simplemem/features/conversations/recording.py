@@ -10,8 +10,8 @@ from simplemem.features.answers import RecordedTurn
 from simplemem.features.collection import ChangeSet
 from simplemem.features.conversations.exchange import Exchange
 from simplemem.features.conversations.fact_recording import FactRecorder
-from simplemem.features.conversations.notes import ConversationNotes
 from simplemem.features.conversations.labels import label_of_exchanges
+from simplemem.features.conversations.notes import ConversationNotes
 from simplemem.features.conversations.patterns import keywords_of
 from simplemem.features.conversations.profile import (
     PROFILE,

@@ -38,6 +38,7 @@ _SHORT: Final = 1e-9  # the least divisor
 _MIN_RARITY: Final = 0.3  # of a word that all topics have
 _UNUSED_WORD_COUNT: Final = 0.5  # of topics, for a word that none has
 
+
 class Comparison(NamedTuple):
     """How similar an exchange and a topic are."""
 
