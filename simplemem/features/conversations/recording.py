@@ -187,8 +187,8 @@ class ExchangeRecorder:
     def _set_properties(self, path: str) -> None:
         """Set the session of the turn's topic, and make it private if the exchange has a secret.
 
-        Also sets that an agent named it, and what a model has read. `path` is that of the topic's note. A back-dated turn
-        leaves the session as it is.
+        Also sets that an agent named it, and what a model has read. `path` is that of the topic's
+        note. A back-dated turn leaves the session as it is.
         """
         if not self._is_back_dated:
             self._change_set.set(path, session=self._exchange.session)

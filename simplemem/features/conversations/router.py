@@ -1,8 +1,9 @@
 """Decide which topic a message belongs to, by rules that give a reason.
 
-A message belongs to the topic that it returns to by name, or to the current topic while it is
-vague, or if an agent named that: an agent that names topics names changes too. Otherwise the most similar topic wins, or a new topic does. If the scores are in doubt, the
-conversation stays in its topic. No model is asked, and nothing is written.
+A message belongs to the topic that it returns to by name. It belongs to the current topic while it
+is vague, and while an agent names the topics, because such an agent names changes too. Otherwise
+the most similar topic wins, or a new topic does. If the scores are in doubt, the conversation stays
+in its topic. No model is asked, and nothing is written.
 """
 
 from __future__ import annotations
@@ -95,7 +96,8 @@ class TopicRouter:
         """Decide the topic of a message for which the agent named none; None stands for a new one.
 
         `topics` are those in which the session may continue, `current` is its current one, `at` is
-        the time of the message, `answer` is the reply to it, "" if it is not known. The topic is new if there are no topics, or none fits well enough.
+        the time of the message. `answer` is the reply to it, "" if there is none yet. The topic is
+        new if there are no topics, or none fits well enough.
         Never raises: if the vectors cannot be computed, only words are compared, and the
         decision's `method` says why.
         """
