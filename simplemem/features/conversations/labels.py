@@ -20,6 +20,7 @@ from simplemem.features.conversations.patterns import (
 _MAX_REFINING: Final = 4  # exchanges of a topic whose label may still change
 _MAX_WORDS: Final = 3  # of a label that is a list
 _MAX_OUTCOMES: Final = 2  # sentences of a summary
+_MIN_OUTCOME: Final = 4  # words of an outcome that is understood without another sentence
 _MIN_STATEMENT: Final = 3  # content words of a sentence that says something
 _STEM: Final = 5  # letters of a word that is compared
 _WORD: Final = re.compile(r"[^\W_]{3,}")
@@ -123,7 +124,7 @@ def _with_context(sentences: Sequence[str], outcomes: Sequence[int]) -> list[str
     `outcomes` are the positions of the sentences that state one, at least one.
     """
     last = outcomes[-1]
-    is_short = len(content_words(sentences[last])) < _MIN_STATEMENT
+    is_short = len(sentences[last].split()) < _MIN_OUTCOME
     if not is_short:
         return [sentences[index] for index in outcomes[-_MAX_OUTCOMES:]]
     if last + 1 < len(sentences) and not sentences[last + 1].endswith("?"):

@@ -20,7 +20,6 @@ from typing import Any, Final, NamedTuple
 from simplemem.note.words import (
     STOP_WORDS,
     STOP_WORDS_BY_LANGUAGE,
-    find_stop_words,
     language_of,
     without_accents,
 )
@@ -203,10 +202,8 @@ def content_words(text: str) -> tuple[str, ...]:
     text's language. A repeated word is repeated.
     """
     matches = _WORD.findall(text.lower())
-    empty_words = _OTHER_EMPTY_WORDS.get(language_of(text))
-    if empty_words is None:  # English, or too short to tell
-        stop_words = find_stop_words(matches, _OTHER_LANGUAGES)
-        empty_words = frozenset(map(without_accents, stop_words))
+    language = language_of(text) or _guess_language(matches)
+    empty_words = _OTHER_EMPTY_WORDS.get(language, frozenset())
 
     words = []
     for match in matches:
@@ -214,6 +211,22 @@ def content_words(text: str) -> tuple[str, ...]:
         if _is_content_word(word) and without_accents(word) not in empty_words:
             words.append(word)
     return tuple(words)
+
+
+def _guess_language(words: Sequence[str]) -> str:
+    """Return the language of a text too short for `language_of`, "" for English or an unclear one.
+
+    It is one of those with markers: the one with most stop words, if English has fewer of them.
+    """
+    plain_words = set(map(without_accents, words))
+    best_language = ""
+    best_count = len(plain_words & STOP_WORDS)
+    for language in _OTHER_LANGUAGES:
+        count = len(plain_words & STOP_WORDS_BY_LANGUAGE[language])
+        if count > best_count:
+            best_language = language
+            best_count = count
+    return best_language
 
 
 def _is_content_word(word: str) -> bool:
