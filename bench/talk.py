@@ -40,7 +40,7 @@ from bench.talk_finding import print_findings
 from simplemem.features.conversations import router as routing
 from simplemem.features.conversations.router import TopicRouter
 from simplemem.features.conversations.topic import Topic, Turn
-from simplemem.providers.word_vectors import WordLlama
+from simplemem.providers.word_vectors import shared_multilingual
 
 
 class Message(NamedTuple):
@@ -54,7 +54,7 @@ class Message(NamedTuple):
 
 
 Stream = list[Message]
-Route = Callable[[str, datetime, Sequence[Topic], Topic | None], str]
+Route = Callable[[Message, datetime, Sequence[Topic], Topic | None], str]
 """From a message, its time, all topics and the current one: the id of its topic, "" if new."""
 
 RouteFactory = Callable[[], Route]
@@ -77,7 +77,7 @@ _STEPS: Final = (0.1, -0.1, 0.05, -0.05)
 _MIN_GAIN: Final = 0.004  # of a step; less may be chance
 _MAX_SPLIT: Final = 0.012  # share of turns that may wrongly start a topic, before it costs
 
-_WORD_VECTORS: Final = WordLlama()
+_WORD_VECTORS: Final = shared_multilingual()
 
 
 def main() -> None:
@@ -142,8 +142,10 @@ def route_by_rules() -> Route:
     """Return the route of a new router of the program."""
     router = TopicRouter(unit_vectors)
 
-    def route(text: str, at: datetime, topics: Sequence[Topic], current: Topic | None) -> str:
-        topic = router.decide(text, at, topics, current).topic
+    def route(
+        message: Message, at: datetime, topics: Sequence[Topic], current: Topic | None
+    ) -> str:
+        topic = router.decide(message.text, at, topics, current, answer=message.reply).topic
         return topic.id if topic else ""
 
     return route
@@ -152,7 +154,9 @@ def route_by_rules() -> Route:
 def route_to_one_topic() -> Route:
     """Return a route by which all messages are in one topic."""
 
-    def route(_text: str, _at: datetime, _topics: Sequence[Topic], current: Topic | None) -> str:
+    def route(
+        _message: Message, _at: datetime, _topics: Sequence[Topic], current: Topic | None
+    ) -> str:
         return current.id if current else ""
 
     return route
@@ -161,7 +165,9 @@ def route_to_one_topic() -> Route:
 def route_by_silence() -> Route:
     """Return a route that starts a topic after eight hours of silence."""
 
-    def route(_text: str, at: datetime, _topics: Sequence[Topic], current: Topic | None) -> str:
+    def route(
+        _message: Message, at: datetime, _topics: Sequence[Topic], current: Topic | None
+    ) -> str:
         if current is None or at - current.last >= timedelta(hours=8):
             return ""
         return current.id
@@ -277,7 +283,7 @@ def play(stream: Stream, route: Route) -> list[str]:
     for number, message in enumerate(stream):
         at = _START + timedelta(minutes=message.minute)
         current = topics.get(current_id)
-        current_id = route(message.text, at, list(topics.values()), current) or f"block_{number}"
+        current_id = route(message, at, list(topics.values()), current) or f"block_{number}"
 
         topic = topics.get(current_id)
         if topic is None:

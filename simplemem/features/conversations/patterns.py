@@ -1,4 +1,7 @@
-"""The words, patterns and weights of `english.toml`, by which messages are read.
+"""The words, patterns and weights by which messages are read.
+
+`english.toml` has those of English, and the weights, which no language changes. `markers/` has one
+file for each other language whose changes of subject are read.
 
 The functions read which topic a message returns to, and what a text is about. Pure: they use
 neither vectors nor notes.
@@ -14,7 +17,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from simplemem.note.words import STOP_WORDS
+from simplemem.note.words import (
+    STOP_WORDS,
+    STOP_WORDS_BY_LANGUAGE,
+    language_of,
+    without_accents,
+)
 
 _MAX_LABEL: Final = 50  # characters
 _MAX_LABEL_SOURCE: Final = 1000  # characters of a message in which a label is looked for
@@ -22,6 +30,16 @@ _MAX_KEYWORDS: Final = 5
 _MAX_RETURN: Final = 90  # characters of a message in which a return is announced
 _DEFAULT_LABEL: Final = "Conversation"
 
+_MARKER_NAMES: Final = (
+    "shift",
+    "greeting",
+    "opening",
+    "follow",
+    "news",
+    "back",
+    "again",
+    "outcome",
+)
 _LEAD_INS: Final = ("shift", "greeting", "named")
 _PIECE: Final = re.compile(r"\(\?&(\w+)\)")
 _WORD: Final = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
@@ -41,6 +59,14 @@ def _load_english() -> dict[str, Any]:
     """Return the contents of `english.toml`."""
     path = Path(__file__).with_name("english.toml")
     return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+def _load_other_languages() -> dict[str, dict[str, Any]]:
+    """Return the contents of the files in `markers/`, by the codes of their languages."""
+    languages = {}
+    for path in sorted(Path(__file__).with_name("markers").glob("*.toml")):
+        languages[path.stem] = tomllib.loads(path.read_text(encoding="utf-8"))
+    return languages
 
 
 def _split_words(lists: dict[str, str]) -> dict[str, frozenset[str]]:
@@ -80,6 +106,40 @@ def _read_patterns(english: dict[str, Any]) -> dict[str, re.Pattern[str]]:
     return patterns
 
 
+def _read_markers(
+    patterns: dict[str, re.Pattern[str]], languages: dict[str, dict[str, Any]]
+) -> dict[str, tuple[re.Pattern[str], ...]]:
+    """Return the patterns of each marker, that of English (in `patterns`) first."""
+    markers = {}
+    for name in _MARKER_NAMES:
+        of_languages = [patterns[name]]
+        for language in languages.values():
+            source = language["patterns"][name]
+            of_languages.append(compile_pattern(source, language.get("pieces", {})))
+        markers[name] = tuple(of_languages)
+    return markers
+
+
+def _read_empty_words(languages: dict[str, dict[str, Any]]) -> dict[str, frozenset[str]]:
+    """Return for each language the words that say nothing, without accents, beside English ones."""
+    empty_words = {}
+    for language, stop_words in STOP_WORDS_BY_LANGUAGE.items():
+        words = set(stop_words)
+        if language in languages:
+            chat_words = languages[language]["words"]["chat"].split()
+            words.update(map(without_accents, chat_words))
+        empty_words[language] = frozenset(words)
+    return empty_words
+
+
+def _read_vague_words(languages: dict[str, dict[str, Any]]) -> dict[str, frozenset[str]]:
+    """Return for each language the words that stand for something that is said elsewhere."""
+    vague_words = {}
+    for language, contents in languages.items():
+        vague_words[language] = frozenset(contents["words"]["vague"].split())
+    return vague_words
+
+
 def _read_statement_rules(english: dict[str, Any]) -> list[StatementRule]:
     """Return the rules for what a sentence states, in the order in which they are tried."""
     rules = []
@@ -104,22 +164,49 @@ SYNONYMS: Final = _invert_synonyms(_ENGLISH["synonyms"])
 PATTERNS: Final = _read_patterns(_ENGLISH)
 STATEMENT_RULES: Final = _read_statement_rules(_ENGLISH)
 
+_OTHER_LANGUAGES: Final = _load_other_languages()
+MARKERS: Final = _read_markers(PATTERNS, _OTHER_LANGUAGES)
+"""The patterns of what a message may begin with, or of an outcome: one for each language."""
+
+_VAGUE_WORDS: Final = _read_vague_words(_OTHER_LANGUAGES)
+_OTHER_EMPTY_WORDS: Final = _read_empty_words(_OTHER_LANGUAGES)
 _EMPTY_WORDS: Final = STOP_WORDS | WORDS["chat"]
 _TASK_WORDS: Final = WORDS["task"]
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=1024)
 def content_words(text: str) -> tuple[str, ...]:
     """Return the words that say what a text is about, in small letters and in their order.
 
-    Stop words and the words that chats are full of are left out. A repeated word is repeated.
+    Stop words and the words that chats are full of are left out: those of English, and those of the
+    text's language. A repeated word is repeated.
     """
+    matches = _WORD.findall(text.lower())
+    language = language_of(text) or _guess_language(matches)
+    empty_words = _OTHER_EMPTY_WORDS.get(language, frozenset())
+
     words = []
-    for match in _WORD.findall(text.lower()):
+    for match in matches:
         word = match.replace("’", "'")
-        if _is_content_word(word):
+        if _is_content_word(word) and without_accents(word) not in empty_words:
             words.append(word)
     return tuple(words)
+
+
+def _guess_language(words: Sequence[str]) -> str:
+    """Return the language of a text too short for `language_of`, "" for English or an unclear one.
+
+    It is one of those with markers: the one with most stop words, if English has fewer of them.
+    """
+    plain_words = set(map(without_accents, words))
+    best_language = ""
+    best_count = len(plain_words & STOP_WORDS)
+    for language in _OTHER_LANGUAGES:
+        count = len(plain_words & STOP_WORDS_BY_LANGUAGE[language])
+        if count > best_count:
+            best_language = language
+            best_count = count
+    return best_language
 
 
 def _is_content_word(word: str) -> bool:
@@ -137,10 +224,21 @@ def read_return(message: str) -> tuple[str, ...] | None:
     words; "OK, so" and the like may precede them, a greeting may not. Reads only 90 characters.
     """
     head = message[:_MAX_RETURN]
-    announcement = PATTERNS["back"].match(head) or PATTERNS["again"].match(head)
-    if announcement is None:
-        return None
-    return content_words(announcement[1])
+    for pattern in (*MARKERS["back"], *MARKERS["again"]):
+        announcement = pattern.match(head)
+        if announcement is not None:
+            return content_words(announcement[1])
+    return None
+
+
+def states_outcome(sentence: str) -> bool:
+    """Return whether a sentence says what was decided, done or found out, in any language."""
+    return any(pattern.search(sentence) for pattern in MARKERS["outcome"])
+
+
+def has_marker(name: str, text: str) -> bool:
+    """Return whether a text begins with a marker of any language. Raises KeyError for the name."""
+    return any(pattern.match(text) for pattern in MARKERS[name])
 
 
 def _skip_lead_ins(message: str) -> str:
@@ -168,9 +266,13 @@ def label_of(message: str) -> str:
     """Return a label of at most 50 characters for a new topic, in words of its first message.
 
     The label comes from the first clause with two words that say something, without "help me plan"
-    and the like. A message without such a clause gives its first words, an empty one
-    "Conversation", so that the label is never empty.
+    and the like; one without "it" and the like is preferred. A message without such a clause gives
+    its first words, an empty one "Conversation", so that the label is never empty.
     """
+    label = clear_label_of(message)
+    if label:
+        return label
+
     text = _skip_lead_ins(message[:_MAX_LABEL_SOURCE])
     for clause in [*_CLAUSE_END.split(text), text]:
         label = _label_in(clause)
@@ -180,6 +282,27 @@ def label_of(message: str) -> str:
     source = text if text.strip() else message
     first_words = " ".join(source.split())
     return first_words[:_MAX_LABEL].strip() or _DEFAULT_LABEL
+
+
+def clear_label_of(message: str) -> str:
+    """Return the label in the first clause that can be understood on its own, "" if none can."""
+    labels = clear_labels_of(message)
+    return labels[0] if labels else ""
+
+
+def clear_labels_of(message: str) -> list[str]:
+    """Return the labels in the clauses of a message that can be understood on their own, in order.
+
+    Such a clause has no word that stands for something said elsewhere, as in "Sent it to her".
+    """
+    text = _skip_lead_ins(message[:_MAX_LABEL_SOURCE])
+    vague_words = WORDS["vague"] | _VAGUE_WORDS.get(language_of(text), frozenset())
+    labels = []
+    for clause in _CLAUSE_END.split(text):
+        label = _label_in(clause)
+        if label and vague_words.isdisjoint(_WORD.findall(clause.lower())):
+            labels.append(label)
+    return labels
 
 
 def _label_in(clause: str) -> str:

@@ -10,8 +10,9 @@ from simplemem.features.answers import RecordedTurn
 from simplemem.features.collection import ChangeSet
 from simplemem.features.conversations.exchange import Exchange
 from simplemem.features.conversations.fact_recording import FactRecorder
+from simplemem.features.conversations.labels import label_of_exchanges
 from simplemem.features.conversations.notes import ConversationNotes
-from simplemem.features.conversations.patterns import keywords_of, label_of
+from simplemem.features.conversations.patterns import keywords_of
 from simplemem.features.conversations.profile import (
     PROFILE,
     with_disputes,
@@ -23,6 +24,7 @@ from simplemem.features.conversations.topic import (
     Topic,
     insert_turn,
     pause_or_close,
+    refined_label,
     render_new_topic,
     topic_name,
 )
@@ -78,6 +80,8 @@ class ExchangeRecorder:
         fact_recorder = FactRecorder(self._notes, self._change_set, self._exchange)
         note = self._write_turn(topic, label)
         self._set_properties(note.path)
+        if topic is not None and label != topic.label:
+            self._change_set.set(note.path, title=label)
         self._pause_other_topics(note.path)
 
         stored = fact_recorder.record(note.path, note.id)
@@ -103,11 +107,16 @@ class ExchangeRecorder:
     def _label(self, decision: Decision) -> str:
         """Return the label of the turn's topic, which is never empty.
 
-        A new topic gets that of the model, else that of the agent, else one made of the message.
+        A new topic gets that of the model, else that of the agent, else one made of the exchange.
+        One that was made of the first exchanges may change while the topic is young.
         """
-        if decision.topic is not None:
-            return decision.topic.label
-        return decision.label or self._exchange.topic or label_of(self._turn.message)
+        topic = decision.topic
+        if topic is None:
+            exchange = (self._turn.message, self._turn.answer)
+            return decision.label or self._exchange.topic or label_of_exchanges([exchange])
+        if topic.is_full or self._exchange.topic or self._turn.at < topic.last:
+            return topic.label
+        return refined_label(topic, self._turn)
 
     def _scenario(self, topic: Topic | None, current: Topic | None) -> str:
         """Return the name that HMLR, whose tools clients know, gives to what happened to the topic.
@@ -178,11 +187,13 @@ class ExchangeRecorder:
     def _set_properties(self, path: str) -> None:
         """Set the session of the turn's topic, and make it private if the exchange has a secret.
 
-        Also sets what a model has read. `path` is that of the topic's note. A back-dated turn
-        leaves the session as it is.
+        Also sets that an agent named it, and what a model has read. `path` is that of the topic's
+        note. A back-dated turn leaves the session as it is.
         """
         if not self._is_back_dated:
             self._change_set.set(path, session=self._exchange.session)
+        if self._exchange.topic:
+            self._change_set.set(path, named_by="agent")
         if self._exchange.has_secret:
             self._change_set.set(path, private=True)
         if self._exchange.read_by and self._is_read_so_far(path):

@@ -1,12 +1,14 @@
 """Decide which topic a message belongs to, by rules that give a reason.
 
-A message belongs to the topic that it returns to by name, or to the current topic while it is
-vague. Otherwise the most similar topic wins, or a new topic does. If the scores are in doubt, the
-conversation stays in its topic. No model is asked, and nothing is written.
+A message belongs to the topic that it returns to by name. It belongs to the current topic while it
+is vague, and while an agent names the topics, because such an agent names changes too. Otherwise
+the most similar topic wins, or a new topic does. If the scores are in doubt, the conversation stays
+in its topic. No model is asked, and nothing is written.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from operator import attrgetter
@@ -14,8 +16,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from simplemem.features.conversations.patterns import (
     NUMBERS,
-    PATTERNS,
     content_words,
+    has_marker,
     read_return,
 )
 from simplemem.features.conversations.similarity import (
@@ -24,7 +26,8 @@ from simplemem.features.conversations.similarity import (
     find_by_rare_words,
 )
 from simplemem.features.conversations.topic import Topic
-from simplemem.providers.word_vectors import shared_wordllama
+from simplemem.note.sentences import sentence_spans
+from simplemem.providers.word_vectors import shared_multilingual
 
 if TYPE_CHECKING:
     import numpy as np
@@ -41,6 +44,8 @@ LIMITS: Final = NUMBERS["limits"]
 _MAX_RANKED: Final = 12  # topics that a model may choose from
 _MARKERS: Final = ("shift", "greeting", "opening", "follow", "news")
 _SECONDS_PER_HOUR: Final = 3600
+_SECONDS_PER_QUARTER: Final = 900
+_MANY_SENTENCES: Final = 3  # beside the first one
 
 
 class Decision(NamedTuple):
@@ -81,12 +86,18 @@ class TopicRouter:
         self._comparer = TopicComparer(vectors or _word_vectors)
 
     def decide(
-        self, message: str, at: datetime, topics: Sequence[Topic], current: Topic | None
+        self,
+        message: str,
+        at: datetime,
+        topics: Sequence[Topic],
+        current: Topic | None,
+        answer: str = "",
     ) -> Decision:
         """Decide the topic of a message for which the agent named none; None stands for a new one.
 
         `topics` are those in which the session may continue, `current` is its current one, `at` is
-        the time of the message. The topic is new if there are no topics, or none fits well enough.
+        the time of the message. `answer` is the reply to it, "" if there is none yet. The topic is
+        new if there are no topics, or none fits well enough.
         Never raises: if the vectors cannot be computed, only words are compared, and the
         decision's `method` says why.
         """
@@ -102,7 +113,12 @@ class TopicRouter:
                 return Decision(topic, f'returns to "{words}"')
 
         markers = _read_markers(text)
+        answer = answer[: LIMITS["text"]]
         is_after_pause = current is not None and _is_pause(current, at)
+        is_led = current is not None and current.named_by == "agent"
+        if is_led and not is_after_pause and "shift" not in markers:
+            return Decision(current, "the agent named the topic and no other one since")
+
         is_vague = return_words == () or _is_too_short(text, markers)
         if current and is_vague and not is_after_pause:
             return Decision(current, "too short to start another topic")
@@ -112,26 +128,29 @@ class TopicRouter:
             markers.add("day")
         elif current and _has_just_begun(current, open_topics):
             markers.add("begun")
-        return self._decide_by_scores(text, open_topics, current, markers)
+        signs = _weigh_markers(text, markers, current, at)
+        compared = self._compare(text, open_topics, answer)
+        return self._decide_by_scores(compared, open_topics, current, signs)
 
     def _decide_by_scores(
         self,
-        text: str,
+        compared: _ComparedTopics,
         topics: Sequence[Topic],
         current: Topic | None,
-        markers: Collection[str],
+        signs: Mapping[str, float],
     ) -> Decision:
         """Return a decision for the topic with the best score; its topic is None for a new one.
 
-        `markers` are those of the message, including "day" and "begun" where they hold. Of equal
-        scores, that of the current topic is the best.
+        `signs` are those of `_weigh_markers`. Of equal scores, that of the current topic is the
+        best.
         """
-        compared = self._compare(text, topics)
-        stay = _sum_weights(STAY, markers)
-        back = _sum_weights(BACK, markers)
-        scores: dict[Topic | None, float] = {None: _sum_weights(NEW, markers)}
+        stay = _sum_weights(STAY, signs)
+        back = _sum_weights(BACK, signs)
+        scores: dict[Topic | None, float] = {None: _sum_weights(NEW, signs)}
         for topic, comparison in zip(topics, compared.comparisons, strict=True):
-            bonus = stay if topic is current else back
+            bonus = back
+            if topic is current:
+                bonus = stay + STAY["asked"] * comparison.answers_question
             scores[topic] = _score(comparison) + bonus
 
         ranked = sorted(scores, key=lambda topic: (-scores[topic], topic is not current))
@@ -145,24 +164,24 @@ class TopicRouter:
             method=compared.method,
         )
 
-    def _compare(self, text: str, topics: Sequence[Topic]) -> _ComparedTopics:
+    def _compare(self, text: str, topics: Sequence[Topic], answer: str) -> _ComparedTopics:
         """Return how similar a message and each topic are, and the method of the comparison.
 
         Never raises: if the vectors cannot be computed, the topics are compared without them, so
         that the message can be stored. The method then has the reason.
         """
         try:
-            comparisons = self._comparer.compare(text, topics)
+            comparisons = self._comparer.compare(text, topics, answer)
             return _ComparedTopics(comparisons, "rules")
         except Exception as error:  # noqa: BLE001 - whatever fails, the message is stored
             reason = getattr(error, "message", type(error).__name__)
-            comparisons = TopicComparer(_no_vectors).compare(text, topics)
+            comparisons = TopicComparer(_no_vectors).compare(text, topics, answer)
             return _ComparedTopics(comparisons, f"rules (words only: {reason})")
 
 
 def _word_vectors(texts: Sequence[str]) -> NDArray[np.float32]:
     """Return the unit vectors of texts by the bundled word vectors."""
-    return shared_wordllama().unit_vectors(texts)
+    return shared_multilingual().unit_vectors(texts)
 
 
 def _no_vectors(texts: Sequence[str]) -> NDArray[np.float32]:
@@ -177,21 +196,45 @@ def _read_markers(text: str) -> set[str]:
 
     "day" and "begun" do not depend on the text; `decide` adds them.
     """
-    markers = {name for name in _MARKERS if PATTERNS[name].match(text)}
+    markers = {name for name in _MARKERS if has_marker(name, text)}
     markers.add("always")
     return markers
 
 
-def _sum_weights(weights: Mapping[str, float], markers: Collection[str]) -> float:
-    """Return the sum of the weights of a message's markers."""
-    return sum(weight for marker, weight in weights.items() if marker in markers)
+def _weigh_markers(
+    text: str, markers: Collection[str], current: Topic | None, at: datetime
+) -> dict[str, float]:
+    """Return what the form of a message and its time say, as numbers from 0 to 1.
+
+    Those are its markers, each 1. "pause" is the silence since the last turn, on a logarithmic
+    scale from a quarter of an hour to eight hours, and "many" says how many sentences the message
+    has, up to four: who answers only has one, and then comes to something else.
+    """
+    signs = dict.fromkeys(markers, 1.0)
+    sentence_count = sum(1 for _ in sentence_spans(text))
+    signs["many"] = min(max(sentence_count - 1, 0), _MANY_SENTENCES) / _MANY_SENTENCES
+    signs["short"] = float(len(content_words(text)) < LIMITS["few_words"])
+    if current is not None:
+        seconds = (at - current.last).total_seconds()
+        quarters = max(seconds, 1) / _SECONDS_PER_QUARTER
+        longest = LIMITS["hours"] * _SECONDS_PER_HOUR / _SECONDS_PER_QUARTER
+        signs["pause"] = min(max(math.log(quarters) / math.log(longest), 0), 1)
+    return signs
+
+
+def _sum_weights(weights: Mapping[str, float], signs: Mapping[str, float]) -> float:
+    """Return the sum of the weights of a message's signs, each times its number."""
+    return sum(weight * signs.get(name, 0) for name, weight in weights.items())
 
 
 def _score(comparison: Comparison) -> float:
     """Return the weighted sum of what a comparison of a message and a topic found."""
     score: float = NEAR["follows"] * comparison.follows
     score += NEAR["about"] * comparison.is_about
+    score += NEAR["fits"] * comparison.fits
+    score += NEAR["ending"] * comparison.ending
     score += NEAR["shared"] * comparison.shared
+    score += NEAR["recent"] * comparison.recent
     score += NEAR["asked"] * comparison.answers_question
     score += NEAR["stranger"] * comparison.is_stranger
     return score

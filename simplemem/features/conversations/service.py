@@ -58,7 +58,9 @@ class ConversationService(ConversationNotes):
             return TopicDecision(current, decision)
 
         reachable = reachable_topics(topics, exchange.session)
-        decision = self._router.decide(turn.message, turn.at, reachable, current)
+        decision = self._router.decide(
+            turn.message, turn.at, reachable, current, answer=turn.answer
+        )
         return TopicDecision(current, decision)
 
     def record(self, exchange: Exchange, **by: Unpack[AuthorArgs]) -> RecordedTurn:

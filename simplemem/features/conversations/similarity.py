@@ -1,7 +1,7 @@
-"""How similar a message and topics are: by word vectors, by rare words and by names. Pure.
+"""How similar an exchange and topics are: by word vectors, by rare words and by names. Pure.
 
-A topic is represented by its first exchange, which says what it is about, and by its last ones. An
-exchange is a message with its answer.
+An exchange is a message with its answer. A topic is represented by its first exchange, which says
+what it is about, and by its last ones. An exchange that is to be routed may lack its answer.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
 from simplemem.features.conversations.patterns import NUMBERS, PATTERNS, content_words
 from simplemem.features.conversations.topic import Topic, Turn
+from simplemem.note.sentences import sentence_spans
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,23 +24,30 @@ if TYPE_CHECKING:
 
     Rows = NDArray[np.float32]
 
-_MAX_LAST_EXCHANGES: Final = 4
+_MAX_LAST_EXCHANGES: Final = 8  # whose vectors represent a topic
+_MAX_WORD_EXCHANGES: Final = 20  # last ones, whose words represent a topic
+_MAX_RECENT_EXCHANGES: Final = 2  # last ones, whose words what is said next has in common
 _MAX_ROWS: Final = _MAX_LAST_EXCHANGES + 2
 """Vectors of a topic: its last exchange as it is written, then the words of each exchange."""
+_MIN_ENDING_WORDS: Final = 3  # content words of the last sentences of a message
+_STEM: Final = 6  # letters; the endings of longer words differ, in Spanish more than in English
 _MAX_CHARACTERS: Final = NUMBERS["limits"]["text"]
 _MIN_RETURN_SHARE: Final = NUMBERS["limits"]["named"]
 _MAX_ANSWER_ENDING: Final = 60  # characters in which an answer may ask something
+_SHORT: Final = 1e-9  # the least divisor
+_MIN_RARITY: Final = 0.3  # of a word that all topics have
 _UNUSED_WORD_COUNT: Final = 0.5  # of topics, for a word that none has
-
-_stem: Final = partial(PATTERNS["ending"].sub, "")
 
 
 class Comparison(NamedTuple):
-    """How similar a message and a topic are."""
+    """How similar an exchange and a topic are."""
 
     follows: float  # the cosine of the message and the last exchange, as they are written
     is_about: float  # the best cosine of the content words of the message and of an exchange
+    fits: float  # the cosine of the content words of the new exchange and of all exchanges
+    ending: float  # the best cosine of the content words of the message's end and of an exchange
     shared: float  # the share of the words that any topic has; rare words count more
+    recent: float  # how many words of the new exchange the last ones have; rare words count more
     answers_question: bool  # whether the last answer asks something
     is_stranger: bool  # whether the message names someone whom only other topics name
 
@@ -50,6 +57,14 @@ class _Cosines(NamedTuple):
 
     follows: float
     is_about: float
+    fits: float
+    ending: float
+
+
+def _stem(word: str) -> str:
+    """Return the beginning of a word by which it is compared with other words."""
+    without_ending: str = PATTERNS["ending"].sub("", word)
+    return without_ending[:_STEM]
 
 
 @dataclass(frozen=True)
@@ -57,6 +72,7 @@ class _Outline:
     """What represents a topic, before the vectors of its texts are known."""
 
     words: frozenset[str]  # stems, and capitalized words as they are written
+    recent_words: frozenset[str]  # stems of the last exchanges
     ends_with_question: bool
     texts: Sequence[str]  # one for each of its vectors
 
@@ -66,6 +82,7 @@ class _Representation:
     """What represents a topic."""
 
     words: frozenset[str]
+    recent_words: frozenset[str]
     ends_with_question: bool
     rows: Rows
 
@@ -84,8 +101,8 @@ class TopicComparer:
         self._vectors = vectors
         self._representations: WeakKeyDictionary[Topic, _Representation] = WeakKeyDictionary()
 
-    def compare(self, text: str, topics: Sequence[Topic]) -> list[Comparison]:
-        """Return how similar a message and each topic are, in the order of `topics`.
+    def compare(self, text: str, topics: Sequence[Topic], answer: str = "") -> list[Comparison]:
+        """Return how similar a message with its answer and each topic are, in their order.
 
         Returns [] for no topics. Raises whatever the function that makes vectors raises.
         """
@@ -93,26 +110,28 @@ class TopicComparer:
             return []
 
         words = content_words(text)
-        message_rows = self._embed(text, words, topics)
+        exchange_words = content_words(f"{text} {answer}")
+        message_rows = self._embed([text, words, exchange_words, _ending_words(text)], topics)
         representations = [self._representations[topic] for topic in topics]
         cosines = _compare_vectors(message_rows, representations)
         shares = _share_rare_words(words, representations)
+        recent = _count_recent_words(exchange_words, representations)
         names = _known_names(text, representations)
 
         comparisons = []
         for index, representation in enumerate(representations):
             comparison = Comparison(
-                follows=cosines[index].follows,
-                is_about=cosines[index].is_about,
+                *cosines[index],
                 shared=shares[index],
+                recent=recent[index],
                 answers_question=representation.ends_with_question,
                 is_stranger=bool(names) and not names & representation.words,
             )
             comparisons.append(comparison)
         return comparisons
 
-    def _embed(self, text: str, words: Sequence[str], topics: Sequence[Topic]) -> Rows:
-        """Return two vectors of a message: as it is written, and of its content words (`words`).
+    def _embed(self, parts: Sequence[str | Sequence[str]], topics: Sequence[Topic]) -> Rows:
+        """Return a vector of each part of a message: of a text, or of content words.
 
         Also represents the topics that are not represented yet, so that all of `topics` are
         afterwards. The function that makes vectors is called once, and what it raises is raised.
@@ -122,47 +141,71 @@ class TopicComparer:
             if topic not in self._representations:
                 outlines[topic] = _outline(topic)
 
-        texts = [text, " ".join(words)]
+        texts = [part if isinstance(part, str) else " ".join(part) for part in parts]
         for outline in outlines.values():
             texts += outline.texts
         rows = self._vectors(texts)
 
-        start = 2
+        start = len(parts)
         for topic, outline in outlines.items():
             self._representations[topic] = _Representation(
                 words=outline.words,
+                recent_words=outline.recent_words,
                 ends_with_question=outline.ends_with_question,
                 rows=rows[start : start + _MAX_ROWS],
             )
             start += _MAX_ROWS
-        return rows[:2]
+        return rows[: len(parts)]
+
+
+def _ending_words(text: str) -> Sequence[str]:
+    """Return the content words of the last sentences of a message, at least three if it has them.
+
+    A message often answers first, and comes to its subject then.
+    """
+    spans = list(sentence_spans(text))
+    for start, _ in reversed(spans):
+        words = content_words(text[start:])
+        if len(words) >= _MIN_ENDING_WORDS:
+            return words
+    return content_words(text)
 
 
 def _outline(topic: Topic) -> _Outline:
     """Return what represents a topic, with exactly `_MAX_ROWS` texts; missing ones are empty."""
-    last_turns = topic.turns[-_MAX_LAST_EXCHANGES:]
-    earlier_turns = topic.turns[:-_MAX_LAST_EXCHANGES]
+    exchanges = _exchanges_of(topic, _MAX_LAST_EXCHANGES)
+    texts = exchanges[-1:]
+    for exchange in exchanges:
+        texts.append(" ".join(content_words(exchange)))
+    missing_count = _MAX_ROWS - len(texts)
+    texts += [""] * missing_count
+
+    words = set[str]()
+    for exchange in _exchanges_of(topic, _MAX_WORD_EXCHANGES):
+        words.update(map(_stem, content_words(exchange)))
+        words.update(_capitalized_words(exchange))
+    recent_words = set[str]()
+    for exchange in exchanges[-_MAX_RECENT_EXCHANGES:]:
+        recent_words.update(map(_stem, content_words(exchange)))
+
+    return _Outline(
+        words=frozenset(words),
+        recent_words=frozenset(recent_words),
+        ends_with_question=_ends_with_question(topic.turns),
+        texts=texts,
+    )
+
+
+def _exchanges_of(topic: Topic, count: int) -> list[str]:
+    """Return the first exchange of a topic and its last `count` ones, each once, as texts."""
+    last_turns = topic.turns[-count:]
+    earlier_turns = topic.turns[:-count]
     exchanges = []
     for turn in [*earlier_turns[:1], *last_turns]:
         message = turn.message[:_MAX_CHARACTERS]
         answer = turn.answer[:_MAX_CHARACTERS]
         exchanges.append(f"{message} {answer}")
-
-    words = set[str]()
-    texts = exchanges[-1:]
-    for exchange in exchanges:
-        exchange_words = content_words(exchange)
-        texts.append(" ".join(exchange_words))
-        words.update(map(_stem, exchange_words))
-        words.update(_capitalized_words(exchange))
-    missing_count = _MAX_ROWS - len(texts)
-    texts += [""] * missing_count
-
-    return _Outline(
-        words=frozenset(words),
-        ends_with_question=_ends_with_question(last_turns),
-        texts=texts,
-    )
+    return exchanges
 
 
 def _ends_with_question(turns: Sequence[Turn]) -> bool:
@@ -178,9 +221,8 @@ def _compare_vectors(
 ) -> list[_Cosines]:
     """Return the cosines of a message and each topic, in the order of `representations`.
 
-    `message_rows` has two vectors: of the message as it is written, which is compared with the last
-    exchange, and of its content words, compared with those of each exchange; the largest cosine
-    counts. There must be a topic.
+    `message_rows` has the vectors of the message as it is written, of its content words, of those
+    with its answer, and of those of its end. There must be a topic.
     """
     import numpy as np
 
@@ -190,7 +232,35 @@ def _compare_vectors(
     cosines = np.einsum("bed,sd->bes", stacked, message_rows)
     follows = cosines[:, 0, 0].tolist()
     is_about = cosines[:, 1:, 1].max(axis=1).tolist()
-    return list(map(_Cosines, follows, is_about))
+    sums = stacked[:, 1:].sum(axis=1)
+    lengths = np.sqrt(np.einsum("bd,bd->b", sums, sums))
+    fits = cosines[:, 1:, 2].sum(axis=1) / np.maximum(lengths, _SHORT)
+    ending = cosines[:, 1:, 3].max(axis=1).tolist()
+    return list(map(_Cosines, follows, is_about, fits.tolist(), ending))
+
+
+def _count_recent_words(
+    words: Iterable[str], representations: Sequence[_Representation]
+) -> list[float]:
+    """Return for each topic the logarithm of how many of the words its last exchanges have.
+
+    They are in the order of `representations`. A word counts more the fewer topics have it.
+    """
+    stems = set(map(_stem, words))
+    topic_counts = Counter[str]()
+    for representation in representations:
+        topic_counts.update(stems & representation.words)
+
+    ratio = len(representations) + 1
+    rarity = {}
+    for word, count in topic_counts.items():
+        rarity[word] = math.log(ratio / count) + _MIN_RARITY
+
+    counts = []
+    for representation in representations:
+        weight = sum(rarity[word] for word in stems & representation.recent_words)
+        counts.append(math.log1p(weight))
+    return counts
 
 
 def _share_rare_words(

@@ -14,7 +14,8 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 from simplemem.features.answers import TurnOut
-from simplemem.features.conversations.patterns import PATTERNS, keywords_of
+from simplemem.features.conversations.labels import choose_outcome, label_of_exchanges
+from simplemem.features.conversations.patterns import PATTERNS
 from simplemem.features.fact import EPOCH
 from simplemem.features.note_type import NoteType
 from simplemem.note.body import read_body
@@ -31,7 +32,6 @@ _MAX_NAME: Final = 71  # characters of a note's name: the day and a label
 _MAX_TURNS = 300  # of a topic; then another topic continues it
 _MAX_BYTES: Final = 500_000  # of a topic's note, likewise
 _STATUSES: Final = ("active", "paused", "closed")
-_SUMMARY_SENTENCES: Final = 2
 _TURN: Final = PATTERNS["turn"]
 _FOLDED: Final = re.compile(
     r"^> \[!\w+\]-? (Answer|Context)[ \t\r]*+(?:\n|\Z)((?:^>.*(?:\n|\Z))*+)", re.MULTILINE
@@ -93,6 +93,7 @@ class Topic(ConversationNote):
     keywords: tuple[str, ...] = ()
     summary: str = ""
     session: str = ""
+    named_by: str = ""  # "agent" if an agent gave its label or chose it by name
     facts_read: str = ""  # the block id of the last turn whose facts a model has read
 
     @property
@@ -138,6 +139,7 @@ def read_topic(read: Read) -> Topic:
         keywords=_read_keywords(note),
         summary=note.text_property("description") or "",
         session=note.text_property("session") or "",
+        named_by=note.text_property("named_by") or "",
         facts_read=note.text_property("facts_read") or "",
         text=note.text,
         **fields,
@@ -392,23 +394,26 @@ def _is_generated(summary: str) -> bool:
 
 
 def summary_of(topic: Topic) -> str:
-    """Return the two most central sentences of the user's messages, quoted and in their order.
+    """Return how a topic ended, as far as the user said it: one or two sentences, quoted.
 
-    They are those with most of the topic's keywords. "" if no sentence can be quoted.
+    They are those of `choose_outcome`. "" if no sentence can be quoted.
     """
-    sentences = _quotable_sentences(topic)
-    keywords = set(keywords_of([turn.message for turn in topic.turns]))
-
-    def count_keywords(sentence: str) -> int:
-        """Return how many of the topic's keywords a sentence has."""
-        words = set(re.findall(r"\w+", sentence.lower()))
-        return len(keywords & words)
-
-    most_central = sorted(sentences, key=count_keywords, reverse=True)[:_SUMMARY_SENTENCES]
-    if not most_central:
+    outcome = choose_outcome(_quotable_sentences(topic))
+    if not outcome:
         return ""
-    in_order = [sentence for sentence in sentences if sentence in most_central]
-    return f"“{' … '.join(in_order)}”"
+    return f"“{' … '.join(outcome)}”"
+
+
+def refined_label(topic: Topic, turn: Turn) -> str:
+    """Return the label of a topic with one more turn at its end.
+
+    It is another one only if the topic is young, and its label was made of its turns: one that an
+    agent, a model or the user gave stays.
+    """
+    exchanges = [(earlier.message, earlier.answer) for earlier in topic.turns]
+    if topic.named_by or not exchanges or topic.label != label_of_exchanges(exchanges):
+        return topic.label
+    return label_of_exchanges([*exchanges, (turn.message, turn.answer)])
 
 
 def _quotable_sentences(topic: Topic) -> list[str]:

@@ -454,3 +454,38 @@ def test_of_two_notes_of_a_fact_the_one_stated_last_gets_the_new_version(
         "TT-0000-QX",
         "TT-9020-QX",
     ]
+
+
+def test_an_unclear_label_is_refined_by_the_next_exchange(
+    conversations: ConversationService,
+) -> None:
+    first = record(conversations, "there my friend", response="Hello!")
+    second = record(
+        conversations,
+        "the greenhouse pump is loud at night",
+        "2026-11-20T09:02:00Z",
+        response="A pump on rubber feet is quiet.",
+    )
+    assert second["block_id"] == first["block_id"]
+    assert second["topic"] == "Greenhouse pump is loud at night"
+    assert conversations.find(first["block_id"]).label == second["topic"]
+
+
+def test_a_label_that_an_agent_gave_stays(conversations: ConversationService) -> None:
+    record(conversations, "there my friend", response="Hello!", topic="there my friend")
+    second = record(conversations, "the greenhouse pump is loud at night", "2026-11-20T09:02:00Z")
+    assert second["topic"] == "there my friend"
+
+
+def test_the_summary_of_a_paused_topic_says_how_it_ended(
+    conversations: ConversationService,
+) -> None:
+    first = record(conversations, "Which pump for the greenhouse?", topic="Pump")
+    record(
+        conversations,
+        "Greenhouse pump: we decided on the small pump. It hums.",
+        "2026-11-20T09:02:00Z",
+    )
+    record(conversations, "We bought a boat.", "2026-11-20T09:04:00Z", topic="Boat")
+    summary = conversations.find(first["block_id"]).summary
+    assert summary == "“Greenhouse pump: we decided on the small pump.”"

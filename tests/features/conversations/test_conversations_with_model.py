@@ -73,7 +73,9 @@ def record(
 def close(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the rules always decide for the current topic, with close scores."""
 
-    def decide(self: TopicRouter, message: str, at: Any, topics: Any, current: Any) -> Decision:
+    def decide(
+        self: TopicRouter, message: str, at: Any, topics: Any, current: Any, **_: Any
+    ) -> Decision:
         open_topics = tuple(topic for topic in topics if topic.status != "closed")
         return Decision(current, "by numbers", open_topics, current is not None)
 

@@ -13,7 +13,14 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from simplemem.errors import Unavailable
-from simplemem.features.conversations.patterns import PATTERNS, keywords_of, label_of, read_return
+from simplemem.features.conversations.patterns import (
+    PATTERNS,
+    content_words,
+    has_marker,
+    keywords_of,
+    label_of,
+    read_return,
+)
 from simplemem.features.conversations.router import Decision, TopicRouter
 from simplemem.features.conversations.topic import Topic, Turn
 
@@ -241,4 +248,91 @@ def test_words_alone_decide_when_vectors_fail(conversation: Conversation) -> Non
     conversation.router = router
     assert (
         conversation.decide("Which spices would you serve with the smoked trout?").method == "rules"
+    )
+
+
+def test_a_message_without_a_question_before_it_may_leave_after_some_hours(
+    conversation: Conversation,
+) -> None:
+    news = "My landlord wants to sell the flat, and the kitchen window does not close."
+    conversation.say("The bucket tips too early, at two millimetres.", "Move the screw outwards.")
+    assert conversation.say(news, minutes=240) == "block_1"
+
+
+def test_a_reply_to_the_question_of_the_assistant_stays_in_the_topic(
+    conversation: Conversation,
+) -> None:
+    conversation.say("It tips too early.", "How far from the wall does the gauge stand?")
+    assert conversation.say("about forty steps, behind the old pear tree, my sister says") == (
+        "block_0"
+    )
+
+
+def test_a_message_that_answers_first_belongs_where_its_end_belongs(
+    conversation: Conversation,
+) -> None:
+    conversation.say("Anyway, help me plan the food for my father's seventieth birthday.")
+    conversation.say("He likes trout, but my aunt eats no fish.", "Then a roast beside the trout.")
+    assert (
+        conversation.say("Fine, we do that. The bucket of the rain gauge is tipping too early.")
+        == "block_0"
+    )
+
+
+def test_the_answer_helps_to_find_the_topic_of_a_message(conversation: Conversation) -> None:
+    conversation.say("Anyway, help me plan the food for my father's seventieth birthday.")
+    conversation.say("He likes trout, but my aunt eats no fish.", "Then a roast beside the trout.")
+    conversation.now += timedelta(hours=3)
+    topics, current = list(conversation.topics.values()), conversation.topics["block_1"]
+
+    def nearest(answer: str) -> Topic:
+        message = "it happened again during the night, twice, I am so annoyed"
+        decision = conversation.router.decide(
+            message, conversation.now, topics, current, answer=answer
+        )
+        return decision.ranked[0]
+
+    about_rain = "If the tipping bucket of the gauge tips without rain, wind shakes the rain gauge."
+    about_food = "If the trout for the birthday spoils, order the food for your aunt and father."
+    assert nearest(about_rain) is conversation.topics["block_0"]
+    assert nearest(about_food) is conversation.topics["block_1"]
+
+
+def test_a_topic_that_an_agent_named_continues_until_it_names_another(
+    conversation: Conversation,
+) -> None:
+    named = replace(conversation.topics["block_0"], named_by="agent", sha256="named")
+    conversation.topics["block_0"] = named
+    news = "My landlord wants to sell the flat, and the kitchen window does not close."
+    assert conversation.goes_to(news) == "block_0"
+    assert conversation.goes_to(f"By the way, {news}") == ""
+
+
+@pytest.mark.parametrize(
+    ("message", "words"),
+    [
+        ("Volvamos a la gata: come poco", "gata"),
+        ("Respecto al alquiler, cuánto falta?", "alquiler"),
+        ("Zurück zum Regenmesser: ist Messing besser?", "regenmesser"),
+        ("Revenons au pluviomètre : il fuit.", "pluviomètre"),
+    ],
+)
+def test_what_a_message_in_another_language_returns_to(message: str, words: str) -> None:
+    assert words in (read_return(message) or ())
+
+
+@pytest.mark.parametrize(
+    "message",
+    ["Por cierto, se me ha roto el coche", "Übrigens, mein Auto ist kaputt",
+     "Au fait, ma voiture est en panne"],
+)  # fmt: skip
+def test_what_changes_the_topic_in_another_language(message: str) -> None:
+    assert has_marker("shift", message)
+
+
+def test_words_that_say_nothing_in_spanish_are_no_content() -> None:
+    assert content_words("me han llamado y estoy llorando en la cocina") == (
+        "llamado",
+        "llorando",
+        "cocina",
     )

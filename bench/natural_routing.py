@@ -1,0 +1,99 @@
+"""How the chats of the natural material are routed by rules, in this process and without notes.
+
+    python bench/natural_routing.py [--half development|held_out] [--turns]
+
+Prints a row per chat: the share of messages in the topic of their subject, of changes noticed, and
+of the other messages that stayed, as `bench/natural_chats.py` counts them. A run takes seconds,
+because nothing is stored: the topics are values, as in `bench/talk.py`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from bench.natural_chats import (
+    RoutedExchange,
+    count_kept,
+    count_noticed_changes,
+    count_right,
+    count_right_decisions,
+)
+from bench.natural_figures import sum_counts
+from bench.natural_material import HALVES, Chat, read_material
+from simplemem.features.conversations.router import TopicRouter
+from simplemem.features.conversations.topic import Topic, Turn
+
+_COUNTS = {
+    "right": count_right,
+    "noticed": count_noticed_changes,
+    "kept": count_kept,
+    "decisions": count_right_decisions,
+}
+
+
+def main() -> None:
+    """Print the figures of each chat, and of all."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("--half", choices=HALVES, default="development")
+    parser.add_argument("--turns", action="store_true", help="print each message with its topic")
+    options = parser.parse_args()
+
+    chats = read_material(options.half).chats
+    routed_chats = [route_chat(chat) for chat in chats]
+    if options.turns:
+        for routed in routed_chats:
+            _print_turns(routed)
+    print(f"{'':8}" + "".join(f"{name:>18}" for name in _COUNTS))
+    for chat, routed in zip(chats, routed_chats, strict=True):
+        _print_row(chat.id, [routed])
+    _print_row("all", routed_chats)
+
+
+def route_chat(chat: Chat) -> list[RoutedExchange]:
+    """Return the exchanges of a chat with the topics that the rules put them in."""
+    router = TopicRouter()
+    topics: dict[str, Topic] = {}
+    current_id = ""
+    routed = []
+    for number, exchange in enumerate(chat.exchanges):
+        at = exchange.at.replace(tzinfo=UTC)
+        turn = Turn(f"turn_{number}", at, exchange.message, exchange.response, "")
+        current = topics.get(current_id)
+        decision = router.decide(
+            turn.message, at, list(topics.values()), current, answer=turn.answer
+        )
+        if decision.topic is None:
+            current_id = f"block_{number}"
+            topics[current_id] = Topic(current_id, "", "active", at, (), path="")
+        else:
+            current_id = decision.topic.id
+        topic = topics[current_id]
+        topics[current_id] = replace(topic, turns=(*topic.turns, turn), sha256=f"{number}")
+        routed.append(RoutedExchange(exchange, current_id, turn.id))
+    return routed
+
+
+def _print_turns(routed: Sequence[RoutedExchange]) -> None:
+    for item in routed:
+        exchange = item.exchange
+        mark = "*" if exchange.is_change else " "
+        print(f"{exchange.topic}{mark} {item.block_id:9} {exchange.message[:90]!r}")
+
+
+def _print_row(title: str, routed_chats: Sequence[Sequence[RoutedExchange]]) -> None:
+    cells = []
+    for count in _COUNTS.values():
+        total = sum_counts(map(count, routed_chats))
+        cells.append(f"{total!s:>11}{total.share:7.2f}")
+    print(f"{title:8}" + "".join(cells))
+
+
+if __name__ == "__main__":
+    main()

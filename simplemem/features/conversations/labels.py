@@ -1,0 +1,132 @@
+"""The label and the summary of a topic, in words that were said in it. Pure.
+
+A label names what the topic is about. A summary quotes how it ended, as far as that was said.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+from simplemem.features.conversations.patterns import (
+    clear_labels_of,
+    content_words,
+    label_of,
+    states_outcome,
+)
+
+_MAX_REFINING: Final = 4  # exchanges of a topic whose label may still change
+_MAX_WORDS: Final = 3  # of a label that is a list
+_MAX_OUTCOMES: Final = 2  # sentences of a summary
+_MIN_OUTCOME: Final = 4  # words of an outcome that is understood without another sentence
+_MIN_STATEMENT: Final = 3  # content words of a sentence that says something
+_STEM: Final = 5  # letters of a word that is compared
+_WORD: Final = re.compile(r"[^\W_]{3,}")
+_IS_NUMBER: Final = re.compile(r"\d+")
+
+Exchange = tuple[str, str]
+"""A message and its answer."""
+
+
+def label_of_exchanges(exchanges: Sequence[Exchange]) -> str:
+    """Return the label of a topic, made of its first exchanges; the later ones change it no more.
+
+    It is a clause that can be understood on its own, of the first message if that has one: the
+    clause whose words the answer and the other exchanges take up most. Without such a clause it is
+    the list of the words that several messages and answers have in common, and else whatever
+    `label_of` makes of the first message. Raises IndexError without exchanges.
+    """
+    first_exchanges = exchanges[:_MAX_REFINING]
+    for position, (message, _) in enumerate(first_exchanges):
+        labels = clear_labels_of(message)
+        if labels:
+            uses = _count_uses(first_exchanges, position)
+            return max(labels, key=lambda label: sum(uses[stem] for stem in _stems(label)))
+
+    shared_words = _shared_words(first_exchanges)
+    if len(shared_words) > 1:
+        label = ", ".join(shared_words[:_MAX_WORDS])
+        return label[:1].upper() + label[1:]
+    first_message, _ = exchanges[0]
+    return label_of(first_message)
+
+
+def _count_uses(exchanges: Sequence[Exchange], position: int) -> Counter[str]:
+    """Return in how many texts each stem is, without the message at a position."""
+    uses = Counter[str]()
+    for index, (message, answer) in enumerate(exchanges):
+        uses.update(_stems(answer))
+        if index != position:
+            uses.update(_stems(message))
+    return uses
+
+
+def _stems(text: str) -> set[str]:
+    """Return the beginnings of the content words of a text, which other forms of them share."""
+    return {word[:_STEM] for word in content_words(text)}
+
+
+def _shared_words(exchanges: Sequence[Exchange]) -> list[str]:
+    """Return the words that more than one text has, as they are written, most frequent first.
+
+    One of the texts must be a message.
+    """
+    counts = Counter[str]()
+    spellings: dict[str, str] = {}
+    message_words = set[str]()
+    for message, answer in exchanges:
+        message_words.update(content_words(message))
+        for text in (message, answer):
+            counts.update(set(content_words(text)))
+            for word in _WORD.findall(text):
+                spellings.setdefault(word.lower(), word)
+
+    shared_words = []
+    for word, count in sorted(counts.items(), key=_by_count_and_word):
+        is_said = word in message_words and word in spellings
+        if count > 1 and is_said and not _IS_NUMBER.fullmatch(word):
+            shared_words.append(spellings[word])
+    return shared_words
+
+
+def _by_count_and_word(item: tuple[str, int]) -> tuple[int, int, str]:
+    """Return a key that sorts the largest counts first, and then the longest words."""
+    word, count = item
+    return -count, -len(word), word
+
+
+def choose_outcome(sentences: Sequence[str]) -> list[str]:
+    """Return the sentences that say how a conversation ended, at most two, in their order.
+
+    `sentences` are those of the user. The last ones that state a decision or a result are chosen;
+    a short one, such as "Done.", is given with the sentence beside it. If none does, it is the last
+    one that is no question and says something, and else the last one of all. Returns [] for no
+    sentences.
+    """
+    outcomes = []
+    for index, sentence in enumerate(sentences):
+        if not sentence.endswith("?") and states_outcome(sentence):
+            outcomes.append(index)
+
+    if outcomes:
+        return _with_context(sentences, outcomes)
+    for sentence in reversed(sentences):
+        if not sentence.endswith("?") and len(content_words(sentence)) >= _MIN_STATEMENT:
+            return [sentence]
+    return list(sentences[-1:])
+
+
+def _with_context(sentences: Sequence[str], outcomes: Sequence[int]) -> list[str]:
+    """Return the last outcomes; a short last one with the sentence behind or before it.
+
+    `outcomes` are the positions of the sentences that state one, at least one.
+    """
+    last = outcomes[-1]
+    is_short = len(sentences[last].split()) < _MIN_OUTCOME
+    if not is_short:
+        return [sentences[index] for index in outcomes[-_MAX_OUTCOMES:]]
+    if last + 1 < len(sentences) and not sentences[last + 1].endswith("?"):
+        return list(sentences[last : last + 2])
+    return list(sentences[max(last - 1, 0) : last + 1])
