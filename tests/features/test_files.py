@@ -137,7 +137,8 @@ def test_a_file_is_a_note_that_people_find_and_its_name_comes_back(store: Enhanc
     run_command(
         store, command="create", path="/memories/plans/q3.md", file_text="Ship the balloon.\n"
     )
-    assert {hit.name for hit in store.search("which phase").hits} == {"memories/progress.txt"}
+    found = store.search("which phase", mode="text")
+    assert {hit.name for hit in found.hits} == {"memories/progress.txt"}
     lines = run_command(store, command="view", path="/memories").split("\n")[1:]
     assert [line.split("\t")[1] for line in lines] == [
         "/memories",

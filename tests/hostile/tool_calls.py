@@ -34,6 +34,8 @@ HARMLESS: dict[str, dict[str, Any]] = {
     "search_knowledge": {"query": "pool"}, "link_knowledge": {"sourceId": "id-one", "targetId": "id-two"},
     "update_knowledge": {"id": "id-one", "content": "The pool was empty."}, "delete_knowledge": {"id": "id-one"},
     "auto_resolve_contradictions": {"apply": True},
+    "review_contradictions": {"verdicts": [{"one": "id-one", "other": "id-two", "verdict": "compatible"}]},
+    "verify_knowledge": {"id": "id-one"}, "trace_knowledge": {"id": "id-one"}, "search_all_knowledge": {"query": "pool"},
     # what was said
     "store_conversation": {"message": "My pin is 4471. I'm vegan.", "context": "c", "response": "r", "topic": "Tides",
                            "facts": [{"key": "boat", "value": "Plover"}], "timestamp": "2026-01-01", "session_id": "s"},
