@@ -19,6 +19,7 @@ from effort import LONG
 from linear import HOSTILE, grows_too_fast
 
 import simplemem
+from simplemem.features.conversations.trait_rules import trait_languages
 from simplemem.features.graph.attributes import split_attributes
 
 ROOT = Path(simplemem.__file__).parent
@@ -30,6 +31,7 @@ MADE_WHILE_RUNNING = {  # words, to the letter
     "features/documents/agent_facts.py": ["f'(?<!\\\\w){words}(?!\\\\w)'"],
     "features/conversations/recall.py": ["f'{name}\\\\b'", 'f"\\\\b{name}(?:[\'’]s)?\\\\b"'],
 }
+TABLES_MADE_WHILE_RUNNING = {"features/conversations/trait_rules.py": trait_languages}
 SEARCHES = {"search", "sub", "subn", "split", "findall", "finditer"}
 OPERATIONS = SEARCHES | {"match", "fullmatch"}
 
@@ -61,7 +63,11 @@ def patterns() -> Iterator[tuple[str, str, str, re.Pattern[str]]]:
                 # One that is handed on may be used for anything.
                 for operation in {value.__name__} if value is not pattern else used or {"search"}:
                     yield path, name, operation, pattern
-        for pattern in in_tables(vars(module), depth=3):
+        tables = dict(vars(module))
+        if path in TABLES_MADE_WHILE_RUNNING:
+            made = TABLES_MADE_WHILE_RUNNING[path]()
+            tables |= {f"made {number}": table for number, table in enumerate(made)}
+        for pattern in in_tables(tables, depth=3):
             if id(pattern) not in tabled:  # a table is imported by several modules
                 tabled.add(id(pattern))
                 yield path, "a table", "match", pattern

@@ -18,10 +18,10 @@ from simplemem.features.conversations.patterns import WORDS, content_words
 from simplemem.features.conversations.statements import stated_sentences, unquoted_sentences
 from simplemem.features.conversations.topic import ConversationNote
 from simplemem.features.conversations.trait_rules import (
-    ENGLISH,
-    TRAIT_LANGUAGES,
     TraitLanguage,
+    english,
     languages_of_message,
+    trait_languages,
 )
 from simplemem.features.facts.memory_type import memory_type_of
 from simplemem.features.note_type import NoteType
@@ -93,7 +93,7 @@ def read_traits(message: str) -> list[Trait]:
     traits = dict[Trait, None]()
     for sentence in unquoted_sentences(message):
         if sentence in stated:
-            worded = _read_worded(sentence, ENGLISH)
+            worded = _read_worded(sentence, english())
         else:
             worded = []
         for trait in worded or _read_in_languages(sentence, languages):
@@ -130,7 +130,7 @@ def _read_in_language(sentence: str, language: TraitLanguage) -> list[Trait]:
     plain = sentence.replace("’", "'")
     if language.states_no_rule(plain):
         return []
-    if language is not ENGLISH:
+    if language is not english():
         worded = _read_worded(sentence, language)
         if worded:
             return worded
@@ -166,7 +166,7 @@ def _make_trait(section: str, words: str) -> Trait | None:
 
 def severity_of(constraint: str) -> str:
     """Return "strict" if a constraint says "strictly", "allergic" or the like, else "firm"."""
-    for language in TRAIT_LANGUAGES:
+    for language in trait_languages():
         if language.patterns["strict"].search(constraint):
             return "strict"
     return "firm"
@@ -274,7 +274,7 @@ def noun_of(statement: str) -> str:
 def _has_fixed_form(statement: str) -> bool:
     """Return whether a preference is in a fixed form, so that `noun_of` says what it is about."""
     plain = statement.replace("’", "'")
-    for rule in ENGLISH.wording_rules:
+    for rule in english().wording_rules:
         if rule.section == "Preferences" and rule.pattern.search(plain):
             return True
     return False
@@ -347,7 +347,7 @@ def _owner_of(statement: str) -> str:
 
     Several words are joined by hyphens.
     """
-    for language in TRAIT_LANGUAGES:
+    for language in trait_languages():
         owner = language.owner_of(statement)
         if owner:
             return "-".join(owner.split())

@@ -11,7 +11,7 @@ Each file in `traits/` has one language:
   statement, or `says`, a pattern whose group of that name is the statement. With `is_state`, the
   signals say how somebody is, so the rule reads nothing of "My sister …".
 
-Pure, but for reading the files when the module is imported.
+Pure, but for reading the files.
 """
 
 from __future__ import annotations
@@ -20,12 +20,14 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 from simplemem.features.conversations.patterns import compile_pattern
 
 _FOLDER: Final = Path(__file__).with_name("traits")
+_CODES: Final = ("en", "es", "de", "fr")
 _MAX_READ: Final = 2_000  # characters by which the language of a message is told
 _WORD: Final = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
 
@@ -91,19 +93,33 @@ class TraitLanguage:
 def languages_of_message(message: str) -> list[TraitLanguage]:
     """Return the languages with the most common words in a message; English if none has any.
 
-    Short messages may fit several. They are in the order of TRAIT_LANGUAGES.
+    Short messages may fit several. They are in the order of `trait_languages`.
     """
     words = set(_WORD.findall(message[:_MAX_READ].lower().replace("’", "'")))
-    counts = [len(words & language.common) for language in TRAIT_LANGUAGES]
+    counts = [len(words & language.common) for language in trait_languages()]
     most = max(counts)
     if not most:
-        return [ENGLISH]
+        return [english()]
 
     languages = []
-    for language, count in zip(TRAIT_LANGUAGES, counts, strict=True):
+    for language, count in zip(trait_languages(), counts, strict=True):
         if count == most:
             languages.append(language)
     return languages
+
+
+@cache
+def trait_languages() -> tuple[TraitLanguage, ...]:
+    """Return the languages in the order in which they are preferred if a message fits several.
+
+    Their files are read by the first call, so that a server starts without compiling the patterns.
+    """
+    return tuple(_load_language(code) for code in _CODES)
+
+
+def english() -> TraitLanguage:
+    """Return the English rules."""
+    return trait_languages()[0]
 
 
 def _load_language(code: str) -> TraitLanguage:
@@ -146,11 +162,3 @@ def _read_signal_rules(rules: list[dict[str, Any]]) -> list[SignalRule]:
             is_state = rule.get("is_state", False)
             signal_rules.append(SignalRule(rule["section"], tuple(rule["if_all"]), is_state))
     return signal_rules
-
-
-ENGLISH: Final = _load_language("en")
-SPANISH: Final = _load_language("es")
-GERMAN: Final = _load_language("de")
-FRENCH: Final = _load_language("fr")
-TRAIT_LANGUAGES: Final = (ENGLISH, SPANISH, GERMAN, FRENCH)
-"""The languages in the order in which they are preferred if a message fits several."""

@@ -28,7 +28,7 @@ from simplemem.features.conversations.profile import read_traits
 from simplemem.features.conversations.service import ConversationService
 from simplemem.features.conversations.statements import stated_sentences
 from simplemem.features.conversations.topic import Topic, Turn
-from simplemem.features.conversations.trait_rules import TRAIT_LANGUAGES
+from simplemem.features.conversations.trait_rules import trait_languages
 from simplemem.features.fact import Fact
 from simplemem.features.facts.decay import is_current
 from simplemem.features.facts.key_notes import stated_at
@@ -314,7 +314,7 @@ def _is_own_episode(sentence: str) -> bool:
     plain = plain_text(sentence)
     is_own = any(language.patterns["first_person"].match(plain) for language in LANGUAGES)
     is_own = is_own or not _FIRST_PERSON.isdisjoint(words_of(plain))
-    is_opinion = any(language.patterns["opinion"].search(plain) for language in TRAIT_LANGUAGES)
+    is_opinion = any(language.patterns["opinion"].search(plain) for language in trait_languages())
     return is_own and not is_opinion and not _is_liking(sentence)
 
 
@@ -327,7 +327,7 @@ def _is_liking(sentence: str) -> bool:
 def _is_plan(sentence: str) -> bool:
     """Return whether a sentence says what the user is going to do, in any language."""
     plain = sentence.replace("’", "'")
-    return any(language.patterns["plan"].search(plain) for language in TRAIT_LANGUAGES)
+    return any(language.patterns["plan"].search(plain) for language in trait_languages())
 
 
 def _has_credential(text: str) -> bool:
