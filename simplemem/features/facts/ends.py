@@ -62,22 +62,28 @@ def end_of_statement(text: str, at: datetime) -> datetime | None:
 
     `at` is when the statement was made. Only the first 400 characters are read.
     """
-    plain = " ".join(text[:_MAX_READ].lower().replace("’", "'").split())
-    for language in _LANGUAGES:
-        day = _last_day(language, plain, at.date())
-        if day is not None:
-            return datetime(day.year, day.month, day.day, 23, 59, 59, tzinfo=UTC)
-    return None
+    return _end_of_day_read_by(_last_day, text, at)
 
 
 def end_of_appointment(text: str, at: datetime) -> datetime | None:
     """Return the end of the day of an appointment, None if a statement states none.
 
-    An appointment has a day that is not before `at`, and a time of day.
+    An appointment has a day that is not before `at`, and a time of day. Only the first 400
+    characters are read.
+    """
+    return _end_of_day_read_by(_appointed_day, text, at)
+
+
+def _end_of_day_read_by(
+    read_day: Callable[[_DayLanguage, str, date], date | None], text: str, at: datetime
+) -> datetime | None:
+    """Return the end of the day that a function reads in a text, in the first language that fits.
+
+    None if it reads no day in any language.
     """
     plain = " ".join(text[:_MAX_READ].lower().replace("’", "'").split())
     for language in _LANGUAGES:
-        day = _appointed_day(language, plain, at.date())
+        day = read_day(language, plain, at.date())
         if day is not None:
             return datetime(day.year, day.month, day.day, 23, 59, 59, tzinfo=UTC)
     return None
@@ -207,7 +213,7 @@ def _read_month(
     """Return the last day of the next month of a name."""
     month = language.months.index((parts["month"] or "")[:3]) + 1
     year = int(parts.get("year") or 0) or today.year + (month < today.month)
-    return date(year, month, monthrange(year, month)[1])
+    return _last_day_of(year, month)
 
 
 def _read_weekday(
@@ -222,14 +228,14 @@ def _read_end_of_week(
     _language: _DayLanguage, _parts: Mapping[str, str | None], today: date
 ) -> date | None:
     """Return the Sunday of this week."""
-    return today + timedelta(days=_SUNDAY - today.weekday())
+    return _sunday_of_week(today)
 
 
 def _read_end_of_month(
     _language: _DayLanguage, _parts: Mapping[str, str | None], today: date
 ) -> date | None:
     """Return the last day of this month."""
-    return date(today.year, today.month, monthrange(today.year, today.month)[1])
+    return _last_day_of(today.year, today.month)
 
 
 def _read_feast(
@@ -266,7 +272,7 @@ def _holiday_in(language: _DayLanguage, rule: str, year: int) -> date:
     month = int(month_text)
     weekday = language.weekdays.index(weekday_name)
     if which == "last":
-        last = date(year, month, monthrange(year, month)[1])
+        last = _last_day_of(year, month)
         return last - timedelta(days=(last.weekday() - weekday) % 7)
     first = date(year, month, 1)
     first_such_day = first + timedelta(days=(weekday - first.weekday()) % 7)
@@ -317,8 +323,8 @@ def _end_of_duration(language: _DayLanguage, plain: str, today: date) -> date | 
 def _end_of_period(language: _DayLanguage, period: str, today: date) -> date:
     """Return the last day of this week, of this week and the next, or of this month."""
     if language.units.get(period) == language.units["month"]:
-        return date(today.year, today.month, monthrange(today.year, today.month)[1])
-    sunday = today + timedelta(days=_SUNDAY - today.weekday())
+        return _last_day_of(today.year, today.month)
+    sunday = _sunday_of_week(today)
     is_two_weeks = " y la " in period
     return sunday + timedelta(days=7) if is_two_weeks else sunday
 
@@ -333,6 +339,16 @@ def _next_date(today: date, year_text: str | None, month: int, day: int) -> date
         if found is not None and found >= today:
             return found
     return None
+
+
+def _sunday_of_week(today: date) -> date:
+    """Return the Sunday with which the week of a day ends."""
+    return today + timedelta(days=_SUNDAY - today.weekday())
+
+
+def _last_day_of(year: int, month: int) -> date:
+    """Return the last day of a month."""
+    return date(year, month, monthrange(year, month)[1])
 
 
 def _month_after(today: date, months_ahead: int) -> tuple[int, int]:
