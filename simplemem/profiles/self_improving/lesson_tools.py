@@ -224,6 +224,16 @@ def _changed_fields(previous: Lesson, current: Lesson) -> list[str]:
     return [field for field in _FIELDS if getattr(previous, field) != getattr(current, field)]
 
 
+def _updated(previous: Lesson, current: Lesson, warnings: list[str]) -> Updated:
+    """Return what a client is told of a changed lesson."""
+    return {
+        "id": current.id,
+        "name": current.name,
+        "changed": _changed_fields(previous, current),
+        "warnings": warnings,
+    }
+
+
 @tool("Search knowledge", adapter=ADAPTER)
 def search_knowledge(
     lessons: LessonService,
@@ -304,14 +314,8 @@ def update_knowledge(
         change = change._replace(tags=tuple(tags))
     lesson, warnings = lessons.update(id, change, **caller)
 
-    changed = _changed_fields(previous, lesson)
-    data: Updated = {
-        "id": lesson.id,
-        "name": lesson.name,
-        "changed": changed,
-        "warnings": warnings,
-    }
-    text = f"Knowledge updated: {lesson.id} ({', '.join(changed) or 'no change'})"
+    data = _updated(previous, lesson, warnings)
+    text = f"Knowledge updated: {lesson.id} ({', '.join(data['changed']) or 'no change'})"
     return Reply("\n".join([text, *warnings]), data)
 
 
@@ -349,13 +353,7 @@ def verify_knowledge(
     """Record that an entry was tested and holds, or with verified=false that it did not."""
     previous = lessons.find(id)
     lesson, warnings = lessons.verify(id, verified=verified, note=note, **caller)
-    changed = _changed_fields(previous, lesson)
-    data: Updated = {
-        "id": lesson.id,
-        "name": lesson.name,
-        "changed": changed,
-        "warnings": warnings,
-    }
+    data = _updated(previous, lesson, warnings)
     outcome = "verified" if lesson.verified else "not verified"
     return Reply("\n".join([f"Knowledge {outcome}: {lesson.id}", *warnings]), data)
 
