@@ -38,6 +38,17 @@ class Likeness(NamedTuple):
     words: dict[str, float]
     missing: str
 
+    def best_paths(self, most: int) -> list[str]:
+        """Return the paths of the `most` best notes by meaning, then of as many by words.
+
+        Each path is returned once.
+        """
+        paths: dict[str, None] = {}
+        for scores in (self.meaning, self.words):
+            best_first = sorted(scores, key=scores.__getitem__, reverse=True)
+            paths |= dict.fromkeys(best_first[:most])
+        return list(paths)
+
     def scores(self, weight: float, least: float) -> dict[str, tuple[float, float, float]]:
         """Return, by path, (score, similarity by meaning, similarity by words), each from 0 to 1.
 

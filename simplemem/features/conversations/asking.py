@@ -77,11 +77,7 @@ def _make_question(
     candidates = _candidates(notes, exchange, decided)
     private = notes.extension.private_among({topic.path for topic in candidates})
     is_named = bool(exchange.topic)
-    concerned = [decision.topic] if is_named else [decision.topic, current]
-    if any(topic is not None and topic.path in private for topic in concerned):
-        return None
-    new_path = f"{topic_name('topic', exchange.turn.at)}.md"
-    if is_private_by_rule(new_path, notes.settings.embed.private):
+    if _is_private(notes, exchange, decided, private):
         return None
 
     is_open = notes.settings.llm.route == "always" or decision.is_close
@@ -97,6 +93,25 @@ def _make_question(
         facts=_shown_facts(notes, exchange.turn.message, exchange.turn.at),
         profile=_shown_profile(notes),
     )
+
+
+def _is_private(
+    notes: ConversationNotes,
+    exchange: Exchange,
+    decided: TopicDecision,
+    private: Collection[str],
+) -> bool:
+    """Return whether an exchange is in a private topic by the rules' decision, or follows one.
+
+    `private` are the paths of private topics. If the settings make all new topics private, every
+    exchange is private.
+    """
+    current, decision = decided
+    concerned = [decision.topic] if exchange.topic else [decision.topic, current]
+    if any(topic is not None and topic.path in private for topic in concerned):
+        return True
+    new_path = f"{topic_name('topic', exchange.turn.at)}.md"
+    return is_private_by_rule(new_path, notes.settings.embed.private)
 
 
 def _candidates(
@@ -131,18 +146,9 @@ def _shown_facts(notes: ConversationNotes, message: str, at: datetime) -> dict[s
     private = notes.extension.private_among(facts)
     shown = [path for path in facts if path not in private]
     if len(shown) > _MAX_FACTS:
-        shown = _nearest(notes, message, shown)
+        likeness = notes.extension.likeness(message, shown, _MAX_FACTS)
+        shown = likeness.best_paths(_MAX_FACTS // 2)
     return {facts[path].id: facts[path] for path in shown}
-
-
-def _nearest(notes: ConversationNotes, message: str, paths: Collection[str]) -> list[str]:
-    """Return the paths of the 100 notes that are nearest to a message, the nearest first."""
-    likeness = notes.extension.likeness(message, paths, _MAX_FACTS)
-    nearest = dict[str, None]()
-    for scores in (likeness.meaning, likeness.words):
-        half = sorted(scores, key=scores.__getitem__, reverse=True)[: _MAX_FACTS // 2]
-        nearest.update(dict.fromkeys(half))
-    return list(nearest)
 
 
 def _shown_profile(notes: ConversationNotes) -> Profile:

@@ -77,12 +77,10 @@ def _similar_facts(
     """
     facts_by_path = {fact.path: fact for fact in facts}
     likeness = extension.likeness(text, facts_by_path, _MAX_SIMILAR)
-    paths: dict[str, None] = {}
-    for scores in (likeness.meaning, likeness.words):
-        best_first = sorted(scores, key=scores.__getitem__, reverse=True)
-        paths |= dict.fromkeys(best_first[:_MAX_SIMILAR])
-
-    return [SimilarFact(facts_by_path[path], likeness.meaning.get(path, 0.0)) for path in paths]
+    return [
+        SimilarFact(facts_by_path[path], likeness.meaning.get(path, 0.0))
+        for path in likeness.best_paths(_MAX_SIMILAR)
+    ]
 
 
 def _facts_to_compare(

@@ -235,11 +235,7 @@ class FactService(FeatureService):
         paths = [path for path in facts if path not in private_paths]
         if len(paths) > _MAX_SHOWN:
             likeness = self.extension.likeness(text, paths, _MAX_SHOWN)
-            nearest = dict[str, None]()
-            for scores in (likeness.meaning, likeness.words):
-                best_first = sorted(scores, key=scores.__getitem__, reverse=True)
-                nearest |= dict.fromkeys(best_first[: _MAX_SHOWN // 2])
-            paths = list(nearest)
+            paths = likeness.best_paths(_MAX_SHOWN // 2)
         return [facts[path] for path in paths]
 
     def _ask_model(self, origin: Origin, text: str, result: AddResult) -> list[Ruling]:
