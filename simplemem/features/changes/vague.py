@@ -180,10 +180,22 @@ def _of_latest_message(mentions: Sequence[Mention], change: VagueChange, at: dat
     indexes = [index for index, mention in enumerate(mentions) if mention.stated == latest]
     if not change.numbers:
         return indexes
+    return _with_number(mentions, indexes, change.numbers)
 
-    numbers = {index: frozenset(_NUMBER.findall(mentions[index].statement)) for index in indexes}
-    same_number = [index for index in indexes if numbers[index] & change.numbers]
-    return same_number or [index for index in indexes if numbers[index]]
+
+def _with_number(
+    mentions: Sequence[Mention], indexes: Sequence[int], numbers: frozenset[str]
+) -> list[int]:
+    """Return the facts at `indexes` that have one of some numbers, or else those that have any."""
+    same_number = []
+    any_number = []
+    for index in indexes:
+        stated_numbers = frozenset(_NUMBER.findall(mentions[index].statement))
+        if stated_numbers & numbers:
+            same_number.append(index)
+        if stated_numbers:
+            any_number.append(index)
+    return same_number or any_number
 
 
 def _next_appointment(mentions: Sequence[Mention], at: datetime) -> list[int]:

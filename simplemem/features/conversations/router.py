@@ -113,15 +113,12 @@ class TopicRouter:
                 return Decision(topic, f'returns to "{words}"')
 
         markers = _read_markers(text)
-        answer = answer[: LIMITS["text"]]
         is_after_pause = current is not None and _is_pause(current, at)
-        is_led = current is not None and current.named_by == "agent"
-        if is_led and not is_after_pause and "shift" not in markers:
-            return Decision(current, "the agent named the topic and no other one since")
-
-        is_vague = return_words == () or _is_too_short(text, markers)
-        if current and is_vague and not is_after_pause:
-            return Decision(current, "too short to start another topic")
+        if current is not None and not is_after_pause:
+            is_vague = return_words == () or _is_too_short(text, markers)
+            reason = _reason_to_stay(current, markers, is_vague=is_vague)
+            if reason:
+                return Decision(current, reason)
 
         open_topics = _open_topics(topics, current)
         if is_after_pause:
@@ -129,7 +126,7 @@ class TopicRouter:
         elif current and _has_just_begun(current, open_topics):
             markers.add("begun")
         signs = _weigh_markers(text, markers, current, at)
-        compared = self._compare(text, open_topics, answer)
+        compared = self._compare(text, open_topics, answer[: LIMITS["text"]])
         return self._decide_by_scores(compared, open_topics, current, signs)
 
     def _decide_by_scores(
@@ -177,6 +174,15 @@ class TopicRouter:
             reason = getattr(error, "message", type(error).__name__)
             comparisons = TopicComparer(_no_vectors).compare(text, topics, answer)
             return _ComparedTopics(comparisons, f"rules (words only: {reason})")
+
+
+def _reason_to_stay(current: Topic, markers: Collection[str], *, is_vague: bool) -> str:
+    """Return why a message stays in the current topic whatever it resembles, "" if it need not."""
+    if current.named_by == "agent" and "shift" not in markers:
+        return "the agent named the topic and no other one since"
+    if is_vague:
+        return "too short to start another topic"
+    return ""
 
 
 def _word_vectors(texts: Sequence[str]) -> NDArray[np.float32]:
