@@ -10,11 +10,13 @@ that is so for an item that is neither. `--misses` also prints the messages that
 from __future__ import annotations
 
 import argparse
-import json
+import sys
 import tempfile
 from pathlib import Path
-from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from bench.natural_material import ConstraintItem, read_folder
 from simplemem.features.conversations.exchange import new_exchange
 from simplemem.features.conversations.profile import Profile
 from simplemem.features.conversations.service import conversation_service
@@ -22,14 +24,14 @@ from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
 
-def store_alone(text: str, date: str) -> Profile:
-    """Return the profile of a vault in which only this message is stored, at this time."""
+def store_alone(item: ConstraintItem) -> Profile:
+    """Return the profile of a vault in which only this message is stored, at its time."""
     with (
         tempfile.TemporaryDirectory() as folder,
         EnhancedStore(Path(folder), Settings()) as store,
     ):
         service = conversation_service(store)
-        service.record(new_exchange(text, timestamp=date))
+        service.record(new_exchange(item.text, timestamp=item.at.isoformat()))
         profiles = service.items(Profile)
         return profiles[0] if profiles else Profile(path="")
 
@@ -41,15 +43,14 @@ def main() -> None:
     parser.add_argument("--misses", action="store_true")
     args = parser.parse_args()
 
-    items = _read_items(args.material / "constraints.json")
-    gold = {row["id"]: row for row in _read_items(args.material / "constraints.gold.json")}
+    items = read_folder(args.material).constraints
     recognised = []
     missed = []
     wrong = []
     for item in items:
-        profile = store_alone(item["text"], item["date"])
+        profile = store_alone(item)
         is_stored = bool(profile.constraints or profile.preferences)
-        is_rule = gold[item["id"]]["kind"] != "neither"
+        is_rule = item.kind != "neither"
         if is_rule:
             (recognised if is_stored else missed).append(item)
         elif is_stored:
@@ -59,15 +60,9 @@ def main() -> None:
     print(f"recognised: {len(recognised)} of {rules} ({len(recognised) / rules:.2f})")
     print(f"wrong: {len(wrong)} of {len(items) - rules}")
     for item in wrong:
-        print(f"  wrong: {item['id']} {item['text']}")
+        print(f"  wrong: {item.id} {item.text}")
     for item in missed if args.misses else []:
-        print(f"  missed: {item['id']} {item['text']}")
-
-
-def _read_items(path: Path) -> list[dict[str, Any]]:
-    """Return the items of a file of the material."""
-    items: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))["items"]
-    return items
+        print(f"  missed: {item.id} {item.text}")
 
 
 if __name__ == "__main__":

@@ -141,7 +141,11 @@ class Material:
 
 def read_material(half: Half) -> Material:
     """Return a half of the material. Raises FileNotFoundError if it is not there."""
-    folder = ROOT / half
+    return read_folder(ROOT / half)
+
+
+def read_folder(folder: Path) -> Material:
+    """Return the material in a folder. Raises FileNotFoundError if a file is not there."""
     chats = [_read_chat(file) for file in _items_in(folder / "chats")]
     people = [_read_person(file) for file in _items_in(folder / "statements")]
     items = _read(folder / "constraints.json")["items"]

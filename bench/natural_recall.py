@@ -9,14 +9,26 @@ names another half of the material.
 from __future__ import annotations
 
 import argparse
-import json
+import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from bench.natural_material import (
+    ROOT,
+    Chat,
+    Exchange,
+    Material,
+    Person,
+    Question,
+    Statement,
+    read_folder,
+)
 from simplemem.features.conversations.exchange import new_exchange
 from simplemem.features.conversations.recall import recall
 from simplemem.features.conversations.service import ConversationService, conversation_service
@@ -24,18 +36,7 @@ from simplemem.note.words import count_tokens
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
-_DATA: Final = Path(__file__).parents[1] / "tests" / "data" / "natural" / "development"
-
-
-@dataclass
-class Exchange:
-    """A message with its answer, the numbers of both in their chat, and the topic."""
-
-    numbers: list[int]
-    message: str
-    time: str
-    topic: str = ""
-    answers: list[str] = field(default_factory=list)
+_DATA: Final = ROOT / "development"
 
 
 @dataclass
@@ -51,39 +52,45 @@ class Tally:
     seconds: float = 0.0
 
 
-class Material(NamedTuple):
-    """The questions of a half of the material, and the exchanges that they are about."""
+def exchanges_by_source(material: Material) -> dict[str, list[Exchange]]:
+    """Return the exchanges of each chat and person that questions are about, in their order.
 
-    questions: list[dict[str, Any]]
-    exchanges: dict[str, list[Exchange]]
-
-
-def read_material(data: Path) -> Material:
-    """Return the questions, and the exchanges of each chat and each person they ask about."""
-    questions = json.loads((data / "questions.json").read_text())["questions"]
-    sources = dict.fromkeys(question["of"] for question in questions)
-    return Material(questions, {source: _read_source(data, source) for source in sources})
-
-
-def _read_source(data: Path, source: str) -> list[Exchange]:
-    """Return the exchanges of a chat ("chat 01") or the statements of a person ("p1")."""
-    if not source.startswith("chat"):
-        rows = json.loads((data / "statements" / f"{source}.json").read_text())["statements"]
-        return [Exchange([n], row["text"], row["date"]) for n, row in enumerate(rows)]
-
-    number = source.removeprefix("chat ")
-    turns = json.loads((data / "chats" / f"{number}.json").read_text())["turns"]
-    gold = json.loads((data / "chats" / f"{number}.gold.json").read_text())
-    labels = {topic["id"]: topic["label"] for topic in gold["topics"]}
-    exchanges = list[Exchange]()
-    for n, turn in enumerate(turns):
-        if turn["role"] == "user":
-            topic = labels[gold["turns"][n]["topic"]]
-            exchanges.append(Exchange([n], turn["text"], turn["time"], topic))
-        elif exchanges:
-            exchanges[-1].numbers.append(n)
-            exchanges[-1].answers.append(turn["text"])
+    The topic of an exchange is its label. A statement is an exchange without an answer and topic.
+    """
+    chats = {chat.id: chat for chat in material.chats}
+    people = {person.id: person for person in material.people}
+    exchanges = dict[str, list[Exchange]]()
+    for question in material.questions:
+        if question.chat:
+            exchanges[source_of(question)] = _labelled(chats[question.chat])
+        else:
+            exchanges[source_of(question)] = _statements_of(people[question.person])
     return exchanges
+
+
+def source_of(question: Question) -> str:
+    """Return the session in which a question's chat or person is recorded."""
+    return f"chat-{question.chat}" if question.chat else question.person
+
+
+def _labelled(chat: Chat) -> list[Exchange]:
+    return [replace(exchange, topic=chat.labels[exchange.topic]) for exchange in chat.exchanges]
+
+
+def _statements_of(person: Person) -> list[Exchange]:
+    return [_exchange_of(statement) for statement in person.statements]
+
+
+def _exchange_of(statement: Statement) -> Exchange:
+    return Exchange(
+        turn_numbers=(statement.number,),
+        at=statement.at,
+        message=statement.text,
+        response="",
+        topic="",
+        is_change=False,
+        is_digression=False,
+    )
 
 
 def record(
@@ -95,22 +102,22 @@ def record(
         recorded = service.record(
             new_exchange(
                 exchange.message,
-                response="\n".join(exchange.answers),
-                timestamp=exchange.time,
+                response=exchange.response,
+                timestamp=exchange.at.isoformat(),
                 topic=exchange.topic if named else "",
                 session=session,
             )
         )
-        ids |= dict.fromkeys(exchange.numbers, recorded["turn_id"])
+        ids |= dict.fromkeys(exchange.turn_numbers, recorded["turn_id"])
     return ids
 
 
 def ask(
-    service: ConversationService, question: dict[str, Any], ids: dict[int, str], tally: Tally
+    service: ConversationService, question: Question, ids: dict[int, str], tally: Tally
 ) -> None:
     """Ask a question, and count what it found."""
     started = time.thread_time()
-    answer = recall(service, question["question"])
+    answer = recall(service, question.text)
     tally.seconds += time.thread_time() - started
 
     turns = [turn for memory in answer["memories"] for turn in memory["turns"]]
@@ -120,43 +127,49 @@ def ask(
     tally.tokens += sum(
         count_tokens(f"{turn['user_message']} {turn['ai_response']}") for turn in turns
     )
-    if question["answerable"]:
+    if question.is_answerable:
         tally.answerable += 1
-        tally.found += any(ids[number] in found for number in question["evidence"])
+        tally.found += any(ids[number] in found for number in question.evidence)
 
-    outdated = str(question["outdated"] or "").casefold()
+    outdated = question.outdated.casefold()
     for fact in answer["facts"]:
         is_marked = "disputed" in fact or "until" in fact
         if outdated and outdated in fact["value"].casefold() and not is_marked:
             tally.stale += 1
 
 
-def measure(material: Material, groups: Sequence[Sequence[str]], *, named: bool) -> Tally:
+def measure(
+    questions: Sequence[Question],
+    groups: Sequence[Mapping[str, Sequence[Exchange]]],
+    *,
+    named: bool,
+) -> Tally:
     """Return what the questions find if each group of sources is recorded in its own vault."""
     tally = Tally()
     for group in groups:
         with tempfile.TemporaryDirectory() as folder, EnhancedStore(Path(folder), Settings()) as s:
             service = conversation_service(s)
             ids = dict[str, dict[int, str]]()
-            for source in group:
-                session = source.replace(" ", "-")
-                ids[source] = record(service, material.exchanges[source], session, named=named)
+            for source, exchanges in group.items():
+                ids[source] = record(service, exchanges, source, named=named)
             recall(service, "What was said first?")  # loads the vectors, which is not counted
-            for question in material.questions:
-                if question["of"] in group:
-                    ask(service, question, ids[question["of"]], tally)
+            for question in questions:
+                source = source_of(question)
+                if source in group:
+                    ask(service, question, ids[source], tally)
     return tally
 
 
 def _rows(material: Material) -> Iterator[tuple[str, Tally]]:
     """Yield each row of the table: its title, and its counts."""
-    each = [[source] for source in material.exchanges]
+    exchanges = exchanges_by_source(material)
+    separate = [{source: items} for source, items in exchanges.items()]
     for named in (False, True):
         topics = "agent names topics" if named else "topics by rules"
-        yield f"a vault each, {topics}", measure(material, each, named=named)
+        yield f"a vault each, {topics}", measure(material.questions, separate, named=named)
         yield (
             f"one vault for all, {topics}",
-            measure(material, [list(material.exchanges)], named=named),
+            measure(material.questions, [exchanges], named=named),
         )
 
 
@@ -164,7 +177,7 @@ def main() -> None:
     """Print one row per way of recording."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--data", type=Path, default=_DATA)
-    material = read_material(parser.parse_args().data)
+    material = read_folder(parser.parse_args().data)
     for title, tally in _rows(material):
         turns = tally.turns / tally.asked
         tokens = tally.tokens / tally.asked
