@@ -89,11 +89,13 @@ def neighbours_of(
     """
     if len(reading.stems) < _MIN_STEMS:
         return []
+    weight = weights.sum_of(reading.stems)
     neighbours: list[tuple[int, float]] = []
     for position, other in enumerate(others):
         if len(other.stems) < _MIN_STEMS:
             continue
-        nearness = weights.nearness(reading.stems, other.stems)
+        shared = reading.stems & other.stems
+        nearness = weights.share_of(shared, weight, weights.sum_of(other.stems))
         if nearness >= MIN_NEARNESS:
             neighbours.append((position, nearness))
     neighbours.sort(key=lambda neighbour: -neighbour[1])

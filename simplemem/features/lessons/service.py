@@ -200,10 +200,11 @@ class LessonService(FeatureService):
         ]
         if len(others) > _MAX_COMPARED_ON_SAVE:
             return []
-        related = {other.path for other in self._lessons_related_to(lesson, others)}
-        related.update(
-            relation.target.path for relation in self.relations_of([lesson])[lesson.path]
-        )
+        relations = self.relations_of([lesson, *others])
+        related = {relation.target.path for relation in relations[lesson.path]}
+        for other in others:
+            if any(relation.target.path == lesson.path for relation in relations[other.path]):
+                related.add(other.path)
         unrelated = [other for other in others if other.path not in related]
         [reading, *other_readings] = self.read_statements([lesson, *unrelated])
         return propose_against(reading, other_readings)
