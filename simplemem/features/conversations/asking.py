@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from operator import attrgetter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from simplemem.errors import SimplememError
 from simplemem.features.conversations.exchange import Exchange
@@ -22,12 +22,11 @@ from simplemem.features.conversations.topic import Topic, topic_name
 from simplemem.features.conversations.topic_lookup import reachable_topics
 from simplemem.features.conversations.turn_question import MAX_TOPICS, TurnQuestion
 from simplemem.features.fact import Fact
+from simplemem.features.facts.comparing import facts_for_model
 from simplemem.note.scopes import is_private_by_rule
 
 if TYPE_CHECKING:
     from simplemem.features.conversations.turn_reading import TurnReading
-
-_MAX_FACTS: Final = 100  # that a model is shown: all of a small scope, the nearest of a larger one
 
 
 @dataclass(frozen=True)
@@ -80,8 +79,7 @@ def _make_question(
     if _is_private(notes, exchange, decided, private):
         return None
 
-    is_open = notes.settings.llm.route == "always" or decision.is_close
-    chooses_topic = is_open and bool(candidates) and not is_named
+    chooses_topic = may_choose_topic(notes, decision) and bool(candidates) and not is_named
     shown = [topic for topic in candidates if topic.path not in private][:MAX_TOPICS]
     if not chooses_topic:
         shown = [topic for topic in shown if topic is decision.topic]
@@ -142,13 +140,8 @@ def _shown_facts(notes: ConversationNotes, message: str, at: datetime) -> dict[s
     vectors of the configured embedder.
     """
     with notes.collection.reading():
-        facts = {fact.path: fact for fact in notes.current_facts(at) if not fact.problem}
-    private = notes.extension.private_among(facts)
-    shown = [path for path in facts if path not in private]
-    if len(shown) > _MAX_FACTS:
-        likeness = notes.extension.likeness(message, shown, _MAX_FACTS)
-        shown = likeness.best_paths(_MAX_FACTS // 2)
-    return {facts[path].id: facts[path] for path in shown}
+        facts = [fact for fact in notes.current_facts(at) if not fact.problem]
+    return {fact.id: fact for fact in facts_for_model(notes.extension, message, facts)}
 
 
 def _shown_profile(notes: ConversationNotes) -> Profile:
@@ -157,6 +150,11 @@ def _shown_profile(notes: ConversationNotes) -> Profile:
     if profile.path and notes.extension.private_among([profile.path]):
         return Profile(path="")
     return profile
+
+
+def may_choose_topic(notes: ConversationNotes, decision: Decision) -> bool:
+    """Return whether a model may choose another topic than that of the rules' decision."""
+    return notes.settings.llm.route == "always" or decision.is_close
 
 
 def follow_advice(

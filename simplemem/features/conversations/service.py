@@ -117,13 +117,13 @@ class ConversationService(ConversationNotes):
 
         The caller drafts a change.
         """
-        from simplemem.features.conversations.asking import follow_advice
+        from simplemem.features.conversations.asking import follow_advice, may_choose_topic
 
         if exchange.topic:
             return decision
         reachable = reachable_topics(self.loaded(Topic), exchange.session)
         open_topics = {topic.id: topic for topic in reachable if topic.status != "closed"}
-        is_open = self.settings.llm.route == "always" or decision.is_close
+        is_open = may_choose_topic(self, decision)
         return follow_advice(decision, reading, open_topics, is_open=is_open)
 
     def _follow_reading(self, exchange: Exchange, reading: TurnReading) -> Exchange:

@@ -23,6 +23,7 @@ from simplemem.store import ExtensionAPI
 
 _MAX_COMPARED: Final = 200  # facts of a scope that are all compared with a new one
 _MAX_SIMILAR: Final = 20  # facts that are similar by words, and as many by meaning
+_MAX_FOR_MODEL: Final = 100  # facts that a model gets beside a text
 
 
 class SimilarFact(NamedTuple):
@@ -81,6 +82,21 @@ def _similar_facts(
         SimilarFact(facts_by_path[path], likeness.meaning.get(path, 0.0))
         for path in likeness.best_paths(_MAX_SIMILAR)
     ]
+
+
+def facts_for_model(extension: ExtensionAPI, text: str, facts: Collection[Fact]) -> list[Fact]:
+    """Return those among `facts` that a model may get beside a text: those that are not private.
+
+    Of more than 100, they are those nearest to the text, by its words and by the vectors of the
+    configured embedder.
+    """
+    facts_by_path = {fact.path: fact for fact in facts}
+    private_paths = extension.private_among(facts_by_path)
+    paths = [path for path in facts_by_path if path not in private_paths]
+    if len(paths) > _MAX_FOR_MODEL:
+        likeness = extension.likeness(text, paths, _MAX_FOR_MODEL)
+        paths = likeness.best_paths(_MAX_FOR_MODEL // 2)
+    return [facts_by_path[path] for path in paths]
 
 
 def _facts_to_compare(

@@ -19,7 +19,7 @@ from simplemem.features.fact import CURRENT_STATUSES, Fact, Slot
 from simplemem.features.facts import decay
 from simplemem.features.facts.adding import AddResult, FactAdder, Origin
 from simplemem.features.facts.collection import UNDISPUTED, FactCollection
-from simplemem.features.facts.comparing import decide, facts_in_doubt
+from simplemem.features.facts.comparing import decide, facts_for_model, facts_in_doubt
 from simplemem.features.facts.fact import NewFact, fact_name, replace_statement
 from simplemem.features.facts.reading import read_statement
 from simplemem.features.service import FeatureService
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 _MAX_CHARACTERS: Final = 1_000_000  # of a statement
 _MAX_QUESTIONS: Final = 5  # a call that stored this many facts asks a model about no other
 _UNCHANGING_EVENTS: Final = ("NOOP", "DELETE")
-_MAX_SHOWN: Final = 100  # facts that a model is shown: all of a small scope, the nearest of others
 _MODEL_RULE_PREFIX: Final = "llm:"
 
 
@@ -230,13 +229,7 @@ class FactService(FeatureService):
         They are all that are not private; of more than 100, those nearest to the text by its words
         and by the vectors of the configured embedder.
         """
-        facts = {fact.path: fact for fact in self.facts(scope)}
-        private_paths = self.extension.private_among(facts)
-        paths = [path for path in facts if path not in private_paths]
-        if len(paths) > _MAX_SHOWN:
-            likeness = self.extension.likeness(text, paths, _MAX_SHOWN)
-            paths = likeness.best_paths(_MAX_SHOWN // 2)
-        return [facts[path] for path in paths]
+        return facts_for_model(self.extension, text, self.facts(scope))
 
     def _ask_model(self, origin: Origin, text: str, result: AddResult) -> list[Ruling]:
         """Return what a model says that a new text does to current facts.
