@@ -59,6 +59,8 @@ class PieceVocabulary:
         White space, punctuation and characters that no piece has are left out, so the list may be
         empty. The text may be in upper case.
         """
+        if text.isalnum():
+            return list(self._pieces(text))  # one word, as most texts are
         words = _WORD.findall(text)
         return list(chain.from_iterable(map(self._pieces, words)))
 

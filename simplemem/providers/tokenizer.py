@@ -58,6 +58,10 @@ class Tokenizer:
 
         The word must contain no white space. An empty word has no tokens.
         """
+        if word.isalnum() and "²" not in word:
+            # One run, as most words are.
+            return list(self._tokens_of_run(_SPACE + word))
+
         tokens: list[int] = []
         for part in _SPECIAL_TEXT.split(word):
             if not part:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from functools import cache
-from itertools import accumulate, chain, count
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -36,6 +36,7 @@ _TOKENIZER = "l2_supercat_tokenizer_config.json"
 _PIECES = "pieces_256.safetensors"
 _DIMENSIONS = 256
 _BATCH = 4096
+_LONG_RUN = 8  # rows; most words have fewer tokens, and fewer pieces
 _TINY = 1e-12  # the least divisor, so that zeros can be scaled
 _ZERO = 8  # the half byte of the component 0; 7 stands for -1, and 9 for 1
 
@@ -311,8 +312,17 @@ def _sums_of_runs(vectors: NDArray[np.floating[Any]], sizes: Sequence[int]) -> F
     """
     import numpy as np
 
-    starts = [0, *accumulate(sizes[:-1])]
-    sums: Floats = np.add.reduceat(vectors, starts, dtype=np.float32)
+    counts = np.array(sizes)
+    starts = np.cumsum(counts) - counts
+    sums: Floats = vectors[starts].astype(np.float32)
+    # Adding the second rows of all runs at once, then the third, and so on, takes less than half
+    # the time of `np.add.reduceat`. Only long runs, which are rare, are summed one by one.
+    for position in range(1, min(counts.max(), _LONG_RUN)):
+        longer = np.flatnonzero((counts > position) & (counts <= _LONG_RUN))
+        sums[longer] += vectors[starts[longer] + position]
+    for run in np.flatnonzero(counts > _LONG_RUN):
+        start = starts[run]
+        sums[run] = vectors[start : start + counts[run]].sum(axis=0, dtype=np.float32)
     return sums
 
 
