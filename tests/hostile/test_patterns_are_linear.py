@@ -20,6 +20,7 @@ from linear import HOSTILE, grows_too_fast
 
 import simplemem
 from simplemem.features.conversations.trait_rules import trait_languages
+from simplemem.features.facts.message_rules import message_rules
 from simplemem.features.graph.attributes import split_attributes
 
 ROOT = Path(simplemem.__file__).parent
@@ -31,7 +32,10 @@ MADE_WHILE_RUNNING = {  # words, to the letter
     "features/documents/agent_facts.py": ["f'(?<!\\\\w){words}(?!\\\\w)'"],
     "features/conversations/recall.py": ["f'{name}\\\\b'", 'f"\\\\b{name}(?:[\'’]s)?\\\\b"'],
 }
-TABLES_MADE_WHILE_RUNNING = {"features/conversations/trait_rules.py": trait_languages}
+TABLES_MADE_WHILE_RUNNING = {
+    "features/conversations/trait_rules.py": trait_languages,
+    "features/facts/message_rules.py": message_rules,
+}
 SEARCHES = {"search", "sub", "subn", "split", "findall", "finditer"}
 OPERATIONS = SEARCHES | {"match", "fullmatch"}
 

@@ -19,14 +19,10 @@ from simplemem.features.agent_statements import (
     check_statements,
 )
 from simplemem.features.conversations.profile import Trait, read_traits
-from simplemem.features.conversations.statements import (
-    StatedFact,
-    make_fact,
-    read_stated_facts,
-)
 from simplemem.features.conversations.topic import Turn
 from simplemem.features.fact import EPOCH
-from simplemem.features.facts.stated import name_of_fact
+from simplemem.features.facts.messages import make_fact, read_message
+from simplemem.features.facts.stated import StatedFact, name_of_fact
 from simplemem.features.text import clean_text
 from simplemem.note import dates
 from simplemem.note.secrets import find_secrets
@@ -121,7 +117,7 @@ def _stated_facts(message: str, agent_facts: Sequence[AgentFact]) -> list[Stated
 
     Those of the agent count more. Raises Invalid as `_read_agent_fact` does.
     """
-    facts_by_key = {fact.key: fact for fact in read_stated_facts(message)}
+    facts_by_key = {fact.key: fact for fact in read_message(message).facts}
     for agent_fact in agent_facts:
         fact = _read_agent_fact(agent_fact, message)
         facts_by_key[fact.key] = fact

@@ -10,10 +10,11 @@ from simplemem.features.changes import find_doubtful
 from simplemem.features.collection import ChangeSet
 from simplemem.features.conversations.exchange import Exchange
 from simplemem.features.conversations.notes import ConversationNotes
-from simplemem.features.conversations.statements import StatedFact, stated_changes
 from simplemem.features.fact import Fact
 from simplemem.features.facts.decay import is_current
 from simplemem.features.facts.key_notes import stated_at, stated_subject
+from simplemem.features.facts.messages import read_message
+from simplemem.features.facts.stated import StatedFact
 from simplemem.features.reviews import candidate_of, candidates_for, review_request, text_of
 from simplemem.note.dates import format_moment
 from simplemem.note.names import name_of
@@ -138,7 +139,7 @@ class FactRecorder:
         keeps the time of that, and gets this link. Facts whose notes cannot be changed are left
         out. Raises Conflict, Unreadable or TooLong.
         """
-        changes = stated_changes(self._turn.message)
+        changes = read_message(self._turn.message).changes
         if not changes:
             return []
 

@@ -13,8 +13,9 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from simplemem.features.conversations.statements import StatedFact, make_fact
 from simplemem.features.conversations.topic import Topic, Turn
+from simplemem.features.facts.messages import make_fact
+from simplemem.features.facts.stated import StatedFact
 from simplemem.providers.api import ChatModel
 
 _MAX_SENT: Final = 20_000  # characters in one question

@@ -11,7 +11,6 @@ from simplemem.errors import NotFound, Unreadable
 from simplemem.features.answers import FactOut
 from simplemem.features.collection import ChangeSet, NoteCollection
 from simplemem.features.conversations.profile import PROFILE, Profile, current_profile
-from simplemem.features.conversations.statements import StatedFact, key_of
 from simplemem.features.conversations.topic import TOPIC, Topic, Turn
 from simplemem.features.conversations.topic_lookup import find_topic
 from simplemem.features.fact import Fact
@@ -25,6 +24,7 @@ from simplemem.features.facts.key_notes import (
     read_conversation_fact,
     stated_at,
 )
+from simplemem.features.facts.stated import StatedFact, key_of
 from simplemem.features.note_type import NoteType
 from simplemem.features.service import FeatureService
 from simplemem.note.dates import format_moment, local_now

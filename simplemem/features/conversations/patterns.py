@@ -15,8 +15,9 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
+from simplemem.features.pattern_pieces import compile_pattern
 from simplemem.note.words import (
     STOP_WORDS,
     STOP_WORDS_BY_LANGUAGE,
@@ -41,18 +42,8 @@ _MARKER_NAMES: Final = (
     "outcome",
 )
 _LEAD_INS: Final = ("shift", "greeting", "named")
-_PIECE: Final = re.compile(r"\(\?&(\w+)\)")
 _WORD: Final = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 _CLAUSE_END: Final = re.compile(r"[.!?:;\n]|, ")
-
-
-class StatementRule(NamedTuple):
-    """A rule that reads a fact in a sentence."""
-
-    category: str
-    confidence: float  # 0 if the rule only reads which credential "the new one" refers to
-    key_form: str  # the key, with names of the pattern's groups in braces
-    pattern: re.Pattern[str]
 
 
 def _load_english() -> dict[str, Any]:
@@ -86,20 +77,8 @@ def _invert_synonyms(lists: dict[str, str]) -> dict[str, str]:
     return replacements
 
 
-def compile_pattern(source: str, pieces: dict[str, str]) -> re.Pattern[str]:
-    """Return a pattern of a file, without line breaks and indentation.
-
-    "(?&name)" in the source is replaced by the piece of that name, also within pieces. Raises
-    KeyError for a name that `pieces` does not have.
-    """
-    while "(?&" in source:
-        source = _PIECE.sub(lambda piece: pieces[piece[1]], source)
-    lines = [line.lstrip() for line in source.splitlines()]
-    return re.compile("".join(lines))
-
-
 def _read_patterns(english: dict[str, Any]) -> dict[str, re.Pattern[str]]:
-    """Return the patterns that are no rules, by their names."""
+    """Return the patterns of `english.toml` by their names."""
     patterns = {}
     for name, source in english["patterns"].items():
         patterns[name] = compile_pattern(source, english["pieces"])
@@ -140,20 +119,6 @@ def _read_vague_words(languages: dict[str, dict[str, Any]]) -> dict[str, frozens
     return vague_words
 
 
-def _read_statement_rules(english: dict[str, Any]) -> list[StatementRule]:
-    """Return the rules for what a sentence states, in the order in which they are tried."""
-    rules = []
-    for category, confidence, key_form, source in english["rules"]["statements"]:
-        rule = StatementRule(
-            category=category,
-            confidence=confidence,
-            key_form=key_form,
-            pattern=compile_pattern(source, english["pieces"]),
-        )
-        rules.append(rule)
-    return rules
-
-
 _ENGLISH: Final = _load_english()
 
 NUMBERS: Final = _ENGLISH["numbers"]
@@ -162,7 +127,6 @@ NUMBERS: Final = _ENGLISH["numbers"]
 WORDS: Final = _split_words(_ENGLISH["words"])
 SYNONYMS: Final = _invert_synonyms(_ENGLISH["synonyms"])
 PATTERNS: Final = _read_patterns(_ENGLISH)
-STATEMENT_RULES: Final = _read_statement_rules(_ENGLISH)
 
 _OTHER_LANGUAGES: Final = _load_other_languages()
 MARKERS: Final = _read_markers(PATTERNS, _OTHER_LANGUAGES)

@@ -15,7 +15,6 @@ from typing import Final, NamedTuple
 from simplemem.features.answers import Constraint
 from simplemem.features.changes import Change, StatedSubject, find_doubtful, subject_of
 from simplemem.features.conversations.patterns import WORDS, content_words
-from simplemem.features.conversations.statements import stated_sentences, unquoted_sentences
 from simplemem.features.conversations.topic import ConversationNote
 from simplemem.features.conversations.trait_rules import (
     TraitLanguage,
@@ -24,6 +23,7 @@ from simplemem.features.conversations.trait_rules import (
     trait_languages,
 )
 from simplemem.features.facts.memory_type import memory_type_of
+from simplemem.features.facts.messages import read_message
 from simplemem.features.note_type import NoteType
 from simplemem.note.dates import format_moment, parse_moment
 from simplemem.note.passages import add_line, section_span
@@ -89,9 +89,10 @@ def read_traits(message: str) -> list[Trait]:
     Moods, plans, questions, suppositions and what it says of other people are left out.
     """
     languages = languages_of_message(message)
-    stated = frozenset(stated_sentences(message))
+    reading = read_message(message)
+    stated = frozenset(reading.stated)
     traits = dict[Trait, None]()
-    for sentence in unquoted_sentences(message):
+    for sentence in reading.sentences:
         if sentence in stated:
             worded = _read_worded(sentence, english())
         else:

@@ -19,7 +19,6 @@ from simplemem.features.conversations.profile import (
     with_traits,
 )
 from simplemem.features.conversations.router import Decision
-from simplemem.features.conversations.statements import stated_changes
 from simplemem.features.conversations.topic import (
     Topic,
     insert_turn,
@@ -29,6 +28,7 @@ from simplemem.features.conversations.topic import (
     topic_name,
 )
 from simplemem.features.conversations.topic_lookup import reachable_topics
+from simplemem.features.facts.messages import read_message
 from simplemem.note.tag_changes import change_tags
 from simplemem.store import now
 
@@ -231,7 +231,7 @@ class ExchangeRecorder:
         """
         profile = self._notes.loaded_profile()
         traits = self._exchange.traits
-        changes = stated_changes(self._turn.message) if profile else {}
+        changes = read_message(self._turn.message).changes if profile else {}
         if not traits and not changes:
             return []
         if profile and profile.problem:

@@ -24,7 +24,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from simplemem.features.conversations.patterns import compile_pattern
+from simplemem.features.pattern_pieces import compile_pattern
 
 _FOLDER: Final = Path(__file__).with_name("traits")
 _CODES: Final = ("en", "es", "de", "fr")

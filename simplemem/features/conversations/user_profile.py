@@ -23,10 +23,8 @@ from simplemem.features.changes import (
     read_change,
     subject_of,
 )
-from simplemem.features.conversations.patterns import PATTERNS
 from simplemem.features.conversations.profile import read_traits
 from simplemem.features.conversations.service import ConversationService
-from simplemem.features.conversations.statements import stated_sentences
 from simplemem.features.conversations.topic import Topic, Turn
 from simplemem.features.conversations.trait_rules import trait_languages
 from simplemem.features.fact import Fact
@@ -34,6 +32,8 @@ from simplemem.features.facts.decay import is_current
 from simplemem.features.facts.key_notes import stated_at
 from simplemem.features.facts.language import LANGUAGES, plain_text, words_of
 from simplemem.features.facts.memory_type import memory_type_of
+from simplemem.features.facts.message_rules import names_credential
+from simplemem.features.facts.messages import read_message
 from simplemem.features.facts.reading import Reading, read_statement
 from simplemem.features.facts.small_talk import is_small_talk
 from simplemem.note.secrets import find_secrets
@@ -288,7 +288,7 @@ def _read_message(message: str) -> tuple[_SentenceReading, ...]:
     Small talk, long sentences and those with a credential are left out.
     """
     readings = []
-    for sentence in stated_sentences(message):
+    for sentence in read_message(message).stated:
         is_long = len(sentence) > _MAX_STATEMENT
         if is_long or _has_credential(sentence) or is_small_talk(sentence):
             continue
@@ -332,7 +332,7 @@ def _is_plan(sentence: str) -> bool:
 
 def _has_credential(text: str) -> bool:
     """Return whether a text names a credential or contains what looks like one."""
-    return bool(PATTERNS["credential"].search(text) or find_secrets(text))
+    return names_credential(text) or bool(find_secrets(text))
 
 
 def _current_facts(facts: Iterable[Fact], at: datetime) -> list[Fact]:
