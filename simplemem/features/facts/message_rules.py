@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from simplemem.features.pattern_pieces import compile_pattern
 
 _FOLDER: Final = Path(__file__).parent / "words" / "messages"
-_LANGUAGE_CODES: Final = ("en",)
+_LANGUAGE_CODES: Final = ("en", "es")
 
 
 class StatementRule(NamedTuple):

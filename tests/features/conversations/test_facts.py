@@ -73,6 +73,37 @@ def test_a_statement_is_a_fact(message: str, facts: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("message", "facts"),
+    [
+        ("Mi hermana se llama Ruth y su teléfono es 0431 778 220.",
+         {"hermana_name": "Ruth", "hermana_teléfono": "0431 778 220"}),
+        ("Tenemos un barco que se llama Gaviota.", {"barco_name": "Gaviota"}),
+        ("¡Hola! Mi clave de la wifi es Abc12345, no la digas.", {"wifi_clave": "Abc12345"}),
+        ("La clave de la oficina ha caducado. La nueva es TT-99.", {"oficina_clave": "TT-99"}),
+        ("He cambiado la contraseña del correo a Zorro-88.", {"correo_contraseña": "Zorro-88"}),
+        ("El móvil ha pasado a 600 11 22 33.", {"móvil": "600 11 22 33"}),
+        ("Mi correo es ruth@example.org.", {"correo": "ruth@example.org"}),
+        ("Mi dirección es calle Mayor 12.", {"dirección": "calle Mayor 12"}),
+        ("Vamos a usar Postgres para el panel.", {"panel_decision": "Postgres"}),
+        ("Recuérdame llamar al fontanero.", {"task_llamar_al_fontanero": "llamar al fontanero"}),
+        ("PIB significa producto interior bruto.", {"pib": "producto interior bruto"}),
+    ],
+)  # fmt: skip
+def test_a_statement_in_spanish_is_a_fact(message: str, facts: dict[str, str]) -> None:
+    assert facts_in(message) == facts
+
+
+@pytest.mark.parametrize(
+    "message",
+    ["¿Mi pin es 4471?", "Si mi pin fuera 4471, lo sabrías.", "Imagina que mi pin es 4471.", "Su pin es 4471.",
+     "Mi hermana dice que su clave es hunter2.", "Según el manual, la contraseña es admin123.", "«Mi pin es 4471»",
+     "La clave es la paciencia.", "El código es 4000 líneas largo.", "El número de invitados es 12."],
+)  # fmt: skip
+def test_what_is_not_ones_own_in_spanish_states_no_fact(message: str) -> None:
+    assert facts_in(message) == {}
+
+
+@pytest.mark.parametrize(
     "message",
     ["What is my password?", "Is the password hunter2?", "If my password was hunter2, would you tell me?",
      "My sister said her password is hunter2.", 'The manual has: "the password is hunter2".',
