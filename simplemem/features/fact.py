@@ -11,7 +11,7 @@ from simplemem.note.words import STOP_WORDS, words_in_order
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)  # since when a fact holds whose note does not say
 MEMORY_TYPES: Final = ("fact", "preference", "episode", "derived")
-STATUSES: Final = ("active", "disputed", "superseded", "forgotten")
+STATUSES: Final = ("active", "disputed", "superseded", "ended", "forgotten")
 CURRENT_STATUSES: Final = ("active", "disputed")
 """The statuses of what answers contain. A later statement puts a disputed fact in doubt."""
 
@@ -43,7 +43,7 @@ class Fact:
     valid_from: datetime | None = None
     valid_to: datetime | None = None
     reinforced: datetime | None = None  # when a preference was stated again
-    status: str = "active"  # one of STATUSES
+    status: str = "active"  # one of STATUSES, as the note states it; `decay.status_at` has it now
     superseded_by: str = ""
     disputed: datetime | None = None  # when a later statement said that it changed, but not to what
     disputed_by: str = ""  # a link; for a conversation's fact, the block id of a turn

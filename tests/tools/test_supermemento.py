@@ -388,6 +388,27 @@ def test_a_disputed_fact_is_shown_behind_what_disputes_it_in_every_tool(
     )
 
 
+def test_a_passage_that_says_what_has_ended_is_marked_as_outdated(
+    contract: Contract, day: Any
+) -> None:
+    asking = contract("supermemento")
+    day("2026-01-10")
+    letter = "# Letter\n\nThe weather is kind. I have a parking permit.\n"
+    asking.json("ingest_text", content=letter, container_tag="ann", title="Letter")
+    note = asking.vault / "atoms/ann/Permit.md"
+    note.parent.mkdir(parents=True, exist_ok=True)
+    note.write_text("---\nvalid_to: 2026-03-31\n---\nI have a parking permit.\n")
+    asking.store.sync()
+    query = {"query": "do I have a parking permit", "container_tag": "ann", "search_mode": "rag"}
+    [passage] = asking.json("superrag_search", **query)["results"]
+    assert "outdated" not in passage
+
+    day("2026-06-20")
+    [passage] = asking.json("superrag_search", **query)["results"]
+    assert passage["outdated"] == "2026-03-31T23:59:59Z"
+    assert passage["outdated_sentences"] == ["I have a parking permit."]
+
+
 def test_a_passage_that_says_what_was_superseded_is_marked_as_outdated(
     contract: Contract, day: Any
 ) -> None:

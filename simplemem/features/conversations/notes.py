@@ -14,7 +14,7 @@ from simplemem.features.conversations.profile import PROFILE, Profile, current_p
 from simplemem.features.conversations.topic import TOPIC, Topic, Turn
 from simplemem.features.conversations.topic_lookup import find_topic
 from simplemem.features.fact import Fact
-from simplemem.features.facts.decay import is_current
+from simplemem.features.facts.decay import is_current, is_past
 from simplemem.features.facts.key_notes import (
     CONVERSATION_FACT,
     FactVersion,
@@ -155,7 +155,7 @@ class ConversationNotes(FeatureService):
 
         at = turn.at
         until = stated.until
-        if stored_fact is not None and until is not None and until < at:
+        if stored_fact is not None and until is not None and is_past(until, at):
             if stored_fact.value == stated.value:
                 stated = stated._replace(since=stated.since or stored_fact.valid_from)
             elif not stated.replaces:

@@ -28,7 +28,7 @@ from simplemem.features.conversations.service import ConversationService
 from simplemem.features.conversations.topic import Topic, Turn
 from simplemem.features.conversations.trait_rules import trait_languages
 from simplemem.features.fact import Fact
-from simplemem.features.facts.decay import is_current
+from simplemem.features.facts.decay import is_current, is_past
 from simplemem.features.facts.key_notes import stated_at
 from simplemem.features.facts.language import LANGUAGES, plain_text, words_of
 from simplemem.features.facts.memory_type import memory_type_of
@@ -58,7 +58,7 @@ class _Statement:
 
     def is_past(self, now: datetime) -> bool:
         """Return whether the statement has ended."""
-        return self.end is not None and self.end < now
+        return is_past(self.end, now)
 
 
 class _SentenceReading(NamedTuple):

@@ -93,7 +93,7 @@ def _fact_fields(fact: Fact) -> dict[str, Any]:
     fields: dict[str, Any] = {
         "memory_type": fact.memory_type,
         "confidence": round(decay.displayed_confidence(fact, current_time), 4),
-        "is_latest": fact.status == "active",
+        "is_latest": decay.status_at(fact, current_time) == "active",
     }
     if fact.valid_from:
         fields["valid_from"] = format_moment(fact.valid_from)

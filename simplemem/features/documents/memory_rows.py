@@ -77,12 +77,13 @@ def _row(
 
     parent_ids = [id_of(link) for link in fact.derived_from]
     valid_from = _format(fact.valid_from)
+    status = decay.status_at(fact, current_time)
     row: MemoryRow = {
         "id": fact.id,
         "memory": fact.statement,
         "memory_type": fact.memory_type,
         "container_tag": fact.scope,
-        "is_latest": fact.status == "active",
+        "is_latest": status == "active",
         "confidence": round(decay.displayed_confidence(fact, current_time), 4),
         "base_confidence": fact.confidence,
         "valid_from": valid_from,
@@ -93,7 +94,7 @@ def _row(
         "extends": id_of(fact.extends),
         "derived_from": [parent_id for parent_id in parent_ids if parent_id],
         "superseded_by": id_of(fact.superseded_by),
-        "status": fact.status,
+        "status": status,
         "disputed": None,
         "disputed_by": None,
         "created_at": fact.created or valid_from or "",

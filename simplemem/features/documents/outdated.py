@@ -19,9 +19,10 @@ from simplemem.features.documents.document import Document
 from simplemem.features.documents.hits import Hit
 from simplemem.features.documents.service import DocumentService
 from simplemem.features.fact import Fact
+from simplemem.features.facts.decay import status_at
 from simplemem.features.facts.reading import Reading, read_statement
 from simplemem.features.facts.reconciling import reconcile
-from simplemem.note.dates import format_moment
+from simplemem.note.dates import format_moment, now
 from simplemem.note.sentences import sentence_spans
 from simplemem.note.words import words_in_order
 
@@ -164,7 +165,7 @@ def _marks(
     disputed: dict[str, datetime] = {}
     for sentence in passage.claims:
         replaced_at = [
-            *_superseded_at(sentence, facts),
+            *_over_since(sentence, facts),
             *_replaced_at(sentence, facts, other_claims),
         ]
         if replaced_at:
@@ -184,16 +185,18 @@ def _marks(
     return marks
 
 
-def _superseded_at(sentence: _Claim, facts: _FactIndex) -> Iterator[datetime]:
-    """Yield when facts in the words of a sentence were superseded after it was stated.
+def _over_since(sentence: _Claim, facts: _FactIndex) -> Iterator[datetime]:
+    """Yield when facts in the words of a sentence were superseded or ended after it was stated.
 
     Yield nothing if one of these facts is active.
     """
+    time = now()
     same_facts = facts.by_words.get(_words(sentence.text), [])
-    if any(fact.status == "active" for fact in same_facts):
+    statuses = [status_at(fact, time) for fact in same_facts]
+    if "active" in statuses:
         return
-    for fact in same_facts:
-        if fact.status != "superseded" or fact.valid_to is None:
+    for fact, status in zip(same_facts, statuses, strict=True):
+        if status not in ("superseded", "ended") or fact.valid_to is None:
             continue
         if fact.valid_to >= sentence.at:
             yield fact.valid_to

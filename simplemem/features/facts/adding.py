@@ -496,7 +496,7 @@ class FactAdder:
 
 def _is_over(new: NewFact) -> bool:
     """Return whether a new fact held in the past only."""
-    return new.valid_to is not None and new.valid_to < now()
+    return decay.is_past(new.valid_to, now())
 
 
 def _has_other_value(fact: Fact, slot: Slot) -> bool:

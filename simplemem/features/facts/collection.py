@@ -90,7 +90,7 @@ class FactCollection(NoteCollection[Fact]):
         """Return whether a fact is current at a time.
 
         A derived fact is not current if a fact from which it was derived was superseded or
-        forgotten. A parent whose note does not exist does not count.
+        forgotten, or has ended. A parent whose note does not exist does not count.
         """
         if not decay.is_current(fact, at):
             return False
@@ -101,7 +101,7 @@ class FactCollection(NoteCollection[Fact]):
         for path in self.extension.resolve_links(links):
             if path not in self.items:
                 continue
-            if self.items[path].status not in CURRENT_STATUSES:
+            if decay.status_at(self.items[path], at) not in CURRENT_STATUSES:
                 return False
         return True
 

@@ -70,15 +70,29 @@ def display_text(fact: Fact) -> str:
     return f"{fact.statement} (disputed since {fact.disputed:%Y-%m-%d})"
 
 
+def is_past(end: datetime | None, at: datetime) -> bool:
+    """Return whether what lasts until `end` is over at a time. None stands for no end."""
+    return end is not None and at > end
+
+
+def status_at(fact: Fact, at: datetime) -> str:
+    """Return the status of a fact at a time, one of STATUSES.
+
+    It is the one that its note states, but "ended" for a fact that lasted until an earlier time and
+    that nothing replaced. An episode does not end: it fades.
+    """
+    has_end = fact.memory_type != "episode" and fact.status in CURRENT_STATUSES
+    return "ended" if has_end and is_past(fact.valid_to, at) else fact.status
+
+
 def is_current(fact: Fact, at: datetime) -> bool:
-    """Return whether a fact is neither replaced nor forgotten nor past at a time.
+    """Return whether a fact is neither replaced nor forgotten nor ended nor faded at a time.
 
     The facts from which it was derived do not count here.
     """
-    if fact.status not in CURRENT_STATUSES:
+    if status_at(fact, at) not in CURRENT_STATUSES:
         return False
-    is_past = fact.memory_type != "episode" and fact.valid_to is not None and at > fact.valid_to
-    return not is_past and confidence_at(fact, at) >= _MIN_CONFIDENCE
+    return confidence_at(fact, at) >= _MIN_CONFIDENCE
 
 
 def is_permanent(fact: Fact) -> bool:

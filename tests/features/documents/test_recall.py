@@ -249,6 +249,29 @@ def test_rows_tell_no_id_of_another_scope(plain_store: EnhancedStore, write: Wri
     assert not rows["I live in Berlin."]["is_latest"]
 
 
+def test_the_row_of_a_fact_whose_time_is_over_says_that_it_has_ended(
+    plain_store: EnhancedStore, write: Write
+) -> None:
+    write("atoms/ann/Permit.md", "---\nvalid_to: 2020-01-31\n---\nI have a parking permit.\n")
+    plain_store.sync()
+    facts = fact_service(plain_store)
+    assert facts.facts("ann") == []
+    [row] = memory_rows(plain_store, facts.facts("ann", expired=True))
+    assert (row["status"], row["is_latest"]) == ("ended", False)
+
+
+def test_what_followed_from_a_fact_that_has_ended_is_not_current(
+    plain_store: EnhancedStore, write: Write
+) -> None:
+    write("atoms/ann/Permit.md", "---\nvalid_to: 2020-01-31\n---\nI have a parking permit.\n")
+    write(
+        "atoms/ann/Car.md",
+        '---\nmemory_type: derived\nderived_from: ["[[Permit]]"]\n---\nI park in town.\n',
+    )
+    plain_store.sync()
+    assert fact_service(plain_store).facts("ann") == []
+
+
 def test_a_reranker_that_the_settings_name_orders_and_is_named(vault: Path) -> None:
     with RerankService() as service:
         rerank = {"provider": "http", "url": service.url}

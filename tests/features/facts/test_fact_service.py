@@ -267,6 +267,20 @@ def test_time_is_computed(what: Fact, days: int, confidence: float, holds: bool)
         assert decay.confidence_at(what, end) == pytest.approx(0.1)
 
 
+@pytest.mark.parametrize(
+    ("what", "days", "status"),
+    [(atom("fact", valid_to=NOW + DAY), 1, "active"), (atom("fact", valid_to=NOW + DAY), 2, "ended"),
+     (atom("fact", valid_to=NOW + DAY, status="disputed"), 2, "ended"), (atom("fact"), 5000, "active"),
+     (atom("fact", valid_to=NOW, status="superseded"), 2, "superseded"),
+     (atom("fact", valid_to=NOW, status="forgotten"), 2, "forgotten"), (atom("fact", status="ended"), 0, "ended"),
+     (atom("episode", valid_to=NOW), 2, "active"), (atom("preference"), 600, "active")],
+)  # fmt: skip
+def test_a_fact_whose_time_is_over_has_ended(what: Fact, days: int, status: str) -> None:
+    at = NOW + days * DAY
+    assert decay.status_at(what, at) == status
+    assert status in ("active", "disputed") or not decay.is_current(what, at)
+
+
 def test_only_saying_a_preference_again_is_written(
     memories: FactService, vault: Path, at: Callable[[datetime], None]
 ) -> None:
