@@ -6,7 +6,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from simplemem.features.answers import FactOut, FactReference, ReviewRequest
-from simplemem.features.changes import find_doubtful
 from simplemem.features.collection import ChangeSet
 from simplemem.features.conversations.exchange import Exchange
 from simplemem.features.conversations.notes import ConversationNotes
@@ -14,6 +13,11 @@ from simplemem.features.fact import Fact
 from simplemem.features.facts.decay import is_current
 from simplemem.features.facts.key_notes import stated_at, stated_subject
 from simplemem.features.facts.messages import read_message
+from simplemem.features.facts.outdating import (
+    disputed_properties,
+    facts_put_in_doubt,
+    superseded_properties,
+)
 from simplemem.features.facts.stated import StatedFact
 from simplemem.features.reviews import candidate_of, candidates_for, review_request, text_of
 from simplemem.note.dates import format_moment
@@ -100,9 +104,8 @@ class FactRecorder:
     def _supersede(self, path: str, new: Fact) -> None:
         """Mark the fact at a path as superseded by a new one, and enter it into the result.
 
-        It ends when the new one begins, but not before it began itself. A fact with the key of the
-        new one is its earlier version, so its note stays as it is. One that does not hold any more
-        stays too, with a warning.
+        A fact with the key of the new one is its earlier version, so its note stays as it is. One
+        that does not hold any more stays too, with a warning.
         """
         old = self._earlier.pop(path, None)
         if old is None:
@@ -111,16 +114,9 @@ class FactRecorder:
             self._result.warnings.append(f"{name} {reason}, so it was not replaced")
             return
         if path != new.path:
-            end = min(new.valid_from or self._turn.at, self._turn.at)
-            if old.valid_from is not None:
-                end = max(end, old.valid_from)
-            self._change_set.set(
-                path,
-                superseded_by=self._notes.link_text(new.path),
-                valid_to=format_moment(end),
-                disputed=None,
-                disputed_by=None,
-            )
+            link = self._notes.link_text(new.path)
+            properties = superseded_properties(old, link, new.valid_from, self._turn.at)
+            self._change_set.set(path, **properties)
         self._result.replaced.append(FactReference(id=old.id, memory=text_of(old)))
 
     def _end_facts(self) -> None:
@@ -135,9 +131,8 @@ class FactRecorder:
     def _dispute(self, link: str) -> list[Fact]:
         """Mark the earlier facts that the turn says have changed, unless it states the new value.
 
-        Return them. `link` is a link to the turn, in brackets. A fact that is disputed already
-        keeps the time of that, and gets this link. Facts whose notes cannot be changed are left
-        out. Raises Conflict, Unreadable or TooLong.
+        Return them. `link` is a link to the turn, in brackets. Facts whose notes cannot be changed
+        are left out. Raises Conflict, Unreadable or TooLong.
         """
         changes = read_message(self._turn.message).changes
         if not changes:
@@ -145,15 +140,10 @@ class FactRecorder:
 
         turn_keys = {fact["key"] for fact in self._result.facts}
         earlier_facts = self._disputable(turn_keys)
-        subjects = [stated_subject(fact) for fact in earlier_facts]
-        doubtful: dict[str, Fact] = {}
-        for change in changes.values():
-            for index in find_doubtful(subjects, change):
-                fact = earlier_facts[index]
-                since = format_moment(fact.disputed or self._turn.at)
-                self._change_set.set(fact.path, disputed=since, disputed_by=link)
-                doubtful[fact.path] = fact
-        return list(doubtful.values())
+        doubtful = facts_put_in_doubt(changes.values(), earlier_facts, stated_subject)
+        for fact in doubtful:
+            self._change_set.set(fact.path, **disputed_properties(fact, link, self._turn.at))
+        return doubtful
 
     def _disputable(self, turn_keys: Collection[str]) -> list[Fact]:
         """Return the facts that were stated before the turn, hold, and have none of these keys."""

@@ -22,6 +22,11 @@ from simplemem.features.facts.comparing import (
 )
 from simplemem.features.facts.fact import NewFact, fact_name, link_target, render_fact
 from simplemem.features.facts.memory_type import memory_type_of
+from simplemem.features.facts.outdating import (
+    disputed_properties,
+    disputed_since,
+    superseded_properties,
+)
 from simplemem.features.facts.reading import read_statement
 from simplemem.features.facts.reconciling import Verdict
 from simplemem.features.facts.unstated import topic_to_forget
@@ -359,20 +364,10 @@ class FactAdder:
         )
 
     def _supersede(self, old: Fact, new: Fact) -> None:
-        """Mark a fact as superseded by a new one, in the change set; it is no longer current.
-
-        It ends when the new one begins, now at the latest, but not before it began itself.
-        """
-        end = min(new.valid_from or now(), now())
-        if old.valid_from is not None:
-            end = max(end, old.valid_from)
-        superseded = {
-            **UNDISPUTED,
-            "status": "superseded",
-            "superseded_by": self._service.link_text(new.path),
-            "valid_to": format_moment(end),
-        }
-        self._change_set.set(old.path, **superseded)
+        """Mark a fact as superseded by a new one, in the change set; it is no longer current."""
+        link = self._service.link_text(new.path)
+        superseded = superseded_properties(old, link, new.valid_from, now())
+        self._change_set.set(old.path, status="superseded", **superseded)
         del self._facts[old.path]
 
     def _facts_in_doubt(self, new: NewFact) -> list[Fact]:
@@ -401,26 +396,21 @@ class FactAdder:
     def _dispute(self, new: Fact, older_facts: Sequence[Fact]) -> None:
         """Mark older facts as disputed by a new one, except itself and those that were replaced.
 
-        A fact that is disputed already keeps the time since when it is. The facts are entered into
-        the last event of the result, which must be that of the new fact.
+        The facts are entered into the last event of the result, which must be that of the new fact.
         """
         link = self._service.link_text(new.path)
+        time = now()
         disputed_facts: list[FactReference] = []
         for fact in older_facts:
             if fact.path == new.path or self._facts.get(fact.path) is not fact:
                 continue
 
-            since = fact.disputed or now()
-            self._change_set.set(
-                fact.path,
-                status="disputed",
-                disputed=format_moment(since),
-                disputed_by=link,
-            )
+            properties = disputed_properties(fact, link, time)
+            self._change_set.set(fact.path, status="disputed", **properties)
             self._facts[fact.path] = replace(
                 fact,
                 status="disputed",
-                disputed=since,
+                disputed=disputed_since(fact, time),
                 disputed_by=link_target(link),
             )
             disputed_facts.append(FactReference(id=fact.id, memory=fact.statement))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Final, NamedTuple
 
-from simplemem.features.changes import StatedSubject, find_doubtful, read_change, subject_of
+from simplemem.features.changes import StatedSubject, read_change, subject_of
 from simplemem.features.changes.vague import (
     Mention,
     find_possibly_outdated,
@@ -14,6 +14,7 @@ from simplemem.features.changes.vague import (
 )
 from simplemem.features.fact import Fact
 from simplemem.features.facts.ends import end_of_appointment
+from simplemem.features.facts.outdating import facts_put_in_doubt
 from simplemem.features.facts.people import people_in
 from simplemem.features.facts.reading import Reading, read_statement
 from simplemem.features.facts.reconciling import Verdict, reconcile
@@ -134,10 +135,8 @@ def facts_in_doubt(text: str, facts: Sequence[Fact]) -> list[Fact]:
     """
     change = read_change(text)
     if change is not None:
-        doubtful = find_doubtful([_stated_subject(fact) for fact in facts], change)
-    else:
-        doubtful = _vaguely_in_doubt(text, facts)
-    return [facts[index] for index in doubtful]
+        return facts_put_in_doubt([change], facts, _stated_subject)
+    return [facts[index] for index in _vaguely_in_doubt(text, facts)]
 
 
 def _stated_subject(fact: Fact) -> StatedSubject:
