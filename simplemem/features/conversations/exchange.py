@@ -51,14 +51,12 @@ class Exchange(NamedTuple):
     agent_traits: Sequence[Trait] = ()  # those of the traits that the agent says
     ended: Sequence[EndedFact] = ()
     read_by: str = ""  # the model that read it, "" if the rules did
+    has_secret_text: bool = False  # whether a text contains what looks like a credential
 
     @property
     def has_secret(self) -> bool:
         """Whether it states a credential, or contains something that looks like one."""
-        if any(fact.category == "secret" for fact in self.facts):
-            return True
-        texts = [self.turn.message, self.turn.answer, self.turn.context]
-        return bool(find_secrets("\n".join(texts)))
+        return self.has_secret_text or any(fact.category == "secret" for fact in self.facts)
 
 
 def new_exchange(
@@ -109,6 +107,7 @@ def new_exchange(
         facts=_stated_facts(message, agent_facts),
         traits=list(dict.fromkeys([*read_traits(message), *agent_traits])),
         agent_traits=agent_traits,
+        has_secret_text=bool(find_secrets("\n".join([message, answer, context]))),
     )
 
 
