@@ -206,6 +206,23 @@ def test_an_answer_that_cannot_be_used_changes_nothing_and_the_pair_stays_offere
         assert len(offered(ask)) == 1
 
 
+def test_an_unreachable_model_is_named_in_the_answer_and_the_pair_stays_offered(
+    asking_with: Callable[..., Ask], vault: Path
+) -> None:
+    with ChatService(judging("contradict")) as service:
+        ask = with_model(asking_with, service)
+    save(ask, OLD)
+    save(ask, NEW)
+    before = {path: path.read_bytes() for path in vault.rglob("*.md")}
+    answer = ask("review_contradictions")
+    assert not answer.failed
+    assert answer.data["reviewed"] == [] and answer.data["version"] == ""
+    assert "cannot be reached" in answer.data["degraded"]
+    assert answer.data["degraded"] in answer.text
+    assert {path: path.read_bytes() for path in vault.rglob("*.md")} == before
+    assert len(offered(ask)) == 1
+
+
 def test_a_private_lesson_is_not_sent_to_the_model(
     asking_with: Callable[..., Ask], vault: Path
 ) -> None:

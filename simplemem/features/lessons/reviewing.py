@@ -27,7 +27,7 @@ class ModelReview(NamedTuple):
     review: Review  # what was written
     asked_count: int  # pairs that the model was asked about
     method: str  # which model
-    degraded: str  # why the model was not asked about all of them; or ""
+    degraded: str  # why the model did not answer about all of them; or ""
 
 
 def review_with_model(
@@ -37,8 +37,8 @@ def review_with_model(
 
     The offered pairs come first. A near pair that no rule offers is kept only if it contradicts;
     that the model was asked about it is logged, and it is asked again only after a change. Private
-    lessons are not sent. Raises
-    Unavailable if no model is configured, or if it answers nothing at all.
+    lessons are not sent. If the model does not answer, or not in the requested format, `degraded`
+    says why, and the verdicts until then are kept. Raises Unavailable if no model is configured.
     """
     chat = service.chat
     if chat is None:
@@ -64,7 +64,8 @@ def review_with_model(
     review = Review([], "")
     if kept:
         review = service.review(kept, decided_by=chat.method, **by)
-    log.add({"pairs": [_pair_key(verdict.proposal) for verdict in verdicts]})
+    if verdicts:
+        log.add({"pairs": [_pair_key(verdict.proposal) for verdict in verdicts]})
     return ModelReview(review, len(unanswered), chat.method, degraded)
 
 
@@ -76,17 +77,15 @@ def _public_only(service: LessonService, proposals: Sequence[Proposal]) -> list[
 
 
 def _ask_model(chat: ChatModel, proposals: list[Proposal]) -> tuple[list[ModelVerdict], str]:
-    """Return a model's verdicts, and why there are none for some pairs; "" if it was asked all.
+    """Return a model's verdicts, and why it gave no more of them.
 
-    Raises Unavailable if the first question has no answer.
+    The reason is "" if the model answered about all pairs. It is asked nothing more after a failure.
     """
     verdicts: list[ModelVerdict] = []
     try:
         for portion in judge_pairs(chat, proposals):
             verdicts += portion
     except Unavailable as error:
-        if not verdicts:
-            raise
         return verdicts, str(error)
     return verdicts, ""
 

@@ -6,7 +6,6 @@ import time
 import uuid
 from collections import defaultdict, deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Unpack
 
 from simplemem.errors import Ambiguous, Conflict, Invalid, NotFound
@@ -35,7 +34,8 @@ from simplemem.features.lessons.lesson import (
 from simplemem.features.lessons.note_search import NoteHits, search_notes, with_falling_scores
 from simplemem.features.lessons.proposals import Proposal, propose_against
 from simplemem.features.lessons.read_counts import FILE, ReadCounts, add_reads
-from simplemem.features.lessons.statements import Reading, read_statements
+from simplemem.features.lessons.reading_cache import ReadingCache
+from simplemem.features.lessons.statements import Reading
 from simplemem.features.service import FeatureService
 from simplemem.features.text import clean_text
 from simplemem.models import AuthorArgs, Hit
@@ -168,7 +168,7 @@ class LessonService(FeatureService):
             empty=dict,
             apply=add_reads,
         )
-        self._readings: dict[str, tuple[str, Reading]] = {}
+        self._readings = ReadingCache()
 
     # Reading
 
@@ -179,14 +179,7 @@ class LessonService(FeatureService):
 
     def read_statements(self, lessons: Sequence[Lesson]) -> list[Reading]:
         """Return what lessons say, in their order. A lesson is read again only after a change."""
-        readings: list[Reading] = []
-        for lesson in lessons:
-            key, reading = self._readings.get(lesson.path, ("", None))
-            if reading is None or not lesson.sha256 or key != lesson.sha256:
-                reading = read_statements(lesson)
-                self._readings[lesson.path] = (lesson.sha256, reading)
-            readings.append(replace(reading, lesson=lesson))
-        return readings
+        return self._readings.read(lessons, self.collection.items)
 
     def may_contradict(self, lesson: Lesson) -> list[Proposal]:
         """Return the pairs of a lesson with a current one that rules offer as a contradiction.
