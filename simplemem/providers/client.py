@@ -108,12 +108,15 @@ class ServiceClient:
         return self._parse(data)
 
     def _key_headers(self, key: str | None) -> dict[str, str]:
-        """Return the header with the key, {} if there is no key."""
+        """Return the header with the key, {} if there is no key.
+
+        In the standard header, the key follows the scheme of bearer tokens (RFC 6750). A header of
+        a service's own has the bare key.
+        """
         if key is None:
             return {}
-        if self._key_header == "Authorization":
-            return {"Authorization": f"Bearer {key}"}
-        return {self._key_header: key}
+        is_bearer_token = self._key_header == "Authorization"
+        return {self._key_header: f"Bearer {key}" if is_bearer_token else key}
 
     @contextmanager
     def _translating_errors(self, seconds: float) -> Iterator[None]:

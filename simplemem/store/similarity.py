@@ -21,8 +21,8 @@ from simplemem.search.ranking import Ranking
 from simplemem.store.embedding import Embedding
 from simplemem.store.vault_index import IndexKeeper, IndexMonitor
 
-_MAX_PINNED_CHARACTERS = 4_000
-_MAX_CHARACTERS_OF_PINNED = 1_000  # of one note
+_MAX_CHARACTERS_OF_ALL_PINNED = 4_000
+_MAX_CHARACTERS_PER_PINNED = 1_000
 
 _SEARCH_OPERATOR = re.compile(r'["*]|(?<!\S)-|(?<=\w):')
 
@@ -223,10 +223,10 @@ class NoteSimilarity:
         at 4,000. The index is brought up to date first.
         """
         pinned = []
-        room = _MAX_PINNED_CHARACTERS
+        room = _MAX_CHARACTERS_OF_ALL_PINNED
         for piece in self._context.always_relevant(scope):
             text = piece.quoted.strip()
-            text = _cut(text, min(room, _MAX_CHARACTERS_OF_PINNED))
+            text = _cut(text, min(room, _MAX_CHARACTERS_PER_PINNED))
             if text:
                 pinned.append(Pinned(piece.name, text, is_constraint=piece.via == CONSTRAINT))
                 room -= len(text)

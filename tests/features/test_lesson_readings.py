@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from simplemem.features.lessons.changes import LessonChange
 from simplemem.features.lessons.reading_cache import ReadingCache
-from simplemem.features.lessons.service import LessonChange, LessonService, lesson_service
+from simplemem.features.lessons.service import LessonService, lesson_service
 from simplemem.store import EnhancedStore
 
 

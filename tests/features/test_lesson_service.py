@@ -14,6 +14,7 @@ from simplemem.features.lessons.analysis import analysis_of
 from simplemem.features.lessons.contradictions import Contradiction
 from simplemem.features.lessons.lesson import Lesson
 from simplemem.features.lessons.service import LessonService, lesson_service
+from simplemem.features.lessons.verdicts import supersede_losers
 from simplemem.settings.model import Settings
 from simplemem.store import EnhancedStore
 
@@ -198,7 +199,7 @@ def test_resolving_lays_the_loser_aside_and_says_so_in_both_as_one_step(
     service: LessonService, plain_store: EnhancedStore, contradiction: Contradiction, vault: Path
 ) -> None:
     notes_before = notes_of(vault)
-    version = service.supersede([contradiction], who="a")
+    version = supersede_losers(service, [contradiction], who="a")
     assert contradiction.verdict is not None
     winner, loser, _ = contradiction.verdict
     header = header_of(vault, loser.name)
@@ -219,7 +220,7 @@ def test_a_note_that_changed_since_it_was_judged_stops_the_whole_step(
     file.write_text(file.read_text() + "\nDecided with Ada.\n")
     notes_before = notes_of(vault)
     with pytest.raises(Conflict):
-        service.supersede([contradiction])
+        supersede_losers(service, [contradiction])
     assert notes_of(vault) == notes_before
     (now,) = analysis_of(plain_store).contradictions()
     assert (now.data["winner"], now.data["why"]) == (

@@ -7,22 +7,19 @@ as part of the instructions.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from simplemem.features.conversations.topic import Topic, Turn
 from simplemem.features.facts.messages import make_fact
 from simplemem.features.facts.stated import StatedFact
+from simplemem.features.model_questions import load_questions
 from simplemem.providers.api import ChatModel
 
 _MAX_SENT: Final = 20_000  # characters in one question
 _CONFIDENCE: Final = 0.7  # of a fact that a model reads
-_QUESTIONS: Final = tomllib.loads(
-    Path(__file__).with_name("questions.toml").read_text(encoding="utf-8")
-)
+_QUESTIONS: Final = load_questions(__file__)
 
 
 class FactOfTurn(NamedTuple):

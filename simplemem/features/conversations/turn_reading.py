@@ -9,10 +9,8 @@ warning; if nothing of the facts is left, the rules decide.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from simplemem.features.agent_statements import AGENT, read_limit
@@ -21,6 +19,7 @@ from simplemem.features.conversations.profile import Trait
 from simplemem.features.conversations.turn_question import TurnQuestion, shown_traits
 from simplemem.features.facts.messages import make_fact
 from simplemem.features.facts.stated import StatedFact, key_of, name_of_fact
+from simplemem.features.model_questions import load_questions
 from simplemem.note.words import unique_words
 from simplemem.providers.api import ChatModel
 
@@ -29,9 +28,7 @@ _MAX_FACTS: Final = 50  # of one message
 _MAX_TRAIT: Final = 300  # characters of a constraint or a preference
 _MAX_NAME: Final = 100  # characters of a subject, or of the name of the user
 _NOT_IN_BULLETS: Final = re.compile(r"%%|\[\[|\]\]")
-_QUESTION: Final = tomllib.loads(
-    Path(__file__).with_name("questions.toml").read_text(encoding="utf-8")
-)["turn"]
+_QUESTION: Final = load_questions(__file__)["turn"]
 
 
 class TopicAdvice(NamedTuple):

@@ -8,11 +8,9 @@ instructions. An answer that does not have the requested format is not used.
 from __future__ import annotations
 
 import time
-import tomllib
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
-from pathlib import Path
 from typing import Any, Final
 
 from simplemem.errors import SimplememError, Unavailable
@@ -20,6 +18,7 @@ from simplemem.features.event_log import EventLog
 from simplemem.features.fact import MEMORY_TYPES, Fact, Slot
 from simplemem.features.facts.fact import NewFact, Ruling, parse_time
 from simplemem.features.facts.memory_type import states_end
+from simplemem.features.model_questions import load_questions
 from simplemem.features.service import FeatureService
 from simplemem.note.dates import now
 from simplemem.note.passages import text_hash
@@ -34,9 +33,7 @@ _MAX_TOKENS_SENT: Final = 6000  # of one request
 _OVERLAP: Final = 200  # tokens that a part of a text shares with the previous one
 _MIN_CONFIDENCE: Final = 0.6  # of a ruling
 _UNKNOWN_CONFIDENCE: Final = 0.5  # of a row that states no confidence
-_QUESTIONS: Final = tomllib.loads(
-    Path(__file__).with_name("questions.toml").read_text(encoding="utf-8")
-)
+_QUESTIONS: Final = load_questions(__file__)
 # The fields of a fact that a model reads which name an existing fact.
 _REFERENCES: Final = ("replaces", "extends", "combines_with")
 _RELATIONS: Final = {"UPDATE": "UPDATES", "EXTEND": "EXTENDS", "DERIVE": "DERIVES"}

@@ -24,7 +24,7 @@ from simplemem.features.lessons.findings import by_priority, lesson_label, lesso
 from simplemem.features.lessons.habits import find_habits
 from simplemem.features.lessons.lesson import Lesson, read_lesson
 from simplemem.features.lessons.proposals import Proposal, propose_pairs
-from simplemem.features.lessons.service import CONTRADICTS, lesson_service
+from simplemem.features.lessons.service import lesson_service
 from simplemem.features.lessons.similarity import SimilarityMatrix
 from simplemem.features.lessons.statistics import LOW_CONFIDENCE, count_lessons, find_patterns
 from simplemem.features.lessons.themes import (
@@ -34,6 +34,7 @@ from simplemem.features.lessons.themes import (
     theme_cluster,
     theme_finding,
 )
+from simplemem.features.lessons.verdicts import CONTRADICTS
 from simplemem.models import Filter
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ class Analysis:
         confidences that differ by `min_delta` or more. With `same_type_only`, both lessons of a
         pair have one type.
         """
-        compared = self._linked_pairs()
+        compared = set(self._linked_pairs)
         losers: set[str] = set()
         contradictions: list[Contradiction] = []
         disagreements = self._find_confirmed()
@@ -157,8 +158,9 @@ class Analysis:
 
         Those with a reason come first.
         """
-        judged = self._linked_pairs()
-        return [proposal for proposal in self._proposals if proposal.paths not in judged]
+        return [
+            proposal for proposal in self._proposals if proposal.paths not in self._linked_pairs
+        ]
 
     def _find_confirmed(self) -> list[Disagreement]:
         """Return the pairs of current lessons of which one has the relation `contradicts`."""
@@ -190,8 +192,9 @@ class Analysis:
         disagreements += find_duplicates(self.current, similar_pairs, min_delta)
         return disagreements
 
+    @cached_property
     def _linked_pairs(self) -> set[frozenset[str]]:
-        """Return the pairs of paths of current lessons of which one has a relation to the other."""
+        """The pairs of paths of current lessons of which one has a relation to the other."""
         pairs: set[frozenset[str]] = set()
         for path, relations in self._relations.items():
             for relation in relations:

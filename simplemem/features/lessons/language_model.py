@@ -6,20 +6,17 @@ question, never as part of the instructions.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from simplemem.features.lessons.lesson import Lesson
 from simplemem.features.lessons.proposals import Proposal
+from simplemem.features.model_questions import load_questions
 from simplemem.providers.api import ChatModel
 
 _MAX_PAIRS: Final = 10  # in one question
 _MAX_TEXT: Final = 1500  # characters of a lesson that are sent
-_QUESTIONS: Final = tomllib.loads(
-    Path(__file__).with_name("questions.toml").read_text(encoding="utf-8")
-)
+_QUESTIONS: Final = load_questions(__file__)
 
 
 class ModelVerdict(NamedTuple):

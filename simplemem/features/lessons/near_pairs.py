@@ -59,7 +59,7 @@ class Weights:
 def find_near_pairs(readings: Sequence[Reading], weights: Weights) -> list[NearPair]:
     """Return the pairs that are near, the nearest first, up to eight per lesson.
 
-    Lessons of less than four words are near to none.
+    Lessons of fewer than four words are near to none.
     """
     # Each lesson is in many pairs, so its weight is computed once.
     whole = [weights.sum_of(reading.stems) for reading in readings]
@@ -105,7 +105,7 @@ def neighbours_of(
 def _linked_pairs(readings: Sequence[Reading], weights: Weights) -> Iterator[tuple[int, int]]:
     """Yield each pair of positions of lessons that share a word, unless it is a common one.
 
-    Lessons of less than four words are in no pair.
+    Lessons of fewer than four words are in no pair.
     """
     positions: dict[str, list[int]] = defaultdict(list)
     for position, reading in enumerate(readings):

@@ -168,16 +168,17 @@ def _amount_differs(pair: NearReadings) -> Reason | None:
         if one.amounts & other.amounts:
             continue  # the others may be the conditions of the common one
         shared_stems = one.stems & other.stems
-        units = _single_units(one).keys() & _single_units(other).keys()
-        for unit in sorted(units):
-            is_same = _single_units(one)[unit] == _single_units(other)[unit]
+        one_numbers = _single_numbers(one)
+        other_numbers = _single_numbers(other)
+        for unit in sorted(one_numbers.keys() & other_numbers.keys()):
+            is_same = one_numbers[unit] == other_numbers[unit]
             if not is_same and pair.weights.distinctive(shared_stems - {unit}):
                 text = "different numbers for the same thing"
                 return Reason("amount", text, one.sentence, other.sentence)
     return None
 
 
-def _single_units(clause: Clause) -> dict[str, float]:
+def _single_numbers(clause: Clause) -> dict[str, float]:
     """Return the numbers of a clause by their unit, without a unit that has two numbers."""
     numbers: dict[str, set[float]] = {}
     for amount in clause.amounts:

@@ -1,4 +1,4 @@
-"""The readings of lessons that were compared, so that a lesson is read again only after a change."""
+"""Readings of lessons that were compared: a lesson is read again only after a change."""
 
 from __future__ import annotations
 

@@ -10,7 +10,8 @@ from simplemem.features.event_log import Event, EventLog
 from simplemem.features.lessons.analysis import Analysis
 from simplemem.features.lessons.language_model import ModelVerdict, judge_pairs
 from simplemem.features.lessons.proposals import Proposal
-from simplemem.features.lessons.service import LessonService, PairVerdict, Review
+from simplemem.features.lessons.service import LessonService
+from simplemem.features.lessons.verdicts import PairVerdict, Review, review_pairs
 from simplemem.models import AuthorArgs
 from simplemem.note.passages import text_hash
 
@@ -63,7 +64,7 @@ def review_with_model(
     ]
     review = Review([], "")
     if kept:
-        review = service.review(kept, decided_by=chat.method, **by)
+        review = review_pairs(service, kept, decided_by=chat.method, **by)
     if verdicts:
         log.add({"pairs": [_pair_key(verdict.proposal) for verdict in verdicts]})
     return ModelReview(review, len(unanswered), chat.method, degraded)
@@ -79,7 +80,7 @@ def _public_only(service: LessonService, proposals: Sequence[Proposal]) -> list[
 def _ask_model(chat: ChatModel, proposals: list[Proposal]) -> tuple[list[ModelVerdict], str]:
     """Return a model's verdicts, and why it gave no more of them.
 
-    The reason is "" if the model answered about all pairs. It is asked nothing more after a failure.
+    The reason is "" if the model answered about all pairs. After a failure, it is asked no more.
     """
     verdicts: list[ModelVerdict] = []
     try:

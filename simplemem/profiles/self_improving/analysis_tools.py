@@ -14,6 +14,7 @@ from pydantic import Field
 
 from simplemem.features.lessons.analysis import Analysis, analysis_of
 from simplemem.features.lessons.export import MARKDOWN, export_text
+from simplemem.features.lessons.verdicts import supersede_losers
 from simplemem.features.services import KnowledgeGraph, LessonService
 from simplemem.profiles.self_improving.adapter import ADAPTER, Limit
 from simplemem.tools import render
@@ -248,7 +249,7 @@ def auto_resolve_contradictions(
             findings.append(contradiction.data | {"loser": contradiction.verdict.loser.id})
 
     is_applied = apply and bool(decided)
-    version = lessons.supersede(decided, **caller) if is_applied else ""
+    version = supersede_losers(lessons, decided, **caller) if is_applied else ""
     head = _resolution_head(len(decided), version, is_applied=apply)
     method = (
         f"{_BY_RULES}; an entry edited by a person wins, else a verified, newer or more confident"

@@ -10,16 +10,14 @@ from pydantic import Field
 from simplemem.features.lessons import TYPES
 from simplemem.features.lessons.analysis import analysis_of
 from simplemem.features.lessons.causes import CAUSED_BY, FIXED_BY
+from simplemem.features.lessons.changes import DEFAULT_CONFIDENCE, LessonChange
 from simplemem.features.lessons.findings import lesson_label
+from simplemem.features.lessons.relations import SUPERSEDING
 from simplemem.features.lessons.reviewing import ModelReview, review_with_model
 from simplemem.features.lessons.service import (
-    DEFAULT_CONFIDENCE,
-    SUPERSEDING,
-    LessonChange,
     NewRelation,
-    PairVerdict,
-    ReviewedPair,
 )
+from simplemem.features.lessons.verdicts import PairVerdict, ReviewedPair, review_pairs
 from simplemem.features.services import LessonService
 from simplemem.profiles.self_improving.adapter import ADAPTER, Limit, Query
 from simplemem.tools import render
@@ -373,7 +371,7 @@ def review_contradictions(
             PairVerdict(pair.one, pair.other, pair.verdict == "contradict", pair.keep)
             for pair in verdicts
         ]
-        review = lessons.review(pairs, **caller)
+        review = review_pairs(lessons, pairs, **caller)
         outcome = ModelReview(review, 0, "verdicts of the caller", "")
     else:
         outcome = review_with_model(lessons, analysis_of(store), maxPairs, **caller)
