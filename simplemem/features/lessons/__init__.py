@@ -2,8 +2,8 @@
 
 `lesson.py` is the model and `service.py` the service, which changes one lesson at a time;
 `relations.py` relates lessons, and `verdicts.py` writes which of them contradict each other, as an
-agent, the language model (`reviewing.py`) or the rules decide. `analysis.py` compares and counts lessons
-with the help of the other modules. Nothing here knows MCP or the command line.
+agent, the language model (`reviewing.py`) or the rules decide. `analysis.py` compares
+and counts lessons with the help of the other modules. Nothing here knows MCP or the command line.
 """
 
 from typing import Final

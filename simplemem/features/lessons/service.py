@@ -1,4 +1,4 @@
-"""The service of lessons: it saves, finds, corrects, relates and deletes the lessons of one store."""
+"""The service of lessons: it saves, finds, corrects, relates and deletes those of one store."""
 
 from __future__ import annotations
 
