@@ -16,6 +16,7 @@ from simplemem.features.lessons.contradictions import (
     Contradiction,
     Data,
     Disagreement,
+    Pair,
     find_disagreements,
     find_duplicates,
     judge,
@@ -23,6 +24,7 @@ from simplemem.features.lessons.contradictions import (
 from simplemem.features.lessons.findings import by_priority, lesson_label, lesson_labels
 from simplemem.features.lessons.habits import find_habits
 from simplemem.features.lessons.lesson import Lesson, read_lesson
+from simplemem.features.lessons.near_pairs import Weights
 from simplemem.features.lessons.proposals import Proposal, propose_pairs
 from simplemem.features.lessons.service import lesson_service
 from simplemem.features.lessons.similarity import SimilarityMatrix
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     from simplemem.features.lessons.description import RelationsByPath
     from simplemem.store import EnhancedStore
 
+_MIN_NEARNESS_OF_THEMES = 0.2  # a fifth of the words by weight; chosen on 60 lessons of 12 subjects
 _MIN_TAGGED_THEME = 3  # lessons of a theme whose words are suggested as tags
 
 
@@ -258,12 +261,28 @@ class Analysis:
         """Return groups of similar current lessons, the largest first. No lesson is in two.
 
         A group has at least `min_size` lessons, each at least as similar to the central one as
-        `min_similarity`; None means clearly more similar than lessons of this vault usually are.
+        `min_similarity`. None means clearly more similar than lessons of this vault usually are,
+        and with words in common: each with the central one, and the group as a whole.
         """
-        if min_similarity is None:
-            min_similarity = self._similarities.usual_threshold()
-        similar_pairs = self._similarities.similar_pairs(min_similarity)
-        return group_by_theme(self.current, similar_pairs, self.read_counts, min_size=min_size)
+        if min_similarity is not None:
+            pairs = self._similarities.similar_pairs(min_similarity)
+            return group_by_theme(self.current, pairs, self.read_counts, min_size=min_size)
+
+        pairs = self._similar_pairs_with_shared_words()
+        themes = group_by_theme(self.current, pairs, self.read_counts, min_size=min_size)
+        return [theme for theme in themes if theme.words]
+
+    def _similar_pairs_with_shared_words(self) -> list[Pair]:
+        """Return the positions of current lessons that are similar and share words, in pairs."""
+        readings = self._service.read_statements(self.current)
+        weights = Weights(readings)
+        threshold = self._similarities.usual_threshold()
+        pairs: list[Pair] = []
+        for one, other in self._similarities.similar_pairs(threshold):
+            nearness = weights.nearness(readings[one].stems, readings[other].stems)
+            if nearness >= _MIN_NEARNESS_OF_THEMES:
+                pairs.append((one, other))
+        return pairs
 
     def clusters(self, min_similarity: float | None = None, min_size: int = 2) -> list[Data]:
         """Return the `themes` for these arguments, each with the fields of `theme_cluster`."""
