@@ -55,7 +55,7 @@ class Offered(NamedTuple):
 def main() -> None:
     """Print the figures of one half."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    parser.add_argument("--final", action="store_true", help="the half that was measured once")
+    parser.add_argument("--final", action="store_true", help="the half that no rule was written for")
     parser.add_argument("--cases", action="store_true", help="print wrong and missed pairs")
     options = parser.parse_args()
 
