@@ -3,10 +3,11 @@
     python bench/lessons.py [--final] [--cases]
 
 The lessons are those of `tests/data/natural/lessons.json`, the half for development. `--final`
-takes the other half, which was measured once. Printed are the pairs that rules offer, and those
-that are left when a language model that answers perfectly has judged them: a server on 127.0.0.1
-that speaks OpenAI's protocol, with answers from the annotations. `--cases` prints each wrong pair
-and each missed one. The groups of similar lessons at the default setting come last.
+takes the other half, which is not blind: it was run several times. Printed are the pairs that
+rules offer, and those that are left when a language model that answers perfectly has judged them:
+a server on 127.0.0.1 that speaks OpenAI's protocol, with answers from the annotations. `--cases`
+prints each wrong pair and each missed one. The groups of similar lessons at the default setting
+come last.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class Offered(NamedTuple):
 def main() -> None:
     """Print the figures of one half."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    parser.add_argument("--final", action="store_true", help="the half that no rule was written for")
+    parser.add_argument("--final", action="store_true", help="the half not used for development")
     parser.add_argument("--cases", action="store_true", help="print wrong and missed pairs")
     options = parser.parse_args()
 
