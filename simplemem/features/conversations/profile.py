@@ -28,8 +28,9 @@ from simplemem.features.note_type import NoteType
 from simplemem.note.dates import format_moment, parse_moment
 from simplemem.note.passages import add_line, section_span
 from simplemem.note.properties import set_property
+from simplemem.note.stems import stem
 from simplemem.note.text_edits import Edit, apply_edits
-from simplemem.note.words import STOP_WORDS
+from simplemem.note.words import STOP_WORDS, language_of
 from simplemem.store import Read
 
 SECTIONS: Final = ("Constraints", "Preferences", "Identity")
@@ -307,18 +308,19 @@ def _format_day(at: datetime) -> str:
 def _without_bullets(text: str, statement: str, since: str) -> str:
     """Return a note without the bullets that have all core words of a statement, in any section.
 
-    The statement says what is no longer so. Without core words, it removes nothing. Bullets whose
-    day is later than `since` (such as 2026-11-20) stay.
+    The statement says what is no longer so, and may have the words in other forms. Without core
+    words, it removes nothing. Bullets whose day is later than `since` (such as 2026-11-20) stay.
     """
-    words = _core_words(statement)
-    if not words:
+    if not _core_words(statement):
         return text
 
     removals = []
     for section in SECTIONS:
         for bullet in _read_bullets(text, section):
+            rule = bullet.content["text"]
+            language = language_of(rule)
             is_later = bullet.content["since"] > since
-            if not is_later and words <= _core_words(bullet.content["text"]):
+            if not is_later and _core_stems(statement, language) <= _core_stems(rule, language):
                 removals.append(bullet.removal)
     return apply_edits(text, removals)
 
@@ -516,3 +518,8 @@ def _core_words(text: str) -> set[str]:
     """
     words = set(re.findall(r"\w+", text.lower()))
     return words - _IN_EVERY_TRAIT
+
+
+def _core_stems(text: str, language: str) -> set[str]:
+    """Return the stems of the core words of a statement; `language` is "" for English."""
+    return {stem(word, language) for word in _core_words(text)}

@@ -64,6 +64,24 @@ def told(conversations: ConversationService, *messages: tuple[str, str]) -> User
         ("Bitte antworte immer auf Deutsch", "Constraints"),
         ("mein Arzt hat mir Alkohol verboten", "Constraints"),
         ("on ne dépasse pas 50 euros par personne", "Constraints"),
+        ("We don't merge on Fridays.", "Constraints"),
+        ("She is not to know about the party.", "Constraints"),
+        ("Nothing leaves the office without a signature.", "Constraints"),
+        ("The dog gets dry food only.", "Constraints"),
+        ("The form must be in by Monday or we lose the place.", "Constraints"),
+        ("Send all invoices through Marta.", "Constraints"),
+        ("Our baby is not allowed honey", "Constraints"),
+        ("Bullet points please, my eyes are tired.", "Preferences"),
+        ("Less salt than last time.", "Preferences"),
+        ("a mi hijo nada de gluten", "Constraints"),
+        ("con el casero solo por escrito", "Constraints"),
+        ("sin guantes no entra nadie al taller", "Constraints"),
+        ("schreib mir bitte nix mit Zucker auf", "Constraints"),
+        ("Mein Hund verträgt kein Getreide", "Constraints"),
+        ("Niemand geht ohne Helm auf das Gerüst", "Constraints"),
+        ("le bus, non", "Constraints"),
+        ("Ma fille ne doit pas manger d'arachides", "Constraints"),
+        ("personne ne sort sans badge", "Constraints"),
         ("je préfère le train à l'avion", "Preferences"),
     ],
 )
@@ -91,10 +109,34 @@ def test_a_rule_is_read_as_people_say_it(message: str, section: str) -> None:
         "mi jefe no para de hablar",
         "mein Kollege isst nie mittags",
         "mon frère ne mange pas de viande",
+        "I don't remember going there before Christmas",
+        "Nothing beats a walk before breakfast",
+        "He is not to blame",
+        "more coffee please",
+        "no sé nada de fútbol",
     ],
 )
 def test_questions_moods_mockery_and_single_orders_are_no_rules(message: str) -> None:
     assert read_traits(message) == []
+
+
+@pytest.mark.parametrize(
+    ("rule", "withdrawal"),
+    [
+        ("We don't merge on Fridays.", "That thing about merging on Fridays is fine now."),
+        ("Always write German.", "You can write German again."),
+        ("Nada de vino en las recetas, por favor.", "Lo del vino ya está."),
+        ("Bitte keine Anrufe vor zehn.", "Das mit den Anrufen ist erledigt."),
+        ("Jamais de photos des enfants.", "La règle des photos, c'est fini."),
+    ],
+)
+def test_a_rule_that_is_withdrawn_is_not_in_the_profile(rule: str, withdrawal: str) -> None:
+    text = "---\ntype: profile\n---\n"
+    for day, message in ((20, rule), (21, withdrawal)):
+        at = datetime(2026, 11, day, 12, tzinfo=UTC)
+        text = with_traits(text, read_traits(message), at, LINK)
+        rules = read_profile(Read("profiles/default.md", text, "", "")).constraints
+        assert len(rules) == (1 if message == rule else 0)
 
 
 def test_a_rule_with_an_end_is_not_in_the_profile_after_it() -> None:
