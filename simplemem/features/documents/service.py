@@ -17,7 +17,6 @@ from simplemem.features.changes import changes_in
 from simplemem.features.collection import ChangeSet, NoteCollection
 from simplemem.features.documents.agent_facts import (
     facts_beside,
-    reviews_of,
     traits_as_facts,
     traits_of,
     with_agent_facts,
@@ -236,7 +235,7 @@ class DocumentService(FeatureService):
             "extraction": self._extraction_method(),
             "warnings": added.warnings,
         }
-        needs_review = reviews_of(self.facts, document.scope, added)
+        needs_review = self.facts.reviews_of(document.scope, added)
         if needs_review:
             answer["needs_review"] = needs_review
         if stored.is_duplicate:
@@ -289,7 +288,7 @@ class DocumentService(FeatureService):
         added = self.facts.add(scope, statements, **by)
         if not statements:
             added.warnings.append(_NO_FACTS)
-        added.needs_review = reviews_of(self.facts, new.scope, added)
+        added.needs_review = self.facts.reviews_of(new.scope, added)
         self._add_traits(new.scope, stated, self._note_of_first(added, new.scope), by)
         return _remembered(added, None, extracted.method or "verbatim", extracted.remark)
 
@@ -300,7 +299,7 @@ class DocumentService(FeatureService):
         agent_facts = self._add_agent_facts(new, stated, by)
         stored = self._store_document(new, by)
         added = _joined(agent_facts, stored.added)
-        added.needs_review = reviews_of(self.facts, new.scope, added)
+        added.needs_review = self.facts.reviews_of(new.scope, added)
         self._add_traits(new.scope, stated, name_of(stored.document.path), by)
         return _remembered(added, stored.document.id, self._extraction_method(), "")
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeGuard
 
 from simplemem.features.agent_statements import AGENT
-from simplemem.features.answers import FactEvent, FactReference, ReviewCandidate, ReviewRequest
+from simplemem.features.answers import FactEvent, FactReference, ReviewRequest
 from simplemem.features.collection import ChangeSet
 from simplemem.features.fact import Fact, Slot
 from simplemem.features.facts import decay
@@ -29,6 +29,7 @@ from simplemem.features.facts.outdating import (
 )
 from simplemem.features.facts.reading import read_statement
 from simplemem.features.facts.reconciling import Verdict
+from simplemem.features.facts.reviews import review_by_meaning
 from simplemem.features.facts.unstated import topic_to_forget
 from simplemem.features.service import FeatureService
 from simplemem.note.dates import format_moment, now
@@ -37,8 +38,6 @@ from simplemem.store import now as local_time
 if TYPE_CHECKING:
     from simplemem.features.facts.fact import Ruling
 
-_MIN_SIMILARITY: Final = 0.7  # cosine from which an undecided fact is a candidate for review
-_MAX_CANDIDATES: Final = 3
 _DERIVED_SHARE: Final = 0.8  # of the confidence of a derived fact's least certain parent
 _FORGET_RULE: Final = "rule:forget"
 _REINFORCEMENT: Final = 0.15  # added to the confidence of a preference that is stated again
@@ -419,23 +418,10 @@ class FactAdder:
             self.result.events[-1]["disputes"] = disputed_facts
 
     def _suggest_review(self, new: Fact, similar: Sequence[SimilarFact]) -> None:
-        """Enter into the result up to three current facts that a new one may replace.
-
-        They are those among `similar` whose cosine is 0.7 or more. The user decides.
-        """
-        candidates: list[ReviewCandidate] = []
-        for fact, similarity in similar:
-            if similarity < _MIN_SIMILARITY or fact.path not in self._facts:
-                continue
-            candidate = ReviewCandidate(
-                id=fact.id,
-                memory=fact.statement,
-                similarity=round((1 + similarity) / 2, 4),
-            )
-            candidates.append(candidate)
-
-        if candidates:
-            review = ReviewRequest(id=new.id, candidates=candidates[:_MAX_CANDIDATES])
+        """Enter into the result which current facts a new one may replace. The user decides."""
+        current = [pair for pair in similar if pair.fact.path in self._facts]
+        review = review_by_meaning(new, current)
+        if review is not None:
             self.result.needs_review.append(review)
 
     def _derive_all(self, rulings: Sequence[Ruling], new: Fact) -> None:
