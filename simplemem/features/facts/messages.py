@@ -21,6 +21,7 @@ from simplemem.features.facts.message_rules import (
     names_credential,
 )
 from simplemem.features.facts.stated import StatedFact, key_of
+from simplemem.features.facts.unstated import is_own
 from simplemem.note.sentences import sentence_spans
 
 _QUOTED: Final = re.compile(
@@ -48,7 +49,7 @@ class MessageReading:
     @cached_property
     def stated(self) -> Sequence[str]:
         """The sentences in which the user states something of their own, in their order."""
-        return tuple(sentence for sentence in self.sentences if _is_own(sentence))
+        return tuple(sentence for sentence in self.sentences if is_own(sentence))
 
     @cached_property
     def changes(self) -> Mapping[str, Change]:
@@ -77,11 +78,6 @@ class MessageReading:
 def read_message(message: str) -> MessageReading:
     """Return what a message states. The same message gives the same reading while it is kept."""
     return MessageReading(message)
-
-
-def _is_own(sentence: str) -> bool:
-    """Return whether a sentence states something of its author's own, in any language."""
-    return not any(rules.not_stated.search(sentence) for rules in message_rules())
 
 
 def _unquoted_sentences(message: str) -> Iterator[str]:
