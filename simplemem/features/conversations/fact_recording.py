@@ -12,12 +12,12 @@ from simplemem.features.conversations.notes import ConversationNotes
 from simplemem.features.fact import Fact
 from simplemem.features.facts.decay import is_current
 from simplemem.features.facts.key_notes import stated_at, stated_subject
-from simplemem.features.facts.messages import read_message
 from simplemem.features.facts.outdating import (
     disputed_properties,
     facts_put_in_doubt,
     superseded_properties,
 )
+from simplemem.features.facts.reader import read_text
 from simplemem.features.facts.reviews import review_by_name, review_of_doubt, text_of
 from simplemem.features.facts.stated import StatedFact
 from simplemem.note.dates import format_moment
@@ -134,7 +134,7 @@ class FactRecorder:
         Return them. `link` is a link to the turn, in brackets. Facts whose notes cannot be changed
         are left out. Raises Conflict, Unreadable or TooLong.
         """
-        changes = read_message(self._turn.message).changes
+        changes = read_text(self._turn.message).changes
         if not changes:
             return []
 

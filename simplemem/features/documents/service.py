@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Unpack
 from simplemem.errors import Invalid, Unreadable
 from simplemem.features.agent_statements import NO_STATEMENTS, AgentStatements
 from simplemem.features.answers import IngestResult, RememberResult
-from simplemem.features.changes import changes_in
 from simplemem.features.collection import ChangeSet, NoteCollection
 from simplemem.features.documents.agent_facts import (
     facts_beside,
@@ -39,13 +38,9 @@ from simplemem.features.documents.storage import DocumentStorage, DocumentVersio
 from simplemem.features.fact import Fact
 from simplemem.features.facts.adding import AddResult
 from simplemem.features.facts.fact import NewFact
+from simplemem.features.facts.reader import read_text
 from simplemem.features.facts.service import fact_service, no_memory_error
-from simplemem.features.facts.statements import (
-    own_statements_in,
-    statement_to_forget,
-    statements_in,
-)
-from simplemem.features.facts.unstated import stated_sentences
+from simplemem.features.facts.statements import statement_to_forget
 from simplemem.features.scope_profile import add_traits
 from simplemem.features.service import FeatureService
 from simplemem.models import AuthorArgs
@@ -270,11 +265,10 @@ class DocumentService(FeatureService):
         """
         new = new_document(content, "", scope, "conversation")
         self._check_replaced(new.scope, stated)
-        sentences = statements_in(new.text)
+        sentences = read_text(new.text).statements
         if sentences is None:
             return self._add_long_text(replace(new, properties=metadata or {}), stated, by)
 
-        sentences = stated_sentences(sentences)
         chat = self.facts.model_for(new.scope, new.text)
         if stated.facts or (sentences and self.facts.knows_all(new.scope, sentences)):
             chat = None
@@ -480,7 +474,8 @@ class DocumentService(FeatureService):
             added = self.facts.add(new.scope, [NewFact(new.text)], **by)
             return _Stored(replace(new, title=""), added, is_duplicate=False)
 
-        may_state_facts = self.chat or own_statements_in(new.text) or changes_in(new.text)
+        reading = read_text(new.text)
+        may_state_facts = self.chat or reading.own_statements or reading.sentences_of_change
         new = replace(new, status="extracting" if may_state_facts else "done")
 
         def draft(change_set: ChangeSet) -> DocumentVersion:
